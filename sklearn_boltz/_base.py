@@ -1,0 +1,116 @@
+"""What every estimator shares: domain checks, score, feature names, tags."""
+
+import os
+from contextlib import contextmanager
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+
+from sklearn_boltz._callbacks import CallbackSupportMixin
+
+
+class BaseBoltzmann(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator
+):
+    """A density model of discrete data that is also a transformer.
+
+    A child defines `fit`, `transform` and `score_samples`, and sets `_n_features_out`.
+    """
+
+    # Where the HTML representation links to.
+    _doc_link_module = "sklearn_boltz"
+    _doc_link_template = (
+        "https://sklearn-boltz.readthedocs.io/en/stable/api/generated/"
+        "{estimator_module}.{estimator_name}.html"
+    )
+
+    def _doc_link_url_param_generator(self):
+        return {"estimator_module": "sklearn_boltz", "estimator_name": type(self).__name__}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = "density_estimator"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def score(self, X, y=None):
+        """Return the mean log-probability of the rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+        y : Ignored
+            Present for API consistency.
+
+        Returns
+        -------
+        score : float
+            Mean of `score_samples`, in nats; `GridSearchCV` maximises it.
+        """
+        return float(np.mean(self.score_samples(X)))
+
+    def _column(self, j):
+        """How error messages name column j."""
+        names = getattr(self, "feature_names_in_", None)
+        return f"column {j}" if names is None else f"column {names[j]!r}"
+
+    def _binarized(self, X):
+        """1 where X is greater than the threshold `binarize`, 0 elsewhere; NaN stays NaN."""
+        if self.binarize is None:
+            return X
+        return np.where(np.isnan(X), X, X > self.binarize).astype(X.dtype)
+
+    def _check_domain(self, X, legal, domain, remedy):
+        """Raise a ValueError that names the first entry where `legal` is False.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        legal : ndarray of bool of shape (n_samples, n_features)
+        domain : callable
+            From a column number, what the values of the column may be.
+        remedy : str
+            What the user can do.
+        """
+        if legal.all():
+            return
+        i, j = np.unravel_index(np.argmin(legal), legal.shape)
+        raise ValueError(
+            f"{type(self).__name__} wants {domain(j)} in {self._column(j)}, "
+            f"but row {i} has the value {X[i, j]!s}. {remedy}"
+        )
+
+
+def make_generator(random_state):
+    """Return a `numpy.random.Generator` from any kind of `random_state`."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+
+
+@contextmanager
+def unchanged_on_error(estimator):
+    """Give an estimator back its state if a fit ends by an error or by Ctrl-C."""
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
+
+
+def available_memory():
+    """Bytes of memory that can be had now, or None where the system does not tell."""
+    try:
+        with open("/proc/meminfo") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError, AttributeError):
+        return None

@@ -1,0 +1,25 @@
+"""Synthetic laws whose truth is known, and the data sets of the literature."""
+
+from sklearn_boltz.datasets._fetch import (
+    fetch_caltech101_silhouettes,
+    fetch_density_benchmark,
+    fetch_mnist,
+    fetch_omniglot,
+)
+from sklearn_boltz.datasets._synthetic import (
+    make_bars_and_stripes,
+    make_bayesian_network,
+    make_ising_grid,
+    make_shifting_bar,
+)
+
+__all__ = [
+    "fetch_caltech101_silhouettes",
+    "fetch_density_benchmark",
+    "fetch_mnist",
+    "fetch_omniglot",
+    "make_bars_and_stripes",
+    "make_bayesian_network",
+    "make_ising_grid",
+    "make_shifting_bar",
+]

@@ -1,0 +1,139 @@
+"""Files that are downloaded once, checked, then read from disk.
+
+`data/registry.csv` lists the original files. One that is already there with its checksum is read
+without the network and without pooch, also when it was put there by hand.
+"""
+
+import csv
+import hashlib
+import os
+import sys
+import tempfile
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+from sklearn.datasets import get_data_home
+
+# A mirror that has the same paths may stand in.
+BASE_URL = "https://raw.githubusercontent.com"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One row of the registry; where `sha256` is blank, the git blob id is the checksum."""
+
+    name: str
+    repository: str
+    commit: str
+    path: str
+    bytes: str
+    sha256: str
+    git_blob: str
+
+    @property
+    def url(self):
+        return f"{BASE_URL}/{self.repository}/{self.commit}/{self.path}"
+
+    def matches(self, content):
+        if self.sha256:
+            return hashlib.sha256(content).hexdigest() == self.sha256
+        blob = b"blob %d\0" % len(content) + content
+        return hashlib.sha1(blob, usedforsecurity=False).hexdigest() == self.git_blob
+
+
+@cache
+def registry():
+    """The sources, by name."""
+    text = resources.files("sklearn_boltz.datasets").joinpath("data", "registry.csv").read_text()
+    return {row["name"]: Source(**row) for row in csv.DictReader(text.splitlines())}
+
+
+def local_path(file_name, data_home):
+    return Path(get_data_home(data_home), "sklearn_boltz", file_name)
+
+
+def read_source(name, data_home, download_if_missing, verbose):
+    """Content of a file of the registry, downloaded unless there; its checksum is right."""
+    source = registry()[name]
+    path = local_path(Path(source.path).name, data_home)
+    problem = "is missing"
+    if path.is_file():
+        content = path.read_bytes()
+        if source.matches(content):
+            return content
+        problem = "does not have the expected checksum"
+    if not download_if_missing:
+        raise OSError(
+            f"{path} {problem}, and download_if_missing=False. "
+            f"Set download_if_missing=True, or place there by hand the file at {source.url}"
+        )
+    return _download(source, path, verbose)
+
+
+def _download(source, path, verbose):
+    downloader = _make_downloader(path.name, verbose)
+    with whole_file(path) as partial:
+        try:
+            downloader(source.url, str(partial), None)
+        except OSError as error:
+            raise download_error(source.url, path, error) from error
+        content = partial.read_bytes()
+        if not source.matches(content):
+            raise OSError(
+                f"What {source.url} sent does not have the expected checksum "
+                f"({len(content)} bytes came, {source.bytes or 'an unknown number'} expected) and "
+                f"was deleted. Try again, or place the right file by hand at {path}"
+            )
+    return content
+
+
+@contextmanager
+def whole_file(path):
+    """Lend a path to write to; the file takes its name `path` only if the block succeeds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        partial = Path(folder, path.name)
+        yield partial
+        os.replace(partial, path)
+
+
+def download_error(url, path, error):
+    """What to raise when the network fails, with the way out."""
+    return ConnectionError(
+        f"Could not download {url}: {error}. Without a network, place the file by hand at {path}"
+    )
+
+
+def _make_downloader(name, verbose):
+    try:
+        from pooch import HTTPDownloader
+    except ImportError as error:
+        raise ImportError(
+            f"Downloading {name} needs pooch: pip install sklearn_boltz[data]"
+        ) from error
+    return HTTPDownloader(progressbar=_Progress(name) if verbose else False, chunk_size=2**16)
+
+
+class _Progress:
+    """A line on stderr, with the methods that pooch calls on a progress bar."""
+
+    def __init__(self, name):
+        self.name = name
+        self.total = 0
+        self.done = 0
+
+    def update(self, n_bytes):
+        self.done += n_bytes
+        # pooch counts whole chunks, and a server may announce a compressed length, or none.
+        done = min(self.done, self.total) if self.total else self.done
+        share = f" of {self.total / 1e6:.1f}" if self.total else ""
+        print(f"\r{self.name}: {done / 1e6:.1f}{share} MB", end="", file=sys.stderr, flush=True)
+
+    def reset(self):
+        self.done = 0
+
+    def close(self):
+        print(file=sys.stderr)

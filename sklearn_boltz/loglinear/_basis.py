@@ -1,0 +1,227 @@
+"""The ±1-valued basis of the full-span log-linear model and its transforms.
+
+A joint state x and the index y of a basis function have the same shape, a value in
+``range(n_values[i])`` for each variable i, and so the same code: their place in a table of
+`size` entries. In the table the variables with an indicator basis come first (they vary
+slowest), then those with a Hadamard basis, whose axes together are one long Hadamard axis.
+"""
+
+import math
+
+import numpy as np
+
+from sklearn_boltz.loglinear._hadamard import transform_axis
+
+
+class StateSpace:
+    """The joint states of discrete variables, and the ±1 basis on them.
+
+    Parameters
+    ----------
+    n_values : sequence of int
+        Number of values of each variable, at least 1.
+
+    Attributes
+    ----------
+    n_values : ndarray of int64 of shape (n_features,)
+    size : int
+        Number of joint states.
+    layout : list of int
+        The variables from the slowest to the fastest.
+    strides : ndarray of int64 of shape (n_features,)
+        Weight of each variable in the code of a state.
+    indicators : list of int
+        The variables with an indicator basis, in the order of the layout.
+    n_lead, n_fast : int
+        The table has the shape (n_lead, n_fast): indicator axes, Hadamard axes.
+    """
+
+    def __init__(self, n_values):
+        self.n_values = np.asarray(n_values, dtype=np.int64)
+        values = self.n_values.tolist()
+        self.size = math.prod(values)
+        self.indicators = [i for i, m in enumerate(values) if not is_power_of_two(m)]
+        hadamard = [i for i, m in enumerate(values) if is_power_of_two(m)]
+        self.layout = self.indicators + hadamard
+        self.strides = np.ones(len(values), dtype=np.int64)
+        # In Python's integers: the product may be far above what a table could hold.
+        stride = 1
+        for i in reversed(self.layout):
+            self.strides[i] = min(stride, 2**62)
+            stride *= values[i]
+        self.n_lead = math.prod(values[i] for i in self.indicators)
+        self.n_fast = self.size // self.n_lead
+
+    def encode(self, states):
+        """Codes of states, (n, n_features) -> (n,) int64."""
+        # 2^53 exact integers in a float64 product, which BLAS does; sizes end long before.
+        if states.dtype.kind == "f":
+            return (states @ self.strides.astype(np.float64)).astype(np.int64)
+        codes = np.zeros(states.shape[0], dtype=np.int64)
+        for i, stride in enumerate(self.strides.tolist()):
+            codes += states[:, i] * np.int64(stride)
+        return codes
+
+    def decode(self, codes):
+        """States of codes, (n,) -> (n, n_features) int64."""
+        return np.asarray(codes)[:, None] // self.strides % self.n_values
+
+    def shape(self, variables):
+        """Number of values of some variables, as a tuple."""
+        return tuple(self.n_values[variables].tolist())
+
+    def signs(self, states, basis):
+        """Φ_y(x) for each state x and each basis index y.
+
+        Parameters
+        ----------
+        states : ndarray of int64 of shape (n, n_features)
+        basis : ndarray of int64 of shape (k, n_features)
+
+        Returns
+        -------
+        signs : ndarray of int8 of shape (n, k)
+        """
+        signs = np.ones((len(states), len(basis)), dtype=np.int8)
+        for i in range(len(self.n_values)):
+            terms = np.flatnonzero(basis[:, i])
+            if len(terms):
+                x, y = states[:, i, None], basis[terms, i]
+                odd = x != y if i in self.indicators else parity(x & y)
+                signs[:, terms] *= 1 - 2 * odd.astype(np.int8)
+        return signs
+
+    def synthesize(self, table):
+        """In place, coefficients θ_y -> Σ_y θ_y Φ_y(x) for all x, along the last axis."""
+        for axis in self._indicator_axes(table):
+            # l(x) = l(0) + 2 θ_x for x >= 1, with l(0) = θ_0 - Σ θ_j
+            axis[:, 0] -= axis[:, 1:].sum(axis=1)
+            axis[:, 1:] *= 2
+            axis[:, 1:] += axis[:, :1]
+        self._transform_fast(table)
+
+    def analyze(self, table):
+        """In place, p(x) -> Σ_x p(x) Φ_y(x) for all y, along the last axis."""
+        for axis in self._indicator_axes(table):
+            total = axis.sum(axis=1)
+            axis[:, 1:] *= 2
+            axis[:, 1:] -= total[:, None]
+            axis[:, 0] = total
+        self._transform_fast(table)
+
+    def _indicator_axes(self, table):
+        """Views (slower, n_values, faster) of a table, one for each indicator axis."""
+        for i in self.indicators:
+            yield table.reshape(-1, self.n_values[i], self.strides[i])
+
+    def _transform_fast(self, table):
+        transform_axis(table.reshape(-1), table.size // self.n_fast, self.n_fast, 1)
+
+    def uniform_moments(self):
+        """E[Φ_y] under the uniform distribution; where y touches a Hadamard axis it is 0.
+
+        Returns
+        -------
+        moments : ndarray of shape (n_lead,)
+            For the y whose Hadamard part is 0.
+        """
+        moments = np.ones(1)
+        for i in self.indicators:
+            m = self.n_values[i]
+            moments = np.kron(moments, np.append(1.0, np.full(m - 1, 2 / m - 1)))
+        return moments
+
+    def term_lengths(self, variables, n_features):
+        """Σ ln(n (m_i - 1)) over the non-zero y_i, for all values of some variables.
+
+        The description length of the position of a term, eq. 2.4 of the paper.
+
+        Parameters
+        ----------
+        variables : sequence of int
+            In the order of the layout.
+        n_features : int
+            The number n of variables in all.
+
+        Returns
+        -------
+        lengths : ndarray of float64
+        orders : ndarray of uint8
+            Number of non-zero y_i.
+        """
+        lengths, orders = np.zeros(1), np.zeros(1, dtype=np.uint8)
+        for i in variables:
+            nonzero = np.arange(self.n_values[i]) > 0
+            each = nonzero * math.log(n_features * max(self.n_values[i] - 1, 1))
+            lengths = np.add.outer(lengths, each).ravel()
+            orders = np.add.outer(orders, nonzero.astype(np.uint8)).ravel()
+        return lengths, orders
+
+    def split_layout(self, limit):
+        """Cut the layout in two where the faster part has at most `limit` states.
+
+        Returns
+        -------
+        outer, inner : list of int
+            Variables; `inner` holds at least one.
+        """
+        cut, n_inner = len(self.layout), 1
+        while cut > 0:
+            n_inner *= int(self.n_values[self.layout[cut - 1]])
+            if n_inner > limit and cut < len(self.layout):
+                break
+            cut -= 1
+        return self.layout[:cut], self.layout[cut:]
+
+    def product_moments(self, table, left, right):
+        """E[Φ_y Φ_y'] for pairs (y, y') from the table of all E[Φ_y].
+
+        On a Hadamard axis φ_j φ_k = φ_{j xor k}. On an indicator axis φ_j² = 1 and, for
+        j, k >= 1 and different, φ_j φ_k = -1 - φ_j - φ_k: three terms for one.
+
+        Parameters
+        ----------
+        table : ndarray of shape (size,)
+        left, right : ndarray of int64 of shape (n_pairs,)
+            Codes of y and y'.
+
+        Returns
+        -------
+        moments : ndarray of float64 of shape (n_pairs,)
+        """
+        codes = (left % self.n_fast) ^ (right % self.n_fast)
+        pairs = np.arange(len(codes))
+        weights = np.ones(len(codes))
+        for i in self.indicators:
+            stride, m = self.strides[i], self.n_values[i]
+            j, k = left[pairs] // stride % m, right[pairs] // stride % m
+            conflict = (j > 0) & (k > 0) & (j != k)
+            codes = codes + np.where(conflict | (j == k), 0, j + k) * stride
+            weights = np.where(conflict, -weights, weights)
+            more = np.flatnonzero(conflict)
+            codes = np.concatenate([codes, codes[more] + j[more] * stride,
+                                    codes[more] + k[more] * stride])  # fmt: skip
+            weights = np.concatenate([weights, weights[more], weights[more]])
+            pairs = np.concatenate([pairs, pairs[more], pairs[more]])
+        return np.bincount(pairs, weights * table[codes], minlength=len(left))
+
+
+def multiply_local(moments, axis, k):
+    """In place, E[φ_j f] -> E[φ_j φ_k f] for all j along an indicator axis."""
+    along = np.moveaxis(moments, axis, 0)
+    first, kth = along[0].copy(), along[k].copy()
+    np.negative(along, out=along)
+    along -= first + kth
+    along[0], along[k] = kth, first
+
+
+def is_power_of_two(m):
+    """Whether m, at least 1, is a power of two."""
+    return m & (m - 1) == 0
+
+
+def parity(x):
+    """Whether the number of one bits is odd, for non-negative int64."""
+    for shift in (32, 16, 8, 4, 2, 1):
+        x = x ^ (x >> shift)
+    return (x & 1).astype(bool)

@@ -1,0 +1,261 @@
+"""Exact quantities of a sparse log-linear model, from its terms alone.
+
+No table of all states is kept. Variables that no chain of terms connects are independent, so
+the distribution is a product of factors. What needs every state of a factor walks over them in
+blocks: with the slow variables of the layout held fixed, the terms fold into coefficients of
+the fast ones, and one small transform gives the log-weights of the block.
+"""
+
+import math
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+
+from sklearn_boltz.loglinear._basis import StateSpace
+
+# States in a block: a transform of it stays in the cache.
+BLOCK = 2**17
+# Entries of a temporary array of rows by terms, or of rows by states.
+CHUNK = 2**22
+
+
+class LogLinearModel:
+    """p(x) = exp(Σ_y θ_y Φ_y(x)) / Z over a few terms y.
+
+    Parameters
+    ----------
+    n_values : ndarray of int64 of shape (n_features,)
+    basis : ndarray of int64 of shape (n_basis, n_features)
+        The terms.
+    theta : ndarray of float64 of shape (n_basis,)
+        Their weights.
+    """
+
+    def __init__(self, n_values, basis, theta):
+        self.space, self.basis, self.theta = StateSpace(n_values), basis, theta
+        # The index of the empty product may be among the terms of a user: it is a constant.
+        self.groups = connected_variables(basis)
+
+    def factors(self):
+        """Yield (variables, Factor) for each set of variables that terms connect."""
+        for variables in self.groups:
+            touching = self.basis[:, variables].any(axis=1)
+            yield (
+                variables,
+                Factor(
+                    self.space.n_values[variables],
+                    self.basis[np.ix_(touching, variables)],
+                    self.theta[touching],
+                ),
+            )
+
+    def log_partition(self):
+        """ln Z."""
+        return sum(factor.log_partition for _, factor in self.factors())
+
+    def log_weight(self, states):
+        """Σ_y θ_y Φ_y(x), (n, n_features) -> (n,)."""
+        result = np.empty(len(states))
+        step = max(1, CHUNK // (len(self.basis) + 1))
+        for start in range(0, len(states), step):
+            signs = self.space.signs(states[start : start + step], self.basis)
+            # Sums each row on its own: BLAS may not give equal rows equal bits.
+            result[start : start + step] = np.einsum("nk,k->n", signs, self.theta)
+        return result
+
+    def expectation(self, basis):
+        """E[Φ_y] for each given y, (k, n_features) -> (k,)."""
+        moments = np.ones(len(basis))
+        for variables, factor in self.factors():
+            touching = basis[:, variables].any(axis=1)
+            if touching.any():
+                moments[touching] *= factor.expectation(basis[np.ix_(touching, variables)])
+        return moments
+
+    def marginal(self, features):
+        """Joint probabilities of some variables, an array with one axis for each."""
+        table, order = np.ones(()), []
+        for variables, factor in self.factors():
+            kept = [place for place, i in enumerate(variables) if i in features]
+            if kept:
+                table = np.multiply.outer(table, factor.marginal(kept))
+                order.extend(variables[kept])
+        return table.transpose([order.index(i) for i in features])
+
+    def sample(self, n_samples, generator):
+        """Independent exact samples, -> (n_samples, n_features) int64."""
+        states = np.empty((n_samples, len(self.space.n_values)), dtype=np.int64)
+        for variables, factor in self.factors():
+            states[:, variables] = factor.sample(n_samples, generator)
+        return states
+
+    def conditional(self, states, variables):
+        """Law of some variables given the others of each row.
+
+        Given the others, the unknown variables fall into independent groups.
+
+        Parameters
+        ----------
+        states : ndarray of int64 of shape (n, n_features)
+            What stands in the columns of `variables` is not used.
+        variables : ndarray of int
+            The unknown variables.
+
+        Yields
+        ------
+        rows : slice
+        group : ndarray of int
+            Some of the unknown variables.
+        space : StateSpace
+            The joint states of the group.
+        probabilities : ndarray of shape (n_rows, space.size)
+        """
+        for places in connected_variables(self.basis[:, variables]):
+            group = variables[places]
+            space = StateSpace(self.space.n_values[group])
+            touching = self.basis[:, group].any(axis=1)
+            basis, theta = self.basis[touching], self.theta[touching]
+            codes = space.encode(basis[:, group])
+            known_part = basis.copy()
+            known_part[:, group] = 0
+            step = max(1, CHUNK // max(space.size, len(basis)))
+            for start in range(0, len(states), step):
+                rows = slice(start, min(start + step, len(states)))
+                weights = theta * self.space.signs(states[rows], known_part)
+                yield rows, group, space, _law(space, codes, weights)
+
+
+def _law(space, codes, weights):
+    """Probabilities (n, space.size) from the weights (n, n_basis) of some terms."""
+    table = np.zeros((len(weights), space.size))
+    for k, code in enumerate(codes):
+        table[:, code] += weights[:, k]
+    space.synthesize(table)
+    table -= table.max(axis=1, keepdims=True)
+    np.exp(table, out=table)
+    table /= table.sum(axis=1, keepdims=True)
+    return table
+
+
+class Factor:
+    """A log-linear model whose variables are all connected.
+
+    Parameters
+    ----------
+    n_values : ndarray of int64 of shape (n_features,)
+    basis : ndarray of int64 of shape (n_basis, n_features)
+        The terms.
+    theta : ndarray of float64 of shape (n_basis,)
+        Their weights.
+    """
+
+    def __init__(self, n_values, basis, theta):
+        self.space = space = StateSpace(n_values)
+        self.basis, self.theta = basis, theta
+        self._outer, self._inner = outer, inner = space.split_layout(BLOCK)
+        self._block_space = StateSpace(space.n_values[inner])
+        # The terms, each as a term of the fast variables with a sign from the slow ones.
+        self._inner_codes = space.encode(basis) % self._block_space.size
+        self._n_blocks = space.size // self._block_space.size
+
+        self._slow_part = np.zeros_like(basis)
+        self._slow_part[:, outer] = basis[:, outer]
+
+    @cached_property
+    def log_partition(self):
+        """ln Z, from all states."""
+        total = -math.inf
+        for block in range(self._n_blocks):
+            weights = self._log_weights(block)
+            peak = weights.max()
+            weights -= peak
+            total = np.logaddexp(total, peak + math.log(np.exp(weights, out=weights).sum()))
+        return float(total)
+
+    def _outer_states(self, blocks):
+        return self.space.decode(np.asarray(blocks) * self._block_space.size)
+
+    def _log_weights(self, block):
+        """Σ_y θ_y Φ_y(x) for the states of one block."""
+        signs = self.space.signs(self._outer_states([block]), self._slow_part)[0]
+        table = np.zeros(self._block_space.size)
+        np.add.at(table, self._inner_codes, self.theta * signs)
+        self._block_space.synthesize(table)
+        return table
+
+    def _probabilities(self):
+        """Yield (number of the block, probabilities of its states)."""
+        for block in range(self._n_blocks):
+            weights = self._log_weights(block)
+            weights -= self.log_partition
+            yield block, np.exp(weights, out=weights)
+
+    def expectation(self, basis):
+        """E[Φ_y] for each given y, (k, n_features) -> (k,)."""
+        codes = self.space.encode(basis) % self._block_space.size
+        slow_part = np.zeros_like(basis)
+        slow_part[:, self._outer] = basis[:, self._outer]
+        moments = np.zeros(len(basis))
+        for block, table in self._probabilities():
+            self._block_space.analyze(table)
+            moments += self.space.signs(self._outer_states([block]), slow_part)[0] * table[codes]
+        return moments
+
+    def marginal(self, variables):
+        """Joint probabilities of some variables, an array with one axis for each."""
+        kept_outer = [i for i in self._outer if i in variables]
+        kept_inner = [i for i in self._inner if i in variables]
+        fast = math.prod(self.space.shape(kept_inner))
+        shape, axes = _merged_axes(
+            self.space.shape(self._inner), [i in variables for i in self._inner]
+        )
+        slow = StateSpace(self.space.n_values[kept_outer]) if kept_outer else None
+        table = np.zeros((slow.size if slow else 1, fast))
+        for block, probabilities in self._probabilities():
+            states = self._outer_states([block])[:, kept_outer]
+            row = np.ravel_multi_index(states[0], self.space.shape(kept_outer)) if slow else 0
+            table[row] += probabilities.reshape(shape).sum(axis=axes).ravel()
+        in_layout = kept_outer + kept_inner
+        table = table.reshape(self.space.shape(in_layout))
+        return table.transpose([in_layout.index(i) for i in variables])
+
+    def sample(self, n_samples, generator):
+        """Independent exact samples, -> (n_samples, n_features) int64."""
+        mass = np.array([table.sum() for _, table in self._probabilities()])
+        counts = generator.multinomial(n_samples, mass / mass.sum())
+        codes = []
+        for block in np.flatnonzero(counts):
+            cumulated = np.cumsum(np.exp(self._log_weights(block) - self.log_partition))
+            uniform = generator.random(counts[block]) * cumulated[-1]
+            within = np.searchsorted(cumulated, uniform, side="right")
+            codes.append(block * self._block_space.size + within)
+        # Block by block is not an exchangeable order.
+        return self.space.decode(generator.permutation(np.concatenate(codes)))
+
+
+def _merged_axes(shape, kept):
+    """Merge neighbouring axes that are all kept, or all summed: sums over long axes are fast.
+
+    Returns
+    -------
+    shape : list of int
+    axes : tuple of int
+        The axes to sum over.
+    """
+    merged, keep = [], []
+    for m, k in zip(shape, kept, strict=True):
+        if keep and keep[-1] == k:
+            merged[-1] *= m
+        else:
+            merged.append(m)
+            keep.append(k)
+    return merged, tuple(axis for axis, k in enumerate(keep) if not k)
+
+
+def connected_variables(basis):
+    """Sets of variables that terms connect, as a list of index arrays."""
+    support = csr_array((basis != 0).astype(np.int64))
+    n_groups, label = connected_components(support.T @ support, directed=False)
+    return [np.flatnonzero(label == group) for group in range(n_groups)]

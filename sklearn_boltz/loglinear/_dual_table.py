@@ -1,0 +1,186 @@
+"""The tables of dual parameters, and the passes over them."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from sklearn_boltz.loglinear._basis import multiply_local
+from sklearn_boltz.loglinear._dual_update import Penalty, scan, update_and_scan
+
+# Entries of the fast half of the description lengths: they stay in the first-level cache.
+N_INNER = 1024
+
+
+class DualTable:
+    """The two tables of the algorithm: θ̄_y = E_θ[Φ_y] and d̄_y = E_data[Φ_y] for all y.
+
+    Parameters
+    ----------
+    space : StateSpace
+    codes, weights : ndarray of shape (n_unique,)
+        The states that the data hold, and how often.
+    n_features : int
+        Number of variables that there are in all, for the description lengths.
+    alpha : float
+        Multiplies the description lengths.
+    max_order : int
+        Terms with more variables are not considered.
+    dtype : dtype
+        Of the tables.
+    n_threads : int
+
+    Notes
+    -----
+    The data are completed by one observation spread evenly over all states. All |d̄_y| are
+    then at most 1 - 1/(N+1) and, more than that, d̄ comes from a positive distribution, so
+    that every set of terms has a finite optimum. (Clipping the d̄_y that are ±1 would not do:
+    where two values never occur together, a combination of several d̄_y is on the boundary.)
+    """
+
+    def __init__(self, space, codes, weights, *, n_features, alpha, max_order, dtype, n_threads=1):
+        self.space, self.n_features, self.n_threads = space, n_features, n_threads
+        n_samples = float(weights.sum())
+        # Counts below 2^24 stay exact in float32 until they are divided.
+        self.d = np.zeros(space.size, dtype=dtype)
+        self.d[codes] = weights
+        self.space.analyze(self.d)
+        self.d[:: space.n_fast] += space.uniform_moments().astype(dtype)
+        self.d /= n_samples + 1
+        self.d[0] = 1
+        edge = 1 - 2 * np.finfo(dtype).eps
+        if n_samples * np.finfo(dtype).eps > 0.1:
+            np.clip(self.d[1:], -edge, edge, out=self.d[1:])
+        self.t = np.zeros(space.size, dtype=dtype)
+        self.t[:: space.n_fast] = space.uniform_moments()
+        self._scale = alpha / n_samples
+        self._half_log_n = 0.5 * math.log(max(n_samples, 1.0))
+        self._penalty = self._make_penalty(max_order, dtype)
+        self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
+
+    def _make_penalty(self, max_order, dtype):
+        outer, inner = self.space.split_layout(N_INNER)
+        outer_lengths, outer_orders = self.space.term_lengths(outer, self.n_features)
+        inner_lengths, inner_orders = self.space.term_lengths(inner, self.n_features)
+        return Penalty(
+            (self._scale * outer_lengths).astype(dtype),
+            (self._scale * (self._half_log_n + inner_lengths)).astype(dtype),
+            outer_orders,
+            inner_orders,
+            max_order,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def penalty(self, codes):
+        """r_y of some terms (eq. 2.5)."""
+        y = self.space.decode(codes)
+        each = np.log(self.n_features * np.maximum(self.space.n_values - 1, 1))
+        return self._scale * (self._half_log_n + (y > 0) @ each)
+
+    def _over_threads(self, function, n_blocks):
+        """The best of function(begin, end) over ranges of [0, n_blocks)."""
+        if self._pool is None:
+            return function(0, n_blocks)
+        cuts = np.linspace(0, n_blocks, self.n_threads + 1).astype(int).tolist()
+        results = self._pool.map(function, cuts[:-1], cuts[1:])
+        # By change, then by code: the same winner however the table was cut.
+        return min((result for result in results), key=lambda r: (r[0], r[1] < 0, r[1]))
+
+    def scan(self, best):
+        """The (change, code) of the best term to append, if it is less than `best`."""
+        return self._over_threads(
+            lambda begin, end: scan(self.t, self.d, self._penalty, best, begin, end),
+            self.space.size // self._penalty.lanes,
+        )
+
+    def update(self, code, step, best):
+        """Move θ_y by `step`, then scan.
+
+        exp(δΦ) = cosh δ + Φ sinh δ, because Φ² = 1. So every moment has a closed form,
+        θ̄_z <- [θ̄_z + tanh δ · E(Φ_z Φ_y)] / [1 + tanh δ · θ̄_y].
+        """
+        tanh = math.tanh(step)
+        a = 1 / (1 + tanh * float(self.t[code]))
+        b = tanh * a
+        if code >= self.space.n_fast:
+            self._update_indicators(code, a, b)
+            self.t[0] = 1
+            return self.scan(best)
+        lanes = self._penalty.lanes
+        n_pairs = self.space.size // (lanes * (2 if code >= lanes else 1))
+        champion = self._over_threads(
+            lambda begin, end: update_and_scan(
+                self.t, self.d, code, a, b, self._penalty, best, begin, end
+            ),
+            n_pairs,
+        )
+        self.t[0] = 1  # exactly, whatever the rounding
+        return champion
+
+    def _update_indicators(self, code, a, b):
+        """t = a t + b E(Φ_z Φ_y) where y touches indicator axes, a slab at a time."""
+        k = self.space.decode([code])[0, self.space.indicators]
+        for slab, swap in self._slabs(k, code % self.space.n_fast):
+            # E(Φ_z Φ_y) by the identities of both kinds of axis.
+            moments = slab[swap]
+            for axis in np.flatnonzero(k):
+                multiply_local(moments, axis, k[axis])
+            moments *= b
+            slab *= a
+            slab += moments
+
+    def _slabs(self, k, mask):
+        """Cut t into views closed under y -> y xor mask and along the axes where k > 0.
+
+        Yields
+        ------
+        slab : ndarray
+            A view with all indicator axes and two for the Hadamard part.
+        swap : tuple
+            Index that makes a copy of the slab with the Hadamard part xor-ed by the mask.
+        """
+        space = self.space
+        rows = min(space.n_fast, 16)
+        columns = space.n_fast // rows
+        table = self.t.reshape(*space.shape(space.indicators), rows, columns)
+        high, low = mask // columns, np.arange(columns) ^ (mask % columns)
+        swap = (..., slice(None, None, -1 if high else 1), low)
+        cut = np.flatnonzero(k == 0)[:3]
+        for index in np.ndindex(*space.n_values[space.indicators][cut]):
+            where = [slice(None)] * len(k)
+            for axis, value in zip(cut, index, strict=True):
+                where[axis] = slice(value, value + 1)
+            for row in range(rows):
+                if row <= row ^ high:
+                    # The two rows as one slice, which is a view.
+                    pair = slice(row, (row ^ high) + 1, (row ^ high) - row or 1)
+                    yield table[(*where, pair)], swap
+
+    def weigh(self, codes, theta):
+        """Fill t with exp(l_θ(x) - max l) for all x; return ln Z."""
+        self.t.fill(0)
+        self.t[codes] = theta
+        self.space.synthesize(self.t)
+        peak = self.t.max()
+        self._map_chunks(lambda part: np.exp(np.subtract(part, peak, out=part), out=part))
+        return float(peak) + math.log(self.t.sum(dtype=np.float64))
+
+    def normalise(self):
+        """After `weigh`: turn the weights in t into the dual parameters."""
+        self.space.analyze(self.t)
+        total = self.t[0]
+        self._map_chunks(lambda part: np.divide(part, total, out=part))
+        self.t[0] = 1
+
+    def _map_chunks(self, function):
+        """Apply a function to pieces of t that stay in the cache."""
+        pieces = np.array_split(self.t, max(1, self.t.size // 2**15))
+        each = map if self._pool is None else self._pool.map
+        for _ in each(function, pieces):
+            pass

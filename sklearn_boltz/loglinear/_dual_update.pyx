@@ -1,0 +1,125 @@
+"""The fused update of the dual table and scan for the next term to append."""
+
+from cython cimport floating
+from libc.stdint cimport int64_t, uint8_t
+
+import numpy as np
+
+
+cdef extern from "loglinear/_dual_update_all.h" nogil:
+    ctypedef struct fsll_champion:
+        double change
+        int64_t code
+
+    ctypedef struct fsll_penalty:
+        const void *r_outer
+        const void *r_inner
+        const uint8_t *order_outer
+        const uint8_t *order_inner
+        int64_t n_inner
+        int inner_bits
+        int max_order
+
+    const bint SIMD_VECTORS
+    void fsll_scan_f64(const double*, const double*, int64_t, int64_t,
+                       const fsll_penalty*, fsll_champion*) noexcept
+    void fsll_scan_f32(const float*, const float*, int64_t, int64_t,
+                       const fsll_penalty*, fsll_champion*) noexcept
+    void fsll_scan_f64x8(const double*, const double*, int64_t, int64_t,
+                         const fsll_penalty*, fsll_champion*) noexcept
+    void fsll_scan_f32x16(const float*, const float*, int64_t, int64_t,
+                          const fsll_penalty*, fsll_champion*) noexcept
+    void fsll_update_and_scan_f64(double*, const double*, int64_t, double, double, int64_t,
+                                  int64_t, const fsll_penalty*, fsll_champion*) noexcept
+    void fsll_update_and_scan_f32(float*, const float*, int64_t, float, float, int64_t,
+                                  int64_t, const fsll_penalty*, fsll_champion*) noexcept
+    void fsll_update_and_scan_f64x8(double*, const double*, int64_t, double, double, int64_t,
+                                    int64_t, const fsll_penalty*, fsll_champion*) noexcept
+    void fsll_update_and_scan_f32x16(float*, const float*, int64_t, float, float, int64_t,
+                                     int64_t, const fsll_penalty*, fsll_champion*) noexcept
+
+
+cdef class Penalty:
+    """Cost of each term: ``r_outer[y // n_inner] + r_inner[y % n_inner]``.
+
+    Parameters
+    ----------
+    r_outer, r_inner : ndarray of float32 or float64
+        The two halves of the description length, of the type of the tables.
+    order_outer, order_inner : ndarray of uint8
+        The two halves of the order of the term, added in the same way.
+    max_order : int
+        Terms of a higher order are never chosen.
+    """
+
+    cdef fsll_penalty c
+    cdef readonly object arrays
+    cdef readonly Py_ssize_t lanes
+
+    def __init__(self, r_outer, r_inner, const uint8_t[::1] order_outer,
+                 const uint8_t[::1] order_inner, int max_order):
+        cdef Py_ssize_t width = 64 // r_inner.itemsize
+        # The addresses below stay valid as long as these references live.
+        self.arrays = (r_outer, r_inner, np.asarray(order_outer), np.asarray(order_inner))
+        self.c.r_outer = <const void*> <size_t> r_outer.ctypes.data
+        self.c.r_inner = <const void*> <size_t> r_inner.ctypes.data
+        self.c.order_outer = &order_outer[0]
+        self.c.order_inner = &order_inner[0]
+        self.c.n_inner = r_inner.size
+        self.c.inner_bits = int(r_inner.size).bit_length() - 1
+        self.c.max_order = max_order
+        is_power = r_inner.size == 1 << self.c.inner_bits
+        self.lanes = width if SIMD_VECTORS and is_power and r_inner.size >= width else 1
+
+
+def scan(const floating[::1] t, const floating[::1] d, Penalty penalty, double best,
+         Py_ssize_t begin, Py_ssize_t end):
+    """Return (change, code) of the best term to append, in blocks [begin, end).
+
+    A block is ``penalty.lanes`` entries. Equal to the minimum over the entries y != 0 of
+    ``(1+d)/2*log((1+t)/(1+d)) + (1-d)/2*log((1-t)/(1-d)) + r``, or (best, -1) if none is
+    less than ``best``.
+    """
+    cdef fsll_champion champion
+    champion.change = best
+    champion.code = -1
+    with nogil:
+        if floating is double:
+            if penalty.lanes == 8:
+                fsll_scan_f64x8(&t[0], &d[0], begin, end, &penalty.c, &champion)
+            else:
+                fsll_scan_f64(&t[0], &d[0], begin, end, &penalty.c, &champion)
+        else:
+            if penalty.lanes == 16:
+                fsll_scan_f32x16(&t[0], &d[0], begin, end, &penalty.c, &champion)
+            else:
+                fsll_scan_f32(&t[0], &d[0], begin, end, &penalty.c, &champion)
+    return champion.change, champion.code
+
+
+def update_and_scan(floating[::1] t, const floating[::1] d, int64_t mask, double a, double b,
+                    Penalty penalty, double best, Py_ssize_t begin, Py_ssize_t end):
+    """In place ``t = a*t + b*t[np.arange(t.size) ^ mask]``, then as `scan`.
+
+    Blocks are paired, y with y ^ mask; [begin, end) counts pairs, of which there are half
+    as many as blocks, or as many as blocks where the mask lies within a block.
+    """
+    cdef fsll_champion champion
+    champion.change = best
+    champion.code = -1
+    with nogil:
+        if floating is double:
+            if penalty.lanes == 8:
+                fsll_update_and_scan_f64x8(
+                    &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
+            else:
+                fsll_update_and_scan_f64(
+                    &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
+        else:
+            if penalty.lanes == 16:
+                fsll_update_and_scan_f32x16(
+                    &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
+            else:
+                fsll_update_and_scan_f32(
+                    &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
+    return champion.change, champion.code

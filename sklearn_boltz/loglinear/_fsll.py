@@ -1,0 +1,689 @@
+"""FSLLDensity: the full-span log-linear model."""
+
+import math
+from numbers import Integral, Real
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import _fit_context
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import Interval, Options, StrOptions, validate_params
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from sklearn_boltz._base import (
+    BaseBoltzmann,
+    available_memory,
+    make_generator,
+    unchanged_on_error,
+)
+from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz.loglinear._basis import StateSpace, is_power_of_two
+from sklearn_boltz.loglinear._distribution import LogLinearModel
+from sklearn_boltz.loglinear._dual_table import DualTable
+from sklearn_boltz.loglinear._search import State, search
+
+
+class FSLLDensity(BaseBoltzmann):
+    """Full-span log-linear model of discrete data.
+
+    A Boltzmann machine of the highest order, without hidden units: each product of ±1-valued
+    functions of the single variables may be a term of the energy, and a few of them are
+    learned. The terms are chosen by minimum description length, one after another, among
+    *all* products of all orders; no hyperparameter has to be set. What is learned is an
+    exact, normalised probability for every joint state, a list of interactions that can be
+    read, and ±1 features.
+
+    The tables of the algorithm have an entry for each joint state: up to some 26 binary
+    variables fit in a laptop.
+
+    Parameters
+    ----------
+    n_values : "auto", int or array-like of int of shape (n_features,), default="auto"
+        Number of values of the variables, whose values are 0, 1, ..., n_values - 1. With
+        ``"auto"``, one more than the largest value of the column, and at least 2.
+
+    binarize : float, default=None
+        If given, a value counts as 1 where it is greater than this threshold and as 0
+        elsewhere. If None, the data must already consist of integers from 0 on.
+
+    alpha : float, default=1.0
+        Multiplies the description length of the terms. 1 is the paper's cost; less gives
+        more terms.
+
+    max_order : int, default=None
+        Number of variables in a term at most. None sets no limit.
+
+    max_basis : int, default=None
+        Number of terms at most. None sets no limit.
+
+    solver : {"newton", "greedy"}, default="newton"
+        ``"greedy"`` is the paper's algorithm, which moves one coordinate at a time.
+        ``"newton"`` chooses the terms by the same moves, but refits the weights of all
+        of them jointly as their number grows, and at the end.
+
+    tol : float, default=1e-4
+        The search ends when no move lowers the cost by more than this, in nats.
+
+    max_iter : int, default=None
+        Number of moves at most. None sets no limit; the cost falls by more than `tol` with
+        each move of a single coordinate, so the search ends by itself.
+
+    max_states : int, default=2**30
+        Refuse data with more joint states than this.
+
+    dtype : {float64, float32}, default=float64
+        Type of the two tables with one entry for each joint state. float32 halves the memory
+        and the time; weights are then good to some six digits.
+
+    n_jobs : int, default=None
+        Number of threads. None means 1. The result does not depend on it.
+
+    verbose : int, default=0
+        If positive, print a line at the end of a fit; if greater than 1, for each move.
+
+    Attributes
+    ----------
+    basis_ : ndarray of int64 of shape (n_basis, n_features)
+        The index vectors y of the terms: where ``basis_[k, i]`` is not 0, term k depends on
+        variable i.
+
+    theta_ : ndarray of float64 of shape (n_basis,)
+        The weights of the terms.
+
+    log_partition_ : float
+        Logarithm of the normalising constant, in nats.
+
+    n_values_ : ndarray of int64 of shape (n_features,)
+        Number of values of each variable.
+
+    cost_ : float
+        Kullback–Leibler divergence of the model from the data, in nats, plus the
+        description length of the terms for each sample (eq. 2.5).
+
+    cost_path_ : ndarray of float64 of shape (n_iter_ + 1,)
+        The cost at the start and after each move or joint refit. It never rises.
+
+    n_iter_ : int
+        Number of moves and joint refits.
+
+    converged_ : bool
+        Whether the search ended because no move was worth `tol`.
+
+    history_ : dict of ndarray
+        ``"cost"`` and ``"n_basis"``, of the same length as `cost_path_`.
+
+    n_features_in_ : int
+        Number of variables.
+
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the variables, if `X` had names.
+
+    See Also
+    --------
+    sklearn.mixture.GaussianMixture : Density model of real-valued data.
+    sklearn.neural_network.BernoulliRBM : Boltzmann machine with hidden units.
+
+    Notes
+    -----
+    A variable with a power of two of values has the rows of a Walsh–Hadamard matrix as its
+    basis, any other the constant and ±1-indicators of its values but the first (eq. 2.2 and
+    2.3 of [1]_).
+
+    To the data, one observation is added that is spread evenly over all joint states. So
+    every weight is finite, also where the data know no exception (a constant column, two
+    equal columns, two values that never meet).
+
+    `sample_weight` counts: a row of weight 2 is the same as two rows.
+
+    References
+    ----------
+    .. [1] K. Takabatake and S. Akaho, "Full-Span Log-Linear Model and Fast Learning
+       Algorithm", Neural Computation 34(6), 1398–1424, 2022.
+       https://doi.org/10.1162/neco_a_01496
+
+    Examples
+    --------
+    The third column is the parity of the first two, and the fourth is noise.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FSLLDensity
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.integers(2, size=(500, 4))
+    >>> X[:, 2] = X[:, 0] ^ X[:, 1]
+    >>> model = FSLLDensity().fit(X)
+    >>> model.get_feature_names_out()
+    array(['x0*x1*x2'], dtype=object)
+    >>> round(model.score(X), 2)
+    -2.08
+    """
+
+    _parameter_constraints = {
+        "n_values": [
+            StrOptions({"auto"}),
+            Interval(Integral, 2, None, closed="left"),
+            "array-like",
+        ],
+        "binarize": [Interval(Real, None, None, closed="neither"), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "max_order": [Interval(Integral, 0, None, closed="left"), None],
+        "max_basis": [Interval(Integral, 0, None, closed="left"), None],
+        "solver": [StrOptions({"newton", "greedy"})],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 0, None, closed="left"), None],
+        "max_states": [Interval(Integral, 2, None, closed="left")],
+        "dtype": [Options(type, {np.float64, np.float32}), StrOptions({"float64", "float32"})],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        *,
+        n_values="auto",
+        binarize=None,
+        alpha=1.0,
+        max_order=None,
+        max_basis=None,
+        solver="newton",
+        tol=1e-4,
+        max_iter=None,
+        max_states=2**30,
+        dtype=np.float64,
+        n_jobs=None,
+        verbose=0,
+    ):
+        self.n_values = n_values
+        self.binarize = binarize
+        self.alpha = alpha
+        self.max_order = max_order
+        self.max_basis = max_basis
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_states = max_states
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Learn the terms and their weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Integers from 0 on, or anything real if `binarize` is set.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
+
+        Returns
+        -------
+        self : FSLLDensity
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a value is not in the domain, or if there are too many joint states.
+        """
+        with unchanged_on_error(self):
+            X = validate_data(self, X)
+            n_values = self._initial_n_values(X)
+            rows, weights = self._check_rows(X, sample_weight, n_values)
+            return self._fit_rows(X, n_values, rows, weights)
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Add rows to those seen before, and learn from all of them.
+
+        The result is that of `fit` on all rows at once; of the rows seen before, only the
+        number of times that each distinct one occurred is kept.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            More rows.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
+
+        Returns
+        -------
+        self : FSLLDensity
+            The fitted estimator.
+        """
+        with unchanged_on_error(self):
+            first = not hasattr(self, "basis_")
+            X = validate_data(self, X, reset=first)
+            n_values = self._initial_n_values(X)
+            if not first:
+                n_values = np.maximum(n_values, self.n_values_)
+            rows, weights = self._check_rows(X, sample_weight, n_values)
+            if not first:
+                rows = np.concatenate([self._rows, rows])
+                weights = np.concatenate([self._weights, weights])
+            return self._fit_rows(X, n_values, rows, weights)
+
+    def _fit_rows(self, X, n_values, rows, weights):
+        """Search for the terms.
+
+        A column that is constant in the data is independent of the others in the model: it
+        has a table of its own, and does not double the size of the other.
+        """
+        varying = np.flatnonzero(rows.min(axis=0) != rows.max(axis=0))
+        constant = np.setdiff1d(np.arange(len(n_values)), varying)
+        self._check_size(n_values[varying])
+        size = math.prod(n_values.tolist())
+        codes, first, weights = _collapse(
+            StateSpace(n_values[varying]).encode(rows[:, varying]), weights
+        )
+        self._rows, self._weights = rows[first], weights
+        state = State(math.log(size), _initial_kl(weights, size))
+        with iterations(self, X, None, name="move", max_iter=self.max_iter) as end_iteration:
+            groups = ([varying] if len(varying) else []) + list(constant[:, None])
+            parts = [
+                self._search_terms(state, n_values, group, self._rows, weights, end_iteration)
+                for group in groups
+            ]
+        bases, thetas, converged = zip(*parts, strict=True)
+        self.n_values_, self.converged_ = n_values, all(converged)
+        self.basis_, self.theta_ = np.concatenate(bases), np.concatenate(thetas)
+        self.log_partition_ = self._model().log_partition()
+        self.cost_, self.cost_path_ = state.cost, np.array(state.cost_path)
+        self.history_ = {"cost": self.cost_path_, "n_basis": np.array(state.n_basis_path)}
+        self.n_iter_ = state.n_moves
+        self._n_features_out = len(self.theta_)
+        self._sample_dtype = X.dtype
+        return self
+
+    def _search_terms(self, state, n_values, group, rows, weights, end_iteration):
+        """Search among the terms of some variables; -> basis, theta, converged."""
+        space = StateSpace(n_values[group])
+        codes, _, weights = _collapse(space.encode(rows[:, group]), weights)
+        state.begin()
+        with DualTable(
+            space,
+            codes,
+            weights,
+            n_features=len(n_values),
+            alpha=self.alpha,
+            max_order=min(len(n_values) if self.max_order is None else self.max_order, 255),
+            dtype=np.dtype(self.dtype),
+            n_threads=effective_n_jobs(self.n_jobs),
+        ) as table:
+            converged = search(
+                table,
+                state,
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=math.inf if self.max_iter is None else self.max_iter,
+                max_basis=math.inf if self.max_basis is None else self.max_basis,
+                end_iteration=end_iteration,
+                verbose=self.verbose,
+            )
+        basis = np.zeros((len(state.codes), len(n_values)), dtype=np.int64)
+        basis[:, group] = space.decode(np.array(state.codes, dtype=np.int64))
+        return basis, np.array(state.theta, dtype=np.float64), converged
+
+    # Data to states.
+
+    def _initial_n_values(self, X):
+        """Number of values of each column: as the user says, or as the data show."""
+        if isinstance(self.n_values, str):
+            if self.binarize is not None:
+                return np.full(X.shape[1], 2)
+            self._check_integers(X)
+            return np.maximum(X.max(axis=0).astype(np.int64) + 1, 2)
+        n_values = np.asarray(self.n_values)
+        if n_values.ndim == 0:
+            n_values = np.full(X.shape[1], n_values)
+        if (
+            n_values.shape != (X.shape[1],)
+            or not (n_values >= 2).all()
+            or n_values.dtype.kind != "i"
+        ):
+            raise ValueError(
+                f"n_values must be 'auto', an integer or one integer for each of the "
+                f"{X.shape[1]} columns, all at least 2; got {self.n_values!r}."
+            )
+        return n_values.astype(np.int64)
+
+    def _check_integers(self, X):
+        legal = np.isnan(X) | (X >= 0) & (X == np.floor(X)) if X.dtype.kind == "f" else X >= 0
+        self._check_domain(
+            X,
+            legal,
+            lambda j: "the integers 0, 1, 2, ...",
+            "Set `binarize` to a threshold, or encode the columns with "
+            "sklearn.preprocessing.OrdinalEncoder (categories) or KBinsDiscretizer (numbers).",
+        )
+
+    def _to_states(self, X, n_values):
+        """Check the domain; -> X as values 0 .. n_values - 1, NaN kept."""
+        X = self._binarized(X)
+        if self.binarize is None:
+            self._check_integers(X)
+            self._check_domain(
+                X,
+                np.isnan(X) | (X < n_values) if X.dtype.kind == "f" else X < n_values,
+                lambda j: f"values from 0 to {n_values[j] - 1}",
+                "Set `n_values` to the true numbers of values and fit again.",
+            )
+        return X
+
+    def _check_rows(self, X, sample_weight, n_values):
+        """-> the rows as states, of the smallest type, and how often each counts."""
+        rows = self._to_states(X, n_values).astype(np.min_scalar_type(int(n_values.max()) - 1))
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.sum() > 0:
+            raise ValueError("sample_weight is 0 for all rows: there is nothing to fit.")
+        return rows[weights > 0], weights[weights > 0]
+
+    def _check_size(self, n_values):
+        """Refuse too large a state space before anything is allocated."""
+        size = math.prod(n_values.tolist())
+        needed = 2 * size * np.dtype(self.dtype).itemsize
+        memory = available_memory()
+        # The cap is for f"{...}": an integer of 300 digits still is a float.
+        what = (
+            f"The {len(n_values)} columns that are not constant have {min(size, 10**300):.4g} "
+            f"joint states, whose two tables take {min(needed, 10**300) / 2**30:.3g} GiB"
+        )
+        remedy = "Use fewer columns, fewer values (KBinsDiscretizer), or dtype=np.float32."
+        if size > self.max_states:
+            raise ValueError(f"{what}; max_states is {self.max_states}. {remedy}")
+        if memory is not None and needed > memory:
+            raise ValueError(f"{what}; {memory / 2**30:.3g} GiB are available. {remedy}")
+
+    def _model(self):
+        return LogLinearModel(self.n_values_, self.basis_, self.theta_)
+
+    def _validated_states(self, X):
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False)
+        return self._to_states(X, self.n_values_).astype(np.int64), X.dtype
+
+    # What a fitted model can do.
+
+    def score_samples(self, X):
+        """Return the log-probability of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        log_probability : ndarray of float64 of shape (n_samples,)
+            In nats, exactly normalised.
+        """
+        states, _ = self._validated_states(X)
+        return self._model().log_weight(states) - self.log_partition_
+
+    def log_pseudo_likelihood(self, X):
+        """Return the log pseudo-likelihood of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
+            The sum over the variables of ln p(x_i | all others), in nats.
+        """
+        states, _ = self._validated_states(X)
+        model = self._model()
+        total = np.zeros(len(states))
+        for i in range(states.shape[1]):
+            for rows, _, _, probabilities in model.conditional(states, np.array([i])):
+                own = np.take_along_axis(probabilities, states[rows, i, None], axis=1)[:, 0]
+                total[rows] += np.log(own)
+        return total
+
+    def transform(self, X):
+        """Evaluate the learned terms: features for a classifier.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        signs : ndarray of shape (n_samples, n_basis)
+            Φ_y(x), each 1 or -1; float32 for float32 data and float64 else.
+        """
+        states, dtype = self._validated_states(X)
+        signs = StateSpace(self.n_values_).signs(states, self.basis_)
+        return signs.astype(np.float32 if dtype == np.float32 else np.float64)
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the terms.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features,), default=None
+            Names of the variables; None for those seen in `fit`, or ``x0``, ``x1``, ...
+
+        Returns
+        -------
+        names : ndarray of str of shape (n_basis,)
+            A binary variable is named by itself. Of others, ``colour=2`` is the indicator of
+            a value, and ``colour&3`` the parity of the bits that the value has in common
+            with 3, for variables with 4, 8, 16, ... values. The empty product is never there.
+        """
+        check_is_fitted(self)
+        names = self._input_names(input_features)
+        return np.array(["*".join(self._factor_names(y, names)) for y in self.basis_], dtype=object)
+
+    def _input_names(self, input_features):
+        seen = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            default = [f"x{i}" for i in range(self.n_features_in_)]
+            return default if seen is None else list(seen)
+        if seen is not None and not np.array_equal(seen, input_features):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(input_features) != self.n_features_in_:
+            raise ValueError(
+                "input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(input_features)}"
+            )
+        return list(input_features)
+
+    def _factor_names(self, y, names):
+        for i in np.flatnonzero(y):
+            if self.n_values_[i] == 2:
+                yield str(names[i])
+            else:
+                yield f"{names[i]}{'&' if is_power_of_two(self.n_values_[i]) else '='}{y[i]}"
+
+    def interactions(self):
+        """Return the learned terms as a table, the strongest first.
+
+        Returns
+        -------
+        table : pandas.DataFrame, or Bunch of arrays where pandas is not installed
+            Columns ``term`` (name), ``order`` (number of variables), ``weight`` (θ_y) and
+            ``expectation`` (E[Φ_y] under the model).
+        """
+        check_is_fitted(self)
+        strongest = np.argsort(-np.abs(self.theta_), kind="stable")
+        columns = {
+            "term": self.get_feature_names_out()[strongest],
+            "order": (self.basis_ != 0).sum(axis=1)[strongest],
+            "weight": self.theta_[strongest],
+            "expectation": self._model().expectation(self.basis_)[strongest],
+        }
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            return Bunch(**columns)
+        return DataFrame(columns)
+
+    def expectation(self, basis):
+        """Return the expectations of basis functions under the model.
+
+        Parameters
+        ----------
+        basis : array-like of int of shape (n_basis, n_features)
+            Index vectors y, as in `basis_`.
+
+        Returns
+        -------
+        expectation : ndarray of float64 of shape (n_basis,)
+            The dual parameters E[Φ_y], exact.
+        """
+        check_is_fitted(self)
+        basis = np.asarray(basis)
+        if (
+            basis.ndim != 2
+            or basis.shape[1] != self.n_features_in_
+            or basis.dtype.kind not in "iub"
+        ):
+            raise ValueError(
+                f"basis must be an array of integers of shape (n_basis, {self.n_features_in_}), "
+                f"got {basis.dtype} of shape {basis.shape}."
+            )
+        if (basis < 0).any() or (basis >= self.n_values_).any():
+            raise ValueError("Each entry of basis must be from 0 to n_values_[i] - 1.")
+        return self._model().expectation(basis.astype(np.int64))
+
+    def marginal(self, features):
+        """Return the joint probabilities of some variables.
+
+        Parameters
+        ----------
+        features : int, str or sequence of them
+            Numbers or names of variables, each once.
+
+        Returns
+        -------
+        table : ndarray of float64 with one axis for each of `features`
+            ``table[a, b]`` is the probability that the first has the value a and the
+            second b; the sum is 1.
+        """
+        check_is_fitted(self)
+        single = isinstance(features, (str, Integral))
+        variables = [self._variable(f) for f in ([features] if single else features)]
+        if not variables or len(set(variables)) < len(variables):
+            raise ValueError(f"features must name at least one variable, each once: {features!r}.")
+        return self._model().marginal(variables)
+
+    def _variable(self, feature):
+        """Number of a variable given by its number or its name."""
+        if isinstance(feature, str):
+            names = self._input_names(None)
+            if feature not in names:
+                raise ValueError(f"There is no variable {feature!r}; there are {names}.")
+            return names.index(feature)
+        if not -self.n_features_in_ <= feature < self.n_features_in_:
+            raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
+        return int(feature) % self.n_features_in_
+
+    @validate_params(
+        {
+            "n_samples": [Interval(Integral, 1, None, closed="left")],
+            "random_state": ["random_state", Options(type, {np.random.Generator})],
+        },
+        prefer_skip_nested_validation=True,
+    )
+    def sample(self, n_samples=1, random_state=None):
+        """Draw independent samples from the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of samples.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Exact samples, of the type of the training data.
+        """
+        check_is_fitted(self)
+        states = self._model().sample(n_samples, make_generator(random_state))
+        return states.astype(self._sample_dtype)
+
+    def impute(self, X, *, how="mean", random_state=None):
+        """Fill missing values from their law given the observed values of the row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing value.
+        how : {"mean", "mode", "sample"}, default="mean"
+            The conditional mean of each missing value, the most probable joint state of the
+            missing values, or a draw of all of them from their joint conditional law.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness for ``how="sample"``.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            A copy with the missing values filled.
+        """
+        check_is_fitted(self)
+        if how not in ("mean", "mode", "sample"):
+            raise ValueError(f"how must be 'mean', 'mode' or 'sample', got {how!r}.")
+        X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan", copy=True)
+        missing = np.isnan(X)
+        if not missing.any():
+            return X
+        states = np.where(missing, 0, self._to_states(X, self.n_values_)).astype(np.int64)
+        generator = make_generator(random_state)
+        patterns, which = np.unique(missing, axis=0, return_inverse=True)
+        for p, pattern in enumerate(patterns):
+            rows, variables = np.flatnonzero(which.ravel() == p), np.flatnonzero(pattern)
+            if len(variables):
+                for part, group, space, law in self._model().conditional(states[rows], variables):
+                    X[np.ix_(rows[part], group)] = _summary(law, space, how, generator)
+        return X
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # Without a threshold, only integers from 0 on are legal.
+        tags.input_tags.positive_only = self.binarize is None
+        tags.input_tags.categorical = True
+        return tags
+
+
+def _collapse(codes, weights):
+    """Distinct codes, a place where each occurs, and the sums of their weights."""
+    codes, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    return codes, first, np.bincount(inverse.ravel(), weights)
+
+
+def _initial_kl(weights, size):
+    """KL(p_d || uniform), p_d with one more observation spread over all states."""
+    total = weights.sum() + 1
+    seen = (weights + 1 / size) / total
+    unseen = (1 - len(weights) / size) / total
+    entropy = -(seen @ np.log(seen)) + unseen * (math.log(size) + math.log(total))
+    return math.log(size) - float(entropy)
+
+
+def _summary(law, space, how, generator):
+    """Reduce conditional laws (n, space.size) to one value for each variable."""
+    if how == "mean":
+        every = np.arange(space.size)
+        return np.column_stack(
+            [
+                law @ (every // stride % m)
+                for stride, m in zip(space.strides, space.n_values, strict=True)
+            ]
+        )
+    if how == "mode":
+        return space.decode(law.argmax(axis=1))
+    cumulated = np.cumsum(law, axis=1)
+    uniform = generator.random(len(law)) * cumulated[:, -1]
+    return space.decode((cumulated <= uniform[:, None]).sum(axis=1))

@@ -1,0 +1,252 @@
+"""The search for a sparse θ: the paper's moves, and joint refits by Newton's method."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+# The active set is refitted jointly when it has grown by this factor.
+REFIT_GROWTH = 1.15
+# Pairs of active terms whose moments are gathered at once.
+PAIRS = 2**21
+
+
+class Move(NamedTuple):
+    """A change of one coordinate of θ."""
+
+    change: float  # of the cost
+    code: int  # of the term
+    step: float  # added to θ_y
+    place: int  # of the term among the active ones; -1 if it is new
+
+
+class State:
+    """θ, and the cost that it has.
+
+    Attributes
+    ----------
+    codes, theta : list
+        The active terms and their weights.
+    log_partition : float
+    cost : float
+    cost_path, n_basis_path : list
+        One entry for the start and one for each move.
+    """
+
+    def __init__(self, log_partition, cost):
+        self.codes, self.theta, self.n_elsewhere = [], [], 0
+        self.log_partition, self.cost = log_partition, cost
+        self.cost_path, self.n_basis_path = [cost], [0]
+
+    def begin(self):
+        """Start on the terms of other variables, which are independent of those so far."""
+        self.n_elsewhere += len(self.codes)
+        self.codes, self.theta = [], []
+
+    @property
+    def n_basis(self):
+        """Number of terms."""
+        return self.n_elsewhere + len(self.codes)
+
+    @property
+    def n_moves(self):
+        """Number of changes so far."""
+        return len(self.cost_path) - 1
+
+    def apply(self, move):
+        """Take over a move."""
+        if move.place < 0:
+            self.codes.append(move.code)
+            self.theta.append(move.step)
+        else:
+            self.theta[move.place] += move.step
+            if self.theta[move.place] == 0:
+                del self.codes[move.place], self.theta[move.place]
+        self.record(self.cost + move.change)
+
+    def record(self, cost):
+        """Note the cost after a move."""
+        self.cost = cost
+        self.cost_path.append(cost)
+        self.n_basis_path.append(self.n_basis)
+
+
+def search(
+    table, state, *, solver, tol, max_iter, max_basis, end_iteration=lambda: False, verbose=0
+):
+    """Lower the cost by the best move, again and again, until no move is worth `tol`.
+
+    Algorithm 1 of the paper; with ``solver="newton"`` the active terms are refitted
+    jointly whenever their number has grown enough, and before the search ends.
+
+    Parameters
+    ----------
+    table : DualTable
+    state : State
+        Changed in place.
+    solver : {"greedy", "newton"}
+    tol : float
+    max_iter, max_basis : int or float
+    end_iteration : callable
+        Called after each move; returns whether to stop.
+    verbose : int
+        Whether to print a line at the end, and more if greater than 1.
+
+    Returns
+    -------
+    converged : bool
+    """
+    newton = solver == "newton"
+    settled, n_refitted, stopped = False, 0, False
+    champion = table.scan(-tol)
+    while True:
+        stopped = stopped or state.n_moves >= max_iter
+        may_append = state.n_basis < max_basis
+        move = None if stopped else best_move(table, state, champion if may_append else None, tol)
+        if (
+            newton
+            and state.codes
+            and (
+                (move is None and not settled) or len(state.codes) >= REFIT_GROWTH * n_refitted + 1
+            )
+        ):
+            # On the way one step will do: the next terms change the optimum anyway.
+            refit(table, state, n_steps=20 if move is None else 1)
+            settled, n_refitted = move is None, len(state.codes)
+            champion = table.scan(-tol)
+        elif move is None:
+            if verbose:
+                _report("end", state)
+            return not stopped
+        else:
+            # Moving θ_y by δ multiplies Z by E[exp(δ Φ)] = cosh δ + sinh δ · θ̄_y.
+            state.log_partition += _log_growth(move.step, float(table.t[move.code]))
+            champion = table.update(move.code, move.step, -tol)
+            state.apply(move)
+            settled = False
+        if verbose > 1:
+            _report(f"move {state.n_moves}", state)
+        stopped = end_iteration() or stopped
+
+
+def _report(what, state):
+    print(f"[FSLLDensity] {what}: {state.n_basis} terms, cost {state.cost:.6f}")
+
+
+def best_move(table, state, champion, tol):
+    """The move that lowers the cost most, or None if none is worth `tol`.
+
+    Parameters
+    ----------
+    champion : (float, int)
+        Change of the cost and code of the best term to append; None to append none.
+    """
+    moves = []
+    if champion is not None and champion[1] >= 0:
+        change, code = champion
+        t, d = float(table.t[code]), float(table.d[code])
+        moves.append(Move(change, code, math.atanh(d) - math.atanh(t), -1))
+    if state.codes:
+        moves.extend(_moves_of_active(table, state))
+    best = min(moves, key=lambda move: move.change, default=None)
+    return best if best is not None and best.change < -tol else None
+
+
+def _moves_of_active(table, state):
+    """The best adjustment (θ̄_y -> d̄_y) and the best removal (θ_y -> 0)."""
+    codes, theta = np.array(state.codes), np.array(state.theta)
+    t, d = table.t[codes].astype(np.float64), table.d[codes].astype(np.float64)
+    adjust = kl_change(t, d, d)
+    remove = kl_change(t, np.tanh(np.arctanh(t) - theta), d) - table.penalty(codes)
+    i, j = int(np.argmin(adjust)), int(np.argmin(remove))
+    step = math.atanh(d[i]) - math.atanh(t[i])
+    yield Move(float(adjust[i]), state.codes[i], step, i)
+    yield Move(float(remove[j]), state.codes[j], -state.theta[j], j)
+
+
+def kl_change(before, after, d):
+    """Change of KL(p_d || p) when one dual parameter moves (eq. 2.17)."""
+    return 0.5 * (
+        (1 + d) * np.log((1 + before) / (1 + after)) + (1 - d) * np.log((1 - before) / (1 - after))
+    )
+
+
+def _log_growth(step, moment):
+    """ln(cosh δ + sinh δ · m), without overflow."""
+    grows = 0.5 * (1 + math.copysign(1, step) * moment)
+    return abs(step) + math.log(grows + (1 - grows) * math.exp(-2 * abs(step)))
+
+
+def refit(table, state, *, n_steps):
+    """Fit the weights of the active terms jointly, by Newton's method.
+
+    The gradient of KL(p_d || p) is θ̄ - d̄, and its Hessian the covariance of the basis
+    functions, which is read off the dual table.
+    """
+    codes, theta = np.array(state.codes), np.array(state.theta)
+    d = table.d[codes].astype(np.float64)
+    cost = state.cost
+    for _ in range(n_steps):
+        gradient = table.t[codes] - d
+        direction = _newton_direction(table, codes, gradient)
+        slope = float(gradient @ direction)
+        accepted = _line_search(table, codes, theta, direction, slope, d, state.log_partition)
+        if accepted is None:
+            break
+        log_partition, new_theta = accepted
+        cost += (log_partition - state.log_partition) - (new_theta - theta) @ d
+        theta, state.log_partition = new_theta, log_partition
+        # Newton's method converges quadratically: after this step there is nothing left.
+        if -slope < 1e-9:
+            break
+    state.theta = theta.tolist()
+    state.record(cost)
+
+
+def _newton_direction(table, codes, gradient):
+    hessian = covariance(table.space, table.t, codes)
+    # Nearly collinear terms on nearly impossible states: a ridge far below any real variance.
+    ridge = np.finfo(table.t.dtype).eps * len(codes)
+    for _ in range(8):
+        try:
+            factor = cho_factor(hessian + ridge * np.eye(len(codes)), lower=True)
+            return -cho_solve(factor, gradient)
+        except LinAlgError:
+            ridge *= 100
+    return -gradient
+
+
+def covariance(space, t, codes):
+    """Covariance of the basis functions of some terms (the Fisher information), (k, k)."""
+    k = len(codes)
+    moments = np.empty((k, k))
+    step = max(1, PAIRS // k)
+    for start in range(0, k, step):
+        rows = codes[start : start + step]
+        pairs = space.product_moments(t, np.repeat(rows, k), np.tile(codes, len(rows)))
+        moments[start : start + step] = pairs.reshape(-1, k)
+    means = t[codes].astype(np.float64)
+    return moments - np.outer(means, means)
+
+
+def _line_search(table, codes, theta, direction, slope, d, log_partition):
+    """Halve the step until KL falls as it should (Armijo); t follows the accepted θ.
+
+    Returns
+    -------
+    (log_partition, theta), or None if no step lowers the cost; t then stays at `theta`.
+    """
+    rounding = 16 * np.finfo(table.t.dtype).eps * max(1.0, abs(log_partition))
+    scale = 1.0
+    for _ in range(12):
+        trial = theta + scale * direction
+        trial_log_partition = table.weigh(codes, trial)
+        change = (trial_log_partition - log_partition) - scale * (direction @ d)
+        if change <= 1e-4 * scale * slope + rounding:
+            table.normalise()
+            return trial_log_partition, trial
+        scale *= 0.5
+    table.weigh(codes, theta)
+    table.normalise()
+    return None

@@ -1,0 +1,120 @@
+"""scikit-learn's common checks on every public estimator, and what they leave out."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sklearn_boltz
+from sklearn_boltz import FSLLDensity
+
+# The estimators want discrete data: scikit-learn's checks feed real values, which a
+# threshold makes binary.
+ESTIMATORS = [FSLLDensity(binarize=0.0), FSLLDensity(binarize=0.0, solver="greedy")]
+DEFAULTS = [FSLLDensity()]
+
+
+@pytest.fixture(params=DEFAULTS, ids=lambda estimator: type(estimator).__name__)
+def estimator(request):
+    return clone(request.param)
+
+
+@pytest.fixture
+def X():
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(200, 6))
+    X[:, 1] = X[:, 0] ^ (rng.random(200) < 0.1)
+    X[:, 5] = X[:, 2] ^ X[:, 3] ^ (rng.random(200) < 0.1)
+    return X
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def test_every_public_estimator_is_tested():
+    public = {
+        value
+        for value in vars(sklearn_boltz).values()
+        if inspect.isclass(value) and issubclass(value, BaseEstimator)
+    }
+    assert public == {type(estimator) for estimator in DEFAULTS}
+    assert public == {type(estimator) for estimator in ESTIMATORS}
+
+
+def test_parameters_out_of_their_domain(estimator, X):
+    for name in estimator.get_params():
+        with pytest.raises((InvalidParameterError, ValueError), match=name):
+            clone(estimator).set_params(**{name: object()}).fit(X)
+
+
+def test_parameters_are_documented_and_constrained(estimator):
+    doc = type(estimator).__doc__
+    assert set(estimator.get_params()) == set(estimator._parameter_constraints)
+    fitted = [name for name in vars(estimator.fit(np.eye(4, dtype=int))) if name.endswith("_")]
+    for name in [*estimator.get_params(), *fitted]:
+        assert f"\n    {name} : " in doc, name
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_set_output_and_feature_names(estimator, X, container):
+    names = [f"pixel{i}" for i in range(X.shape[1])]
+    frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[container](
+        dict(zip(names, X.T, strict=True))
+    )
+    estimator.set_output(transform=container).fit(frame)
+    assert list(estimator.feature_names_in_) == names
+    out = estimator.transform(frame)
+    assert isinstance(out, type(frame))
+    assert list(out.columns) == list(estimator.get_feature_names_out())
+    assert any("pixel" in name for name in out.columns)
+    reference = clone(estimator).set_output(transform="default").fit(X)
+    np.testing.assert_array_equal(np.asarray(out), reference.transform(X))
+
+
+def test_unknown_column_is_named(estimator, X):
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    estimator.fit(frame)
+    bad = frame.copy()
+    bad.loc[3, "d"] = 7
+    with pytest.raises(ValueError, match="column 'd', but row 3 has the value 7"):
+        estimator.score_samples(bad)
+
+
+def test_grid_search_maximises_the_likelihood_in_a_pipeline(estimator, X):
+    estimator.set_params(binarize=0.0)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), estimator),
+        {f"{type(estimator).__name__.lower()}__alpha": [0.5, 50.0]},
+        cv=3,
+    ).fit(X)
+    assert search.best_params_[f"{type(estimator).__name__.lower()}__alpha"] == 0.5
+    best = search.best_estimator_
+    assert np.isclose(best.score(X), best[-1].score_samples(best[0].transform(X)).mean())
+
+
+def test_pickle_and_clone(estimator, X):
+    estimator.fit(X)
+    again = pickle.loads(pickle.dumps(estimator))
+    np.testing.assert_array_equal(again.score_samples(X), estimator.score_samples(X))
+    assert not hasattr(clone(estimator), "n_features_in_")
+
+
+def test_html_representation_links_to_the_documentation(estimator):
+    html = estimator._repr_html_()
+    assert f"sklearn_boltz.{type(estimator).__name__}" in html
+
+
+def test_score_is_the_mean_log_probability(estimator, X):
+    estimator.fit(X)
+    assert estimator.score(X) == pytest.approx(estimator.score_samples(X).mean(), abs=1e-12)

@@ -1,0 +1,476 @@
+"""Fetchers against a server on the loopback interface; no other network is touched."""
+
+import hashlib
+import io
+import socket
+import sys
+from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+import scipy.io
+from sklearn.utils import Bunch
+
+from sklearn_boltz.datasets import (
+    _fetch,
+    _files,
+    fetch_caltech101_silhouettes,
+    fetch_density_benchmark,
+    fetch_mnist,
+    fetch_omniglot,
+)
+
+NAMES = {
+    "nltcs",
+    "msnbc",
+    "plants",
+    "baudio",
+    "jester",
+    "bnetflix",
+    "accidents",
+    "dna",
+    "pumsb_star",
+    "bbc",
+}
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+
+
+def as_data_file(X):
+    return "".join(",".join(map(str, row)) + "\n" for row in X.tolist()).encode()
+
+
+def as_mat_file(**arrays):
+    buffer = io.BytesIO()
+    scipy.io.savemat(buffer, arrays, do_compression=True)
+    return buffer.getvalue()
+
+
+class Handler(SimpleHTTPRequestHandler):
+    """Serves a folder; under /cut/ it announces more than it sends."""
+
+    def do_GET(self):
+        self.server.requests.append(self.path)
+        if self.path.startswith("/cut/"):
+            self.send_response(200)
+            self.send_header("Content-Length", "100000")
+            self.end_headers()
+            self.wfile.write(b"0,1\n" * 10)
+        else:
+            super().do_GET()
+
+    def log_message(self, *args):
+        pass
+
+
+class Site:
+    """A loopback mirror: `publish` serves a content under a name of the registry."""
+
+    def __init__(self, root, monkeypatch):
+        self.root = root
+        self.registry = dict(_files.registry())
+        self.server = ThreadingHTTPServer(
+            ("127.0.0.1", 0), partial(Handler, directory=str(self.root))
+        )
+        self.server.requests = []
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        self.running = True
+        monkeypatch.setattr(_files, "BASE_URL", self.url)
+        monkeypatch.setattr(_files, "registry", lambda: self.registry)
+        monkeypatch.setattr(_fetch, "registry", lambda: self.registry)
+
+    @property
+    def n_requests(self):
+        return len(self.server.requests)
+
+    def publish(self, name, content, sent=None):
+        source = self.registry[name]
+        blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+        self.registry[name] = replace(
+            source,
+            bytes=str(len(content)),
+            # A blank stays blank: that file is checked by its git blob id.
+            sha256=hashlib.sha256(content).hexdigest() if source.sha256 else "",
+            git_blob=blob,
+        )
+        file = self.root / source.repository / source.commit / source.path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content if sent is None else sent)
+
+    def stop(self):
+        if self.running:
+            self.server.shutdown()
+            self.server.server_close()
+            self.running = False
+
+
+@pytest.fixture
+def site(tmp_path, monkeypatch):
+    # A proxy of the environment must not be asked for the loopback address.
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    root = tmp_path / "site"
+    root.mkdir()
+    site = Site(root, monkeypatch)
+    yield site
+    site.stop()
+
+
+@pytest.fixture
+def home(tmp_path):
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def needs_pooch():
+    pytest.importorskip("pooch")
+
+
+@pytest.fixture
+def nltcs(site):
+    rng = np.random.default_rng(0)
+    splits = {s: rng.integers(2, size=(n, 5)) for s, n in [("train", 9), ("valid", 4), ("test", 1)]}
+    for split, X in splits.items():
+        site.publish(f"nltcs.{split}", as_data_file(X))
+    return splits
+
+
+def files_in(home):
+    return sorted(path.name for path in home.rglob("*") if path.is_file())
+
+
+# -- The registry --------------------------------------------------------------------------------
+
+
+def test_registry():
+    registry = _files.registry()
+    benchmarks = {name.split(".")[0] for name in registry if "." in name}
+    assert benchmarks == NAMES == set(_fetch._TITLES)
+    assert set(registry) - {f"{n}.{s}" for n in NAMES for s in ("train", "valid", "test")} == {
+        "caltech101_silhouettes",
+        "omniglot",
+    }
+    assert len({Path(source.path).name for source in registry.values()}) == len(registry)
+    for source in registry.values():
+        assert len(source.commit) == len(source.git_blob) == 40
+        assert len(source.sha256) in (0, 64)
+        assert source.url.startswith("https://raw.githubusercontent.com/")
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_registry_checksums_against_known_arrays(name):
+    """The arrays written back in the format of the original files have their checksums."""
+    file = SHARED / f"{name}.npz"
+    if not file.exists():
+        pytest.skip("reference arrays not available")
+    arrays = np.load(file, allow_pickle=False)
+    for split in ("train", "valid", "test"):
+        X = arrays[split]
+        text = np.full((len(X), 2 * X.shape[1]), ord(","), dtype=np.uint8)
+        text[:, ::2] = X + ord("0")
+        text[:, -1] = ord("\n")
+        source = _files.registry()[f"{name}.{split}"]
+        assert source.matches(text.tobytes())
+        assert replace(source, sha256="").matches(text.tobytes())
+        np.testing.assert_array_equal(_fetch._parse_binary_rows(text.tobytes()), X)
+
+
+def test_git_blob_id():
+    # What `git hash-object` gives for these contents.
+    source = replace(
+        _files.registry()["omniglot"], git_blob="ce013625030ba8dba906f756967f9e9ca394464a"
+    )
+    assert source.matches(b"hello\n")
+    assert not source.matches(b"hello")
+    empty = replace(source, git_blob="e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
+    assert empty.matches(b"")
+
+
+# -- Downloads -----------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_density_benchmark_downloads_once_then_reads_off_line(site, home, nltcs, monkeypatch):
+    data = fetch_density_benchmark("nltcs", data_home=home, verbose=0)
+    for split, X in nltcs.items():
+        np.testing.assert_array_equal(data[split], X)
+        assert data[split].dtype == np.uint8
+    assert "NLTCS" in data.DESCR and "9 train, 4 valid, 1 test" in data.DESCR
+    assert files_in(home) == ["nltcs.test.data", "nltcs.train.data", "nltcs.valid.data"]
+    assert all(path.parent.name == "sklearn_boltz" for path in home.rglob("*.data"))
+    assert site.n_requests == 3
+
+    # Neither the network nor pooch is needed now.
+    site.stop()
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    again = fetch_density_benchmark("nltcs", data_home=str(home), download_if_missing=False)
+    np.testing.assert_array_equal(again.train, data.train)
+
+
+def test_file_placed_by_hand_is_read(site, home, nltcs):
+    site.stop()
+    folder = home / "sklearn_boltz"
+    folder.mkdir(parents=True)
+    for split, X in nltcs.items():
+        (folder / f"nltcs.{split}.data").write_bytes(as_data_file(X))
+    data = fetch_density_benchmark("nltcs", data_home=home)
+    np.testing.assert_array_equal(data.train, nltcs["train"])
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_environment_variable_of_scikit_learn(site, home, nltcs, monkeypatch):
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(home))
+    fetch_density_benchmark("nltcs", verbose=0)
+    assert len(files_in(home)) == 3
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_corrupted_download_leaves_nothing(site, home, nltcs):
+    site.publish("nltcs.train", as_data_file(nltcs["train"]), sent=b"<html>not found</html>\n")
+    with pytest.raises(OSError, match="checksum") as caught:
+        fetch_density_benchmark("nltcs", data_home=home, verbose=0)
+    assert f"{site.url}/arranger1044/DEBD" in str(caught.value)
+    assert str(home / "sklearn_boltz" / "nltcs.train.data") in str(caught.value)
+    assert list((home / "sklearn_boltz").iterdir()) == []
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_interrupted_download_leaves_nothing(site, home, nltcs, monkeypatch):
+    monkeypatch.setattr(_files, "BASE_URL", f"{site.url}/cut")
+    with pytest.raises(OSError, match="nltcs.train.data"):
+        fetch_density_benchmark("nltcs", data_home=home, verbose=0)
+    assert list((home / "sklearn_boltz").iterdir()) == []
+
+
+def test_interrupt_from_the_keyboard_leaves_nothing(home, nltcs, monkeypatch):
+    def interrupted(url, output_file, pooch):
+        Path(output_file).write_bytes(b"0,1")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_files, "_make_downloader", lambda name, verbose: interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fetch_density_benchmark("nltcs", data_home=home)
+    assert list((home / "sklearn_boltz").iterdir()) == []
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_partial_file_on_disk_is_replaced(site, home, nltcs):
+    fetch_density_benchmark("nltcs", data_home=home, verbose=0)
+    path = home / "sklearn_boltz" / "nltcs.valid.data"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-7])
+    with pytest.raises(OSError, match=r"valid\.data does not have the expected checksum"):
+        fetch_density_benchmark("nltcs", data_home=home, download_if_missing=False)
+    data = fetch_density_benchmark("nltcs", data_home=home, verbose=0)
+    np.testing.assert_array_equal(data.valid, nltcs["valid"])
+    assert path.read_bytes() == whole
+    assert site.n_requests == 4
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_failed_repair_keeps_the_file_on_disk(site, home, nltcs):
+    fetch_density_benchmark("nltcs", data_home=home, verbose=0)
+    site.stop()
+    path = home / "sklearn_boltz" / "nltcs.test.data"
+    path.write_bytes(b"mine")
+    with pytest.raises(ConnectionError):
+        fetch_density_benchmark("nltcs", data_home=home, verbose=0)
+    assert path.read_bytes() == b"mine"
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_off_line(home, nltcs, site):
+    site.stop()
+    with pytest.raises(ConnectionError, match="Could not download") as caught:
+        fetch_density_benchmark("nltcs", data_home=home, verbose=0)
+    assert _files.registry()["nltcs.train"].url in str(caught.value)
+    assert str(home / "sklearn_boltz" / "nltcs.train.data") in str(caught.value)
+    assert files_in(home) == []
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_missing_on_the_server(home, site):
+    with pytest.raises(ConnectionError, match="404"):
+        fetch_density_benchmark("bbc", data_home=home, verbose=0)
+    assert files_in(home) == []
+
+
+@pytest.mark.parametrize(
+    "fetch",
+    [partial(fetch_density_benchmark, "dna"), fetch_caltech101_silhouettes, fetch_omniglot],
+)
+def test_may_not_download(fetch, home, site):
+    with pytest.raises(OSError, match="is missing, and download_if_missing=False") as caught:
+        fetch(data_home=home, download_if_missing=False)
+    assert site.url in str(caught.value)
+    assert site.n_requests == 0
+    assert files_in(home) == []
+
+
+def test_without_pooch(home, site, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match=r"pip install sklearn_boltz\[data\]"):
+        fetch_omniglot(data_home=home)
+    assert site.n_requests == 0
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_progress(site, home, nltcs, capsys):
+    fetch_density_benchmark("nltcs", data_home=home)
+    err = capsys.readouterr().err
+    assert "nltcs.train.data: 0.0 of 0.0 MB" in err and err.endswith("\n")
+    fetch_density_benchmark("nltcs", data_home=home)
+    captured = capsys.readouterr()
+    assert captured.err == captured.out == ""
+
+
+def test_bad_arguments(home):
+    with pytest.raises(ValueError, match="'name' parameter .* must be a str among"):
+        fetch_density_benchmark("mnist", data_home=home)
+    with pytest.raises(ValueError, match="download_if_missing"):
+        fetch_omniglot(data_home=home, download_if_missing="no")
+
+
+# -- Images --------------------------------------------------------------------------------------
+
+
+def matlab_rows(images):
+    """One column-major image per row, as MATLAB's reshape gives."""
+    return np.stack([image.ravel(order="F") for image in images])
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_caltech(site, home):
+    rng = np.random.default_rng(0)
+    sizes = {"train": 5, "val": 3, "test": 2}
+    images = {key: rng.integers(2, size=(n, 28, 28), dtype=np.uint8) for key, n in sizes.items()}
+    labels = {key: rng.integers(1, 102, size=(n, 1), dtype=np.uint8) for key, n in sizes.items()}
+    labels["train"][0], labels["train"][1] = 1, 101
+    classnames = np.empty((1, 101), dtype=object)
+    classnames[0] = [f"class {i}" for i in range(101)]
+    site.publish(
+        "caltech101_silhouettes",
+        as_mat_file(
+            **{f"{key}_data": matlab_rows(images[key]) for key in sizes},
+            **{f"{key}_labels": labels[key] for key in sizes},
+            classnames=classnames,
+        ),
+    )
+    data = fetch_caltech101_silhouettes(data_home=home, verbose=0)
+    for split, key in [("train", "train"), ("valid", "val"), ("test", "test")]:
+        np.testing.assert_array_equal(data[split], images[key].reshape(-1, 784))
+        np.testing.assert_array_equal(data[f"{split}_target"], labels[key].ravel() - 1)
+        assert data[split].dtype == data[f"{split}_target"].dtype == np.uint8
+        assert data[split].flags.c_contiguous
+    assert data.train_target[0] == 0 and data.train_target[1] == 100
+    assert data.target_names.tolist() == [f"class {i}" for i in range(101)]
+    assert data.image_shape == (28, 28) and "Caltech" in data.DESCR
+    site.stop()
+    fetch_caltech101_silhouettes(data_home=home)
+
+
+@pytest.mark.usefixtures("needs_pooch")
+def test_omniglot_is_checked_by_its_git_blob(site, home):
+    rng = np.random.default_rng(0)
+    train, test = rng.random((6, 28, 28)), rng.random((2, 28, 28))
+    content = as_mat_file(data=matlab_rows(train).T, testdata=matlab_rows(test).T)
+    assert site.registry["omniglot"].sha256 == ""
+    site.publish("omniglot", content, sent=content[:-1])
+    with pytest.raises(OSError, match="checksum"):
+        fetch_omniglot(data_home=home, verbose=0)
+    assert files_in(home) == []
+
+    site.publish("omniglot", content)
+    data = fetch_omniglot(data_home=home, verbose=0)
+    np.testing.assert_array_equal(data.train, train.reshape(-1, 784).astype(np.float32))
+    np.testing.assert_array_equal(data.test, test.reshape(-1, 784).astype(np.float32))
+    assert data.image_shape == (28, 28) and "Omniglot" in data.DESCR
+
+
+# -- MNIST ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def openml(monkeypatch):
+    """A stand-in for OpenML, which gives floats and digits as strings; it records its calls."""
+    calls = []
+    rng = np.random.default_rng(0)
+    data = rng.integers(256, size=(70, 784)).astype(np.float64)
+    target = rng.integers(10, size=70).astype(str).astype(object)
+
+    def fetch_openml(name, **options):
+        calls.append((name, options))
+        return Bunch(data=data, target=target)
+
+    monkeypatch.setattr(_fetch, "_MNIST_SIZES", {"train": 60, "test": 10})
+    monkeypatch.setattr(_fetch, "fetch_openml", fetch_openml)
+    return Bunch(calls=calls, data=data, target=target.astype(int))
+
+
+def test_mnist_keeps_the_canonical_split(home, openml):
+    data = fetch_mnist(data_home=home, verbose=0)
+    np.testing.assert_array_equal(data.train, openml.data[:60])
+    np.testing.assert_array_equal(data.test, openml.data[60:])
+    np.testing.assert_array_equal(data.train_target, openml.target[:60])
+    np.testing.assert_array_equal(data.test_target, openml.target[60:])
+    for key in ("train", "test", "train_target", "test_target"):
+        assert data[key].dtype == np.uint8
+    assert data.image_shape == (28, 28) and "MNIST" in data.DESCR
+    [(name, options)] = openml.calls
+    assert name == "mnist_784" and options["version"] == 1 and options["as_frame"] is False
+    assert options["data_home"] == home
+
+
+def test_mnist_is_read_from_disk_afterwards(home, openml):
+    first = fetch_mnist(data_home=home, verbose=0)
+    again = fetch_mnist(data_home=home, download_if_missing=False)
+    assert len(openml.calls) == 1 and files_in(home) == ["mnist.npz"]
+    for key in ("train", "test", "train_target", "test_target"):
+        np.testing.assert_array_equal(first[key], again[key])
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "other arrays", "not an archive", "empty"])
+def test_mnist_damaged_file_counts_as_missing(home, openml, damage):
+    fetch_mnist(data_home=home, verbose=0)
+    path = home / "sklearn_boltz" / "mnist.npz"
+    content = bytearray(path.read_bytes())
+    if damage == "cut":
+        path.write_bytes(content[:-100])
+    elif damage == "flipped":
+        content[1000] ^= 255
+        path.write_bytes(content)
+    elif damage == "other arrays":
+        np.savez(path, train=np.zeros(3))
+    elif damage == "not an archive":
+        with open(path, "wb") as file:
+            np.save(file, np.zeros(3))
+    else:
+        path.write_bytes(b"")
+    with pytest.raises(OSError, match="missing or damaged"):
+        fetch_mnist(data_home=home, download_if_missing=False)
+    np.testing.assert_array_equal(fetch_mnist(data_home=home, verbose=0).test, openml.data[60:])
+    assert len(openml.calls) == 2
+
+
+@pytest.mark.parametrize("pandas_there", [True, False])
+def test_mnist_needs_no_pandas(home, openml, monkeypatch, pandas_there):
+    monkeypatch.setattr(_fetch, "find_spec", lambda name: pandas_there or None)
+    fetch_mnist(data_home=home, verbose=0)
+    assert openml.calls[0][1]["parser"] == ("pandas" if pandas_there else "liac-arff")
+
+
+def test_mnist_off_line(home, monkeypatch, capsys):
+    def fetch_openml(name, **options):
+        raise URLError(socket.gaierror("no network"))
+
+    monkeypatch.setattr(_fetch, "fetch_openml", fetch_openml)
+    with pytest.raises(ConnectionError, match="openml.org") as caught:
+        fetch_mnist(data_home=home)
+    assert str(home / "sklearn_boltz" / "mnist.npz") in str(caught.value)
+    assert "MNIST" in capsys.readouterr().err
+    assert files_in(home) == []

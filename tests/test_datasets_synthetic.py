@@ -1,0 +1,407 @@
+"""Synthetic laws against brute force that shares no code with them."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.utils import check_random_state
+
+from sklearn_boltz.datasets import (
+    make_bars_and_stripes,
+    make_bayesian_network,
+    make_ising_grid,
+    make_shifting_bar,
+)
+
+FALSE_ALARM = 1e-6
+
+
+def entropy(p):
+    p = p[p > 0]
+    return -np.sum(p * np.log(p))
+
+
+def assert_follows(X, p):
+    """Chi-square test of goodness of fit, false alarm rate 1e-6; states expected < 5 are pooled."""
+    counts = np.zeros(p.shape)
+    np.add.at(counts, tuple(X.T), 1)
+    assert counts[p == 0].sum() == 0
+    counts, expected = counts.ravel(), len(X) * p.ravel()
+    rare = expected < 5
+    counts = np.append(counts[~rare], counts[rare].sum())
+    expected = np.append(expected[~rare], expected[rare].sum())
+    counts, expected = counts[expected > 0], expected[expected > 0]
+    statistic = np.sum((counts - expected) ** 2 / expected)
+    if len(counts) > 1:
+        assert stats.chi2.sf(statistic, len(counts) - 1) > FALSE_ALARM
+
+
+def brute_force_edges(n_rows, n_columns, periodic):
+    edges = set()
+    for r, c in product(range(n_rows), range(n_columns)):
+        for r2, c2 in ((r + 1, c), (r, c + 1)):
+            if periodic:
+                r2, c2 = r2 % n_rows, c2 % n_columns
+            elif r2 == n_rows or c2 == n_columns:
+                continue
+            i, j = r * n_columns + c, r2 * n_columns + c2
+            if i != j:
+                edges.add((min(i, j), max(i, j)))
+    return sorted(edges)
+
+
+def brute_force_ising(n_rows, n_columns, coupling, field, periodic):
+    n = n_rows * n_columns
+    s = 2 * (np.arange(2**n)[:, np.newaxis] >> np.arange(n)[::-1] & 1) - 1
+    i, j = np.array(brute_force_edges(n_rows, n_columns, periodic), dtype=int).reshape(-1, 2).T
+    energy = coupling * (s[:, i] * s[:, j]).sum(axis=1) + field * s.sum(axis=1)
+    p = np.exp(energy - energy.max())
+    return (p / p.sum()).reshape((2,) * n)
+
+
+def test_goodness_of_fit_sees_a_wrong_law():
+    X = make_ising_grid(3, 3, 200_000, coupling=0.4, random_state=1)
+    with pytest.raises(AssertionError):
+        assert_follows(X, brute_force_ising(3, 3, 0.41, 0.0, False))
+    with pytest.raises(AssertionError):
+        assert_follows(X, brute_force_ising(3, 3, 0.4, 0.01, False))
+
+
+# -- Ising grids ---------------------------------------------------------------------------------
+
+
+def test_ising_paper_setting():
+    X, p, edges = make_ising_grid(random_state=0, return_distribution=True, return_edges=True)
+    assert X.shape == (1000, 20) and X.dtype == np.int8 and X.flags.c_contiguous
+    assert set(np.unique(X)) == {0, 1}
+    assert p.shape == (2,) * 20 and p.dtype == np.float64 and p.flags.c_contiguous
+    assert edges.shape == (31, 2)
+    np.testing.assert_allclose(p, brute_force_ising(5, 4, 0.5, 0.0, False), rtol=1e-12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    shape=st.sampled_from([(r, c) for r in range(1, 13) for c in range(1, 13) if r * c <= 12]),
+    coupling=st.floats(-3, 3),
+    field=st.floats(-2, 2),
+    periodic=st.booleans(),
+)
+def test_ising_distribution_and_edges_equal_brute_force(shape, coupling, field, periodic):
+    X, p, edges = make_ising_grid(
+        *shape,
+        5,
+        coupling=coupling,
+        field=field,
+        periodic=periodic,
+        return_distribution=True,
+        return_edges=True,
+    )
+    assert list(map(tuple, edges)) == brute_force_edges(*shape, periodic)
+    expected = brute_force_ising(*shape, coupling, field, periodic)
+    np.testing.assert_allclose(p, expected, rtol=1e-10, atol=1e-300)
+    assert p.sum() == pytest.approx(1, abs=1e-12)
+    assert X.shape == (5, shape[0] * shape[1])
+
+
+@pytest.mark.parametrize("periodic", [False, True])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (5, 2), (1, 8), (8, 1)])
+def test_ising_samples_follow_brute_force(shape, periodic):
+    options = {"coupling": 0.4, "field": -0.1, "periodic": periodic}
+    X = make_ising_grid(*shape, 200_000, random_state=1, **options)
+    assert_follows(X, brute_force_ising(*shape, **options))
+
+
+@pytest.mark.parametrize("shape", [(40, 3), (3, 40)])
+def test_ising_long_grid_moments_equal_transfer_matrix(shape):
+    """Beyond enumeration: the mean spin and the bonds of a strip, by powers of its transfer matrix.
+
+    Five standard errors on each of 120 + 197 moments: false alarms below 2e-4 in all, seed fixed.
+    """
+    coupling, field, n_samples = 0.3, 0.15, 20_000
+    X, edges = make_ising_grid(
+        *shape, n_samples, coupling=coupling, field=field, random_state=3, return_edges=True
+    )
+    spins = 2.0 * X - 1
+    images = spins.reshape(-1, *shape)
+    strip = images if shape[0] == 40 else images.transpose(0, 2, 1)
+
+    states = 2 * np.array(list(product([0, 1], repeat=3))) - 1
+    inside = coupling * (states[:, 0] * states[:, 1] + states[:, 1] * states[:, 2])
+    weight = np.exp(inside + field * states.sum(axis=1))
+    between = np.exp(coupling * states @ states.T)
+    left = [np.ones(8)]
+    for _ in range(39):
+        message = between.T @ (left[-1] * weight)
+        left.append(message / message.sum())
+    right = left[::-1]
+    for t in range(40):
+        p = left[t] * weight * right[t]
+        p /= p.sum()
+        mean = p @ states
+        standard_error = np.sqrt((1 - mean**2) / n_samples)
+        assert np.all(np.abs(strip[:, t].mean(axis=0) - mean) < 5 * standard_error)
+        for a in (0, 1):
+            bond = p @ (states[:, a] * states[:, a + 1])
+            observed = (strip[:, t, a] * strip[:, t, a + 1]).mean()
+            assert abs(observed - bond) < 5 * np.sqrt((1 - bond**2) / n_samples)
+        if t < 39:
+            joint = np.outer(left[t] * weight, weight * right[t + 1]) * between
+            joint /= joint.sum()
+            bond = np.einsum("ij,ia,ja->a", joint, states, states)
+            observed = (strip[:, t] * strip[:, t + 1]).mean(axis=0)
+            assert np.all(np.abs(observed - bond) < 5 * np.sqrt((1 - bond**2) / n_samples))
+    assert len(edges) == 40 * 2 + 39 * 3
+
+
+def test_ising_large_grids_at_extreme_couplings():
+    frozen = make_ising_grid(12, 12, 50, coupling=30.0, random_state=0)
+    assert np.all(frozen == frozen[:, :1])
+    assert set(frozen[:, 0]) == {0, 1}
+    checkerboard = make_ising_grid(6, 8, 20, coupling=-30.0, random_state=0, periodic=True)
+    assert np.all(np.diff(checkerboard.reshape(20, 6, 8), axis=1) != 0)
+    assert np.all(np.diff(checkerboard.reshape(20, 6, 8), axis=2) != 0)
+    free = make_ising_grid(9, 9, 5000, coupling=0.0, random_state=0, periodic=True)
+    assert np.abs(free.mean(axis=0) - 0.5).max() < 5.5 * 0.5 / np.sqrt(5000)
+
+
+def test_ising_is_reproducible():
+    a = make_ising_grid(n_samples=50, random_state=7)
+    np.testing.assert_array_equal(a, make_ising_grid(n_samples=50, random_state=7))
+    rng = np.random.RandomState(7)
+    np.testing.assert_array_equal(a, make_ising_grid(n_samples=50, random_state=rng))
+    assert np.any(a != make_ising_grid(n_samples=50, random_state=8))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_rows": 7, "n_columns": 4, "return_distribution": True}, r"268435456 entries, 2 GiB"),
+        ({"n_rows": 90, "n_columns": 90}, r"GiB; the limit is 1 GiB"),
+        ({"n_rows": 12, "n_columns": 12, "periodic": True}, r"Exact sampling of a grid"),
+        (
+            {"n_rows": 150, "n_columns": 150, "return_distribution": True},
+            r"about 2\*\*22500 entries, about 2\*\*22473 GiB",
+        ),
+        ({"n_rows": 0}, "n_rows"),
+        ({"n_samples": 0}, "n_samples"),
+        ({"coupling": np.inf}, "coupling"),
+        ({"field": np.nan}, "field"),
+        ({"periodic": "yes"}, "periodic"),
+    ],
+)
+def test_ising_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_ising_grid(**options)
+
+
+# -- Bayesian networks ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("max_parents", "n_edges"), [(0, 0), (1, 19), (2, 37), (3, 54)])
+def test_network_edges_of_the_paper(max_parents, n_edges):
+    X, network = make_bayesian_network(max_parents=max_parents, random_state=0, return_network=True)
+    assert X.shape == (1000, 20) and X.dtype == np.int8
+    assert sum(len(parents) for parents in network.parents) == n_edges
+    for i, parents in enumerate(network.parents):
+        assert len(set(parents)) == len(parents) == min(i, max_parents)
+        assert all(0 <= j < i for j in parents)
+        assert network.tables[i].shape == (2,) * (len(parents) + 1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    n_values=st.lists(st.integers(2, 4), min_size=1, max_size=6),
+    max_parents=st.integers(0, 4),
+    concentration=st.sampled_from([1e-4, 0.1, 1.0, 50.0]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_network_distribution_equals_brute_force(n_values, max_parents, concentration, seed):
+    X, p, network = make_bayesian_network(
+        len(n_values),
+        20,
+        n_values=n_values,
+        max_parents=max_parents,
+        concentration=concentration,
+        random_state=seed,
+        return_distribution=True,
+        return_network=True,
+    )
+    for table in network.tables:
+        assert np.all(np.isfinite(table)) and np.all(table >= 0)
+        np.testing.assert_allclose(table.sum(axis=-1), 1, rtol=1e-12)
+    assert p.shape == tuple(n_values)
+    for x in product(*map(range, n_values)):
+        expected = 1.0
+        for i, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
+            expected *= table[tuple(x[j] for j in parents)][x[i]]
+        assert p[x] == pytest.approx(expected, rel=1e-12)
+    assert p.sum() == pytest.approx(1, abs=1e-12)
+    assert np.all(p[tuple(X.T)] > 0)
+
+
+@pytest.mark.parametrize("n_values", [2, 3, [2, 3, 4, 2, 3, 2]])
+def test_network_samples_follow_their_distribution(n_values):
+    X, p = make_bayesian_network(
+        6,
+        200_000,
+        n_values=n_values,
+        max_parents=3,
+        network_state=5,
+        random_state=6,
+        return_distribution=True,
+    )
+    assert_follows(X, p)
+
+
+def test_network_tables_are_uniform_by_default():
+    """Kolmogorov-Smirnov test of the binary tables against U(0, 1), false alarm rate 1e-6."""
+    _, network = make_bayesian_network(400, 1, max_parents=3, random_state=0, return_network=True)
+    values = np.concatenate([table[..., 1].ravel() for table in network.tables])
+    assert stats.kstest(values, "uniform").pvalue > FALSE_ALARM
+
+
+def test_network_dirichlet_moments():
+    """Mean and variance of the entries of symmetric Dirichlet tables, within five errors."""
+    for concentration in (0.2, 5.0):
+        _, network = make_bayesian_network(
+            3000,
+            1,
+            max_parents=2,
+            n_values=3,
+            concentration=concentration,
+            random_state=0,
+            return_network=True,
+        )
+        values = np.concatenate([table.reshape(-1, 3)[:, 0] for table in network.tables])
+        law = stats.beta(concentration, 2 * concentration)
+        assert abs(values.mean() - 1 / 3) < 5 * law.std() / np.sqrt(len(values))
+        squares = (values - 1 / 3) ** 2
+        assert abs(squares.mean() - law.var()) < 5 * squares.std() / np.sqrt(len(values))
+
+
+def test_network_state_fixes_the_network():
+    options = {"return_distribution": True, "network_state": 0}
+    X1, p1 = make_bayesian_network(8, random_state=1, **options)
+    X2, p2 = make_bayesian_network(8, random_state=2, **options)
+    np.testing.assert_array_equal(p1, p2)
+    assert np.any(X1 != X2)
+    # Without it, random_state gives one network whatever the number of samples.
+    _, p3 = make_bayesian_network(8, 10, random_state=1, return_distribution=True)
+    _, p4 = make_bayesian_network(8, 99, random_state=1, return_distribution=True)
+    np.testing.assert_array_equal(p3, p4)
+    assert np.any(p1 != p3)
+
+
+def test_network_large_cardinality():
+    X = make_bayesian_network(2, 5000, n_values=[300, 2], concentration=10.0, random_state=0)
+    assert X.dtype == np.int64 and X.max() > 127 and X.min() >= 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_features": 28, "return_distribution": True}, "28 variables .* 2 GiB"),
+        (
+            {"n_features": 40, "max_parents": 39},
+            "up to 39 parents a variable would take 2199023255550 entries",
+        ),
+        ({"n_values": [2, 3]}, r"expected shape \(20,\), got \(2,\)"),
+        ({"n_features": 2, "n_values": [2, 1]}, "at least 2"),
+        ({"n_features": 2, "n_values": [2.5, 2]}, "must be an int"),
+        ({"n_values": 1}, "n_values"),
+        ({"max_parents": -1}, "max_parents"),
+        ({"concentration": 0}, "concentration"),
+    ],
+)
+def test_network_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_bayesian_network(**options)
+
+
+# -- Bars and stripes, shifting bar --------------------------------------------------------------
+
+
+def brute_force_bars_and_stripes(side):
+    p = {}
+    for values in product([0, 1], repeat=side):
+        image = np.repeat(np.array(values)[:, np.newaxis], side, axis=1)
+        for turned in (image, np.rot90(image)):
+            key = tuple(turned.ravel().tolist())
+            p[key] = p.get(key, 0) + 0.5 / 2**side
+    return p
+
+
+@pytest.mark.parametrize("side", [1, 2, 3, 4])
+def test_bars_and_stripes_distribution(side):
+    X, p = make_bars_and_stripes(side, return_distribution=True)
+    assert X.shape == (2 ** (side + 1), side**2) and X.dtype == np.int8
+    expected = np.zeros((2,) * side**2)
+    for x, probability in brute_force_bars_and_stripes(side).items():
+        expected[x] = probability
+    np.testing.assert_array_equal(p, expected)
+    # Equally weighted rows are the distribution.
+    assert np.mean(np.log(p[tuple(X.T)])) == pytest.approx(-entropy(p))
+
+
+def test_bars_and_stripes_of_the_paper():
+    X, p = make_bars_and_stripes(return_distribution=True)
+    assert len(X) == 16 and len(np.unique(X, axis=0)) == 14
+    assert p[(0,) * 9] == p[(1,) * 9] == 1 / 8
+    assert entropy(p) == pytest.approx(2.5993, abs=5e-5)
+
+
+def test_bars_and_stripes_samples():
+    X, p = make_bars_and_stripes(3, 50_000, random_state=0, return_distribution=True)
+    assert X.shape == (50_000, 9) and X.dtype == np.int8
+    assert_follows(X, p)
+    large = make_bars_and_stripes(60, 20, random_state=0).reshape(-1, 60, 60)
+    rows, columns = np.ptp(large, axis=2).max(axis=1), np.ptp(large, axis=1).max(axis=1)
+    assert np.all((rows == 0) | (columns == 0))
+    assert set(rows) == {0, 1}
+
+
+def test_shifting_bar_of_the_paper():
+    X, p = make_shifting_bar(return_distribution=True)
+    np.testing.assert_array_equal(X, np.eye(9))
+    assert entropy(p) == pytest.approx(np.log(9)) == pytest.approx(2.1972, abs=5e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(n_features=st.integers(1, 10), data=st.data())
+def test_shifting_bar_is_every_rotation(n_features, data):
+    bar_length = data.draw(st.integers(1, n_features))
+    X, p = make_shifting_bar(n_features, bar_length, return_distribution=True)
+    first = [1] * bar_length + [0] * (n_features - bar_length)
+    np.testing.assert_array_equal(X, [np.roll(first, k) for k in range(n_features)])
+    assert X.dtype == np.int8 and p.sum() == pytest.approx(1)
+    expected = 0.0 if bar_length == n_features else np.log(n_features)
+    assert entropy(p) == pytest.approx(expected)
+
+
+def test_shifting_bar_samples():
+    X, p = make_shifting_bar(9, 3, 50_000, random_state=0, return_distribution=True)
+    assert_follows(X, p)
+    again = make_shifting_bar(9, 3, 50_000, random_state=check_random_state(0))
+    np.testing.assert_array_equal(X, again)
+    assert make_shifting_bar(100_000, 5, n_samples=2, random_state=0).sum() == 10
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (make_bars_and_stripes, {"side": 6, "return_distribution": True}, "36 variables .* GiB"),
+        (make_bars_and_stripes, {"side": 30}, "all bars and stripes"),
+        (make_bars_and_stripes, {"side": 0}, "side"),
+        (make_bars_and_stripes, {"n_samples": -1}, "n_samples"),
+        (make_shifting_bar, {"bar_length": 10}, "at most n_features, got 10 and 9"),
+        (make_shifting_bar, {"bar_length": 0}, "bar_length"),
+        (make_shifting_bar, {"n_features": 28, "return_distribution": True}, "2 GiB"),
+        (make_shifting_bar, {"n_features": 100_000}, "all positions"),
+    ],
+)
+def test_pattern_errors(make, options, message):
+    with pytest.raises(ValueError, match=message):
+        make(**options)

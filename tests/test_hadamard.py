@@ -1,0 +1,286 @@
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import hadamard
+
+from sklearn_boltz.loglinear import fwht
+from sklearn_boltz.loglinear._hadamard import _transform_axis_parallel, transform_axis
+
+DTYPES = [np.float64, np.float32]
+
+
+def textbook(a, axis=-1):
+    """The double loop, one vectorised stage at a time: independent, and in the same order."""
+    b = np.array(np.moveaxis(a, axis, -1), order="C")
+    m, h = b.shape[-1], 1
+    while h < m:
+        pairs = b.reshape(*b.shape[:-1], m // (2 * h), 2, h)
+        low, high = pairs[..., 0, :].copy(), pairs[..., 1, :].copy()
+        pairs[..., 0, :], pairs[..., 1, :] = low + high, low - high
+        h *= 2
+    return np.moveaxis(b, -1, axis)
+
+
+def normal(shape, dtype=np.float64, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def finite(dtype, bound=1e3):
+    size = st.integers(0, 9).map(lambda levels: 2**levels)
+    width = np.dtype(dtype).itemsize * 8
+    return size.flatmap(lambda m: arrays(dtype, m, elements=st.floats(-bound, bound, width=width)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("levels", range(11))
+def test_dense_matrix(levels, dtype):
+    m = 2**levels
+    a = normal((3, m), dtype)
+    expected = a.astype(np.float64) @ hadamard(m)
+    tolerance = 4 * np.finfo(dtype).eps * m
+    result = fwht(a)
+    assert result.dtype == dtype
+    assert_allclose(result, expected, rtol=0, atol=tolerance)
+    assert_array_equal(result, textbook(a))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("inner", [1, 2, 3, 5, 8, 17, 33, 100])
+@pytest.mark.parametrize("outer", [1, 3, 7])
+@pytest.mark.parametrize("levels", range(9))
+def test_any_layout_of_three_axes(outer, levels, inner, dtype):
+    a = normal((outer, 2**levels, inner), dtype)
+    for axis in range(3):
+        b = np.moveaxis(a, 1, axis)
+        expected = textbook(a, 1)
+        assert_array_equal(fwht(b, axis=axis), np.moveaxis(expected, 1, axis))
+        assert_array_equal(fwht(b, axis=axis - 3), np.moveaxis(expected, 1, axis))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("levels", range(15, 21))
+@pytest.mark.parametrize("offset", [0, 1, 3])
+def test_large(levels, dtype, offset):
+    """Every blocking of the kernel, for every alignment of the data."""
+    a = normal(2**levels + offset, dtype)[offset:]
+    expected = textbook(a)
+    result = fwht(a, overwrite_a=True)
+    assert np.shares_memory(result, a)
+    assert_array_equal(result, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape", [(1, 2, 70_001), (2, 8, 30_000), (1, 2**13, 37), (1, 2**16, 3), (1000, 2**8, 1)]
+)
+def test_large_with_inner(shape, dtype):
+    a = normal(shape, dtype)
+    assert_array_equal(fwht(a, axis=1), textbook(a, 1))
+
+
+@pytest.mark.parametrize("axis", [(0, 1, 2, 3), (3, 0), (-1, -2), (1,), (2, 0), ()])
+def test_several_axes(axis):
+    a = normal((4, 2, 8, 16))
+    expected = a
+    for i in sorted((i % 4 for i in axis), reverse=True):
+        expected = textbook(expected, i)
+    assert_array_equal(fwht(a, axis=axis), expected)
+
+
+def test_axes_that_are_not_transformed_have_any_length():
+    a = normal((3, 4, 5, 8, 6))
+    assert_array_equal(fwht(a, axis=(1, 3)), textbook(textbook(a, 3), 1))
+
+
+def test_kronecker():
+    """All axes of a (2, 2, ..., 2) table at once are one transform of the raveled table."""
+    a = normal(2**7)
+    assert_array_equal(fwht(a.reshape((2,) * 7), axis=tuple(range(7))).ravel(), fwht(a))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@given(data=st.data())
+@settings(max_examples=50, deadline=None)
+def test_involution_and_parseval(dtype, data):
+    a = data.draw(finite(dtype))
+    m = a.size
+    b = fwht(a).astype(np.float64)
+    energy = m * np.sum(a.astype(np.float64) ** 2)
+    tolerance = 40 * np.finfo(dtype).eps
+    assert_allclose(np.sum(b**2), energy, rtol=tolerance)
+    back = fwht(b.astype(dtype)) / m
+    assert_allclose(back, a, rtol=0, atol=tolerance * np.sqrt(energy / m) + 1e-37)
+
+
+@given(a=finite(np.float64), scale=st.floats(-10, 10))
+@settings(max_examples=50, deadline=None)
+def test_linear(a, scale):
+    b = normal(a.size)
+    assert_allclose(
+        fwht(a + scale * b), fwht(a) + scale * fwht(b), rtol=0, atol=1e-14 * 1e3 * (a.size + 10)
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@given(data=st.data())
+@settings(max_examples=25, deadline=None)
+def test_whole_numbers_are_exact(dtype, data):
+    levels = data.draw(st.integers(0, 9))
+    a = data.draw(arrays(np.int64, 2**levels, elements=st.integers(-1000, 1000)))
+    assert_array_equal(fwht(a.astype(dtype)).astype(np.int64), hadamard(a.size) @ a)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, object])
+def test_other_dtypes_become_float64(dtype):
+    a = np.array([1, 0, 1, 1], dtype=dtype)
+    result = fwht(a, overwrite_a=True)
+    assert result.dtype == np.float64
+    assert_array_equal(result, [3, 1, -1, 1])
+    assert_array_equal(a, np.array([1, 0, 1, 1], dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_swapped_byte_order(dtype):
+    a = normal(64, dtype)
+    result = fwht(a.astype(np.dtype(dtype).newbyteorder()), overwrite_a=True)
+    assert result.dtype == np.dtype(dtype)
+    assert_array_equal(result, fwht(a))
+
+
+@pytest.mark.parametrize("overwrite_a", [False, True])
+def test_awkward_memory(overwrite_a, tmp_path):
+    a = normal((6, 32, 4))
+    expected = textbook(a, 1)
+    read_only = a.copy()
+    read_only.flags.writeable = False
+    wide = np.zeros((6, 64, 4))
+    wide[:, ::2] = a
+    flipped = a[::-1, ::-1, ::-1].copy()
+    np.save(tmp_path / "a.npy", a)
+    packed = np.zeros(a.shape, dtype=[("byte", "i1"), ("value", "f8")])
+    packed["value"] = a
+    raw = np.zeros(a.nbytes + 1, dtype=np.uint8)
+    unaligned = raw[1:].view(np.float64).reshape(a.shape)
+    unaligned[...] = a
+    inputs = {
+        "read-only": read_only,
+        "strided": wide[:, ::2],
+        "negative strides": flipped[::-1, ::-1, ::-1],
+        "Fortran order": np.asfortranarray(a),
+        "memory map": np.load(tmp_path / "a.npy", mmap_mode="r"),
+        "packed": packed["value"],
+        "unaligned": unaligned,
+        "list": a.tolist(),
+    }
+    for name, value in inputs.items():
+        result = fwht(value, axis=1, overwrite_a=overwrite_a)
+        assert_array_equal(result, expected, err_msg=name)
+        assert_array_equal(np.asarray(value), a, err_msg=name)  # unchanged
+        assert type(result) is np.ndarray and result.flags.c_contiguous
+
+
+def test_memory_map_in_place(tmp_path):
+    a = normal(1024)
+    mapped = np.memmap(tmp_path / "table", dtype=np.float64, mode="w+", shape=1024)
+    mapped[:] = a
+    fwht(mapped, overwrite_a=True)
+    assert_array_equal(mapped, textbook(a))
+
+
+def test_input_is_kept_unless_overwritten():
+    a = normal(256)
+    kept = a.copy()
+    result = fwht(a)
+    assert_array_equal(a, kept)
+    assert fwht(a, overwrite_a=True) is a
+    assert_array_equal(a, result)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(2**18,), (3 * 2**16, 2), (3, 2**14, 5), (3, 2, 2**15 + 1)])
+def test_threads_give_the_same_bits(shape, dtype, monkeypatch):
+    monkeypatch.setattr("sklearn_boltz.loglinear._hadamard._MIN_SIZE_PER_THREAD", 1000)
+    a = normal(shape, dtype)
+    axis = next(i for i, m in enumerate(shape) if not m & (m - 1))
+    expected = textbook(a, axis)
+    for n_jobs in (1, 2, 3, 4, -1):
+        assert_array_equal(fwht(a, axis=axis, n_jobs=n_jobs), expected)
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert_array_equal(fwht(a, axis=axis), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1, 7), (1, 2, 1), (1, 256, 3), (5, 64, 1), (30, 8, 40)])
+@pytest.mark.parametrize("n_jobs", [2, 3, 9])
+def test_threads_on_any_shape(shape, n_jobs, dtype):
+    a = normal(shape, dtype)
+    result = a.copy()
+    _transform_axis_parallel(result.reshape(-1), *shape, n_jobs)
+    assert_array_equal(result, textbook(a, 1))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("position", [0, 5, 1000])
+def test_not_finite_propagates(value, dtype, position):
+    a = normal(2048, dtype)
+    a[position] = value
+    signs = hadamard(2048)[position]
+    assert_array_equal(fwht(a), (value * signs).astype(dtype))
+
+
+def test_opposite_infinities_give_nan():
+    assert_array_equal(fwht([np.inf, np.inf, 0, 0]), [np.inf, np.nan, np.inf, np.nan])
+
+
+@pytest.mark.parametrize("shape", [(0, 4), (3, 8, 0)])
+def test_empty(shape):
+    assert fwht(np.empty(shape), axis=1).shape == shape
+
+
+@pytest.mark.parametrize(
+    "a, axis, message",
+    [
+        (np.zeros(12), -1, "power of two, got 12"),
+        (np.zeros((4, 3)), (0, 1), "power of two, got 3"),
+        (np.zeros(0), 0, "power of two, got 0"),
+        (np.zeros((4, 4)), 2, "axis 2 is out of bounds"),
+        (np.zeros((4, 4)), -3, "axis -3 is out of bounds"),
+        (np.float64(1), -1, "axis -1 is out of bounds"),
+        (np.zeros((4, 4)), (0, -2), "repeated axis"),
+        (np.zeros(4, dtype=complex), -1, "complex"),
+    ],
+)
+def test_errors(a, axis, message):
+    with pytest.raises(ValueError, match=message):
+        fwht(a, axis=axis)
+
+
+def test_axis_must_be_an_integer():
+    with pytest.raises(TypeError):
+        fwht(np.zeros(4), axis=0.5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_transform_axis(dtype):
+    a = normal((3, 16, 5), dtype)
+    expected = np.einsum("jk,okn->ojn", hadamard(16), a)
+    transform_axis(a.reshape(-1), 3, 16, 5)
+    assert_allclose(a, expected, rtol=0, atol=100 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("shape", [(3, 16, 4), (3, 15, 5), (-3, 16, -5)])
+def test_transform_axis_errors(shape):
+    with pytest.raises(ValueError):
+        transform_axis(np.zeros(3 * 16 * 5), *shape)
+
+
+def test_transform_axis_needs_a_writeable_array():
+    a = np.zeros(16)
+    a.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        transform_axis(a, 1, 16, 1)
