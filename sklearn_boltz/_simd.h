@@ -1,14 +1,16 @@
 /* Run-time SIMD dispatch shared by the kernels.
  *
- * The wheels are built for the baseline of the architecture, so that they run
- * everywhere. A function marked SIMD_DISPATCH is compiled once for each
- * instruction set named here, and the dynamic loader picks the widest that the
- * processor has. Elsewhere (other compilers, other C libraries) the mark is
- * empty and the one baseline version serves.
+ * The wheels are built for the baseline of the architecture, so that they run everywhere.
+ * A kernel is a template in plain C, included once for each width of register that the
+ * architecture may have, with vectors of just that width (compilers split wider ones
+ * badly); simd_register_bytes() tells at run time which to call. One more inclusion works on
+ * single elements, for the ends of runs and for compilers without vector types.
  *
- * SIMD_VECTORS tells whether the compiler has GCC's vector extension with
- * shuffles by constant masks; a 64-byte vector is lowered to one, two or four
- * registers according to the clone. Kernels keep a plain C path beside it.
+ * SIMD_VECTORS   the compiler has GCC's vector types and shuffles by constant masks
+ * SIMD_X86       there is a choice of widths: SIMD_AVX2 and SIMD_AVX512 mark functions
+ *
+ * For tests, define SKLEARN_BOLTZ_PORTABLE to do without vectors, or
+ * SKLEARN_BOLTZ_REGISTER_BYTES as 16 or 32 to do without the wider ones.
  */
 #ifndef SKLEARN_BOLTZ_SIMD_H
 #define SKLEARN_BOLTZ_SIMD_H
@@ -20,31 +22,14 @@
 #define __has_builtin(x) 0
 #endif
 
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12 && defined(__x86_64__) \
-    && defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
-#define SIMD_DISPATCH __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#else
-#define SIMD_DISPATCH
-#endif
-
 #if defined(__GNUC__) && __has_builtin(__builtin_shufflevector) && !defined(SKLEARN_BOLTZ_PORTABLE)
 #define SIMD_VECTORS 1
 #define SIMD_INLINE static inline __attribute__((always_inline))
-/* aligned(8): NumPy promises no more than the alignment of an element, so the
- * compiler must emit unaligned loads. */
-typedef double simd_f64x8 __attribute__((vector_size(64), aligned(8), may_alias));
-typedef float simd_f32x16 __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int64_t simd_i64x8 __attribute__((vector_size(64)));
-typedef int32_t simd_i32x16 __attribute__((vector_size(64)));
 #else
 #define SIMD_VECTORS 0
 #define SIMD_INLINE static inline
 #endif
 
-/* The other way: a kernel compiled once for each width of register, with vectors of
- * just that width, because compilers split wider ones badly. SIMD_X86 tells whether
- * there is a choice; functions for a width carry its mark. For tests, define
- * SKLEARN_BOLTZ_REGISTER_BYTES as 16 or 32 to do without the wider ones. */
 #if SIMD_VECTORS && defined(__x86_64__)
 #define SIMD_X86 1
 #define SIMD_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl,fma")))

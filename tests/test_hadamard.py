@@ -1,3 +1,5 @@
+import doctest
+
 import joblib
 import numpy as np
 import pytest
@@ -7,7 +9,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import hadamard
 
-from sklearn_boltz.loglinear import fwht
+from sklearn_boltz.loglinear import _hadamard, fwht
 from sklearn_boltz.loglinear._hadamard import _transform_axis_parallel, transform_axis
 
 DTYPES = [np.float64, np.float32]
@@ -284,3 +286,9 @@ def test_transform_axis_needs_a_writeable_array():
     a.flags.writeable = False
     with pytest.raises(ValueError, match="read-only"):
         transform_axis(a, 1, 16, 1)
+
+
+def test_docstring_example():
+    """pytest does not look for doctests in extension modules."""
+    result = doctest.testmod(_hadamard)
+    assert result.attempted > 0 and result.failed == 0

@@ -178,6 +178,12 @@ class DualTable:
         self._map_chunks(lambda part: np.divide(part, total, out=part))
         self.t[0] = 1
 
+    def refresh(self, codes, theta):
+        """Make t anew from θ, without the rounding errors of many updates; return ln Z."""
+        log_partition = self.weigh(codes, theta)
+        self.normalise()
+        return log_partition
+
     def _map_chunks(self, function):
         """Apply a function to pieces of t that stay in the cache."""
         pieces = np.array_split(self.t, max(1, self.t.size // 2**15))

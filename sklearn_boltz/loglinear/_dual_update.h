@@ -1,47 +1,61 @@
 /* The fused pass over the dual table of a full-span log-linear model.
  *
- * This file is a template, included by _dual_update_all.h once for each pair of
- * an element type and a vector type:
+ * This file is a template, included by _dual_update_all.h once for each
  *
- *   REAL    double or float, the type of the tables
- *   VEC     a vector of LANES elements (or REAL itself, with LANES 1)
- *   SUFFIX  appended to the names
+ *   REAL, INT   type of the tables, and the integer of the same size
+ *   LANES       elements in a vector; 1 for none
+ *   TARGET      mark of functions that need the instructions
+ *   SUFFIX      appended to the names
  *
- * A table entry y is reached as y = LANES * v + lane, and the description length
- * of a term is r_outer[y / n_inner] + r_inner[y % n_inner].
+ * A table entry y is reached as y = LANES * v + lane, and the description length of a term
+ * is r_outer[y / n_inner] + r_inner[y % n_inner].
  */
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
 #define NAME(name) JOIN(name, SUFFIX)
+#define VEC NAME(fsll_vector)
+#define MASK NAME(fsll_mask)
 
-#ifndef FSLL_ONCE
-#define FSLL_ONCE
+#if LANES > 1
+/* Aligned as an element: NumPy promises no more. */
+typedef REAL VEC __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+typedef INT MASK __attribute__((vector_size(LANES * sizeof(REAL))));
 
-typedef struct {
-    double change; /* of the cost, by the best move so far */
-    int64_t code;  /* of its term; -1 while nothing beats the start value */
-} fsll_champion;
-
-typedef struct {
-    const void *r_outer;
-    const void *r_inner;
-    const uint8_t *order_outer;
-    const uint8_t *order_inner;
-    int64_t n_inner;
-    int inner_bits;
-    int max_order;
-} fsll_penalty;
-
-/* KL(p_d || p) after setting the dual parameter t to d, minus KL before; eq. 2.18. */
-static inline double fsll_append_change(double t, double d)
+SIMD_INLINE int NAME(fsll_any)(MASK hit)
 {
-    return 0.5 * ((1 + d) * log((1 + t) / (1 + d)) + (1 - d) * log((1 - t) / (1 - d)));
+    INT any = 0;
+    for (int k = 0; k < LANES; k++)
+        any |= hit[k];
+    return any != 0;
 }
+#else
+typedef REAL VEC;
+typedef int MASK;
+static inline int NAME(fsll_any)(int hit) { return hit; }
 #endif
+
+/* x with lane k moved to lane k ^ lanes, composed of swaps by one bit. */
+SIMD_INLINE VEC NAME(fsll_swap)(VEC x, const int lanes)
+{
+    (void)lanes;
+#if LANES >= 2
+    if (lanes & 1) x = __builtin_shufflevector(x, x, JOIN(SWAP1_, LANES));
+#endif
+#if LANES >= 4
+    if (lanes & 2) x = __builtin_shufflevector(x, x, JOIN(SWAP2_, LANES));
+#endif
+#if LANES >= 8
+    if (lanes & 4) x = __builtin_shufflevector(x, x, JOIN(SWAP4_, LANES));
+#endif
+#if LANES >= 16
+    if (lanes & 8) x = __builtin_shufflevector(x, x, JOIN(SWAP8_, LANES));
+#endif
+    return x;
+}
 
 /* Does the lower bound of the change (eq. 2.19) let any lane beat `best`?
  * The bound -(d-t)^2 / (1-t^2) + r < best, without the division. */
-SIMD_INLINE void NAME(fsll_test)(VEC t, VEC d, VEC slack, NAME(fsll_mask) *hit)
+SIMD_INLINE void NAME(fsll_test)(VEC t, VEC d, VEC slack, MASK *hit)
 {
     VEC e = d - t;
     *hit |= e * e > slack * (1 - t * t);
@@ -85,13 +99,13 @@ SIMD_INLINE VEC NAME(fsll_slack)(int64_t v, const fsll_penalty *penalty, REAL be
 #define TILE 32
 
 /* Best term to append among the vectors [begin, end). */
-SIMD_DISPATCH
-void NAME(fsll_scan)(const REAL *t, const REAL *d, int64_t begin, int64_t end,
+TARGET
+static void NAME(fsll_scan)(const REAL *t, const REAL *d, int64_t begin, int64_t end,
                      const fsll_penalty *penalty, fsll_champion *best)
 {
     for (int64_t tile = begin; tile < end; tile += TILE) {
         const int64_t stop = tile + TILE < end ? tile + TILE : end;
-        NAME(fsll_mask) hit = {0};
+        MASK hit = {0};
         for (int64_t v = tile; v < stop; v++)
             NAME(fsll_test)(((const VEC *)t)[v], ((const VEC *)d)[v],
                             NAME(fsll_slack)(v, penalty, (REAL)best->change), &hit);
@@ -113,7 +127,7 @@ SIMD_INLINE void NAME(fsll_pairs)(REAL *t, const REAL *d, int64_t vectors, const
         low *= 2;
     for (int64_t tile = begin; tile < end; tile += TILE) {
         const int64_t stop = tile + TILE < end ? tile + TILE : end;
-        NAME(fsll_mask) hit = {0};
+        MASK hit = {0};
         for (int64_t p = tile; p < stop; p++) {
             const int64_t v = vectors ? p + (p & ~(low - 1)) : p, w = v ^ vectors;
             const VEC tv = ((const VEC *)t)[v], tw = ((const VEC *)t)[w];
@@ -144,15 +158,21 @@ SIMD_INLINE void NAME(fsll_pairs)(REAL *t, const REAL *d, int64_t vectors, const
     case lane: \
         NAME(fsll_pairs)(t, d, mask / LANES, lane, a, b, begin, end, penalty, best); \
         break;
-SIMD_DISPATCH
-void NAME(fsll_update_and_scan)(REAL *t, const REAL *d, int64_t mask, REAL a, REAL b,
+TARGET
+static void NAME(fsll_update_and_scan)(REAL *t, const REAL *d, int64_t mask, REAL a, REAL b,
                                 int64_t begin, int64_t end,
                                 const fsll_penalty *penalty, fsll_champion *best)
 {
     switch (mask % LANES) {
         PERMUTED(0)
+#if LANES >= 2
+        PERMUTED(1)
+#endif
+#if LANES >= 4
+        PERMUTED(2) PERMUTED(3)
+#endif
 #if LANES >= 8
-        PERMUTED(1) PERMUTED(2) PERMUTED(3) PERMUTED(4) PERMUTED(5) PERMUTED(6) PERMUTED(7)
+        PERMUTED(4) PERMUTED(5) PERMUTED(6) PERMUTED(7)
 #endif
 #if LANES >= 16
         PERMUTED(8) PERMUTED(9) PERMUTED(10) PERMUTED(11)
@@ -166,7 +186,10 @@ void NAME(fsll_update_and_scan)(REAL *t, const REAL *d, int64_t mask, REAL a, RE
 #undef NAME
 #undef JOIN
 #undef JOIN2
-#undef REAL
 #undef VEC
+#undef MASK
+#undef REAL
+#undef INT
 #undef LANES
+#undef TARGET
 #undef SUFFIX

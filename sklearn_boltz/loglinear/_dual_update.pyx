@@ -20,23 +20,16 @@ cdef extern from "loglinear/_dual_update_all.h" nogil:
         int inner_bits
         int max_order
 
-    const bint SIMD_VECTORS
-    void fsll_scan_f64(const double*, const double*, int64_t, int64_t,
+    int fsll_lanes_f64() noexcept
+    int fsll_lanes_f32() noexcept
+    void fsll_scan_f64(int, const double*, const double*, int64_t, int64_t,
                        const fsll_penalty*, fsll_champion*) noexcept
-    void fsll_scan_f32(const float*, const float*, int64_t, int64_t,
+    void fsll_scan_f32(int, const float*, const float*, int64_t, int64_t,
                        const fsll_penalty*, fsll_champion*) noexcept
-    void fsll_scan_f64x8(const double*, const double*, int64_t, int64_t,
-                         const fsll_penalty*, fsll_champion*) noexcept
-    void fsll_scan_f32x16(const float*, const float*, int64_t, int64_t,
-                          const fsll_penalty*, fsll_champion*) noexcept
-    void fsll_update_and_scan_f64(double*, const double*, int64_t, double, double, int64_t,
+    void fsll_update_and_scan_f64(int, double*, const double*, int64_t, double, double, int64_t,
                                   int64_t, const fsll_penalty*, fsll_champion*) noexcept
-    void fsll_update_and_scan_f32(float*, const float*, int64_t, float, float, int64_t,
+    void fsll_update_and_scan_f32(int, float*, const float*, int64_t, float, float, int64_t,
                                   int64_t, const fsll_penalty*, fsll_champion*) noexcept
-    void fsll_update_and_scan_f64x8(double*, const double*, int64_t, double, double, int64_t,
-                                    int64_t, const fsll_penalty*, fsll_champion*) noexcept
-    void fsll_update_and_scan_f32x16(float*, const float*, int64_t, float, float, int64_t,
-                                     int64_t, const fsll_penalty*, fsll_champion*) noexcept
 
 
 cdef class Penalty:
@@ -54,11 +47,11 @@ cdef class Penalty:
 
     cdef fsll_penalty c
     cdef readonly object arrays
-    cdef readonly Py_ssize_t lanes
+    cdef readonly int lanes
 
     def __init__(self, r_outer, r_inner, const uint8_t[::1] order_outer,
                  const uint8_t[::1] order_inner, int max_order):
-        cdef Py_ssize_t width = 64 // r_inner.itemsize
+        cdef int width = fsll_lanes_f64() if r_inner.itemsize == 8 else fsll_lanes_f32()
         # The addresses below stay valid as long as these references live.
         self.arrays = (r_outer, r_inner, np.asarray(order_outer), np.asarray(order_inner))
         self.c.r_outer = <const void*> <size_t> r_outer.ctypes.data
@@ -69,7 +62,7 @@ cdef class Penalty:
         self.c.inner_bits = int(r_inner.size).bit_length() - 1
         self.c.max_order = max_order
         is_power = r_inner.size == 1 << self.c.inner_bits
-        self.lanes = width if SIMD_VECTORS and is_power and r_inner.size >= width else 1
+        self.lanes = width if is_power and r_inner.size >= width else 1
 
 
 def scan(const floating[::1] t, const floating[::1] d, Penalty penalty, double best,
@@ -85,15 +78,9 @@ def scan(const floating[::1] t, const floating[::1] d, Penalty penalty, double b
     champion.code = -1
     with nogil:
         if floating is double:
-            if penalty.lanes == 8:
-                fsll_scan_f64x8(&t[0], &d[0], begin, end, &penalty.c, &champion)
-            else:
-                fsll_scan_f64(&t[0], &d[0], begin, end, &penalty.c, &champion)
+            fsll_scan_f64(penalty.lanes, &t[0], &d[0], begin, end, &penalty.c, &champion)
         else:
-            if penalty.lanes == 16:
-                fsll_scan_f32x16(&t[0], &d[0], begin, end, &penalty.c, &champion)
-            else:
-                fsll_scan_f32(&t[0], &d[0], begin, end, &penalty.c, &champion)
+            fsll_scan_f32(penalty.lanes, &t[0], &d[0], begin, end, &penalty.c, &champion)
     return champion.change, champion.code
 
 
@@ -109,17 +96,9 @@ def update_and_scan(floating[::1] t, const floating[::1] d, int64_t mask, double
     champion.code = -1
     with nogil:
         if floating is double:
-            if penalty.lanes == 8:
-                fsll_update_and_scan_f64x8(
-                    &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
-            else:
-                fsll_update_and_scan_f64(
-                    &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
+            fsll_update_and_scan_f64(
+                penalty.lanes, &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
         else:
-            if penalty.lanes == 16:
-                fsll_update_and_scan_f32x16(
-                    &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
-            else:
-                fsll_update_and_scan_f32(
-                    &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
+            fsll_update_and_scan_f32(
+                penalty.lanes, &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
     return champion.change, champion.code

@@ -354,7 +354,7 @@ class FSLLDensity(BaseBoltzmann):
         return n_values.astype(np.int64)
 
     def _check_integers(self, X):
-        legal = np.isnan(X) | (X >= 0) & (X == np.floor(X)) if X.dtype.kind == "f" else X >= 0
+        legal = np.isnan(X) | ((X >= 0) & (X < 2**31) & (X == np.floor(X)))
         self._check_domain(
             X,
             legal,
@@ -370,7 +370,7 @@ class FSLLDensity(BaseBoltzmann):
             self._check_integers(X)
             self._check_domain(
                 X,
-                np.isnan(X) | (X < n_values) if X.dtype.kind == "f" else X < n_values,
+                np.isnan(X) | (X < n_values),
                 lambda j: f"values from 0 to {n_values[j] - 1}",
                 "Set `n_values` to the true numbers of values and fit again.",
             )
@@ -591,7 +591,7 @@ class FSLLDensity(BaseBoltzmann):
     @validate_params(
         {
             "n_samples": [Interval(Integral, 1, None, closed="left")],
-            "random_state": ["random_state", Options(type, {np.random.Generator})],
+            "random_state": ["random_state", np.random.Generator],
         },
         prefer_skip_nested_validation=True,
     )

@@ -97,23 +97,17 @@ def search(
     -------
     converged : bool
     """
-    newton = solver == "newton"
-    settled, n_refitted, stopped = False, 0, False
+    settle, is_due = SOLVERS[solver]
+    settled, stopped, n_before = False, False, 0
     champion = table.scan(-tol)
     while True:
-        stopped = stopped or state.n_moves >= max_iter
+        n_moves = state.n_moves
+        stopped = stopped or n_moves >= max_iter
         may_append = state.n_basis < max_basis
         move = None if stopped else best_move(table, state, champion if may_append else None, tol)
-        if (
-            newton
-            and state.codes
-            and (
-                (move is None and not settled) or len(state.codes) >= REFIT_GROWTH * n_refitted + 1
-            )
-        ):
-            # On the way one step will do: the next terms change the optimum anyway.
-            refit(table, state, n_steps=20 if move is None else 1)
-            settled, n_refitted = move is None, len(state.codes)
+        if state.codes and not settled and (move is None or is_due(state, n_before)):
+            settle(table, state, last=move is None)
+            settled, n_before = move is None, len(state.codes)
             champion = table.scan(-tol)
         elif move is None:
             if verbose:
@@ -125,9 +119,10 @@ def search(
             champion = table.update(move.code, move.step, -tol)
             state.apply(move)
             settled = False
-        if verbose > 1:
-            _report(f"move {state.n_moves}", state)
-        stopped = end_iteration() or stopped
+        if state.n_moves > n_moves:
+            if verbose > 1:
+                _report(f"move {state.n_moves}", state)
+            stopped = end_iteration() or stopped
 
 
 def _report(what, state):
@@ -178,16 +173,17 @@ def _log_growth(step, moment):
     return abs(step) + math.log(grows + (1 - grows) * math.exp(-2 * abs(step)))
 
 
-def refit(table, state, *, n_steps):
+def refit(table, state, *, last):
     """Fit the weights of the active terms jointly, by Newton's method.
 
     The gradient of KL(p_d || p) is θ̄ - d̄, and its Hessian the covariance of the basis
-    functions, which is read off the dual table.
+    functions, which is read off the dual table. On the way, before the `last` refit, one
+    step will do: the next terms change the optimum anyway.
     """
     codes, theta = np.array(state.codes), np.array(state.theta)
     d = table.d[codes].astype(np.float64)
     cost = state.cost
-    for _ in range(n_steps):
+    for _ in range(20 if last else 1):
         gradient = table.t[codes] - d
         direction = _newton_direction(table, codes, gradient)
         slope = float(gradient @ direction)
@@ -247,6 +243,18 @@ def _line_search(table, codes, theta, direction, slope, d, log_partition):
             table.normalise()
             return trial_log_partition, trial
         scale *= 0.5
-    table.weigh(codes, theta)
-    table.normalise()
+    table.refresh(codes, theta)
     return None
+
+
+def _refresh(table, state, *, last):
+    """Make the dual table anew: the paper's moves leave the weights as they are."""
+    state.log_partition = table.refresh(np.array(state.codes), np.array(state.theta))
+
+
+# What a solver does before the search may end, and when it does so on the way, given the
+# state and how many terms there were the last time.
+SOLVERS = {
+    "greedy": (_refresh, lambda state, n_before: False),
+    "newton": (refit, lambda state, n_before: len(state.codes) >= REFIT_GROWTH * n_before + 1),
+}

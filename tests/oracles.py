@@ -1,0 +1,120 @@
+"""Brute force: slow, plain, and written without the package."""
+
+import itertools
+import math
+
+import numpy as np
+from scipy.linalg import hadamard
+
+
+def local_basis(m):
+    """Rows are the basis functions of a variable with m values (FSLL paper, eq. 2.2, 2.3)."""
+    if m & (m - 1) == 0:
+        return hadamard(m)
+    functions = 2 * np.eye(m, dtype=int) - 1
+    functions[0] = 1
+    return functions
+
+
+def states(n_values):
+    """All joint states, the last variable fastest."""
+    return np.array(list(itertools.product(*map(range, n_values)))).reshape(-1, len(n_values))
+
+
+def basis_matrix(n_values):
+    """Φ_y(x) with rows y and columns x, both in the order of `states`."""
+    phi = np.ones((1, 1), dtype=int)
+    for m in n_values:
+        phi = np.kron(phi, local_basis(m))
+    return phi
+
+
+def log_linear_probabilities(n_values, basis, theta):
+    """p(x) for all states, from the terms of a log-linear model."""
+    phi = basis_matrix(n_values)
+    rows = [np.ravel_multi_index(y, n_values) for y in basis]
+    energy = np.asarray(theta) @ phi[rows]
+    weights = np.exp(energy - energy.max())
+    return weights / weights.sum()
+
+
+def smoothed_frequencies(X, n_values, weights=None):
+    """Frequencies of all states, one observation spread evenly over them included."""
+    weights = np.ones(len(X)) if weights is None else np.asarray(weights)
+    table = np.full(math.prod(n_values), 1 / math.prod(n_values))
+    np.add.at(table, [np.ravel_multi_index(x, n_values) for x in X], weights)
+    return table / (weights.sum() + 1)
+
+
+def description_lengths(n_values, n_samples, alpha=1.0):
+    """r_y of all terms (eq. 2.5), in the order of `states`; that of y = 0 is meaningless."""
+    n = len(n_values)
+    return np.array(
+        [
+            alpha
+            / n_samples
+            * (
+                0.5 * math.log(n_samples)
+                + sum(math.log(n * (m - 1)) for yi, m in zip(y, n_values, strict=True) if yi)
+            )
+            for y in states(n_values)
+        ]
+    )
+
+
+class GreedyFSLL:
+    """Algorithm 1 of the FSLL paper on dense tables, each move by minimising the true cost.
+
+    Nothing of the closed forms is used: along a coordinate the cost is minimised through the
+    table of probabilities, by bisection on its derivative.
+    """
+
+    def __init__(self, X, n_values, *, weights=None, alpha=1.0, tol=1e-4):
+        self.phi = basis_matrix(n_values).astype(float)
+        self.data = smoothed_frequencies(X, n_values, weights)
+        n_samples = len(X) if weights is None else np.sum(weights)
+        self.r = description_lengths(n_values, n_samples, alpha)
+        self.tol = tol
+        self.theta = np.zeros(len(self.phi))
+        self.path = [self.cost(self.theta)]
+        self.moves = []
+        while self.step():
+            self.path.append(self.cost(self.theta))
+
+    def probabilities(self, theta):
+        energy = theta @ self.phi
+        weights = np.exp(energy - energy.max())
+        return weights / weights.sum()
+
+    def cost(self, theta):
+        kl = self.data @ (np.log(self.data) - np.log(self.probabilities(theta)))
+        return kl + self.r[theta != 0].sum()
+
+    def optimum_along(self, y):
+        """θ with coordinate y at its best: E_θ[Φ_y] = E_data[Φ_y]."""
+        low, high = -40.0, 40.0
+        target = self.phi[y] @ self.data
+        theta = self.theta.copy()
+        for _ in range(100):
+            theta[y] = (low + high) / 2
+            if self.phi[y] @ self.probabilities(theta) < target:
+                low = theta[y]
+            else:
+                high = theta[y]
+        return theta
+
+    def step(self):
+        now = self.cost(self.theta)
+        candidates = []
+        for y in range(1, len(self.phi)):
+            trials = [self.optimum_along(y)]
+            if self.theta[y] != 0:
+                trials.append(self.theta.copy())
+                trials[1][y] = 0.0
+            candidates += [(self.cost(trial) - now, y, trial) for trial in trials]
+        change, y, trial = min(candidates, key=lambda candidate: candidate[0])
+        if -change < self.tol:
+            return False
+        self.moves.append(y)
+        self.theta = trial
+        return True

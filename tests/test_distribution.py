@@ -1,0 +1,133 @@
+"""Exact quantities of sparse log-linear models against enumeration."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracles
+from sklearn_boltz.loglinear import _distribution
+from sklearn_boltz.loglinear._distribution import LogLinearModel, connected_variables
+
+cardinalities = st.lists(st.sampled_from([2, 2, 3, 4, 5]), min_size=1, max_size=5)
+
+
+def random_model(n_values, n_basis, seed, scale=1.0):
+    rng = np.random.default_rng(seed)
+    every = oracles.states(n_values)
+    rows = rng.choice(np.arange(1, len(every)), size=min(n_basis, len(every) - 1), replace=False)
+    basis, theta = every[rows], scale * rng.normal(size=len(rows))
+    model = LogLinearModel(np.array(n_values), basis, theta)
+    return model, oracles.log_linear_probabilities(n_values, basis, theta), every
+
+
+@pytest.fixture(params=[2**17, 4], ids=["one block", "many blocks"])
+def block(request, monkeypatch):
+    monkeypatch.setattr(_distribution, "BLOCK", request.param)
+
+
+@given(n_values=cardinalities, n_basis=st.integers(0, 6), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+@pytest.mark.parametrize("block_size", [2**17, 6])
+def test_against_enumeration(block_size, n_values, n_basis, seed):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_distribution, "BLOCK", block_size)
+        model, p, every = random_model(n_values, n_basis, seed)
+        log_p = model.log_weight(every) - model.log_partition()
+        np.testing.assert_allclose(log_p, np.log(p), atol=1e-11)
+
+        phi = oracles.basis_matrix(n_values)
+        np.testing.assert_allclose(model.expectation(every), phi @ p, atol=1e-11)
+
+        rng = np.random.default_rng(seed)
+        features = rng.permutation(len(n_values))[: rng.integers(1, len(n_values) + 1)].tolist()
+        others = tuple(set(range(len(n_values))) - set(features))
+        kept = sorted(features)
+        marginal = p.reshape(n_values).sum(axis=others)
+        marginal = marginal.transpose([kept.index(i) for i in features])
+        np.testing.assert_allclose(model.marginal(features), marginal, atol=1e-12)
+
+
+@given(n_values=cardinalities, n_basis=st.integers(0, 8), seed=st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_conditional_laws(n_values, n_basis, seed):
+    model, p, every = random_model(n_values, n_basis, seed)
+    rng = np.random.default_rng(seed)
+    unknown = np.flatnonzero(rng.random(len(n_values)) < 0.6)
+    known = np.setdiff1d(np.arange(len(n_values)), unknown)
+    rows = every[rng.choice(len(every), size=5)]
+    # The joint conditional law is the product of the laws of the groups.
+    joint = np.ones((len(rows), len(every)))
+    for part, group, space, law in model.conditional(rows, unknown):
+        joint[part] *= law[:, space.encode(every[:, group])]
+    for i, row in enumerate(rows):
+        agrees = (every[:, known] == row[known]).all(axis=1)
+        np.testing.assert_allclose(joint[i, agrees], p[agrees] / p[agrees].sum(), atol=1e-11)
+
+
+def chi_square_tail(counts, p):
+    """Probability of a chi-square at least as large, cells merged where few are expected."""
+    from scipy.stats import chi2
+
+    order = np.argsort(p)
+    cells = np.cumsum(counts.sum() * p[order]) // 10
+    observed = np.bincount(cells.astype(int), counts[order])
+    expected = np.bincount(cells.astype(int), counts.sum() * p[order])
+    observed, expected = observed[expected > 0], expected[expected > 0]
+    return chi2.sf(((observed - expected) ** 2 / expected).sum(), max(len(observed) - 1, 1))
+
+
+@pytest.mark.usefixtures("block")
+@pytest.mark.parametrize("n_values", [[2] * 6, [3, 2, 4, 2], [2, 2, 5]])
+def test_samples_follow_the_distribution(n_values):
+    # False alarms: one in a million for each case, whatever the seed.
+    model, p, _ = random_model(n_values, 5, seed=3)
+    sample = model.sample(20_000, np.random.default_rng(7))
+    counts = np.bincount(np.ravel_multi_index(sample.T, n_values), minlength=len(p))
+    assert chi_square_tail(counts, p) > 1e-6
+    # The order tells nothing: the two halves follow the same law.
+    half = np.bincount(np.ravel_multi_index(sample[:10_000].T, n_values), minlength=len(p))
+    assert chi_square_tail(half, p) > 1e-6
+
+
+def test_the_chi_square_test_can_fail():
+    model, p, _ = random_model([2] * 6, 5, seed=3)
+    other, _, _ = random_model([2] * 6, 5, seed=4)
+    sample = other.sample(20_000, np.random.default_rng(7))
+    counts = np.bincount(np.ravel_multi_index(sample.T, [2] * 6), minlength=len(p))
+    assert chi_square_tail(counts, p) < 1e-6
+
+
+def test_connected_variables():
+    basis = np.array([[1, 1, 0, 0, 0], [0, 1, 0, 2, 0]])
+    groups = {tuple(group) for group in connected_variables(basis)}
+    assert groups == {(0, 1, 3), (2,), (4,)}
+    assert len(connected_variables(np.zeros((0, 3), dtype=int))) == 3
+
+
+def test_independent_parts_never_meet_in_a_table():
+    # 2^200 states, in 100 pairs.
+    basis = np.zeros((100, 200), dtype=np.int64)
+    basis[np.arange(100), 2 * np.arange(100)] = basis[np.arange(100), 2 * np.arange(100) + 1] = 1
+    model = LogLinearModel(np.full(200, 2), basis, np.full(100, 0.5))
+    expected = 200 * math.log(2) + 100 * math.log(math.cosh(0.5))
+    assert model.log_partition() == pytest.approx(expected, rel=1e-13)
+    np.testing.assert_allclose(model.expectation(basis), math.tanh(0.5), rtol=1e-12)
+    assert model.sample(3, np.random.default_rng(0)).shape == (3, 200)
+    assert model.marginal([0, 1, 4]).shape == (2, 2, 2)
+
+
+@pytest.mark.parametrize("weight", [1e3, -1e3, 1e-300])
+def test_extreme_weights(weight):
+    basis = np.array([[1, 1, 0], [0, 1, 1]])
+    model = LogLinearModel(np.full(3, 2), basis, np.array([weight, weight]))
+    assert np.isfinite(model.log_partition())
+    np.testing.assert_allclose(model.marginal([0, 1, 2]).sum(), 1.0, rtol=1e-12)
+    every = oracles.states([2, 2, 2])
+    np.testing.assert_allclose(
+        np.exp(model.log_weight(every) - model.log_partition()).sum(), 1, rtol=1e-10
+    )
+    for _, _, _, law in model.conditional(every, np.array([0, 2])):
+        assert np.isfinite(law).all()

@@ -1,0 +1,514 @@
+"""FSLLDensity against brute force, and where data are awkward."""
+
+import math
+import pickle
+import signal
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracles
+from sklearn_boltz import FSLLDensity
+from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
+from sklearn_boltz.loglinear import _search
+from sklearn_boltz.loglinear._basis import StateSpace
+from sklearn_boltz.loglinear._dual_table import DualTable
+
+SOLVERS = ["greedy", "newton"]
+
+
+def random_data(n_values, n_samples, seed, n_patterns=6):
+    """Rows that come from few patterns, with noise: there is something to learn."""
+    rng = np.random.default_rng(seed)
+    patterns = np.column_stack([rng.integers(m, size=n_patterns) for m in n_values])
+    noise = np.column_stack([rng.integers(m, size=n_samples) for m in n_values])
+    X = patterns[rng.integers(n_patterns, size=n_samples)]
+    return np.where(rng.random(X.shape) < 0.2, noise, X)
+
+
+def probabilities(model):
+    """The whole table of a small model, from its terms and nothing else of it."""
+    return oracles.log_linear_probabilities(model.n_values_.tolist(), model.basis_, model.theta_)
+
+
+cases = pytest.mark.parametrize(
+    "n_values", [[2, 2, 2, 2], [2] * 6, [3, 2, 2], [3, 3, 2], [4, 3, 2], [5, 2, 3], [2, 6], [8, 2]]
+)
+
+
+@cases
+@pytest.mark.parametrize("alpha", [1.0, 0.2])
+def test_greedy_follows_the_paper(n_values, alpha):
+    X = random_data(n_values, 150, seed=sum(n_values))
+    brute = oracles.GreedyFSLL(X, n_values, alpha=alpha)
+    model = FSLLDensity(n_values=n_values, solver="greedy", alpha=alpha).fit(X)
+    np.testing.assert_allclose(model.cost_path_, brute.path, atol=1e-9)
+    theta = np.zeros(len(brute.theta))
+    for y, weight in zip(model.basis_, model.theta_, strict=True):
+        theta[np.ravel_multi_index(y, n_values)] = weight
+    np.testing.assert_allclose(theta, brute.theta, atol=1e-6)
+    assert model.n_iter_ == len(brute.moves)
+
+
+@cases
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_exact_quantities(n_values, solver):
+    X = random_data(n_values, 200, seed=1)
+    model = FSLLDensity(n_values=n_values, solver=solver).fit(X)
+    p = probabilities(model)
+    every = oracles.states(n_values)
+    np.testing.assert_allclose(model.score_samples(every), np.log(p), atol=1e-11)
+    assert np.exp(model.score_samples(every)).sum() == pytest.approx(1, abs=1e-12)
+    phi = oracles.basis_matrix(n_values)
+    np.testing.assert_allclose(model.expectation(every), phi @ p, atol=1e-11)
+    rows = [np.ravel_multi_index(y, n_values) for y in model.basis_]
+    np.testing.assert_array_equal(model.transform(every), phi[rows].T)
+    np.testing.assert_allclose(model.marginal(range(len(n_values))).ravel(), p, atol=1e-12)
+    # The cost is that of eq. 2.5, with the smoothed frequencies.
+    data = oracles.smoothed_frequencies(X, n_values)
+    r = oracles.description_lengths(n_values, len(X))[rows].sum()
+    assert model.cost_ == pytest.approx(data @ np.log(data / p) + r, abs=1e-9)
+    # Pseudo-likelihood: conditionals by summing over one variable at a time.
+    table = p.reshape(n_values)
+    expected = sum(
+        np.log(table / table.sum(axis=i, keepdims=True)).ravel() for i in range(len(n_values))
+    )
+    np.testing.assert_allclose(model.log_pseudo_likelihood(every), expected, atol=1e-10)
+
+
+@cases
+def test_newton_ends_at_the_optimum_of_its_terms(n_values):
+    X = random_data(n_values, 200, seed=2)
+    model = FSLLDensity(n_values=n_values).fit(X)
+    data = oracles.smoothed_frequencies(X, n_values)
+    rows = [np.ravel_multi_index(y, n_values) for y in model.basis_]
+    phi = oracles.basis_matrix(n_values)[rows]
+    np.testing.assert_allclose(phi @ probabilities(model), phi @ data, atol=1e-7)
+    assert model.converged_
+
+
+@cases
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_no_move_is_left(n_values, solver):
+    X = random_data(n_values, 200, seed=3)
+    model = FSLLDensity(n_values=n_values, solver=solver).fit(X)
+    brute = oracles.GreedyFSLL(X, n_values, tol=math.inf)  # no step
+    for y, weight in zip(model.basis_, model.theta_, strict=True):
+        brute.theta[np.ravel_multi_index(y, n_values)] = weight
+    brute.tol = 1e-4 + 1e-9
+    assert not brute.step()
+    assert np.all(np.diff(model.cost_path_) <= 1e-12)
+
+
+def test_fisher_information_is_the_hessian():
+    n_values = [3, 2, 4, 2]
+    space = StateSpace(n_values)
+    rng = np.random.default_rng(0)
+    codes = rng.choice(np.arange(1, space.size), size=7, replace=False)
+    theta = rng.normal(size=7)
+    table = DualTable(space, codes, np.ones(7), n_features=4, alpha=1.0, max_order=9,
+                      dtype=np.dtype(float))  # fmt: skip
+
+    def log_partition(theta):
+        return table.weigh(codes, theta)
+
+    eps = 1e-4
+    hessian = np.empty((7, 7))
+    for i in range(7):
+        for j in range(7):
+            e_i, e_j = eps * np.eye(7)[i], eps * np.eye(7)[j]
+            hessian[i, j] = (
+                log_partition(theta + e_i + e_j) - log_partition(theta + e_i - e_j)
+                - log_partition(theta - e_i + e_j) + log_partition(theta - e_i - e_j)
+            ) / (4 * eps**2)  # fmt: skip
+    table.weigh(codes, theta)
+    table.normalise()
+    np.testing.assert_allclose(_search.covariance(space, table.t, codes), hessian, atol=1e-5)
+
+
+@pytest.mark.parametrize("n_values", [[2] * 8, [3, 2, 2, 2], [3, 5, 2, 2, 4], [3, 3, 3, 3, 3]])
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_dual_table_does_not_drift(n_values, n_threads):
+    rng = np.random.default_rng(0)
+    space = StateSpace(n_values)
+    codes = rng.choice(np.arange(1, space.size), size=9, replace=False)
+    theta = np.zeros(9)
+    with DualTable(space, codes, np.ones(9), n_features=len(n_values), alpha=1.0, max_order=99,
+                   dtype=np.dtype(float), n_threads=n_threads) as table:  # fmt: skip
+        for _ in range(100):
+            k = rng.integers(9)
+            step = rng.normal() if rng.random() < 0.5 else -theta[k]
+            champion = table.update(codes[k], step, -1e-9)
+            theta[k] += step
+            assert champion == table.scan(-1e-9)
+        updated = table.t.copy()
+        table.weigh(codes, theta)
+        table.normalise()
+    # A step of -δ after δ loses some digits where 1 + tanh δ · θ̄ is small.
+    np.testing.assert_allclose(updated, table.t, atol=1e-9)
+
+
+def test_float32_drift():
+    """Many updates in float32 stay near the refreshed table."""
+    rng = np.random.default_rng(0)
+    space = StateSpace([2] * 10)
+    codes = rng.choice(np.arange(1, 1024), size=20, replace=False)
+    with DualTable(space, codes, np.ones(20), n_features=10, alpha=1.0, max_order=99,
+                   dtype=np.dtype(np.float32)) as table:  # fmt: skip
+        theta = 0.2 * rng.normal(size=20)
+        for code, step in zip(np.repeat(codes, 20), np.repeat(theta / 20, 20), strict=True):
+            table.update(code, step, -1e-3)
+        updated = table.t.copy()
+        table.refresh(codes, theta)
+    np.testing.assert_allclose(updated, table.t, atol=1e-5)
+
+
+@given(
+    n_values=st.lists(st.sampled_from([2, 2, 3, 4, 5]), min_size=1, max_size=5),
+    n_samples=st.integers(1, 30),
+    solver=st.sampled_from(SOLVERS),
+    dtype=st.sampled_from([np.float64, np.float32]),
+    alpha=st.sampled_from([0.0, 0.1, 1.0, 10.0]),
+    max_order=st.sampled_from([None, 0, 1, 2]),
+    max_basis=st.sampled_from([None, 0, 1, 5]),
+    weighted=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_data_give_a_distribution(
+    n_values, n_samples, solver, dtype, alpha, max_order, max_basis, weighted, seed
+):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(rng.integers(1, m + 1), size=n_samples) for m in n_values])
+    weight = rng.integers(0, 3, size=n_samples) * 1.0 if weighted else None
+    if weighted:
+        weight[0] = 1.0
+    model = FSLLDensity(
+        n_values=n_values, solver=solver, dtype=dtype, alpha=alpha, max_order=max_order,
+        max_basis=max_basis, tol=1e-4, max_iter=60,
+    ).fit(X, sample_weight=weight)  # fmt: skip
+    assert np.isfinite(model.theta_).all()
+    p = np.exp(model.score_samples(oracles.states(n_values)))
+    assert p.sum() == pytest.approx(1, abs=1e-10)
+    assert (p > 0).all()
+    assert max_order is None or ((model.basis_ > 0).sum(axis=1) <= max_order).all()
+    assert max_basis is None or len(model.basis_) <= max_basis
+    rounding = 1e-9 if dtype == np.float64 else 2e-4
+    assert np.all(np.diff(model.cost_path_) <= rounding)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_weights_count_rows(solver):
+    X = random_data([2, 3, 2, 2], 100, seed=4)
+    weight = np.random.default_rng(0).integers(0, 4, size=100)
+    weighted = FSLLDensity(solver=solver).fit(X, sample_weight=weight)
+    repeated = FSLLDensity(solver=solver).fit(np.repeat(X, weight, axis=0))
+    np.testing.assert_array_equal(weighted.basis_, repeated.basis_)
+    np.testing.assert_array_equal(weighted.theta_, repeated.theta_)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_partial_fit_is_fit_on_all_rows(solver):
+    X = random_data([2, 4, 2, 2, 3], 300, seed=5)
+    X = X[np.argsort(X[:, 4], kind="stable")]  # new values come later
+    model = FSLLDensity(solver=solver)
+    for batch in np.array_split(X, [70, 75]):
+        assert model.partial_fit(batch) is model
+    whole = FSLLDensity(solver=solver).fit(X)
+    np.testing.assert_array_equal(model.n_values_, whole.n_values_)
+    np.testing.assert_array_equal(model.basis_, whole.basis_)
+    np.testing.assert_array_equal(model.theta_, whole.theta_)
+    model = pickle.loads(pickle.dumps(model)).partial_fit(X[:1])
+    assert model._weights.sum() == 301
+
+
+def test_threads_do_not_change_the_result():
+    X = make_bayesian_network(15, 2000, max_parents=3, network_state=0, random_state=0)
+    results = [FSLLDensity(n_jobs=n_jobs).fit(X) for n_jobs in (None, 2, 3)]
+    for model in results[1:]:
+        np.testing.assert_array_equal(model.basis_, results[0].basis_)
+        np.testing.assert_array_equal(model.theta_, results[0].theta_)
+
+
+def test_float32_tables_learn_the_same():
+    X = make_ising_grid(4, 3, 20_000, random_state=0)
+    double, single = FSLLDensity().fit(X), FSLLDensity(dtype="float32").fit(X)
+    assert {tuple(y) for y in double.basis_} == {tuple(y) for y in single.basis_}
+    assert single.score(X) == pytest.approx(double.score(X), abs=1e-5)
+
+
+def test_ising_edges_are_found():
+    X, p, edges = make_ising_grid(
+        4, 4, 100_000, random_state=1, return_distribution=True, return_edges=True
+    )
+    model = FSLLDensity().fit(X)
+    assert {tuple(np.flatnonzero(y)) for y in model.basis_} == {tuple(edge) for edge in edges}
+    q = model.marginal(range(16))
+    assert (p * np.log(p / q)).sum() < 0.0008
+    # The Fisher bound: 24 weights of variance 1/N or so each.
+    assert np.abs(model.theta_ - 0.5).max() < 6 / math.sqrt(100_000) * 3
+
+
+# Awkward data.
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.zeros((1, 1), dtype=int),
+        np.ones((5, 3), dtype=int),
+        np.array([[0, 1, 2]]),
+        np.repeat(np.random.default_rng(0).integers(2, size=(50, 1)), 5, axis=1),
+        np.tile([[0, 1], [1, 0]], (1000, 1)),
+        np.column_stack([np.arange(200) % 2, np.zeros(200, dtype=int), np.arange(200) % 4]),
+        np.random.default_rng(0).integers(2, size=(30, 40))[:, [0] * 3 + [1]],
+    ],
+    ids=["one value", "constant", "one row", "equal columns", "opposite", "mixed", "copies"],
+)
+def test_degenerate_data(X, solver):
+    model = FSLLDensity(solver=solver).fit(X)
+    assert np.isfinite(model.theta_).all()
+    p = np.exp(model.score_samples(oracles.states(model.n_values_)))
+    assert p.sum() == pytest.approx(1)
+    # What was never seen is improbable, but possible.
+    assert (p > 0).all()
+    if len(X) > 100:
+        seen = np.unique(X, axis=0)
+        assert np.exp(model.score_samples(seen)).sum() > 0.97
+
+
+def test_two_values_that_never_meet():
+    # No |d̄_y| is 1, but the optimum without the added observation is at infinity.
+    X = np.array([[0, 0], [0, 1], [1, 0]] * 100)
+    model = FSLLDensity().fit(X)
+    assert np.abs(model.theta_).max() < 3
+    assert 0 < np.exp(model.score_samples([[1, 1]]))[0] < 2 / 300
+
+
+def test_constant_columns_cost_no_states():
+    rng = np.random.default_rng(0)
+    X = np.ones((500, 60), dtype=int)
+    X[:, 7] = rng.integers(2, size=500)
+    X[:, 31] = X[:, 7] ^ (rng.random(500) < 0.1)
+    model = FSLLDensity().fit(X)
+    plain = FSLLDensity().fit(X[:, [7, 31]])
+    assert model.n_features_in_ == 60
+    few = model.marginal([7, 31])
+    np.testing.assert_allclose(few, plain.marginal([0, 1]), atol=1e-6)
+    assert model.score(X) > plain.score(X[:, [7, 31]]) - 58 / 500
+    assert (model.sample(1000, random_state=0).mean(axis=0)[:7] > 0.98).all()
+
+
+def test_too_many_states_are_refused_at_once():
+    X = np.random.default_rng(0).integers(2, size=(10, 100))
+    with pytest.raises(ValueError, match=r"columns .* have 1\.\d+e\+30 joint states.*GiB.*fewer"):
+        FSLLDensity().fit(X)
+    with pytest.raises(ValueError, match="max_states is 1000"):
+        FSLLDensity(max_states=1000).fit(X[:, :12])
+
+
+def test_memory_is_checked_before_allocation(monkeypatch):
+    from sklearn_boltz.loglinear import _fsll
+
+    monkeypatch.setattr(_fsll, "available_memory", lambda: 2**20)
+    monkeypatch.setattr(_fsll, "DualTable", lambda *a, **k: pytest.fail("allocated"))
+    with pytest.raises(ValueError, match="take 0.0156 GiB; 0.000977 GiB are available"):
+        FSLLDensity().fit(np.random.default_rng(0).integers(2, size=(2000, 20)))
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[0.5, 1.0]], "integers 0, 1, 2, ... in column 0, but row 0 has the value 0.5.*binarize"),
+        ([[0, 1], [1, -1]], "in column 1, but row 1 has the value -1.*OrdinalEncoder"),
+        ([[0, 1e300]], "in column 1, but row 0 has the value 1e[+]300"),
+    ],
+)
+def test_wrong_values_are_named(X, message):
+    with pytest.raises(ValueError, match=message):
+        FSLLDensity().fit(X)
+
+
+def test_unseen_values():
+    model = FSLLDensity(n_values=[3, 2]).fit([[0, 0], [1, 1], [0, 1]])
+    assert np.isfinite(model.score_samples([[2, 0]])).all()
+    with pytest.raises(ValueError, match="from 0 to 2 in column 0, but row 1 has the value 3"):
+        model.score_samples([[0, 0], [3, 0]])
+    with pytest.raises(ValueError, match="from 0 to 1 in column 1"):
+        FSLLDensity(n_values=2).fit([[0, 2]])
+
+
+@pytest.mark.parametrize("n_values", [[2, 2, 2], [1, 2], [2.5, 2], "all", [[2, 2]]])
+def test_wrong_n_values(n_values):
+    with pytest.raises(ValueError, match="n_values"):
+        FSLLDensity(n_values=n_values).fit([[0, 1], [1, 0]])
+
+
+def test_errors_leave_the_estimator_as_it_was():
+    X = random_data([2, 2, 2], 50, seed=0)
+    model = FSLLDensity().fit(X)
+    before = pickle.dumps(model)
+    with pytest.raises(ValueError, match="the value -1"):
+        model.fit(pd.DataFrame({"a": [0, -1]}))
+    with pytest.raises(ValueError, match="the value 0.5"):
+        model.partial_fit([[0.5, 0, 0]])
+    assert pickle.dumps(model) == before
+
+
+def test_interrupt_leaves_the_estimator_as_it_was():
+    X = random_data([2, 2, 2], 50, seed=0)
+    model = FSLLDensity().fit(X)
+    before = pickle.dumps(model)
+    big = make_bayesian_network(20, 20_000, max_parents=3, network_state=0, random_state=0)
+    timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        while True:  # however fast the machine is
+            model.set_params(alpha=0.01, tol=1e-9).fit(big)
+            model = pickle.loads(before)
+    model.set_params(alpha=1.0, tol=1e-4)
+    assert pickle.dumps(model) == before
+
+
+# What a fitted model can do.
+
+
+@pytest.fixture(scope="module")
+def small():
+    n_values = [2, 3, 2, 4]
+    X = random_data(n_values, 400, seed=8)
+    model = FSLLDensity(n_values=n_values).fit(X)
+    return model, probabilities(model).reshape(n_values), n_values
+
+
+def test_impute_against_enumeration(small):
+    model, p, n_values = small
+    row = np.array([1.0, np.nan, np.nan, 2.0])
+    law = p[1, :, :, 2] / p[1, :, :, 2].sum()
+    mean = [(law.sum(axis=1) * np.arange(3)).sum(), law.sum(axis=0)[1]]
+    np.testing.assert_allclose(model.impute([row])[0, 1:3], mean, atol=1e-12)
+    mode = np.unravel_index(law.argmax(), law.shape)
+    np.testing.assert_array_equal(model.impute([row], how="mode")[0, 1:3], mode)
+    draws = model.impute(np.tile(row, (20_000, 1)), how="sample", random_state=0)
+    np.testing.assert_array_equal(draws[:, [0, 3]], np.tile([1, 2], (20_000, 1)))
+    counts = np.bincount((draws[:, 1] * 2 + draws[:, 2]).astype(int), minlength=6) / 20_000
+    # Five standard errors in six cells: a false alarm in 300,000.
+    assert (np.abs(counts - law.ravel()) < 5 * np.sqrt(law.ravel() / 20_000) + 1e-9).all()
+
+
+def test_impute_patterns_and_types(small):
+    model, _, _ = small
+    X = model.sample(50, random_state=1).astype(np.float32)
+    holes = np.random.default_rng(0).random(X.shape) < 0.4
+    holes[0] = True
+    broken = np.where(holes, np.nan, X)
+    for how in ("mean", "mode", "sample"):
+        filled = model.impute(broken, how=how, random_state=3)
+        assert filled.dtype == np.float32
+        assert np.isfinite(filled).all()
+        np.testing.assert_array_equal(filled[~holes], X[~holes])
+        again = model.impute(broken, how=how, random_state=3)
+        np.testing.assert_array_equal(filled, again)
+    assert np.isnan(broken).any()  # the input is not changed
+    np.testing.assert_array_equal(model.impute(X), X)
+    with pytest.raises(ValueError, match="how must be"):
+        model.impute(broken, how="median")
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int64, bool, np.float32, np.float64])
+def test_samples_have_the_type_of_the_data(dtype):
+    X = random_data([2, 2, 2], 100, seed=0).astype(dtype)
+    sample = FSLLDensity().fit(X).sample(10, random_state=0)
+    assert sample.dtype == dtype
+    assert sample.shape == (10, 3)
+
+
+def test_sample_is_reproducible(small):
+    model, _, _ = small
+    for state in (3, np.random.RandomState(3), np.random.default_rng(3)):
+        sample = model.sample(20, random_state=state)
+        assert sample.max(axis=0).tolist() <= [1, 2, 1, 3]
+    np.testing.assert_array_equal(
+        model.sample(20, random_state=3), model.sample(20, random_state=3)
+    )
+
+
+def test_names():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.integers(2, size=300), "pixel3": rng.integers(3, size=300)})
+    X["pixel7"] = np.where(X.pixel3 == 2, 2, rng.integers(2, size=300))
+    X["d"] = X.a + 2 * rng.integers(2, size=300)
+    model = FSLLDensity().fit(X)
+    names = model.get_feature_names_out()
+    assert "pixel3=2*pixel7=2" in names
+    assert "a*d&1" in names
+    assert model.get_feature_names_out(["a", "pixel3", "pixel7", "d"]).tolist() == names.tolist()
+    with pytest.raises(ValueError, match="feature_names_in_"):
+        model.get_feature_names_out(["x", "y", "z", "w"])
+    table = model.interactions()
+    assert table.columns.tolist() == ["term", "order", "weight", "expectation"]
+    assert table.weight.abs().is_monotonic_decreasing
+    assert set(table.term) == set(names)
+    np.testing.assert_allclose(model.marginal("a").sum(), 1)
+    np.testing.assert_allclose(model.marginal(["d", "a"]), model.marginal([3, 0]))
+    with pytest.raises(ValueError, match="no variable 'q'"):
+        model.marginal("q")
+
+
+@pytest.mark.parametrize("features", [[], [0, 0], [9], [-5]])
+def test_wrong_features(small, features):
+    with pytest.raises(ValueError, match="variable|features"):
+        small[0].marginal(features)
+
+
+@pytest.mark.parametrize("basis", [[0, 1, 0, 0], [[0, 3, 0, 0]], [[0.5, 0, 0, 0]], [[-1, 0, 0, 0]]])
+def test_wrong_basis(small, basis):
+    with pytest.raises(ValueError, match="basis"):
+        small[0].expectation(basis)
+
+
+def test_limits(capsys):
+    X = make_ising_grid(3, 3, 2000, random_state=0)
+    assert len(FSLLDensity(max_basis=4).fit(X).basis_) == 4
+    model = FSLLDensity(max_iter=3, solver="greedy", verbose=2).fit(X)
+    assert model.n_iter_ == 3
+    assert not model.converged_
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    empty = FSLLDensity(max_iter=0).fit(X)
+    assert empty.transform(X).shape == (2000, 0)
+    assert empty.score(X) == pytest.approx(-9 * math.log(2))
+    assert len(FSLLDensity(alpha=0.1).fit(X).basis_) > len(FSLLDensity().fit(X).basis_)
+    assert len(FSLLDensity(alpha=1e6).fit(X).basis_) == 0
+
+
+def test_history():
+    X = make_ising_grid(3, 3, 2000, random_state=0)
+    model = FSLLDensity().fit(X)
+    assert len(model.cost_path_) == model.n_iter_ + 1
+    np.testing.assert_array_equal(model.history_["cost"], model.cost_path_)
+    assert model.history_["n_basis"][0] == 0
+    assert model.history_["n_basis"][-1] == len(model.basis_)
+
+
+def test_callbacks():
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn below 1.9")
+
+    class Counter(callback.FitCallback if isinstance(callback.FitCallback, type) else object):
+        steps = 0
+
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context, **kwargs): ...
+
+        def on_fit_task_end(self, estimator, context, **kwargs):
+            Counter.steps += context.task_name == "move"
+
+    X = make_ising_grid(3, 3, 2000, random_state=0)
+    model = FSLLDensity().set_callbacks(Counter()).fit(X)
+    assert Counter.steps == model.n_iter_
+    np.testing.assert_array_equal(model.theta_, FSLLDensity().fit(X).theta_)
