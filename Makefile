@@ -17,7 +17,7 @@ $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml setup.py $(KERNELS)
 	@touch $@
 
 demo: $(VENV)/.installed-data
-	$(BIN)/python -m examples.quick_start --data $(DATA)
+	$(BIN)/python examples/quick_start.py --data $(DATA)
 
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest

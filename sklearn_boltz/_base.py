@@ -2,10 +2,12 @@
 
 import os
 from contextlib import contextmanager
+from functools import cache
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
+from threadpoolctl import ThreadpoolController
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
 
@@ -102,6 +104,21 @@ def unchanged_on_error(estimator):
         vars(estimator).clear()
         vars(estimator).update(before)
         raise
+
+
+@cache
+def _thread_pools():
+    # Made once: looking for the libraries takes longer than a small fit.
+    return ThreadpoolController()
+
+
+def limit_blas(n_threads):
+    """Limit the threads of BLAS, as a context.
+
+    Its threads spin after each call. On small matrices that costs more than it gives, and
+    beside threads of our own it is ruinous.
+    """
+    return _thread_pools().limit(limits=n_threads, user_api="blas")
 
 
 def available_memory():

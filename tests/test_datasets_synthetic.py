@@ -82,7 +82,7 @@ def test_ising_paper_setting():
     np.testing.assert_allclose(p, brute_force_ising(5, 4, 0.5, 0.0, False), rtol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     shape=st.sampled_from([(r, c) for r in range(1, 13) for c in range(1, 13) if r * c <= 12]),
     coupling=st.floats(-3, 3),
@@ -211,7 +211,7 @@ def test_network_edges_of_the_paper(max_parents, n_edges):
         assert network.tables[i].shape == (2,) * (len(parents) + 1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     n_values=st.lists(st.integers(2, 4), min_size=1, max_size=6),
     max_parents=st.integers(0, 4),
@@ -369,7 +369,7 @@ def test_shifting_bar_of_the_paper():
     assert entropy(p) == pytest.approx(np.log(9)) == pytest.approx(2.1972, abs=5e-5)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(n_features=st.integers(1, 10), data=st.data())
 def test_shifting_bar_is_every_rotation(n_features, data):
     bar_length = data.draw(st.integers(1, n_features))

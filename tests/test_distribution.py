@@ -29,7 +29,7 @@ def block(request, monkeypatch):
 
 
 @given(n_values=cardinalities, n_basis=st.integers(0, 6), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @pytest.mark.parametrize("block_size", [2**17, 6])
 def test_against_enumeration(block_size, n_values, n_basis, seed):
     with pytest.MonkeyPatch.context() as patch:
@@ -51,7 +51,7 @@ def test_against_enumeration(block_size, n_values, n_basis, seed):
 
 
 @given(n_values=cardinalities, n_basis=st.integers(0, 8), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_conditional_laws(n_values, n_basis, seed):
     model, p, every = random_model(n_values, n_basis, seed)
     rng = np.random.default_rng(seed)

@@ -64,7 +64,7 @@ def test_scan(dtype, n_bits, max_order):
     seed=st.integers(0, 2**32 - 1),
     data=st.data(),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_update_and_scan(n_bits, dtype, inner_bits, seed, data):
     t, d = tables(n_bits, dtype, seed)
     p, r = penalty(n_bits, dtype, inner_bits=inner_bits)

@@ -178,7 +178,7 @@ def test_float32_drift():
     weighted=st.booleans(),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_any_data_give_a_distribution(
     n_values, n_samples, solver, dtype, alpha, max_order, max_basis, weighted, seed
 ):
@@ -512,3 +512,13 @@ def test_callbacks():
     model = FSLLDensity().set_callbacks(Counter()).fit(X)
     assert Counter.steps == model.n_iter_
     np.testing.assert_array_equal(model.theta_, FSLLDensity().fit(X).theta_)
+
+
+def test_survey(shared_data):
+    """Held-out likelihood on NLTCS, above what is asked of the defaults."""
+    with np.load(shared_data / "nltcs.npz") as file:
+        train, test = file["train"], file["test"]
+    model = FSLLDensity().fit(train)
+    assert model.score(test) >= -6.08
+    every = StateSpace([2] * 16).decode(np.arange(2**16))
+    assert np.exp(model.score_samples(every)).sum() == pytest.approx(1, abs=1e-11)

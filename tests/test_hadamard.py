@@ -106,7 +106,7 @@ def test_kronecker():
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @given(data=st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_involution_and_parseval(dtype, data):
     a = data.draw(finite(dtype))
     m = a.size
@@ -119,7 +119,7 @@ def test_involution_and_parseval(dtype, data):
 
 
 @given(a=finite(np.float64), scale=st.floats(-10, 10))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_linear(a, scale):
     b = normal(a.size)
     assert_allclose(
@@ -129,7 +129,7 @@ def test_linear(a, scale):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_whole_numbers_are_exact(dtype, data):
     levels = data.draw(st.integers(0, 9))
     a = data.draw(arrays(np.int64, 2**levels, elements=st.integers(-1000, 1000)))

@@ -13,6 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from sklearn_boltz._base import (
     BaseBoltzmann,
     available_memory,
+    limit_blas,
     make_generator,
     unchanged_on_error,
 )
@@ -306,7 +307,8 @@ class FSLLDensity(BaseBoltzmann):
         space = StateSpace(n_values[group])
         codes, _, weights = _collapse(space.encode(rows[:, group]), weights)
         state.begin()
-        with DualTable(
+        n_threads = effective_n_jobs(self.n_jobs)
+        table = DualTable(
             space,
             codes,
             weights,
@@ -314,8 +316,9 @@ class FSLLDensity(BaseBoltzmann):
             alpha=self.alpha,
             max_order=min(len(n_values) if self.max_order is None else self.max_order, 255),
             dtype=np.dtype(self.dtype),
-            n_threads=effective_n_jobs(self.n_jobs),
-        ) as table:
+            n_threads=n_threads,
+        )
+        with table, limit_blas(n_threads):
             converged = search(
                 table,
                 state,

@@ -1,0 +1,88 @@
+"""Fit every estimator on real data that needs no network, and print one table.
+
+Run it with ``make demo``, or as ``python examples/quick_start.py``. With ``--data FOLDER``,
+a folder that holds ``nltcs.npz``, a survey of the elderly is added to the digits.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+
+from sklearn_boltz import FSLLDensity
+
+
+def digits():
+    """Handwritten digits, 4 x 4 pixels, ink or no ink."""
+    images = load_digits().images.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4))
+    return train_test_split((images > 6).astype(np.uint8).reshape(-1, 16), random_state=0)
+
+
+def survey(folder):
+    """National long-term care survey: which of 16 daily activities a person can do."""
+    with np.load(folder / "nltcs.npz") as file:
+        return file["train"], file["test"]
+
+
+def independent(train, test):
+    """Mean log-likelihood if all columns were independent (add-one smoothing)."""
+    p = (train.sum(axis=0) + 1) / (len(train) + 2)
+    return np.log(np.where(test, p, 1 - p)).sum(axis=1).mean()
+
+
+def models():
+    """Yield (name, estimator, what it learned)."""
+    yield "FSLLDensity", FSLLDensity(), _terms
+    yield "FSLLDensity(greedy)", FSLLDensity(solver="greedy"), _terms
+    yield "FSLLDensity(alpha=0.2)", FSLLDensity(alpha=0.2), _terms
+
+
+def _terms(model):
+    orders = np.bincount((model.basis_ > 0).sum(axis=1))[1:]
+    return f"{len(model.theta_)} terms, of order 1, 2, ...: {', '.join(map(str, orders))}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=Path("data"), help="folder with nltcs.npz")
+    folder = parser.parse_args().data
+    tables = {"digits": digits()}
+    if (folder / "nltcs.npz").exists():
+        tables["survey"] = survey(folder)
+
+    line = "{:8} {:24} {:>12} {:>8}  {}"
+    print("\nMean log-probability of held-out rows, in nats (more is better)\n")
+    print(line.format("data", "model", "held-out", "seconds", "learned"))
+    for name, (train, test) in tables.items():
+        score = f"{independent(train, test):.3f}"
+        print(line.format(name, "independent columns", score, "", f"{train.shape[1]} means"))
+        for title, model, describe in models():
+            start = time.perf_counter()
+            model.fit(train)
+            seconds = f"{time.perf_counter() - start:.2f}"
+            print(line.format(name, title, f"{model.score(test):.3f}", seconds, describe(model)))
+
+    train, test = tables["digits"]
+    model = FSLLDensity().fit(train)
+    print("\nThe strongest interactions of pixels in the digits:")
+    terms = model.interactions()
+    for term, weight in list(zip(terms["term"], terms["weight"], strict=True))[:5]:
+        print(f"  {weight:+.2f}  {term}")
+    half = test[0].astype(float)
+    half[8:] = np.nan
+    print("\nA digit, its upper half, the lower half imputed, and a sample of the model:")
+    for rows in zip(*map(_picture, (test[0], half, model.impute([half], how="mode")[0],
+                                    model.sample(random_state=0)[0])), strict=True):  # fmt: skip
+        print("    ".join(("", *rows)))
+
+
+def _picture(pixels):
+    return ["".join("░░" if np.isnan(p) else "██" if p else "  " for p in row)
+            for row in np.reshape(pixels, (4, 4))]  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
