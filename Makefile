@@ -26,7 +26,7 @@ test: $(VENV)/.installed-test
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/pip install --quiet --editable ".[test]" \
-		"scikit-learn==1.6.*" "numpy<2.3" "scipy<1.16" "pandas<3"
+		"scikit-learn==1.6.*" "numpy<2.3" "scipy<1.16" "pandas<3" "polars<1.30"
 	.venv-oldest/bin/python -m pytest
 
 lint: $(VENV)/.installed-lint

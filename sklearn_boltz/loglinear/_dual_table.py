@@ -77,6 +77,11 @@ class DualTable:
         if self._pool is not None:
             self._pool.shutdown()
 
+    def moments(self, codes):
+        """θ̄_y and d̄_y of some terms in float64, inside (-1, 1) whatever the rounding."""
+        edge = 1 - np.finfo(self.t.dtype).epsneg
+        return [np.clip(x[codes].astype(np.float64), -edge, edge) for x in (self.t, self.d)]
+
     def penalty(self, codes):
         """r_y of some terms (eq. 2.5)."""
         y = self.space.decode(codes)

@@ -69,7 +69,8 @@ static void NAME(fsll_examine)(const REAL *t, const REAL *d, int64_t begin, int6
     const REAL *r_inner = (const REAL *)penalty->r_inner + inner;
     const double r_outer = ((const REAL *)penalty->r_outer)[outer];
     for (int64_t k = 0; k < n; k++) {
-        const double tk = t[begin + k], dk = d[begin + k], r = r_outer + r_inner[k];
+        const double tk = fsll_inside(t[begin + k], sizeof(REAL)), dk = d[begin + k];
+        const double r = r_outer + r_inner[k];
         if (!((dk - tk) * (dk - tk) > (r - best->change) * (1 - tk * tk)) || begin + k == 0)
             continue;
         if (penalty->order_outer[outer] + penalty->order_inner[inner + k] > penalty->max_order)

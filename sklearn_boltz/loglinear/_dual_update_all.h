@@ -29,6 +29,13 @@ static inline double fsll_append_change(double t, double d)
     return 0.5 * ((1 + d) * log((1 + t) / (1 + d)) + (1 - d) * log((1 - t) / (1 - d)));
 }
 
+/* A moment that rounding has brought to the edge of (-1, 1), or beyond, is inside. */
+static inline double fsll_inside(double t, size_t bytes)
+{
+    const double edge = 1 - (bytes == 4 ? 0x1p-24 : 0x1p-53);
+    return t > edge ? edge : t < -edge ? -edge : t;
+}
+
 /* Where lane k is after a swap by one bit. */
 #define SWAP1_2 1, 0
 #define SWAP1_4 SWAP1_2, 3, 2

@@ -358,11 +358,12 @@ class FSLLDensity(BaseBoltzmann):
 
     def _check_integers(self, X):
         legal = np.isnan(X) | ((X >= 0) & (X < 2**31) & (X == np.floor(X)))
+        negative = "Negative values in data are no states. " if (X < 0).any() else ""
         self._check_domain(
             X,
             legal,
             lambda j: "the integers 0, 1, 2, ...",
-            "Set `binarize` to a threshold, or encode the columns with "
+            f"{negative}Set `binarize` to a threshold, or encode the columns with "
             "sklearn.preprocessing.OrdinalEncoder (categories) or KBinsDiscretizer (numbers).",
         )
 
@@ -656,7 +657,7 @@ class FSLLDensity(BaseBoltzmann):
         tags = super().__sklearn_tags__()
         # Without a threshold, only integers from 0 on are legal.
         tags.input_tags.positive_only = self.binarize is None
-        tags.input_tags.categorical = True
+        tags.input_tags.categorical = self.binarize is None
         return tags
 
 

@@ -1,6 +1,5 @@
 """The search for a sparse θ: the paper's moves, and joint refits by Newton's method."""
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -114,8 +113,8 @@ def search(
                 _report("end", state)
             return not stopped
         else:
-            # Moving θ_y by δ multiplies Z by E[exp(δ Φ)] = cosh δ + sinh δ · θ̄_y.
-            state.log_partition += _log_growth(move.step, float(table.t[move.code]))
+            t, _ = table.moments([move.code])
+            state.log_partition += float(log_growth(t, move.step)[0])
             champion = table.update(move.code, move.step, -tol)
             state.apply(move)
             settled = False
@@ -140,8 +139,8 @@ def best_move(table, state, champion, tol):
     moves = []
     if champion is not None and champion[1] >= 0:
         change, code = champion
-        t, d = float(table.t[code]), float(table.d[code])
-        moves.append(Move(change, code, math.atanh(d) - math.atanh(t), -1))
+        t, d = table.moments([code])
+        moves.append(Move(change, code, float((np.arctanh(d) - np.arctanh(t))[0]), -1))
     if state.codes:
         moves.extend(_moves_of_active(table, state))
     best = min(moves, key=lambda move: move.change, default=None)
@@ -151,26 +150,27 @@ def best_move(table, state, champion, tol):
 def _moves_of_active(table, state):
     """The best adjustment (θ̄_y -> d̄_y) and the best removal (θ_y -> 0)."""
     codes, theta = np.array(state.codes), np.array(state.theta)
-    t, d = table.t[codes].astype(np.float64), table.d[codes].astype(np.float64)
-    adjust = kl_change(t, d, d)
-    remove = kl_change(t, np.tanh(np.arctanh(t) - theta), d) - table.penalty(codes)
+    t, d = table.moments(codes)
+    steps = np.arctanh(d) - np.arctanh(t)
+    adjust = kl_change(t, d, steps)
+    remove = kl_change(t, d, -theta) - table.penalty(codes)
     i, j = int(np.argmin(adjust)), int(np.argmin(remove))
-    step = math.atanh(d[i]) - math.atanh(t[i])
-    yield Move(float(adjust[i]), state.codes[i], step, i)
+    yield Move(float(adjust[i]), state.codes[i], float(steps[i]), i)
     yield Move(float(remove[j]), state.codes[j], -state.theta[j], j)
 
 
-def kl_change(before, after, d):
-    """Change of KL(p_d || p) when one dual parameter moves (eq. 2.17)."""
-    return 0.5 * (
-        (1 + d) * np.log((1 + before) / (1 + after)) + (1 - d) * np.log((1 - before) / (1 - after))
-    )
+def kl_change(t, d, step):
+    """Change of KL(p_d || p) when θ_y moves by `step`: that of ln Z - θ·d̄.
+
+    It is eq. 2.17 in terms of θ, which stays exact where θ̄ rounds to 1.
+    """
+    return log_growth(t, step) - step * d
 
 
-def _log_growth(step, moment):
-    """ln(cosh δ + sinh δ · m), without overflow."""
-    grows = 0.5 * (1 + math.copysign(1, step) * moment)
-    return abs(step) + math.log(grows + (1 - grows) * math.exp(-2 * abs(step)))
+def log_growth(t, step):
+    """Change of ln Z when θ_y moves: ln E[exp(δ Φ)] = ln(cosh δ + θ̄ sinh δ)."""
+    up = 0.5 * (1 + np.sign(step) * t)
+    return np.abs(step) + np.log(up + (1 - up) * np.exp(-2 * np.abs(step)))
 
 
 def refit(table, state, *, last):
