@@ -58,6 +58,32 @@ class BaseBoltzmann(
         names = getattr(self, "feature_names_in_", None)
         return f"column {j}" if names is None else f"column {names[j]!r}"
 
+    def _input_names(self, input_features=None):
+        """Names of the columns: as given, or as seen in `fit`, or x0, x1, ..."""
+        seen = getattr(self, "feature_names_in_", None)
+        if input_features is None:
+            default = [f"x{i}" for i in range(self.n_features_in_)]
+            return default if seen is None else list(seen)
+        if seen is not None and not np.array_equal(seen, input_features):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(input_features) != self.n_features_in_:
+            raise ValueError(
+                "input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(input_features)}"
+            )
+        return list(input_features)
+
+    def _variable(self, feature):
+        """Number of a column given by its number or its name."""
+        if isinstance(feature, str):
+            names = self._input_names()
+            if feature not in names:
+                raise ValueError(f"There is no variable {feature!r}; there are {names}.")
+            return names.index(feature)
+        if not -self.n_features_in_ <= feature < self.n_features_in_:
+            raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
+        return int(feature) % self.n_features_in_
+
     def _binarized(self, X):
         """1 where X is greater than the threshold `binarize`, 0 elsewhere; NaN stays NaN."""
         if self.binarize is None:

@@ -157,6 +157,20 @@ class StateSpace:
             orders = np.add.outer(orders, nonzero.astype(np.uint8)).ravel()
         return lengths, orders
 
+    def term_names(self, basis, names):
+        """Names of terms, from the names of the variables.
+
+        A binary variable is named by itself; else ``name=j`` is the indicator of the value j,
+        and ``name&j`` the parity of the bits that the value has in common with j.
+        """
+
+        def factors(y):
+            for i in np.flatnonzero(y):
+                sign = "=" if i in self.indicators else "&"
+                yield str(names[i]) if self.n_values[i] == 2 else f"{names[i]}{sign}{y[i]}"
+
+        return ["*".join(factors(y)) for y in basis]
+
     def split_layout(self, limit):
         """Cut the layout in two where the faster part has at most `limit` states.
 

@@ -112,6 +112,8 @@ class LogLinearModel:
             The joint states of the group.
         probabilities : ndarray of shape (n_rows, space.size)
         """
+        if not len(variables):
+            return
         for places in connected_variables(self.basis[:, variables]):
             group = variables[places]
             space = StateSpace(self.space.n_values[group])
@@ -125,6 +127,54 @@ class LogLinearModel:
                 rows = slice(start, min(start + step, len(states)))
                 weights = theta * self.space.signs(states[rows], known_part)
                 yield rows, group, space, _law(space, codes, weights)
+
+    def log_pseudo_likelihood(self, states):
+        """Σ_i ln p(x_i | the others) of each row, (n, n_features) -> (n,)."""
+        total = np.zeros(len(states))
+        for i in range(states.shape[1]):
+            for rows, _, _, law in self.conditional(states, np.array([i])):
+                own = np.take_along_axis(law, states[rows, i, None], axis=1)
+                total[rows] += np.log(own[:, 0])
+        return total
+
+    def impute(self, states, missing, how, generator):
+        """Values for the missing entries of each row, given the others.
+
+        Parameters
+        ----------
+        states : ndarray of int64 of shape (n, n_features)
+        missing : ndarray of bool of shape (n, n_features)
+        how : {"mean", "mode", "sample"}
+        generator : numpy.random.Generator
+
+        Returns
+        -------
+        filled : ndarray of float64 of shape (n, n_features)
+        """
+        filled = states.astype(np.float64)
+        patterns, which = np.unique(missing, axis=0, return_inverse=True)
+        for p, pattern in enumerate(patterns):
+            rows = np.flatnonzero(which.ravel() == p)
+            for part, group, space, law in self.conditional(states[rows], np.flatnonzero(pattern)):
+                filled[np.ix_(rows[part], group)] = _summary(law, space, how, generator)
+        return filled
+
+
+def _summary(law, space, how, generator):
+    """Reduce laws (n, space.size) to one value for each variable."""
+    if how == "mean":
+        values = np.arange(space.size)
+        return np.column_stack(
+            [
+                law @ (values // stride % m)
+                for stride, m in zip(space.strides, space.n_values, strict=True)
+            ]
+        )
+    if how == "mode":
+        return space.decode(law.argmax(axis=1))
+    cumulated = np.cumsum(law, axis=1)
+    uniform = generator.random(len(law)) * cumulated[:, -1]
+    return space.decode((cumulated <= uniform[:, None]).sum(axis=1))
 
 
 def _law(space, codes, weights):

@@ -18,7 +18,7 @@ from sklearn_boltz._base import (
     unchanged_on_error,
 )
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz.loglinear._basis import StateSpace, is_power_of_two
+from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.loglinear._search import State, search
@@ -444,13 +444,7 @@ class FSLLDensity(BaseBoltzmann):
             The sum over the variables of ln p(x_i | all others), in nats.
         """
         states, _ = self._validated_states(X)
-        model = self._model()
-        total = np.zeros(len(states))
-        for i in range(states.shape[1]):
-            for rows, _, _, probabilities in model.conditional(states, np.array([i])):
-                own = np.take_along_axis(probabilities, states[rows, i, None], axis=1)[:, 0]
-                total[rows] += np.log(own)
-        return total
+        return self._model().log_pseudo_likelihood(states)
 
     def transform(self, X):
         """Evaluate the learned terms: features for a classifier.
@@ -486,28 +480,7 @@ class FSLLDensity(BaseBoltzmann):
         """
         check_is_fitted(self)
         names = self._input_names(input_features)
-        return np.array(["*".join(self._factor_names(y, names)) for y in self.basis_], dtype=object)
-
-    def _input_names(self, input_features):
-        seen = getattr(self, "feature_names_in_", None)
-        if input_features is None:
-            default = [f"x{i}" for i in range(self.n_features_in_)]
-            return default if seen is None else list(seen)
-        if seen is not None and not np.array_equal(seen, input_features):
-            raise ValueError("input_features is not equal to feature_names_in_")
-        if len(input_features) != self.n_features_in_:
-            raise ValueError(
-                "input_features should have length equal to number of features "
-                f"({self.n_features_in_}), got {len(input_features)}"
-            )
-        return list(input_features)
-
-    def _factor_names(self, y, names):
-        for i in np.flatnonzero(y):
-            if self.n_values_[i] == 2:
-                yield str(names[i])
-            else:
-                yield f"{names[i]}{'&' if is_power_of_two(self.n_values_[i]) else '='}{y[i]}"
+        return np.array(StateSpace(self.n_values_).term_names(self.basis_, names), dtype=object)
 
     def interactions(self):
         """Return the learned terms as a table, the strongest first.
@@ -581,17 +554,6 @@ class FSLLDensity(BaseBoltzmann):
             raise ValueError(f"features must name at least one variable, each once: {features!r}.")
         return self._model().marginal(variables)
 
-    def _variable(self, feature):
-        """Number of a variable given by its number or its name."""
-        if isinstance(feature, str):
-            names = self._input_names(None)
-            if feature not in names:
-                raise ValueError(f"There is no variable {feature!r}; there are {names}.")
-            return names.index(feature)
-        if not -self.n_features_in_ <= feature < self.n_features_in_:
-            raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
-        return int(feature) % self.n_features_in_
-
     @validate_params(
         {
             "n_samples": [Interval(Integral, 1, None, closed="left")],
@@ -644,14 +606,8 @@ class FSLLDensity(BaseBoltzmann):
         if not missing.any():
             return X
         states = np.where(missing, 0, self._to_states(X, self.n_values_)).astype(np.int64)
-        generator = make_generator(random_state)
-        patterns, which = np.unique(missing, axis=0, return_inverse=True)
-        for p, pattern in enumerate(patterns):
-            rows, variables = np.flatnonzero(which.ravel() == p), np.flatnonzero(pattern)
-            if len(variables):
-                for part, group, space, law in self._model().conditional(states[rows], variables):
-                    X[np.ix_(rows[part], group)] = _summary(law, space, how, generator)
-        return X
+        filled = self._model().impute(states, missing, how, make_generator(random_state))
+        return np.where(missing, filled, X).astype(X.dtype)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -674,20 +630,3 @@ def _initial_kl(weights, size):
     unseen = (1 - len(weights) / size) / total
     entropy = -(seen @ np.log(seen)) + unseen * (math.log(size) + math.log(total))
     return math.log(size) - float(entropy)
-
-
-def _summary(law, space, how, generator):
-    """Reduce conditional laws (n, space.size) to one value for each variable."""
-    if how == "mean":
-        every = np.arange(space.size)
-        return np.column_stack(
-            [
-                law @ (every // stride % m)
-                for stride, m in zip(space.strides, space.n_values, strict=True)
-            ]
-        )
-    if how == "mode":
-        return space.decode(law.argmax(axis=1))
-    cumulated = np.cumsum(law, axis=1)
-    uniform = generator.random(len(law)) * cumulated[:, -1]
-    return space.decode((cumulated <= uniform[:, None]).sum(axis=1))
