@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_boltz.loglinear._basis import StateSpace
-from sklearn_boltz.loglinear._dual_update import Penalty, scan, update_and_scan
+from sklearn_boltz.loglinear._dual_update import (
+    Penalty,
+    active_changes,
+    scan,
+    update_and_scan,
+)
 
 DTYPES = [np.float64, np.float32]
 
@@ -101,3 +106,23 @@ def test_nan_is_never_a_champion(dtype):
     change, code = scan(t, d, p, -1e-6, 0, t.size // p.lanes)
     assert np.isfinite(change)
     assert code < 5
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_active_changes(dtype):
+    t, d = tables(8, dtype, 0)
+    rng = np.random.default_rng(0)
+    codes, theta, r = rng.integers(1, 256, size=20), rng.normal(size=20), rng.random(20) / 100
+    ty, dy = t[codes].astype(float), d[codes].astype(float)
+    adjust = 0.5 * ((1 + dy) * np.log((1 + ty) / (1 + dy)) + (1 - dy) * np.log((1 - ty) / (1 - dy)))
+    remove = np.log(np.cosh(theta) - ty * np.sinh(theta)) + theta * dy - r
+    result = active_changes(t, d, codes, theta, r)
+    expected = adjust.min(), adjust.argmin(), remove.min(), remove.argmin()
+    np.testing.assert_allclose(result, expected, rtol=1e-12)
+
+
+def test_active_changes_of_huge_weights():
+    t, d = np.array([1.0, 1 - 1e-16]), np.array([1.0, 0.5])
+    with np.errstate(all="raise"):
+        result = active_changes(t, d, np.array([1]), np.array([1e4]), np.zeros(1))
+    assert np.isfinite(result).all()

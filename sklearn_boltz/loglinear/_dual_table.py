@@ -77,10 +77,11 @@ class DualTable:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def moments(self, codes):
-        """θ̄_y and d̄_y of some terms in float64, inside (-1, 1) whatever the rounding."""
-        edge = 1 - np.finfo(self.t.dtype).epsneg
-        return [np.clip(x[codes].astype(np.float64), -edge, edge) for x in (self.t, self.d)]
+    def step_to_data(self, code):
+        """How far θ_y must move for θ̄_y to become d̄_y."""
+        edge = 1 - float(np.finfo(self.t.dtype).epsneg)  # where rounding would make θ infinite
+        t, d = (max(-edge, min(float(x[code]), edge)) for x in (self.t, self.d))
+        return math.atanh(d) - math.atanh(t)
 
     def penalty(self, codes):
         """r_y of some terms (eq. 2.5)."""
@@ -92,10 +93,11 @@ class DualTable:
         """The best of function(begin, end) over ranges of [0, n_blocks)."""
         if self._pool is None:
             return function(0, n_blocks)
-        cuts = np.linspace(0, n_blocks, self.n_threads + 1).astype(int).tolist()
-        results = self._pool.map(function, cuts[:-1], cuts[1:])
+        cuts = [n_blocks * i // self.n_threads for i in range(self.n_threads + 1)]
+        others = [self._pool.submit(function, *cuts[i : i + 2]) for i in range(1, self.n_threads)]
+        results = [function(*cuts[:2]), *(future.result() for future in others)]
         # By change, then by code: the same winner however the table was cut.
-        return min((result for result in results), key=lambda r: (r[0], r[1] < 0, r[1]))
+        return min(results, key=lambda r: (r[0], r[1] < 0, r[1]))
 
     def scan(self, best):
         """The (change, code) of the best term to append, if it is less than `best`."""

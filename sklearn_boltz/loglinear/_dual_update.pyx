@@ -1,6 +1,7 @@
 """The fused update of the dual table and scan for the next term to append."""
 
 from cython cimport floating
+from libc.math cimport INFINITY, exp, fabs, log
 from libc.stdint cimport int64_t, uint8_t
 
 import numpy as np
@@ -20,6 +21,8 @@ cdef extern from "loglinear/_dual_update_all.h" nogil:
         int inner_bits
         int max_order
 
+    double fsll_append_change(double t, double d) noexcept
+    double fsll_inside(double t, size_t n_bytes) noexcept
     int fsll_lanes_f64() noexcept
     int fsll_lanes_f32() noexcept
     void fsll_scan_f64(int, const double*, const double*, int64_t, int64_t,
@@ -102,3 +105,30 @@ def update_and_scan(floating[::1] t, const floating[::1] d, int64_t mask, double
             fsll_update_and_scan_f32(
                 penalty.lanes, &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
     return champion.change, champion.code
+
+
+def active_changes(const floating[::1] t, const floating[::1] d, const int64_t[::1] codes,
+                   const double[::1] theta, const double[::1] penalty):
+    """Return (change, place) of the best adjustment and of the best removal, flat.
+
+    To adjust a term is to make its t equal to d. To remove it changes the cost by that of
+    ``ln Z - theta * d``, which is ``log(cosh(theta) - t*sinh(theta)) + theta*d``, less its
+    penalty.
+    """
+    cdef double adjust = INFINITY, remove = INFINITY, change, ty, dy, up, size
+    cdef Py_ssize_t k, best_adjust = -1, best_remove = -1
+    for k in range(codes.shape[0]):
+        ty = fsll_inside(t[codes[k]], sizeof(floating))
+        dy = d[codes[k]]
+        change = fsll_append_change(ty, dy)
+        if change < adjust:
+            adjust = change
+            best_adjust = k
+        # In terms of exp(-2|theta|), which cannot overflow.
+        size = fabs(theta[k])
+        up = 0.5 * (1 - ty if theta[k] > 0 else 1 + ty)
+        change = size + log(up + (1 - up) * exp(-2 * size)) + theta[k] * dy - penalty[k]
+        if change < remove:
+            remove = change
+            best_remove = k
+    return adjust, best_adjust, remove, best_remove

@@ -318,7 +318,7 @@ class FSLLDensity(BaseBoltzmann):
             dtype=np.dtype(self.dtype),
             n_threads=n_threads,
         )
-        with table, limit_blas(n_threads):
+        with table, limit_blas(1):
             converged = search(
                 table,
                 state,
@@ -330,8 +330,8 @@ class FSLLDensity(BaseBoltzmann):
                 verbose=self.verbose,
             )
         basis = np.zeros((len(state.codes), len(n_values)), dtype=np.int64)
-        basis[:, group] = space.decode(np.array(state.codes, dtype=np.int64))
-        return basis, np.array(state.theta, dtype=np.float64), converged
+        basis[:, group] = space.decode(state.codes)
+        return basis, state.theta, converged
 
     # Data to states.
 

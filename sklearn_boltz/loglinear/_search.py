@@ -1,12 +1,15 @@
 """The search for a sparse θ: the paper's moves, and joint refits by Newton's method."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from sklearn_boltz.loglinear._dual_update import active_changes
+
 # The active set is refitted jointly when it has grown by this factor.
-REFIT_GROWTH = 1.15
+REFIT_GROWTH = 1.3
 # Pairs of active terms whose moments are gathered at once.
 PAIRS = 2**21
 
@@ -18,6 +21,7 @@ class Move(NamedTuple):
     code: int  # of the term
     step: float  # added to θ_y
     place: int  # of the term among the active ones; -1 if it is new
+    tol: float  # what the change must exceed to be worth it
 
 
 class State:
@@ -25,8 +29,10 @@ class State:
 
     Attributes
     ----------
-    codes, theta : list
-        The active terms and their weights.
+    codes : ndarray of int64 of shape (n_active,)
+        The active terms.
+    theta, penalty : ndarray of float64 of shape (n_active,)
+        Their weights and description lengths.
     log_partition : float
     cost : float
     cost_path, n_basis_path : list
@@ -34,14 +40,15 @@ class State:
     """
 
     def __init__(self, log_partition, cost):
-        self.codes, self.theta, self.n_elsewhere = [], [], 0
         self.log_partition, self.cost = log_partition, cost
         self.cost_path, self.n_basis_path = [cost], [0]
+        self.codes, self.n_elsewhere = (), 0
+        self.begin()
 
     def begin(self):
         """Start on the terms of other variables, which are independent of those so far."""
         self.n_elsewhere += len(self.codes)
-        self.codes, self.theta = [], []
+        self.codes, self.theta, self.penalty = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
 
     @property
     def n_basis(self):
@@ -53,15 +60,18 @@ class State:
         """Number of changes so far."""
         return len(self.cost_path) - 1
 
-    def apply(self, move):
+    def apply(self, move, table):
         """Take over a move."""
         if move.place < 0:
-            self.codes.append(move.code)
-            self.theta.append(move.step)
+            self.codes = np.append(self.codes, move.code)
+            self.theta = np.append(self.theta, move.step)
+            self.penalty = np.append(self.penalty, table.penalty(self.codes[-1:]))
         else:
             self.theta[move.place] += move.step
             if self.theta[move.place] == 0:
-                del self.codes[move.place], self.theta[move.place]
+                self.codes = np.delete(self.codes, move.place)
+                self.theta = np.delete(self.theta, move.place)
+                self.penalty = np.delete(self.penalty, move.place)
         self.record(self.cost + move.change)
 
     def record(self, cost):
@@ -96,15 +106,19 @@ def search(
     -------
     converged : bool
     """
-    settle, is_due = SOLVERS[solver]
+    settle, is_due, removal_tol = SOLVERS[solver]
+    removal_tol = tol if removal_tol is None else removal_tol
     settled, stopped, n_before = False, False, 0
     champion = table.scan(-tol)
     while True:
         n_moves = state.n_moves
         stopped = stopped or n_moves >= max_iter
         may_append = state.n_basis < max_basis
-        move = None if stopped else best_move(table, state, champion if may_append else None, tol)
-        if state.codes and not settled and (move is None or is_due(state, n_before)):
+        move = None
+        if not stopped:
+            candidate = champion if may_append else None
+            move = best_move(table, state, candidate, tol, removal_tol)
+        if len(state.codes) and not settled and (move is None or is_due(state, n_before)):
             settle(table, state, last=move is None)
             settled, n_before = move is None, len(state.codes)
             champion = table.scan(-tol)
@@ -113,10 +127,9 @@ def search(
                 _report("end", state)
             return not stopped
         else:
-            t, _ = table.moments([move.code])
-            state.log_partition += float(log_growth(t, move.step)[0])
+            state.log_partition += log_growth(float(table.t[move.code]), move.step)
             champion = table.update(move.code, move.step, -tol)
-            state.apply(move)
+            state.apply(move, table)
             settled = False
         if state.n_moves > n_moves:
             if verbose > 1:
@@ -128,49 +141,35 @@ def _report(what, state):
     print(f"[FSLLDensity] {what}: {state.n_basis} terms, cost {state.cost:.6f}")
 
 
-def best_move(table, state, champion, tol):
-    """The move that lowers the cost most, or None if none is worth `tol`.
+def best_move(table, state, champion, tol, removal_tol):
+    """The move that lowers the cost most, or None if none is worth the tolerance.
 
     Parameters
     ----------
     champion : (float, int)
         Change of the cost and code of the best term to append; None to append none.
+    tol, removal_tol : float
+        What a move must lower the cost by.
     """
     moves = []
     if champion is not None and champion[1] >= 0:
         change, code = champion
-        t, d = table.moments([code])
-        moves.append(Move(change, code, float((np.arctanh(d) - np.arctanh(t))[0]), -1))
-    if state.codes:
-        moves.extend(_moves_of_active(table, state))
-    best = min(moves, key=lambda move: move.change, default=None)
-    return best if best is not None and best.change < -tol else None
-
-
-def _moves_of_active(table, state):
-    """The best adjustment (θ̄_y -> d̄_y) and the best removal (θ_y -> 0)."""
-    codes, theta = np.array(state.codes), np.array(state.theta)
-    t, d = table.moments(codes)
-    steps = np.arctanh(d) - np.arctanh(t)
-    adjust = kl_change(t, d, steps)
-    remove = kl_change(t, d, -theta) - table.penalty(codes)
-    i, j = int(np.argmin(adjust)), int(np.argmin(remove))
-    yield Move(float(adjust[i]), state.codes[i], float(steps[i]), i)
-    yield Move(float(remove[j]), state.codes[j], -state.theta[j], j)
-
-
-def kl_change(t, d, step):
-    """Change of KL(p_d || p) when θ_y moves by `step`: that of ln Z - θ·d̄.
-
-    It is eq. 2.17 in terms of θ, which stays exact where θ̄ rounds to 1.
-    """
-    return log_growth(t, step) - step * d
+        moves.append(Move(change, code, table.step_to_data(code), -1, tol))
+    if len(state.codes):
+        adjust, i, remove, j = active_changes(
+            table.t, table.d, state.codes, state.theta, state.penalty
+        )
+        moves.append(Move(adjust, int(state.codes[i]), table.step_to_data(state.codes[i]), i, tol))
+        step = -float(state.theta[j])
+        moves.append(Move(remove, int(state.codes[j]), step, j, removal_tol))
+    worth = [move for move in moves if move.change < -move.tol]
+    return min(worth, key=lambda move: move.change, default=None)
 
 
 def log_growth(t, step):
     """Change of ln Z when θ_y moves: ln E[exp(δ Φ)] = ln(cosh δ + θ̄ sinh δ)."""
-    up = 0.5 * (1 + np.sign(step) * t)
-    return np.abs(step) + np.log(up + (1 - up) * np.exp(-2 * np.abs(step)))
+    up = 0.5 * (1 + math.copysign(t, step * t))
+    return abs(step) + math.log(up + (1 - up) * math.exp(-2 * abs(step)))
 
 
 def refit(table, state, *, last):
@@ -180,7 +179,7 @@ def refit(table, state, *, last):
     functions, which is read off the dual table. On the way, before the `last` refit, one
     step will do: the next terms change the optimum anyway.
     """
-    codes, theta = np.array(state.codes), np.array(state.theta)
+    codes, theta = state.codes, state.theta
     d = table.d[codes].astype(np.float64)
     cost = state.cost
     for _ in range(20 if last else 1):
@@ -196,7 +195,7 @@ def refit(table, state, *, last):
         # Newton's method converges quadratically: after this step there is nothing left.
         if -slope < 1e-9:
             break
-    state.theta = theta.tolist()
+    state.theta = theta
     state.record(cost)
 
 
@@ -249,12 +248,14 @@ def _line_search(table, codes, theta, direction, slope, d, log_partition):
 
 def _refresh(table, state, *, last):
     """Make the dual table anew: the paper's moves leave the weights as they are."""
-    state.log_partition = table.refresh(np.array(state.codes), np.array(state.theta))
+    state.log_partition = table.refresh(state.codes, state.theta)
 
 
-# What a solver does before the search may end, and when it does so on the way, given the
-# state and how many terms there were the last time.
+# What a solver does before the search may end; when it does so on the way, given the state and
+# how many terms there were the last time; what a removal must lower the cost by (None: `tol`).
+# With joint refits a term that was chosen early may come to nearly nothing. It goes then, even
+# if that lowers the cost by less than `tol`: else the true interactions had company.
 SOLVERS = {
-    "greedy": (_refresh, lambda state, n_before: False),
-    "newton": (refit, lambda state, n_before: len(state.codes) >= REFIT_GROWTH * n_before + 1),
+    "greedy": (_refresh, lambda state, n_before: False, None),
+    "newton": (refit, lambda state, n_before: len(state.codes) >= REFIT_GROWTH * n_before + 1, 0.0),
 }
