@@ -9,6 +9,7 @@ from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_update import (
     Penalty,
     active_changes,
+    append_change,
     scan,
     update_and_scan,
 )
@@ -57,7 +58,8 @@ def test_scan(dtype, n_bits, max_order):
         expected = plain_scan(t, d, r, -1e-6)
         t.setflags(write=False)
         d.setflags(write=False)
-        change, code = scan(t, d, p, -1e-6, 0, t.size // p.lanes)
+        change, code, former = scan(t, d, p, -1e-6, 0, t.size // p.lanes)
+        assert former != code or code == -1
         assert code == expected[1]
         assert change == pytest.approx(expected[0], abs=1e-6 if dtype == np.float32 else 1e-13)
 
@@ -79,13 +81,13 @@ def test_update_and_scan(n_bits, dtype, inner_bits, seed, data):
     n_pairs = t.size // (p.lanes * (2 if mask >= p.lanes else 1))
     cut = data.draw(st.integers(0, n_pairs))
     results = [
-        update_and_scan(t, d, mask, a, b, p, -1e-6, begin, end)
+        update_and_scan(t, d, mask, a, b, p, -1e-6, -1, begin, end)
         for begin, end in [(0, cut), (cut, n_pairs)]
     ]
     rounding = 1e-6 if dtype == np.float32 else 1e-15
     np.testing.assert_allclose(t, updated, atol=rounding)
     # Any cut of the range gives the same winner, and it is that of a separate scan.
-    change, code = min(results, key=lambda result: (result[0], result[1] < 0, result[1]))
+    change, code, _ = min(results, key=lambda result: (result[0], result[1] < 0, result[1]))
     expected = plain_scan(t, d, r, -1e-6)
     assert change == pytest.approx(expected[0], abs=3e-6 if dtype == np.float32 else 1e-13)
     if code != expected[1]:  # only if two terms are equally good to rounding
@@ -103,7 +105,7 @@ def test_nan_is_never_a_champion(dtype):
     t, d = tables(10, dtype, 0)
     t[5:] = np.nan
     p, _ = penalty(10, dtype)
-    change, code = scan(t, d, p, -1e-6, 0, t.size // p.lanes)
+    change, code, _ = scan(t, d, p, -1e-6, 0, t.size // p.lanes)
     assert np.isfinite(change)
     assert code < 5
 
@@ -126,3 +128,26 @@ def test_active_changes_of_huge_weights():
     with np.errstate(all="raise"):
         result = active_changes(t, d, np.array([1]), np.array([1e4]), np.zeros(1))
     assert np.isfinite(result).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_known_term_is_kept_unless_beaten(dtype):
+    t, d = tables(11, dtype, 0)
+    p, r = penalty(11, dtype)
+    change, code, former = scan(t, d, p, -1e-6, 0, t.size // p.lanes)
+    same = t.copy()  # a = 1, b = 0: nothing is updated
+    n_pairs = t.size // (2 * p.lanes)
+    assert update_and_scan(same, d, 1024, 1.0, 0.0, p, -1e-6, -1, 0, n_pairs)[:2] == (change, code)
+    assert update_and_scan(same, d, 1024, 1.0, 0.0, p, change, code, 0, n_pairs)[:2] == (
+        change,
+        code,
+    )
+    again = append_change(float(t[former]), float(d[former])) + p[former]
+    found = update_and_scan(same, d, 1024, 1.0, 0.0, p, again, former, 0, n_pairs)
+    assert found[:2] == (change, code)
+    assert p[former] == pytest.approx(r[former], rel=1e-6)
+
+
+def test_order_is_part_of_the_penalty():
+    p, r = penalty(11, np.float64, max_order=2)
+    assert [p[code] for code in range(2048)] == pytest.approx(r)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from sklearn_boltz.loglinear._basis import multiply_local
-from sklearn_boltz.loglinear._dual_update import Penalty, scan, update_and_scan
+from sklearn_boltz.loglinear._dual_update import Penalty, append_change, scan, update_and_scan
 
 # Entries of the fast half of the description lengths: they stay in the first-level cache.
 N_INNER = 1024
@@ -42,20 +42,22 @@ class DualTable:
         self.space, self.n_features, self.n_threads = space, n_features, n_threads
         n_samples = float(weights.sum())
         # Counts below 2^24 stay exact in float32 until they are divided.
-        self.d = np.zeros(space.size, dtype=dtype)
+        self.d = _zeros(space.size, dtype)
         self.d[codes] = weights
         self.space.analyze(self.d)
         self.d[:: space.n_fast] += space.uniform_moments().astype(dtype)
         self.d /= n_samples + 1
         self.d[0] = 1
+        # So many samples that 1 - 1/(N+1) rounds to 1: float32 beyond a million.
         edge = 1 - 2 * np.finfo(dtype).eps
         if n_samples * np.finfo(dtype).eps > 0.1:
             np.clip(self.d[1:], -edge, edge, out=self.d[1:])
-        self.t = np.zeros(space.size, dtype=dtype)
+        self.t = _zeros(space.size, dtype)
         self.t[:: space.n_fast] = space.uniform_moments()
         self._scale = alpha / n_samples
         self._half_log_n = 0.5 * math.log(max(n_samples, 1.0))
         self._penalty = self._make_penalty(max_order, dtype)
+        self._rival = -1
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     def _make_penalty(self, max_order, dtype):
@@ -83,11 +85,9 @@ class DualTable:
         t, d = (max(-edge, min(float(x[code]), edge)) for x in (self.t, self.d))
         return math.atanh(d) - math.atanh(t)
 
-    def penalty(self, codes):
-        """r_y of some terms (eq. 2.5)."""
-        y = self.space.decode(codes)
-        each = np.log(self.n_features * np.maximum(self.space.n_values - 1, 1))
-        return self._scale * (self._half_log_n + (y > 0) @ each)
+    def penalty(self, code):
+        """r_y of a term (eq. 2.5)."""
+        return self._penalty[code]
 
     def _over_threads(self, function, n_blocks):
         """The best of function(begin, end) over ranges of [0, n_blocks)."""
@@ -97,14 +97,19 @@ class DualTable:
         others = [self._pool.submit(function, *cuts[i : i + 2]) for i in range(1, self.n_threads)]
         results = [function(*cuts[:2]), *(future.result() for future in others)]
         # By change, then by code: the same winner however the table was cut.
-        return min(results, key=lambda r: (r[0], r[1] < 0, r[1]))
+        first, second, *_ = sorted(
+            results, key=lambda result: (result[0], result[1] < 0, result[1])
+        )
+        former = first[2] if first[2] >= 0 else second[1]
+        return (*first[:2], former)
 
     def scan(self, best):
         """The (change, code) of the best term to append, if it is less than `best`."""
-        return self._over_threads(
+        change, code, self._rival = self._over_threads(
             lambda begin, end: scan(self.t, self.d, self._penalty, best, begin, end),
             self.space.size // self._penalty.lanes,
         )
+        return change, code
 
     def update(self, code, step, best):
         """Move θ_y by `step`, then scan.
@@ -121,14 +126,25 @@ class DualTable:
             return self.scan(best)
         lanes = self._penalty.lanes
         n_pairs = self.space.size // (lanes * (2 if code >= lanes else 1))
-        champion = self._over_threads(
+        best, rival = self._rival_first(code, a, b, best)
+        change, code, self._rival = self._over_threads(
             lambda begin, end: update_and_scan(
-                self.t, self.d, code, a, b, self._penalty, best, begin, end
+                self.t, self.d, code, a, b, self._penalty, best, rival, begin, end
             ),
             n_pairs,
         )
         self.t[0] = 1  # exactly, whatever the rounding
-        return champion
+        return change, code
+
+    def _rival_first(self, code, a, b, best):
+        """What last time's second term will change the cost by: a bound that prunes most."""
+        rival = self._rival
+        if rival > 0:
+            t = a * float(self.t[rival]) + b * float(self.t[rival ^ code])
+            change = append_change(t, float(self.d[rival])) + self._penalty[rival]
+            if change < best:
+                return change, rival
+        return best, -1
 
     def _update_indicators(self, code, a, b):
         """t = a t + b E(Φ_z Φ_y) where y touches indicator axes, a slab at a time."""
@@ -197,3 +213,10 @@ class DualTable:
         each = map if self._pool is None else self._pool.map
         for _ in each(function, pieces):
             pass
+
+
+def _zeros(size, dtype):
+    """Zeros that begin at a cache line, so that no vector of the kernels straddles two."""
+    buffer = np.zeros(size * dtype.itemsize + 64, dtype=np.uint8)
+    start = -buffer.ctypes.data % 64
+    return buffer[start : start + size * dtype.itemsize].view(dtype)

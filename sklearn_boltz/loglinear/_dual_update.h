@@ -53,47 +53,60 @@ SIMD_INLINE VEC NAME(fsll_swap)(VEC x, const int lanes)
     return x;
 }
 
-/* Does the lower bound of the change (eq. 2.19) let any lane beat `best`?
- * The bound -(d-t)^2 / (1-t^2) + r < best, without the division. */
-SIMD_INLINE void NAME(fsll_test)(VEC t, VEC d, VEC slack, MASK *hit)
+/* What the inner loops need of the description lengths, in registers: through a pointer, each
+ * store to the table might have changed it. */
+typedef struct {
+    const REAL *r_outer, *r_inner;
+    int64_t n_inner;
+    int inner_bits;
+    REAL best;
+} NAME(fsll_bound);
+
+SIMD_INLINE NAME(fsll_bound) NAME(fsll_make_bound)(const fsll_penalty *penalty, double best)
 {
-    VEC e = d - t;
-    *hit |= e * e > slack * (1 - t * t);
+    const NAME(fsll_bound) bound = {(const REAL *)penalty->r_outer, (const REAL *)penalty->r_inner,
+                                    penalty->n_inner, penalty->inner_bits, (REAL)best};
+    return bound;
 }
 
-/* The exact change of the terms [begin, begin + n): the few that the bound let pass. */
-static void NAME(fsll_examine)(const REAL *t, const REAL *d, int64_t begin, int64_t n,
-                               const fsll_penalty *penalty, fsll_champion *best)
-{
-    const int64_t outer = begin / penalty->n_inner, inner = begin % penalty->n_inner;
-    const REAL *r_inner = (const REAL *)penalty->r_inner + inner;
-    const double r_outer = ((const REAL *)penalty->r_outer)[outer];
-    for (int64_t k = 0; k < n; k++) {
-        const double tk = fsll_inside(t[begin + k], sizeof(REAL)), dk = d[begin + k];
-        const double r = r_outer + r_inner[k];
-        if (!((dk - tk) * (dk - tk) > (r - best->change) * (1 - tk * tk)) || begin + k == 0)
-            continue;
-        if (penalty->order_outer[outer] + penalty->order_inner[inner + k] > penalty->max_order)
-            continue;
-        const double change = fsll_append_change(tk, dk) + r;
-        if (change < best->change || (change == best->change && begin + k < best->code)) {
-            best->change = change;
-            best->code = begin + k;
-        }
-    }
-}
-
-/* How far the bound must reach down for the terms of vector v. */
-SIMD_INLINE VEC NAME(fsll_slack)(int64_t v, const fsll_penalty *penalty, REAL best)
+/* In which lanes of vector v might appending the term beat the best so far? By the lower bound
+ * of eq. 2.19, -(d-t)^2 / (1-t^2) + r < best, without the division. */
+SIMD_INLINE MASK NAME(fsll_test)(VEC t, VEC d, int64_t v, NAME(fsll_bound) bound)
 {
     const int64_t y = v * LANES;
 #if LANES > 1 /* then n_inner is a power of two, and a shift is what there is time for */
-    const int64_t outer = y >> penalty->inner_bits, inner = y & (penalty->n_inner - 1);
+    const int64_t outer = y >> bound.inner_bits, inner = y & (bound.n_inner - 1);
 #else
-    const int64_t outer = y / penalty->n_inner, inner = y % penalty->n_inner;
+    const int64_t outer = y / bound.n_inner, inner = y % bound.n_inner;
 #endif
-    return *(const VEC *)((const REAL *)penalty->r_inner + inner)
-           + (((const REAL *)penalty->r_outer)[outer] - best);
+    const VEC slack = *(const VEC *)(bound.r_inner + inner) + (bound.r_outer[outer] - bound.best);
+    const VEC e = d - t;
+    return e * e > slack * (1 - t * t);
+}
+
+/* The exact change of the terms of vector v, if the bound lets any pass. */
+SIMD_INLINE void NAME(fsll_examine)(const REAL *t, const REAL *d, int64_t v,
+                                    const fsll_penalty *penalty, fsll_champion *best)
+{
+    const NAME(fsll_bound) bound = NAME(fsll_make_bound)(penalty, best->change);
+    if (!NAME(fsll_any)(NAME(fsll_test)(((const VEC *)t)[v], ((const VEC *)d)[v], v, bound)))
+        return;
+    for (int64_t y = v * LANES; y < (v + 1) * LANES; y++) {
+        const int64_t outer = y / bound.n_inner, inner = y % bound.n_inner;
+        const double ty = fsll_inside(t[y], sizeof(REAL)), dy = d[y];
+        const double r = (double)bound.r_outer[outer] + bound.r_inner[inner];
+        if (!((dy - ty) * (dy - ty) > (r - best->change) * (1 - ty * ty)) || y == 0)
+            continue;
+        if (penalty->order_outer[outer] + penalty->order_inner[inner] > penalty->max_order)
+            continue;
+        const double change = fsll_append_change(ty, dy) + r;
+        if (change < best->change || (change == best->change && y < best->code)) {
+            if (best->code != y)
+                best->former = best->code;
+            best->change = change;
+            best->code = y;
+        }
+    }
 }
 
 /* Vectors looked at between two tests whether any lane passed. */
@@ -102,25 +115,26 @@ SIMD_INLINE VEC NAME(fsll_slack)(int64_t v, const fsll_penalty *penalty, REAL be
 /* Best term to append among the vectors [begin, end). */
 TARGET
 static void NAME(fsll_scan)(const REAL *t, const REAL *d, int64_t begin, int64_t end,
-                     const fsll_penalty *penalty, fsll_champion *best)
+                            const fsll_penalty *penalty, fsll_champion *best)
 {
     for (int64_t tile = begin; tile < end; tile += TILE) {
         const int64_t stop = tile + TILE < end ? tile + TILE : end;
+        const NAME(fsll_bound) bound = NAME(fsll_make_bound)(penalty, best->change);
         MASK hit = {0};
         for (int64_t v = tile; v < stop; v++)
-            NAME(fsll_test)(((const VEC *)t)[v], ((const VEC *)d)[v],
-                            NAME(fsll_slack)(v, penalty, (REAL)best->change), &hit);
-        if (NAME(fsll_any)(hit))
-            for (int64_t v = tile; v < stop; v++)
-                NAME(fsll_examine)(t, d, v * LANES, LANES, penalty, best);
+            hit |= NAME(fsll_test)(((const VEC *)t)[v], ((const VEC *)d)[v], v, bound);
+        if (!NAME(fsll_any)(hit))
+            continue;
+        for (int64_t v = tile; v < stop; v++)
+            NAME(fsll_examine)(t, d, v, penalty, best);
     }
 }
 
 /* t[y] = a t[y] + b t[y ^ mask] for the vectors of pairs [begin, end), and the best
  * term to append afterwards. The mask is (vectors, lanes); with vectors != 0 pair p is
  * (v, v ^ vectors) with the top bit of `vectors` clear in v, else it is v alone. */
-SIMD_INLINE void NAME(fsll_pairs)(REAL *t, const REAL *d, int64_t vectors, const int lanes,
-                                  REAL a, REAL b, int64_t begin, int64_t end,
+SIMD_INLINE void NAME(fsll_pairs)(REAL *t, const REAL *d, const int64_t vectors, const int lanes,
+                                  const REAL a, const REAL b, int64_t begin, int64_t end,
                                   const fsll_penalty *penalty, fsll_champion *best)
 {
     int64_t low = 1;
@@ -128,28 +142,27 @@ SIMD_INLINE void NAME(fsll_pairs)(REAL *t, const REAL *d, int64_t vectors, const
         low *= 2;
     for (int64_t tile = begin; tile < end; tile += TILE) {
         const int64_t stop = tile + TILE < end ? tile + TILE : end;
+        const NAME(fsll_bound) bound = NAME(fsll_make_bound)(penalty, best->change);
         MASK hit = {0};
         for (int64_t p = tile; p < stop; p++) {
             const int64_t v = vectors ? p + (p & ~(low - 1)) : p, w = v ^ vectors;
             const VEC tv = ((const VEC *)t)[v], tw = ((const VEC *)t)[w];
             const VEC new_v = a * tv + b * NAME(fsll_swap)(tw, lanes);
             ((VEC *)t)[v] = new_v;
-            NAME(fsll_test)(new_v, ((const VEC *)d)[v],
-                            NAME(fsll_slack)(v, penalty, (REAL)best->change), &hit);
+            hit |= NAME(fsll_test)(new_v, ((const VEC *)d)[v], v, bound);
             if (!vectors)
                 continue;
             const VEC new_w = a * tw + b * NAME(fsll_swap)(tv, lanes);
             ((VEC *)t)[w] = new_w;
-            NAME(fsll_test)(new_w, ((const VEC *)d)[w],
-                            NAME(fsll_slack)(w, penalty, (REAL)best->change), &hit);
+            hit |= NAME(fsll_test)(new_w, ((const VEC *)d)[w], w, bound);
         }
         if (!NAME(fsll_any)(hit))
             continue;
         for (int64_t p = tile; p < stop; p++) {
             const int64_t v = vectors ? p + (p & ~(low - 1)) : p;
-            NAME(fsll_examine)(t, d, v * LANES, LANES, penalty, best);
+            NAME(fsll_examine)(t, d, v, penalty, best);
             if (vectors)
-                NAME(fsll_examine)(t, d, (v ^ vectors) * LANES, LANES, penalty, best);
+                NAME(fsll_examine)(t, d, v ^ vectors, penalty, best);
         }
     }
 }

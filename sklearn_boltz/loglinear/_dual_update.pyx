@@ -11,6 +11,7 @@ cdef extern from "loglinear/_dual_update_all.h" nogil:
     ctypedef struct fsll_champion:
         double change
         int64_t code
+        int64_t former
 
     ctypedef struct fsll_penalty:
         const void *r_outer
@@ -68,35 +69,48 @@ cdef class Penalty:
         self.lanes = width if is_power and r_inner.size >= width else 1
 
 
+    def __getitem__(self, int64_t code):
+        """The cost of a term; infinite if its order is too high."""
+        r_outer, r_inner, order_outer, order_inner = self.arrays
+        cdef int64_t outer = code // self.c.n_inner, inner = code % self.c.n_inner
+        if self.c.order_outer[outer] + self.c.order_inner[inner] > self.c.max_order:
+            return INFINITY
+        return float(r_outer[outer]) + float(r_inner[inner])
+
+
 def scan(const floating[::1] t, const floating[::1] d, Penalty penalty, double best,
          Py_ssize_t begin, Py_ssize_t end):
-    """Return (change, code) of the best term to append, in blocks [begin, end).
+    """Return (change, code, former) of the best term to append, in blocks [begin, end).
 
     A block is ``penalty.lanes`` entries. Equal to the minimum over the entries y != 0 of
-    ``(1+d)/2*log((1+t)/(1+d)) + (1-d)/2*log((1-t)/(1-d)) + r``, or (best, -1) if none is
-    less than ``best``.
+    ``(1+d)/2*log((1+t)/(1+d)) + (1-d)/2*log((1-t)/(1-d)) + r``, or (best, -1, -1) if none is
+    less than ``best``. `former` is the term that was best before, or -1.
     """
     cdef fsll_champion champion
     champion.change = best
-    champion.code = -1
+    champion.code = champion.former = -1
     with nogil:
         if floating is double:
             fsll_scan_f64(penalty.lanes, &t[0], &d[0], begin, end, &penalty.c, &champion)
         else:
             fsll_scan_f32(penalty.lanes, &t[0], &d[0], begin, end, &penalty.c, &champion)
-    return champion.change, champion.code
+    return champion.change, champion.code, champion.former
 
 
 def update_and_scan(floating[::1] t, const floating[::1] d, int64_t mask, double a, double b,
-                    Penalty penalty, double best, Py_ssize_t begin, Py_ssize_t end):
+                    Penalty penalty, double best, int64_t best_code, Py_ssize_t begin,
+                    Py_ssize_t end):
     """In place ``t = a*t + b*t[np.arange(t.size) ^ mask]``, then as `scan`.
+
+    `best_code` is a term known to change the cost by `best`, or -1.
 
     Blocks are paired, y with y ^ mask; [begin, end) counts pairs, of which there are half
     as many as blocks, or as many as blocks where the mask lies within a block.
     """
     cdef fsll_champion champion
     champion.change = best
-    champion.code = -1
+    champion.code = best_code
+    champion.former = -1
     with nogil:
         if floating is double:
             fsll_update_and_scan_f64(
@@ -104,7 +118,12 @@ def update_and_scan(floating[::1] t, const floating[::1] d, int64_t mask, double
         else:
             fsll_update_and_scan_f32(
                 penalty.lanes, &t[0], &d[0], mask, a, b, begin, end, &penalty.c, &champion)
-    return champion.change, champion.code
+    return champion.change, champion.code, champion.former
+
+
+def append_change(double t, double d):
+    """Change of the divergence when t is set to d: eq. 2.18, without the penalty."""
+    return fsll_append_change(fsll_inside(t, sizeof(float)), d)
 
 
 def active_changes(const floating[::1] t, const floating[::1] d, const int64_t[::1] codes,

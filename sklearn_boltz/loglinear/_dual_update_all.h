@@ -11,6 +11,7 @@
 typedef struct {
     double change; /* of the cost, by the best move so far */
     int64_t code;  /* of its term; -1 while nothing beats the start value */
+    int64_t former; /* the term that was best before, or -1 */
 } fsll_champion;
 
 typedef struct {

@@ -65,7 +65,7 @@ class State:
         if move.place < 0:
             self.codes = np.append(self.codes, move.code)
             self.theta = np.append(self.theta, move.step)
-            self.penalty = np.append(self.penalty, table.penalty(self.codes[-1:]))
+            self.penalty = np.append(self.penalty, table.penalty(move.code))
         else:
             self.theta[move.place] += move.step
             if self.theta[move.place] == 0:

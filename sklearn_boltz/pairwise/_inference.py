@@ -1,0 +1,179 @@
+"""Standard errors, tests and intervals of the maximum pseudo-likelihood estimate."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.stats import false_discovery_control, norm
+
+
+def sandwich_covariance(problem, point):
+    """H⁻¹ J H⁻¹, with H the information and J the sum of the products of the scores.
+
+    As both are sums over the rows, this is the covariance of the estimate itself.
+    """
+    try:
+        factor = cho_factor(problem.information(point), lower=True, check_finite=False)
+    except LinAlgError as error:
+        raise ValueError(
+            "The information matrix is singular: the data do not determine all parameters. "
+            "Use more data, or fit with alpha > 0."
+        ) from error
+    half = cho_solve(factor, problem.score_products(point), check_finite=False)
+    covariance = cho_solve(factor, half.T, check_finite=False)
+    return (covariance + covariance.T) / 2
+
+
+@dataclass(frozen=True, repr=False)
+class PairwiseInference:
+    """Estimates of a fully visible Boltzmann machine with their uncertainty.
+
+    What `FVBMPseudoLikelihood.inference` returns. The parameters are in the order
+    b_1, ..., b_d, m_12, m_13, ..., m_{d-1,d}.
+
+    Parameters
+    ----------
+    estimate : ndarray of shape (n_parameters,)
+        The estimates.
+    covariance : ndarray of shape (n_parameters, n_parameters)
+        Their asymptotic covariance.
+    names : ndarray of str of shape (n_parameters,)
+        ``b[x0]`` for an intercept, ``m[x0,x1]`` for a coupling.
+    null : ndarray of shape (n_parameters,)
+        The values under the null hypotheses.
+    level : float
+        Level of the confidence intervals.
+    n_samples : float
+        Number of rows, or the sum of their weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1, 1], size=(500, 3))
+    >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+    >>> result = FVBMPseudoLikelihood().fit(X).inference(X)
+    >>> result.names[result.adjusted_p_value("fdr_bh") < 0.01]
+    array(['m[x0,x2]'], dtype=object)
+    """
+
+    estimate: np.ndarray
+    covariance: np.ndarray
+    names: np.ndarray
+    null: np.ndarray
+    level: float
+    n_samples: float
+
+    @property
+    def std_err(self):
+        """Standard errors, ndarray of shape (n_parameters,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def z(self):
+        """Wald statistics, ndarray of shape (n_parameters,)."""
+        return (self.estimate - self.null) / self.std_err
+
+    @property
+    def p_value(self):
+        """Two-sided p values of the Wald statistics, ndarray of shape (n_parameters,)."""
+        return 2 * norm.sf(np.abs(self.z))
+
+    @property
+    def ci_low(self):
+        """Lower ends of the confidence intervals, ndarray of shape (n_parameters,)."""
+        return self.estimate - norm.isf((1 - self.level) / 2) * self.std_err
+
+    @property
+    def ci_high(self):
+        """Upper ends of the confidence intervals, ndarray of shape (n_parameters,)."""
+        return self.estimate + norm.isf((1 - self.level) / 2) * self.std_err
+
+    def adjusted_p_value(self, method="holm"):
+        """Adjust the p values for their number.
+
+        Parameters
+        ----------
+        method : {"holm", "fdr_bh"}, default="holm"
+            Holm's step-down method, which controls the probability of any false rejection
+            and needs statsmodels, or Benjamini and Hochberg's, which controls the expected
+            share of false ones.
+
+        Returns
+        -------
+        p_value : ndarray of shape (n_parameters,)
+            The adjusted values; NaN where there is no p value.
+        """
+        if method not in ("holm", "fdr_bh"):
+            raise ValueError(f"method must be 'holm' or 'fdr_bh', got {method!r}.")
+        p_value = self.p_value
+        known = np.isfinite(p_value)
+        if not known.any():
+            return p_value
+        if method == "fdr_bh":
+            p_value[known] = false_discovery_control(p_value[known], method="bh")
+            return p_value
+        try:
+            from statsmodels.stats.multitest import multipletests
+        except ImportError as error:
+            raise ImportError(
+                "Holm's method comes from statsmodels, which is not installed: run "
+                "`pip install statsmodels`, or use method='fdr_bh'."
+            ) from error
+        p_value[known] = multipletests(p_value[known], method="holm")[1]
+        return p_value
+
+    def coupling_matrix(self, values):
+        """Arrange values of the parameters like the matrix of couplings.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_parameters,)
+            For example `p_value`.
+
+        Returns
+        -------
+        matrix : ndarray of shape (n_features, n_features)
+            Symmetric, NaN on the diagonal.
+        """
+        values = np.asarray(values, dtype=np.float64)
+        d = round((np.sqrt(8 * len(values) + 1) - 1) / 2)
+        matrix = np.full((d, d), np.nan)
+        j, k = np.triu_indices(d, 1)
+        matrix[j, k] = matrix[k, j] = values[d:]
+        return matrix
+
+    def to_frame(self):
+        """Return all but the covariance as a table; needs pandas.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each parameter, with its name as the index.
+        """
+        from pandas import DataFrame, Index
+
+        columns = ("estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high")
+        return DataFrame(
+            {name: getattr(self, name) for name in columns},
+            index=Index(self.names, name="parameter"),
+        )
+
+    def __str__(self):
+        width = max(len("parameter"), *(len(name) for name in self.names))
+        interval = f"{100 * self.level:g} % interval"
+        lines = [
+            "Fully visible Boltzmann machine, maximum pseudo-likelihood",
+            f"{self.n_samples:g} samples, {len(self.estimate)} parameters, sandwich errors",
+            "",
+            f"{'parameter':<{width}} {'estimate':>10} {'std err':>9} {'z':>8} {'p':>9}"
+            f"  {interval:>21}",
+        ]
+        columns = (self.estimate, self.std_err, self.z, self.p_value, self.ci_low, self.ci_high)
+        for name, m, se, z, p, low, high in zip(self.names, *columns, strict=True):
+            ends = f"[{low:.4f}, {high:.4f}]"
+            lines.append(f"{name:<{width}} {m:>10.4f} {se:>9.4f} {z:>8.2f} {p:>9.2g}  {ends:>21}")
+        return "\n".join(lines)
+
+    __repr__ = __str__

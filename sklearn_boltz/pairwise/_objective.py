@@ -1,0 +1,207 @@
+"""The log pseudo-likelihood of a fully visible Boltzmann machine, with its derivatives.
+
+The parameters are one vector θ = (b_1, ..., b_d, m_12, m_13, ..., m_{d-1,d}), or the pair of
+a symmetric matrix `coupling` with zero diagonal and a vector `intercept`. Data are stored
+variable by variable, shape (d, n), as distinct rows with weights.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz.pairwise._bslm import N_LANES, evaluate_fields
+
+# Entries of a temporary array.
+CHUNK = 2**23
+# The same where it should stay in the cache.
+CACHED = 2**17
+
+
+class Point(NamedTuple):
+    """Parameters, and what the objective knows there."""
+
+    coupling: np.ndarray
+    intercept: np.ndarray
+    fields: np.ndarray
+    tanh: np.ndarray
+    value: float
+
+
+class PseudoLikelihood:
+    """Σ_i w_i Σ_j [x_ij F_ij - ln cosh F_ij - ln 2] - ½ α Σ_{j<k} m_jk², with F = M x + b.
+
+    Parameters
+    ----------
+    spins : ndarray of float64 of shape (d, n)
+        ±1.
+    weights : ndarray of float64 of shape (n,)
+        How often each row counts.
+    alpha : float, default=0.0
+        The penalty α.
+    """
+
+    def __init__(self, spins, weights, alpha=0.0):
+        padding = -spins.shape[1] % N_LANES
+        # Rows of weight 0 fill the last vector of the kernels.
+        self.n_rows = spins.shape[1]
+        self.spins = np.pad(spins, ((0, 0), (0, padding)), constant_values=1.0)
+        self.weights = np.pad(weights, (0, padding))
+        self.alpha = alpha
+        self.upper = np.triu_indices(len(spins), 1)
+        self.total = float(weights.sum())
+        self.means = self.spins @ self.weights
+        self.moments = (self.spins * self.weights) @ self.spins.T
+
+    @property
+    def n_parameters(self):
+        """d + d (d - 1) / 2."""
+        return len(self.means) + len(self.upper[0])
+
+    def pack(self, coupling, intercept):
+        """θ from the two arrays."""
+        return np.concatenate([intercept, coupling[self.upper]])
+
+    def unpack(self, theta):
+        """The two arrays from θ."""
+        return unpack(theta, len(self.means))
+
+    def fields(self, coupling, intercept):
+        """F, of shape (d, n)."""
+        return coupling @ self.spins + intercept[:, None]
+
+    def at(self, coupling, intercept, fields=None):
+        """Evaluate the objective at parameters whose fields may be known."""
+        fields = self.fields(coupling, intercept) if fields is None else fields
+        tanh = np.empty_like(fields)
+        log_cosh = evaluate_fields(fields, self.weights, tanh)
+        value = (
+            self.means @ intercept
+            + np.vdot(self.moments, coupling)
+            - log_cosh
+            - len(fields) * self.total * np.log(2)
+            - self.alpha / 4 * np.vdot(coupling, coupling)
+        )
+        return Point(coupling, intercept, fields, tanh, float(value))
+
+    def gradient(self, point):
+        """∂/∂θ, of shape (n_parameters,)."""
+        weighted = point.tanh * self.weights
+        products = self.moments - weighted @ self.spins.T
+        coupling = products + products.T - self.alpha * point.coupling
+        return self.pack(coupling, self.means - weighted.sum(axis=1))
+
+    def information(self, point):
+        """-∂²/∂θ², of shape (n_parameters, n_parameters).
+
+        Each variable j gives its logistic regression on the others: Σ_i w_i sech²(F_ij) z zᵀ
+        with z = x_i, but z_j = 1 for the intercept.
+        """
+        d = len(self.means)
+        places = parameter_places(d)
+        information = np.zeros((self.n_parameters, self.n_parameters))
+        for j, block in enumerate(self._logistic_information(point)):
+            information[np.ix_(places[j], places[j])] += block
+        pairs = np.arange(d, self.n_parameters)
+        information[pairs, pairs] += self.alpha
+        return information
+
+    def _logistic_information(self, point):
+        """Yield Σ_i w_i sech²(F_ij) z zᵀ for each variable j."""
+        d = len(self.means)
+        if point.coupling.any():
+            curvature = (1 - point.tanh * point.tanh) * self.weights
+            moments = self._pair_moments(curvature)
+            means, totals = curvature @ self.spins.T, curvature.sum(axis=1)
+        else:
+            # Independent variables: sech² is the same for all rows.
+            sech2 = 1 - point.tanh[:, :1] ** 2
+            moments = sech2 * self.moments[self.upper]
+            means, totals = sech2 * self.means, sech2[:, 0] * self.total
+        for j in range(d):
+            block = np.zeros((d, d))
+            block[self.upper] = moments[j]
+            block += block.T
+            block[j] = block[:, j] = means[j]
+            np.fill_diagonal(block, totals[j])
+            yield block
+
+    def _pair_moments(self, weights):
+        """Σ_i weights_ji x_ik x_il for each j and each k < l, of shape (d, d (d - 1) / 2).
+
+        One product of matrices for a block of rows: the products x_k x_l serve
+        all d variables.
+        """
+        d, n = self.spins.shape
+        n_pairs = len(self.upper[0])
+        moments = np.zeros((d, n_pairs))
+        step = max(N_LANES, CACHED // max(n_pairs, 1))
+        for start in range(0, n, step):
+            x = self.spins[:, start : start + step]
+            products, begin = np.empty((n_pairs, x.shape[1])), 0
+            for k in range(d - 1):
+                end = begin + d - 1 - k
+                np.multiply(x[k + 1 :], x[k], out=products[begin:end])
+                begin = end
+            moments += weights[:, start : start + step] @ products.T
+        return moments
+
+    def score_products(self, point):
+        """Σ_i w_i s_i s_iᵀ, s_i the derivative of row i's term of the log pseudo-likelihood."""
+        d, q = len(self.means), self.n_parameters
+        products = np.zeros((q, q))
+        step = max(N_LANES, CHUNK // q)
+        for start in range(0, self.spins.shape[1], step):
+            rows = slice(start, start + step)
+            x = self.spins[:, rows]
+            residual = x - point.tanh[:, rows]
+            scores = np.empty((q, x.shape[1]))
+            scores[:d] = residual
+            begin = d
+            for j in range(d - 1):
+                block = scores[begin : begin + d - 1 - j]
+                np.multiply(x[j + 1 :], residual[j], out=block)
+                block += residual[j + 1 :] * x[j]
+                begin += len(block)
+            scores *= np.sqrt(self.weights[rows])
+            products += scores @ scores.T
+        return products
+
+
+def unpack(theta, d):
+    """Coupling matrix and intercept from θ."""
+    coupling = np.zeros((d, d))
+    coupling[np.triu_indices(d, 1)] = theta[d:]
+    return coupling + coupling.T, theta[:d].copy()
+
+
+def parameter_places(d):
+    """Where m_jk, and on the diagonal b_j, stand in θ; of shape (d, d)."""
+    places = np.zeros((d, d), dtype=np.intp)
+    places[np.triu_indices(d, 1)] = np.arange(d, d + d * (d - 1) // 2)
+    return places + places.T + np.diag(np.arange(d))
+
+
+def distinct_rows(positive, weights):
+    """Collapse equal rows.
+
+    Parameters
+    ----------
+    positive : ndarray of bool of shape (n, d)
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    spins : ndarray of float64 of shape (d, n_distinct)
+        1 where `positive`, else -1.
+    weights : ndarray of float64 of shape (n_distinct,)
+        The sums over equal rows.
+    """
+    keys = np.packbits(positive, axis=1)
+    n_bytes = keys.shape[1]
+    if n_bytes <= 8:
+        keys = np.pad(keys, ((0, 0), (0, 8 - n_bytes))).view(np.uint64)
+    else:
+        keys = np.ascontiguousarray(keys).view(np.dtype((np.void, n_bytes)))
+    _, first, inverse = np.unique(keys.ravel(), return_index=True, return_inverse=True)
+    spins = np.where(positive[first].T, 1.0, -1.0)
+    return np.ascontiguousarray(spins), np.bincount(inverse.ravel(), weights, len(first))

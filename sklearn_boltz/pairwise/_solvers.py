@@ -1,0 +1,192 @@
+"""Four ways to the maximum of the log pseudo-likelihood.
+
+A solver is a function of the problem, the point where it starts and a monitor, which it
+calls with the value of the objective at the start and after each iteration, and which
+answers whether to stop. It returns the point where it stopped, and the last step of Newton's
+method if it knows one.
+"""
+
+import math
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from sklearn_boltz.pairwise._bslm import bslm_sweep
+
+# With more parameters than this, the matrix of Newton's method costs more than it saves.
+MAX_NEWTON_PARAMETERS = 3000
+# Nats below the maximum where Newton's method renews its matrix for the last time.
+NEAR = 1e-3
+
+
+class Monitor:
+    """Record the objective, and decide when to stop.
+
+    Parameters
+    ----------
+    tol : float
+        Stop when an iteration raises the objective by less.
+    max_iter : int
+        Stop after so many iterations.
+    end_iteration : callable
+        Called after each iteration; returns whether to stop.
+    verbose : int
+        Print a line for each iteration if greater than 1.
+    """
+
+    def __init__(self, tol, max_iter, end_iteration, verbose):
+        self.tol, self.max_iter = tol, max_iter
+        self.end_iteration, self.verbose = end_iteration, verbose
+        self.values = []
+        self.status = "start"
+
+    @property
+    def n_iter(self):
+        """Number of iterations so far."""
+        return len(self.values) - 1
+
+    @property
+    def rise(self):
+        """By how much the last iteration raised the objective."""
+        return self.values[-1] - self.values[-2] if self.n_iter else math.inf
+
+    def __call__(self, value):
+        """Record a value; -> whether to stop, of which `status` tells the reason."""
+        self.values.append(value)
+        if self.n_iter and self.verbose > 1:
+            print(f"iteration {self.n_iter}: {value:.8f}, rise {self.rise:.3g}")
+        asked = self.n_iter > 0 and self.end_iteration()
+        # Below, the sum itself is not known any better.
+        rounding = 1e-12 * abs(value)
+        if not math.isfinite(value) or self.rise < -max(self.tol, rounding):
+            self.status = "diverged"
+        elif self.rise < self.tol:
+            self.status = "converged"
+        elif asked:
+            self.status = "asked"
+        elif self.n_iter >= self.max_iter:
+            self.status = "max_iter"
+        else:
+            return False
+        return True
+
+
+def bslm(problem, point, monitor, *, step_size=1.0):
+    """Block successive lower-bound maximisation, eq. 2.4 and 2.7; or gradient ascent.
+
+    With a `step_size` other than 1 these are the steps of gradient ascent, eq. 4.1 and 4.2.
+    """
+    coupling, intercept = point.coupling.copy(), point.intercept.copy()
+    while not monitor(point.value):
+        bslm_sweep(
+            problem.spins,
+            point.tanh * problem.spins,
+            problem.weights,
+            problem.moments,
+            problem.means,
+            coupling,
+            intercept,
+            problem.total,
+            step_size,
+            problem.alpha,
+        )
+        point = problem.at(coupling, intercept)
+    return point, None
+
+
+def newton(problem, point, monitor):
+    """Newton's method with a line search.
+
+    The matrix is the costly part. It is kept while the steps with it gain ten times less
+    from one to the next, and renewed once the maximum is near, for the last digits.
+    """
+    solve, gain, near, direction = None, math.inf, False, None
+    while not monitor(point.value):
+        gradient = problem.gradient(point)
+        if solve is not None:
+            direction = solve(gradient)
+            before, gain = gain, gradient @ direction / 2
+        if solve is None or gain > before / 10 or (gain < NEAR and not near):
+            solve = information_solver(problem, point)
+            near = gain < NEAR
+            direction = solve(gradient)
+            gain = gradient @ direction / 2
+        point = line_search(problem, point, direction, 2 * gain)
+    return point, direction
+
+
+def information_solver(problem, point):
+    """The function g -> H⁻¹ g, with H the information.
+
+    Where H is singular to rounding, as it becomes on the way to infinity, its diagonal is
+    raised by as little as makes it regular.
+    """
+    information = problem.information(point)
+    diagonal = np.einsum("ii->i", information)
+    ridge = 1e-14 * diagonal.max(initial=1e-300)
+    while True:
+        try:
+            factor = cho_factor(information, lower=True, check_finite=False)
+        except LinAlgError:
+            diagonal += ridge
+            ridge *= 10
+        else:
+            return lambda gradient: cho_solve(factor, gradient, check_finite=False)
+
+
+def line_search(problem, point, direction, slope):
+    """Halve the step until the objective rises by a part of what the slope promises."""
+    coupling, intercept = problem.unpack(direction)
+    fields = problem.fields(coupling, intercept)
+    size = 1.0
+    # 2^-30: a direction that does not rise by then is rounding.
+    while size > 1e-9:
+        new = problem.at(
+            point.coupling + size * coupling,
+            point.intercept + size * intercept,
+            point.fields + size * fields,
+        )
+        if new.value >= point.value + 1e-4 * size * slope:
+            return new
+        size /= 2
+    return point
+
+
+class _Stop(Exception):
+    """Ends SciPy's minimiser from its callback, in any version of SciPy."""
+
+
+def lbfgs(problem, point, monitor):
+    """Limited-memory BFGS, in coordinates where the bounds of BSLM are a sphere."""
+    d = len(problem.means)
+    scale = np.full(problem.n_parameters, math.sqrt(problem.total))
+    scale[d:] = math.sqrt(2 * problem.total + problem.alpha)
+
+    def negative(scaled):
+        nonlocal point
+        point = problem.at(*problem.unpack(scaled / scale))
+        return -point.value, -problem.gradient(point) / scale
+
+    def callback(scaled):
+        # The accepted point is the last that was evaluated.
+        if monitor(point.value):
+            raise _Stop
+
+    if monitor(point.value):
+        return point, None
+    try:
+        minimize(
+            negative,
+            problem.pack(point.coupling, point.intercept) * scale,
+            jac=True,
+            method="L-BFGS-B",
+            callback=callback,
+            options={"maxiter": monitor.max_iter, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0,
+                     "maxcor": 20},
+        )  # fmt: skip
+        # No step that rises: the objective is flat to rounding.
+        monitor.status = "converged"
+    except _Stop:
+        pass
+    return point, None

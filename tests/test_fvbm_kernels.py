@@ -1,0 +1,185 @@
+"""The C kernels against NumPy, mpmath and known answers."""
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit
+from scipy.stats import kstest
+
+from sklearn_boltz.pairwise._bslm import N_LANES, bslm_sweep, evaluate_fields, row_fields
+from sklearn_boltz.pairwise._gibbs import gibbs_sweeps, philox, uniforms
+
+
+def symmetric(rng, d, scale=0.5):
+    coupling = np.triu(rng.normal(scale=scale, size=(d, d)), 1)
+    return coupling + coupling.T
+
+
+def evaluate(fields, weights):
+    tanh = np.empty_like(fields)
+    return evaluate_fields(fields, weights, tanh), tanh
+
+
+def test_tanh_and_log_cosh_are_good_to_the_last_digits():
+    points = np.concatenate(
+        [np.linspace(-45, 45, 801), np.logspace(-300, 2, 199), -np.logspace(-20, 2, 199), [0.0]]
+    )
+    for x in points:
+        # Each alone, in any lane of the vector.
+        lane = hash(x) % N_LANES
+        weights = np.zeros(N_LANES)
+        weights[lane] = 1
+        log_cosh, tanh = evaluate(np.full((1, N_LANES), x), weights)
+        exact = mpmath.tanh(mpmath.mpf(x))
+        assert abs(tanh[0, lane] - exact) <= 5e-16 * abs(exact)
+        assert abs(log_cosh - mpmath.log(mpmath.cosh(mpmath.mpf(x)))) <= 5e-16 * max(1, abs(x))
+
+
+def test_values_that_are_not_finite():
+    fields = np.full((1, N_LANES), 1.0)
+    fields[0, 0] = np.nan
+    log_cosh, tanh = evaluate(fields, np.ones(N_LANES))
+    assert np.isnan(log_cosh) and np.isnan(tanh[0, 0])
+    log_cosh, tanh = evaluate(np.full((1, N_LANES), -np.inf), np.ones(N_LANES))
+    assert log_cosh == np.inf
+    assert_array_equal(tanh, -1)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 150), st.integers(0, 2**32 - 1))
+def test_evaluate_fields(d, vectors, seed):
+    rng = np.random.default_rng(seed)
+    fields, weights = rng.normal(size=(d, vectors * N_LANES)), rng.random(vectors * N_LANES)
+    log_cosh, tanh = evaluate(fields, weights)
+    assert_allclose(tanh, np.tanh(fields), rtol=1e-15)
+    assert log_cosh == pytest.approx((np.log(np.cosh(fields)) @ weights).sum(), rel=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 2**32 - 1))
+def test_row_fields(n, d, seed):
+    rng = np.random.default_rng(seed)
+    x, coupling, b = rng.choice([-1.0, 1.0], size=(n, d)), symmetric(rng, d), rng.normal(size=d)
+    out = np.empty_like(x)
+    row_fields(x, coupling, b, out)
+    assert_allclose(out, x @ coupling + b, atol=1e-12)
+    alone = np.empty_like(x[-1:])
+    row_fields(x[-1:], coupling, b, alone)
+    assert_array_equal(alone, out[-1:])
+
+
+def textbook_sweep(spins, weights, coupling, intercept, step, alpha):
+    """The updates of the paper, every tanh computed anew."""
+    coupling, intercept, total = coupling.copy(), intercept.copy(), weights.sum()
+    d = len(spins)
+    for j in range(d):
+        tanh = np.tanh(coupling @ spins + intercept[:, None])
+        intercept[j] += step / total * (weights @ (spins[j] - tanh[j]))
+    for j in range(d):
+        for k in range(j + 1, d):
+            t = np.tanh(coupling @ spins + intercept[:, None])
+            slope = weights @ (2 * spins[j] * spins[k] - spins[k] * t[j] - spins[j] * t[k])
+            slope -= alpha * coupling[j, k]
+            coupling[j, k] = coupling[k, j] = coupling[j, k] + step * slope / (2 * total + alpha)
+    return coupling, intercept
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(1, 7),
+    st.integers(1, 6),
+    st.sampled_from([1e-7, 1e-3, 0.3, 3.0]),
+    st.sampled_from([1.0, 0.5, 1.7]),
+    st.sampled_from([0.0, 2.5]),
+    st.integers(0, 2**32 - 1),
+)
+def test_sweep_is_the_papers(d, vectors, distance, step, alpha, seed):
+    """For steps of all sizes: the kernel has a formula for short ones."""
+    rng = np.random.default_rng(seed)
+    spins = rng.choice([-1.0, 1.0], size=(d, vectors * N_LANES))
+    weights = rng.random(spins.shape[1])
+    coupling, intercept = symmetric(rng, d, distance), rng.normal(scale=distance, size=d)
+    expected = textbook_sweep(spins, weights, coupling, intercept, step, alpha)
+    bslm_sweep(
+        spins,
+        spins * np.tanh(coupling @ spins + intercept[:, None]),
+        weights,
+        (spins * weights) @ spins.T,
+        spins @ weights,
+        coupling,
+        intercept,
+        weights.sum(),
+        step,
+        alpha,
+    )
+    assert_allclose(coupling, expected[0], rtol=1e-12, atol=1e-13)
+    assert_allclose(intercept, expected[1], rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("counter", "key", "answer"),
+    [
+        ([0] * 4, 0, [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]),
+        ([2**32 - 1] * 4, 2**64 - 1, [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]),
+        (
+            [0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344],
+            0x299F31D0A4093822,
+            [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1],
+        ),
+    ],
+)
+def test_philox_known_answers(counter, key, answer):
+    """The vectors that its authors publish."""
+    assert_array_equal(philox(np.array(counter, dtype=np.uint32), key), answer)
+
+
+def test_uniforms_are_uniform_and_independent_across_keys():
+    """False alarms: 1e-6 for each Kolmogorov–Smirnov test, 5 standard errors for the others."""
+    draws = {
+        key: uniforms(*key, 500, 41).ravel() for key in [(0, 0), (1, 0), (0, 1), (2**63, 2**40)]
+    }
+    n = 500 * 41
+    for u in draws.values():
+        assert 0 <= u.min() and u.max() < 1
+        assert kstest(u, "uniform").pvalue > 1e-6
+        for lag in (1, 2, 41, 82):
+            assert abs(np.corrcoef(u[lag:], u[:-lag])[0, 1]) < 5 / np.sqrt(n)
+    values = list(draws.values())
+    for a in range(4):
+        for b in range(a):
+            assert abs(np.corrcoef(values[a], values[b])[0, 1]) < 5 / np.sqrt(n)
+    # A draw depends on its own row and column, not on how many there are.
+    assert_array_equal(uniforms(0, 0, 500, 41)[:20, :7], uniforms(0, 0, 20, 7))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 12), st.integers(1, 9), st.sampled_from([1.0, 0.3]), st.integers(0, 2**60))
+def test_gibbs_sweeps(n, d, scale, seed):
+    rng = np.random.default_rng(seed)
+    x, coupling, offset = (
+        rng.choice([-1.0, 1.0], size=(n, d)),
+        symmetric(rng, d),
+        rng.normal(size=d),
+    )
+    free = rng.random((n, d)) < 0.7
+    expected = x.copy()
+    for sweep in range(5, 8):
+        u = uniforms(seed, sweep, n, d)
+        for j in range(d):
+            p = expit(2 * (scale * (expected @ coupling)[:, j] + offset[j]))
+            expected[:, j] = np.where(
+                free[:, j], np.where(u[:, j] < p, 1, -1), expected[:, j]
+            )
+    local = x @ coupling
+    gibbs_sweeps(x, local, coupling, offset, scale, free.view(np.uint8), seed, 5, 3)
+    assert_array_equal(x, expected)
+    assert_allclose(local, x @ coupling, atol=1e-12)
+
+
+def test_gibbs_with_fields_beyond_the_range_of_exp():
+    x, free = np.ones((4, 2)), np.ones((4, 2), dtype=np.uint8)
+    gibbs_sweeps(x, np.zeros((4, 2)), np.zeros((2, 2)), np.array([-1e4, 1e4]), 1.0, free, 0, 0, 1)
+    assert_array_equal(x, [[-1, 1]] * 4)
