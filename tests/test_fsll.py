@@ -127,7 +127,85 @@ def test_fisher_information_is_the_hessian():
             ) / (4 * eps**2)  # fmt: skip
     table.weigh(codes, theta)
     table.normalise()
-    np.testing.assert_allclose(_search.covariance(space, table.t, codes), hessian, atol=1e-5)
+    np.testing.assert_allclose(_search.covariance(space, table.t, codes, codes), hessian, atol=1e-5)
+
+
+def settled_state(n_values, n_terms, seed):
+    """A dual table and a state at the joint optimum of a few terms."""
+    X = random_data(n_values, 300, seed)
+    space = StateSpace(n_values)
+    codes, counts = np.unique(space.encode(X), return_counts=True)
+    table = DualTable(space, codes, counts.astype(float), n_features=len(n_values), alpha=1.0,
+                      max_order=99, dtype=np.dtype(float))  # fmt: skip
+    state = _search.State(math.log(space.size), 1.0)
+    _search.search(table, state, solver="greedy", tol=1e-4, max_iter=n_terms, max_basis=99)
+    _search.refit(table, state, 1e-12)
+    return table, state
+
+
+@pytest.mark.parametrize("n_values", [[2] * 6, [3, 2, 2, 4]])
+def test_joint_choice(n_values):
+    table, state = settled_state(n_values, 4, seed=0)
+    phi = oracles.basis_matrix(n_values)
+    order = np.ravel_multi_index(
+        table.space.decode(np.arange(table.space.size)).T, table.space.n_values
+    )
+    phi = phi[np.ix_(order, order)].astype(float)
+    weights = np.exp(state.theta @ phi[state.codes])
+    p = weights / weights.sum()
+    cov = (phi * p) @ phi.T - np.outer(phi @ p, phi @ p)
+    residual = table.d - phi @ p
+    others = np.setdiff1d(np.arange(1, table.space.size), state.codes)
+    penalty = np.array([table.penalty(code) for code in others])
+    expected, active = [], list(state.codes)
+    for _ in range(3):
+        # The quadratic model of the gain: half of g' C⁻¹ g over all terms in play.
+        def gain(terms):
+            return 0.5 * residual[terms] @ np.linalg.lstsq(
+                cov[np.ix_(terms, terms)], residual[terms], rcond=1e-12
+            )[0]  # fmt: skip
+
+        gains = [gain([*active, y]) - gain(active) for y in others] - penalty
+        gains[expected] = -1
+        expected.append(int(np.argmax(gains)))
+        active.append(others[expected[-1]])
+    chosen = _search.choose_jointly(table, state.codes, others, penalty, -1.0, 3)
+    assert chosen == expected
+
+
+def test_joint_appending_is_undone_if_it_does_not_pay():
+    table, state = settled_state([2] * 6, 5, seed=0)
+    before, t = {k: np.copy(v) for k, v in vars(state).items()}, table.t.copy()
+    weakest = np.argsort((table.d - table.t) ** 2)[:3] + 0
+    useless = np.setdiff1d(weakest, [0, *state.codes])
+    assert not _search._append(table, state, useless, np.full(len(useless), 0.1), 1e-4)
+    for name, value in before.items():
+        np.testing.assert_array_equal(getattr(state, name), value)
+    np.testing.assert_allclose(table.t, t, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_values", [[2] * 13, [3, 5, 2, 2, 4]])
+@pytest.mark.parametrize("n_terms", [1, 10, 5000])
+def test_promising_terms(n_values, n_terms):
+    table, state = settled_state(n_values, 5, seed=1)
+    r = np.array([table.penalty(code) for code in range(table.space.size)])
+    with np.errstate(invalid="ignore"):
+        score = (table.d - table.t) ** 2 / (1 - table.t**2) / r
+    score[[0, *state.codes]] = -1
+    found = table.promising(n_terms, without=state.codes)
+    assert len(found) == min(n_terms, (score > 0).sum())
+    assert score[found].min() >= np.sort(score)[-len(found)]
+
+
+def test_newton_beats_greedy():
+    X, p = make_bayesian_network(
+        14, 30_000, max_parents=3, network_state=1, random_state=0, return_distribution=True
+    )
+    kl = {}
+    for solver in SOLVERS:
+        q = FSLLDensity(solver=solver).fit(X).marginal(range(14))
+        kl[solver] = (p * np.log(p / q)).sum()
+    assert kl["newton"] < 0.5 * kl["greedy"]
 
 
 @pytest.mark.parametrize("n_values", [[2] * 8, [3, 2, 2, 2], [3, 5, 2, 2, 4], [3, 3, 3, 3, 3]])

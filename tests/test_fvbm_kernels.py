@@ -170,9 +170,7 @@ def test_gibbs_sweeps(n, d, scale, seed):
         u = uniforms(seed, sweep, n, d)
         for j in range(d):
             p = expit(2 * (scale * (expected @ coupling)[:, j] + offset[j]))
-            expected[:, j] = np.where(
-                free[:, j], np.where(u[:, j] < p, 1, -1), expected[:, j]
-            )
+            expected[:, j] = np.where(free[:, j], np.where(u[:, j] < p, 1, -1), expected[:, j])
     local = x @ coupling
     gibbs_sweeps(x, local, coupling, offset, scale, free.view(np.uint8), seed, 5, 3)
     assert_array_equal(x, expected)

@@ -188,7 +188,7 @@ class StateSpace:
         return self.layout[:cut], self.layout[cut:]
 
     def product_moments(self, table, left, right):
-        """E[Φ_y Φ_y'] for pairs (y, y') from the table of all E[Φ_y].
+        """E[Φ_y Φ_y'] for all y of one set and y' of another, from the table of all E[Φ_y].
 
         On a Hadamard axis φ_j φ_k = φ_{j xor k}. On an indicator axis φ_j² = 1 and, for
         j, k >= 1 and different, φ_j φ_k = -1 - φ_j - φ_k: three terms for one.
@@ -196,16 +196,19 @@ class StateSpace:
         Parameters
         ----------
         table : ndarray of shape (size,)
-        left, right : ndarray of int64 of shape (n_pairs,)
+        left, right : ndarray of int64 of shape (n_left,) and (n_right,)
             Codes of y and y'.
 
         Returns
         -------
-        moments : ndarray of float64 of shape (n_pairs,)
+        moments : ndarray of shape (n_left, n_right)
         """
+        if not self.indicators:
+            return table[np.bitwise_xor.outer(left, right)]
+        shape = len(left), len(right)
+        left, right = np.repeat(left, shape[1]), np.tile(right, shape[0])
         codes = (left % self.n_fast) ^ (right % self.n_fast)
-        pairs = np.arange(len(codes))
-        weights = np.ones(len(codes))
+        pairs, weights = np.arange(len(codes)), np.ones(len(codes))
         for i in self.indicators:
             stride, m = self.strides[i], self.n_values[i]
             j, k = left[pairs] // stride % m, right[pairs] // stride % m
@@ -213,11 +216,12 @@ class StateSpace:
             codes = codes + np.where(conflict | (j == k), 0, j + k) * stride
             weights = np.where(conflict, -weights, weights)
             more = np.flatnonzero(conflict)
-            codes = np.concatenate([codes, codes[more] + j[more] * stride,
-                                    codes[more] + k[more] * stride])  # fmt: skip
+            second, third = codes[more] + j[more] * stride, codes[more] + k[more] * stride
+            codes = np.concatenate([codes, second, third])
             weights = np.concatenate([weights, weights[more], weights[more]])
             pairs = np.concatenate([pairs, pairs[more], pairs[more]])
-        return np.bincount(pairs, weights * table[codes], minlength=len(left))
+        moments = np.bincount(pairs, weights * table[codes], minlength=len(left))
+        return moments.reshape(shape)
 
 
 def multiply_local(moments, axis, k):

@@ -57,7 +57,7 @@ class DualTable:
         self._scale = alpha / n_samples
         self._half_log_n = 0.5 * math.log(max(n_samples, 1.0))
         self._penalty = self._make_penalty(max_order, dtype)
-        self._rival = -1
+        self._max_order, self._rival = max_order, -1
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None
 
     def _make_penalty(self, max_order, dtype):
@@ -184,6 +184,39 @@ class DualTable:
                     # The two rows as one slice, which is a view.
                     pair = slice(row, (row ^ high) + 1, (row ^ high) - row or 1)
                     yield table[(*where, pair)], swap
+
+    def promising(self, n_terms, without):
+        """Codes of the terms that explain most by themselves for their description length.
+
+        Parameters
+        ----------
+        n_terms : int
+            How many at most.
+        without : ndarray of int64
+            Codes to leave out; the constant is left out in any case.
+
+        Returns
+        -------
+        codes : ndarray of int64
+        """
+        r_outer, r_inner, order_outer, order_inner = self._penalty.arrays
+        n_rows, width = max(1, 2**15 // len(r_inner)), len(r_inner)
+        tiny = np.finfo(self.t.dtype).eps
+        codes, scores, least = np.empty(0, dtype=np.int64), np.empty(0), 0.0
+        for row in range(0, len(r_outer), n_rows):
+            rows, start = slice(row, row + n_rows), row * width
+            t, d = (x[start : start + n_rows * width] for x in (self.t, self.d))
+            r = np.add.outer(r_outer[rows], r_inner).ravel()
+            score = (d - t) ** 2 / (np.maximum(1 - t * t, tiny) * np.maximum(r, tiny))
+            score[np.add.outer(order_outer[rows], order_inner).ravel() > self._max_order] = 0
+            score[without[(without >= start) & (without < start + len(t))] - start] = 0
+            better = np.flatnonzero(score > least)
+            codes, scores = np.append(codes, start + better), np.append(scores, score[better])
+            if len(codes) > 2 * n_terms:
+                kept = np.argpartition(-scores, n_terms)[:n_terms]
+                codes, scores = codes[kept], scores[kept]
+                least = scores.min()
+        return np.sort(codes[np.argsort(-scores, kind="stable")[:n_terms]])
 
     def weigh(self, codes, theta):
         """Fill t with exp(l_θ(x) - max l) for all x; return ln Z."""

@@ -59,8 +59,9 @@ class FSLLDensity(BaseBoltzmann):
 
     solver : {"newton", "greedy"}, default="newton"
         ``"greedy"`` is the paper's algorithm, which moves one coordinate at a time.
-        ``"newton"`` chooses the terms by the same moves, but refits the weights of all
-        of them jointly as their number grows, and at the end.
+        ``"newton"`` makes the same moves, refits the weights of all terms jointly as their
+        number grows, and, where no term is worth appending by itself, tries those that are
+        worth it after a joint refit. It reaches a lower cost with fewer terms.
 
     tol : float, default=1e-4
         The search ends when no move lowers the cost by more than this, in nats.

@@ -1,15 +1,20 @@
 """The search for a sparse θ: the paper's moves, and joint refits by Newton's method."""
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from sklearn_boltz.loglinear._dual_update import active_changes
 
-# The active set is refitted jointly when it has grown by this factor.
-REFIT_GROWTH = 1.3
+# Terms looked at for joint appending, and appended at once at most.
+N_PROMISING = 2000
+N_JOINT = 20
+# Precision of the joint refits, in nats: to decide on the next moves, and at the end. A step
+# of Newton's method squares what is left, so the result is better by far.
+ENOUGH, FINAL = 1e-6, 1e-10
 # Pairs of active terms whose moments are gathered at once.
 PAIRS = 2**21
 
@@ -86,8 +91,9 @@ def search(
 ):
     """Lower the cost by the best move, again and again, until no move is worth `tol`.
 
-    Algorithm 1 of the paper; with ``solver="newton"`` the active terms are refitted
-    jointly whenever their number has grown enough, and before the search ends.
+    Algorithm 1 of the paper. With ``solver="newton"`` the active terms are refitted jointly
+    whenever their number has grown enough and before the search ends, and where no term is
+    worth appending by itself, those are tried that are worth it after a joint refit.
 
     Parameters
     ----------
@@ -106,39 +112,48 @@ def search(
     -------
     converged : bool
     """
-    settle, is_due, removal_tol = SOLVERS[solver]
-    removal_tol = tol if removal_tol is None else removal_tol
+    solver = SOLVERS[solver]
+    removal_tol = 0.0 if solver.removes_freely else tol
     settled, stopped, n_before = False, False, 0
     champion = table.scan(-tol)
     while True:
         n_moves = state.n_moves
         stopped = stopped or n_moves >= max_iter
-        may_append = state.n_basis < max_basis
+        n_free = max_basis - state.n_basis
         move = None
         if not stopped:
-            candidate = champion if may_append else None
+            candidate = champion if n_free > 0 else None
             move = best_move(table, state, candidate, tol, removal_tol)
-        if len(state.codes) and not settled and (move is None or is_due(state, n_before)):
-            settle(table, state, last=move is None)
+        due = len(state.codes) >= solver.growth * n_before + 1
+        if len(state.codes) and not settled and (move is None or due):
+            # On the way one step will do: the next terms change the optimum anyway.
+            solver.settle(table, state, ENOUGH if move is None else math.inf)
             settled, n_before = move is None, len(state.codes)
             champion = table.scan(-tol)
-        elif move is None:
-            if verbose:
-                _report("end", state)
-            return not stopped
-        else:
+        elif move is not None:
             state.log_partition += log_growth(float(table.t[move.code]), move.step)
             champion = table.update(move.code, move.step, -tol)
             state.apply(move, table)
             settled = False
-        if state.n_moves > n_moves:
-            if verbose > 1:
-                _report(f"move {state.n_moves}", state)
-            stopped = end_iteration() or stopped
+        elif not stopped and n_free > 0 and solver.widen(table, state, tol, n_free):
+            champion = table.scan(-tol)
+        else:
+            solver.settle(table, state, FINAL)
+            _tell(state, n_moves, end_iteration, verbose)
+            if verbose:
+                print(f"[FSLLDensity] end: {state.n_basis} terms, cost {state.cost:.6f}")
+            return not stopped
+        stopped = _tell(state, n_moves, end_iteration, verbose) or stopped
 
 
-def _report(what, state):
-    print(f"[FSLLDensity] {what}: {state.n_basis} terms, cost {state.cost:.6f}")
+def _tell(state, n_moves, end_iteration, verbose):
+    """Report a move, if there was one; return whether to stop."""
+    if state.n_moves == n_moves:
+        return False
+    if verbose > 1:
+        move = f"move {state.n_moves}"
+        print(f"[FSLLDensity] {move}: {state.n_basis} terms, cost {state.cost:.6f}")
+    return end_iteration()
 
 
 def best_move(table, state, champion, tol, removal_tol):
@@ -172,90 +187,148 @@ def log_growth(t, step):
     return abs(step) + math.log(up + (1 - up) * math.exp(-2 * abs(step)))
 
 
-def refit(table, state, *, last):
+def refit(table, state, precision):
     """Fit the weights of the active terms jointly, by Newton's method.
 
     The gradient of KL(p_d || p) is θ̄ - d̄, and its Hessian the covariance of the basis
-    functions, which is read off the dual table. On the way, before the `last` refit, one
-    step will do: the next terms change the optimum anyway.
+    functions, which is read off the dual table. The last step is the first one that promises
+    less than `precision`, in nats.
     """
-    codes, theta = state.codes, state.theta
-    d = table.d[codes].astype(np.float64)
-    cost = state.cost
-    for _ in range(20 if last else 1):
+    codes, d = state.codes, table.d[state.codes].astype(np.float64)
+    for _ in range(20 if len(codes) else 0):
         gradient = table.t[codes] - d
-        direction = _newton_direction(table, codes, gradient)
+        factor = _cholesky(covariance(table.space, table.t, codes, codes), table.t.dtype)
+        direction = -cho_solve((factor, True), gradient)
         slope = float(gradient @ direction)
-        accepted = _line_search(table, codes, theta, direction, slope, d, state.log_partition)
-        if accepted is None:
+        accepted = _line_search(table, state, direction, slope, d)
+        if not accepted or -slope < precision:
             break
-        log_partition, new_theta = accepted
-        cost += (log_partition - state.log_partition) - (new_theta - theta) @ d
-        theta, state.log_partition = new_theta, log_partition
-        # Newton's method converges quadratically: after this step there is nothing left.
-        if -slope < 1e-9:
-            break
-    state.theta = theta
-    state.record(cost)
+    state.record(state.cost)
 
 
-def _newton_direction(table, codes, gradient):
-    hessian = covariance(table.space, table.t, codes)
+def covariance(space, t, left, right):
+    """Covariance of the basis functions of two sets of terms, (n_left, n_right).
+
+    That of the active terms with themselves is the Fisher information.
+    """
+    moments = np.empty((len(left), len(right)))
+    step = max(1, PAIRS // max(len(right), 1))
+    for start in range(0, len(left), step):
+        rows = slice(start, start + step)
+        moments[rows] = space.product_moments(t, left[rows], right)
+    return moments - np.outer(t[left].astype(np.float64), t[right].astype(np.float64))
+
+
+def _cholesky(matrix, dtype):
+    """Lower Cholesky factor of a covariance known to the precision of `dtype`."""
     # Nearly collinear terms on nearly impossible states: a ridge far below any real variance.
-    ridge = np.finfo(table.t.dtype).eps * len(codes)
-    for _ in range(8):
+    ridge = np.finfo(dtype).eps * len(matrix)
+    while True:
         try:
-            factor = cho_factor(hessian + ridge * np.eye(len(codes)), lower=True)
-            return -cho_solve(factor, gradient)
+            return cholesky(matrix + ridge * np.eye(len(matrix)), lower=True)
         except LinAlgError:
             ridge *= 100
-    return -gradient
 
 
-def covariance(space, t, codes):
-    """Covariance of the basis functions of some terms (the Fisher information), (k, k)."""
-    k = len(codes)
-    moments = np.empty((k, k))
-    step = max(1, PAIRS // k)
-    for start in range(0, k, step):
-        rows = codes[start : start + step]
-        pairs = space.product_moments(t, np.repeat(rows, k), np.tile(codes, len(rows)))
-        moments[start : start + step] = pairs.reshape(-1, k)
-    means = t[codes].astype(np.float64)
-    return moments - np.outer(means, means)
+def _line_search(table, state, direction, slope, d):
+    """Halve the step until KL falls as it should (Armijo); return whether it does.
 
-
-def _line_search(table, codes, theta, direction, slope, d, log_partition):
-    """Halve the step until KL falls as it should (Armijo); t follows the accepted θ.
-
-    Returns
-    -------
-    (log_partition, theta), or None if no step lowers the cost; t then stays at `theta`.
+    If no step lowers the cost, state and table stay as they are.
     """
+    theta, log_partition = state.theta, state.log_partition
     rounding = 16 * np.finfo(table.t.dtype).eps * max(1.0, abs(log_partition))
     scale = 1.0
     for _ in range(12):
         trial = theta + scale * direction
-        trial_log_partition = table.weigh(codes, trial)
-        change = (trial_log_partition - log_partition) - scale * (direction @ d)
+        trial_log_partition = table.weigh(state.codes, trial)
+        change = (trial_log_partition - log_partition) - scale * float(direction @ d)
         if change <= 1e-4 * scale * slope + rounding:
             table.normalise()
-            return trial_log_partition, trial
+            state.theta, state.log_partition = trial, trial_log_partition
+            state.cost += change
+            return True
         scale *= 0.5
-    table.refresh(codes, theta)
-    return None
+    table.refresh(state.codes, theta)
+    return False
 
 
-def _refresh(table, state, *, last):
+def append_jointly(table, state, tol, n_free):
+    """Append terms that are worth it after a joint refit; return whether the cost fell by `tol`."""
+    if not len(state.codes):
+        return False
+    codes = table.promising(N_PROMISING, without=state.codes)
+    penalty = np.array([table.penalty(code) for code in codes])
+    chosen = choose_jointly(table, state.codes, codes, penalty, tol, min(n_free, N_JOINT))
+    return bool(chosen) and _append(table, state, codes[chosen], penalty[chosen], tol)
+
+
+def choose_jointly(table, active, codes, penalty, tol, n_terms):
+    """Places among `codes` of the terms that lower the cost by `tol` with a joint refit.
+
+    At the joint optimum of the active terms A, a further term y with residual
+    e = d̄_y - θ̄_y gains e²/2s by a refit of all, where s = Var(Φ_y) - Cov(y,A) Cov(A,A)⁻¹
+    Cov(A,y) is what the active terms leave of its variance. The closed form of a single
+    coordinate sees Var(Φ_y) in place of s, so it can miss terms that the others, fitted
+    without them, have half explained. They are chosen one by one, e and s following.
+    """
+    t, d = table.t[codes].astype(np.float64), table.d[codes].astype(np.float64)
+    factor = _cholesky(covariance(table.space, table.t, active, active), table.t.dtype)
+    explained = solve_triangular(
+        factor, covariance(table.space, table.t, active, codes), lower=True
+    )
+    residual, variance = d - t, 1 - t**2
+    floor = 1e-3 * variance  # below, s is mostly rounding, and e²/2s no gain but a fiction
+    left = variance - np.einsum("ij,ij->j", explained, explained)
+    chosen = []
+    while len(chosen) < min(n_terms, len(codes)):
+        gain = np.where(left > floor, 0.5 * residual**2 / np.maximum(left, floor), 0) - penalty
+        k = int(np.argmax(gain))
+        if gain[k] < tol:
+            break
+        chosen.append(k)
+        # One more row of the Cholesky factor.
+        row = covariance(table.space, table.t, codes[[k]], codes)[0] - explained[:, k] @ explained
+        row /= math.sqrt(left[k])
+        residual = residual - row * (residual[k] / row[k])
+        left = left - row**2
+        explained = np.vstack([explained, row])
+    return chosen
+
+
+def _append(table, state, codes, penalty, tol):
+    """Append terms and refit; undo it unless the cost falls by more than `tol`."""
+    before = vars(state).copy()
+    state.codes = np.append(state.codes, codes)
+    state.theta = np.append(state.theta, np.zeros(len(codes)))
+    state.penalty = np.append(state.penalty, penalty)
+    state.cost += penalty.sum()
+    refit(table, state, ENOUGH)
+    if state.cost < before["cost"] - tol:
+        return True
+    state.cost_path.pop()
+    state.n_basis_path.pop()
+    vars(state).update(before)
+    table.refresh(state.codes, state.theta)
+    return False
+
+
+def _refresh(table, state, precision):
     """Make the dual table anew: the paper's moves leave the weights as they are."""
     state.log_partition = table.refresh(state.codes, state.theta)
 
 
-# What a solver does before the search may end; when it does so on the way, given the state and
-# how many terms there were the last time; what a removal must lower the cost by (None: `tol`).
-# With joint refits a term that was chosen early may come to nearly nothing. It goes then, even
-# if that lowers the cost by less than `tol`: else the true interactions had company.
+class Solver(NamedTuple):
+    """What distinguishes the solvers."""
+
+    settle: Callable  # done before the search may end
+    growth: float  # and when the number of terms has grown by this factor
+    widen: Callable  # done when no move is left; whether there is a new state to go on from
+    # With joint refits a term that was chosen early may come to nearly nothing. It goes then,
+    # even if that lowers the cost by less than `tol`: else the true terms had company.
+    removes_freely: bool
+
+
 SOLVERS = {
-    "greedy": (_refresh, lambda state, n_before: False, None),
-    "newton": (refit, lambda state, n_before: len(state.codes) >= REFIT_GROWTH * n_before + 1, 0.0),
+    "greedy": Solver(_refresh, math.inf, lambda *state: False, removes_freely=False),
+    "newton": Solver(refit, 1.3, append_jointly, removes_freely=True),
 }

@@ -387,7 +387,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         Returns
         -------
         expectation : ndarray of shape (n_samples, n_features)
-            tanh(M x + b), from -1 to 1; float32 for float32 data and float64 else.
+            The values tanh(M x + b), from -1 to 1; float32 for float32 data and float64 else.
         """
         spins, dtype = self._validated_spins(X)
         expectation = np.tanh(self._row_fields(spins))
@@ -525,9 +525,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         if self._is_enumerable():
             spins = 1 - 2 * self._model().sample(n_samples, generator)
         else:
-            spins = gibbs_sample(
-                self.coupling_, self.intercept_, n_samples, n_sweeps, generator
-            )
+            spins = gibbs_sample(self.coupling_, self.intercept_, n_samples, n_sweeps, generator)
         return self._decoded(spins).astype(self._sample_dtype)
 
     @validate_params(

@@ -1,0 +1,201 @@
+"""Standard errors, tests and intervals."""
+
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom, norm
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.pairwise import PairwiseInference
+from sklearn_boltz.pairwise._objective import unpack
+
+
+def table(folder, name):
+    return np.genfromtxt(folder / "oracles" / name, delimiter=",")
+
+
+@pytest.fixture(scope="module")
+def senate(shared_data):
+    X = table(shared_data, "senate_X.csv")
+    return X, FVBMPseudoLikelihood().fit(X)
+
+
+def test_senate_estimates(senate, shared_data):
+    """BoltzMM's, an independent implementation run to convergence."""
+    X, model = senate
+    assert_allclose(model.coupling_, table(shared_data, "senate_M.csv"), rtol=1e-5)
+    assert_allclose(model.intercept_, table(shared_data, "senate_b.csv"), rtol=1e-5)
+    total = model.history_["log_pseudo_likelihood"][-1]
+    assert total == pytest.approx(-468.736508053067, rel=1e-10)
+    assert model.log_pseudo_likelihood(X).sum() == pytest.approx(total, rel=1e-12)
+
+
+@pytest.mark.parametrize(("name", "oracle"), [("std_err", "se"), ("z", "z"), ("p_value", "p")])
+def test_senate_inference(senate, shared_data, name, oracle):
+    X, model = senate
+    result = model.inference(X)
+    values = getattr(result, name)
+    d = X.shape[1]
+    assert_allclose(values[:d], table(shared_data, f"senate_b_{oracle}.csv"), rtol=1e-5)
+    upper = np.triu_indices(d, 1)
+    expected = table(shared_data, f"senate_M_{oracle}.csv")[upper]
+    assert_allclose(values[d:], expected, rtol=1e-5)
+
+
+def test_senate_covariance(senate, shared_data):
+    X, model = senate
+    expected = table(shared_data, "senate_cov.csv") / len(X)
+    error = np.sqrt(np.diag(expected))
+    covariance = model.inference(X).covariance
+    assert_allclose(covariance / np.outer(error, error), expected / np.outer(error, error),
+                    atol=1e-5)  # fmt: skip
+
+
+def test_simulated_oracle(shared_data):
+    """Stopped early by its author, hence the tolerance."""
+    X = np.genfromtxt(shared_data / "oracles" / "sim10_X.csv.gz", delimiter=",")
+    model = FVBMPseudoLikelihood().fit(X)
+    assert_allclose(model.coupling_, table(shared_data, "sim10_M.csv"), atol=3e-4)
+    assert_allclose(model.intercept_, table(shared_data, "sim10_b.csv"), atol=3e-4)
+
+
+def known_machine(d, scale, seed=0):
+    """A fitted estimator with parameters of our choice."""
+    rng = np.random.default_rng(seed)
+    model = FVBMPseudoLikelihood(alpha=1.0).fit(rng.choice([-1, 1], size=(50, d)))
+    theta = rng.normal(scale=scale, size=d * (d + 1) // 2)
+    model.coupling_, model.intercept_ = unpack(theta, d)
+    return model, theta
+
+
+def test_coverage_of_the_intervals():
+    """95 % intervals cover the truth.
+
+    200 data sets of 15 parameters, whose intervals are dependent: as if of 200 single
+    intervals, a false alarm has the probability 1e-6.
+    """
+    truth, theta = known_machine(5, 0.3)
+    n_sets = 200
+    X = truth.sample(2000 * n_sets, random_state=1).reshape(n_sets, 2000, 5)
+    covered = []
+    for sample in X:
+        result = FVBMPseudoLikelihood().fit(sample).inference(sample)
+        covered.append((result.ci_low < theta) & (theta < result.ci_high))
+    low, high = binom.interval(1 - 1e-6, n_sets, 0.95)
+    assert low / n_sets <= np.mean(covered) <= high / n_sets
+
+
+def test_standard_errors_are_the_spread_of_the_estimates():
+    """In ratio, over 300 data sets; sd of a sample sd is 1 / sqrt(600), and 6 of them allowed."""
+    truth, theta = known_machine(4, 0.4)
+    X = truth.sample(1000 * 300, random_state=2).reshape(300, 1000, 4)
+    results = [FVBMPseudoLikelihood().fit(sample).inference(sample) for sample in X]
+    spread = np.std([result.estimate for result in results], axis=0)
+    expected = np.mean([result.std_err for result in results], axis=0)
+    assert_allclose(spread / expected, 1, atol=6 / np.sqrt(600))
+
+
+@pytest.fixture
+def result():
+    truth, _ = known_machine(4, 0.4)
+    X = truth.sample(400, random_state=3)
+    return FVBMPseudoLikelihood().fit(X).inference(X, null=0.1, level=0.9)
+
+
+def test_wald(result):
+    assert isinstance(result, PairwiseInference)
+    assert_allclose(result.z, (result.estimate - 0.1) / np.sqrt(np.diag(result.covariance)))
+    assert_allclose(result.p_value, 2 * norm.cdf(-np.abs(result.z)))
+    assert_allclose(result.ci_high - result.estimate, 1.6448536269514722 * result.std_err)
+    assert_allclose(result.ci_high + result.ci_low, 2 * result.estimate)
+    assert list(result.names[:5]) == ["b[x0]", "b[x1]", "b[x2]", "b[x3]", "m[x0,x1]"]
+    assert result.names[-1] == "m[x2,x3]" and len(result.names) == 10
+
+
+def test_null_hypotheses():
+    truth, theta = known_machine(4, 0.4)
+    X = truth.sample(400, random_state=3)
+    model = FVBMPseudoLikelihood().fit(X)
+    assert_allclose(
+        model.inference(X, null=theta).z * model.inference(X).std_err,
+        model.inference(X).estimate - theta,
+    )
+    with pytest.raises(ValueError, match="null must be"):
+        model.inference(X, null=[0.0, 1.0])
+
+
+def test_adjusted_p_values(result, monkeypatch):
+    p, n = result.p_value, len(result.names)
+    order = np.argsort(p)
+    bh = np.minimum.accumulate((p[order] * n / np.arange(1, n + 1))[::-1])[::-1]
+    assert_allclose(result.adjusted_p_value("fdr_bh")[order], np.minimum(bh, 1))
+    with pytest.raises(ValueError, match="method must be"):
+        result.adjusted_p_value("bonferroni")
+    monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
+    with pytest.raises(ImportError, match="pip install statsmodels"):
+        result.adjusted_p_value()
+
+
+def test_holm(result):
+    pytest.importorskip("statsmodels")
+    p, n = result.p_value, len(result.names)
+    order = np.argsort(p)
+    holm = np.maximum.accumulate(p[order] * np.arange(n, 0, -1))
+    assert_allclose(result.adjusted_p_value()[order], np.minimum(holm, 1))
+
+
+def test_frame_and_summary(result, capsys):
+    pd = pytest.importorskip("pandas")
+    frame = result.to_frame()
+    assert list(frame.columns) == [
+        "estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high",
+    ]  # fmt: skip
+    assert_array_equal(frame.index, result.names)
+    assert_array_equal(frame["z"], result.z)
+    X = pd.DataFrame(known_machine(3, 0.4)[0].sample(300, random_state=0), columns=list("abc"))
+    FVBMPseudoLikelihood().fit(X).summary(X)
+    printed = capsys.readouterr().out
+    assert "m[a,c]" in printed and "95 % interval" in printed and "300 samples" in printed
+    assert max(map(len, printed.splitlines())) < 88
+
+
+def test_coupling_matrix(result):
+    matrix = result.coupling_matrix(result.estimate)
+    assert np.isnan(np.diag(matrix)).all()
+    assert matrix[1, 3] == matrix[3, 1] == result.estimate[list(result.names).index("m[x1,x3]")]
+
+
+def test_weights_count():
+    truth, _ = known_machine(3, 0.4)
+    X = truth.sample(300, random_state=0)
+    w = np.random.default_rng(0).integers(4, size=300)
+    X2 = np.repeat(X, w, axis=0)
+    weighted = FVBMPseudoLikelihood().fit(X, sample_weight=w).inference(X, sample_weight=w)
+    repeated = FVBMPseudoLikelihood().fit(X2).inference(X2)
+    assert_allclose(weighted.covariance, repeated.covariance, rtol=1e-9, atol=1e-15)
+    assert weighted.n_samples == w.sum()
+
+
+def test_a_constant_column_has_no_standard_error():
+    truth, _ = known_machine(3, 0.4)
+    X = truth.sample(300, random_state=0)
+    with_constant = np.column_stack([X[:, 0], np.ones(300, dtype=int), X[:, 1:]])
+    result = FVBMPseudoLikelihood().fit(with_constant).inference(with_constant)
+    unknown = np.array(["x1" in name for name in result.names])
+    assert np.isnan(result.std_err[unknown]).all() and np.isnan(result.p_value[unknown]).all()
+    alone = FVBMPseudoLikelihood().fit(X).inference(X)
+    assert_allclose(result.std_err[~unknown], alone.std_err)
+    adjusted = result.adjusted_p_value("fdr_bh")
+    assert_allclose(adjusted[~unknown], alone.adjusted_p_value("fdr_bh"))
+    assert "nan" in str(result)
+
+
+def test_a_singular_information_is_a_clear_error():
+    X = np.array([[1, 1, -1], [-1, -1, 1], [1, 1, 1], [-1, -1, -1]])
+    with pytest.warns(UserWarning, match="never occurs together"):
+        model = FVBMPseudoLikelihood().fit(X)
+    model.coupling_ *= 100
+    with pytest.raises(ValueError, match="singular: the data do not determine"):
+        model.inference(X)

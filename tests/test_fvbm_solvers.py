@@ -1,0 +1,263 @@
+"""The objective with its derivatives, the four solvers, and the existence of a maximum."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linprog
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.pairwise._existence import empty_cells
+from sklearn_boltz.pairwise._objective import PseudoLikelihood, distinct_rows, unpack
+
+SOLVERS = ["newton", "lbfgs", "bslm", "ga"]
+
+
+def random_problem(seed, alpha=0.0, d=None, n=None):
+    rng = np.random.default_rng(seed)
+    d, n = d or rng.integers(1, 7), n or rng.integers(1, 40)
+    problem = PseudoLikelihood(rng.choice([-1.0, 1.0], size=(d, n)), rng.random(n), alpha)
+    return problem, rng.normal(scale=0.6, size=problem.n_parameters)
+
+
+def value(problem, theta):
+    return problem.at(*problem.unpack(theta)).value
+
+
+def spins(n=300, d=5, seed=0, strength=0.4):
+    """Rows of a chain in which each variable copies the one before now and then."""
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-1, 1], size=(n, d), p=[0.4, 0.6])
+    for j in range(1, d):
+        copied = rng.random(n) < strength
+        X[copied, j] = X[copied, j - 1]
+    return X
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.5]))
+def test_objective_is_the_definition(seed, alpha):
+    problem, theta = random_problem(seed, alpha)
+    coupling, intercept = problem.unpack(theta)
+    assert_array_equal(problem.pack(coupling, intercept), theta)
+    x, w = problem.spins, problem.weights
+    F = coupling @ x + intercept[:, None]
+    expected = ((x * F - np.log(np.cosh(F)) - np.log(2)) @ w).sum()
+    expected -= alpha / 2 * (theta[len(x) :] ** 2).sum()
+    assert value(problem, theta) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.5]))
+def test_derivatives_are_finite_differences(seed, alpha):
+    problem, theta = random_problem(seed, alpha)
+    point, h = problem.at(*problem.unpack(theta)), 1e-5
+    steps = h * np.eye(len(theta))
+    slope = [(value(problem, theta + e) - value(problem, theta - e)) / (2 * h) for e in steps]
+    assert_allclose(problem.gradient(point), slope, atol=1e-6)
+
+    def gradient(theta):
+        return problem.gradient(problem.at(*problem.unpack(theta)))
+
+    bend = [(gradient(theta - e) - gradient(theta + e)) / (2 * h) for e in steps]
+    assert_allclose(problem.information(point), bend, atol=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_information_of_independent_variables_and_of_others_agree(seed):
+    problem, theta = random_problem(seed, d=4)
+    theta[4:] = 0
+    almost = theta.copy()
+    almost[-1] = 1e-12
+    assert_allclose(
+        problem.information(problem.at(*problem.unpack(theta))),
+        problem.information(problem.at(*problem.unpack(almost))),
+        atol=1e-9,
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_score_products_are_those_of_single_rows(seed):
+    problem, theta = random_problem(seed, alpha=0.7)
+    expected = 0
+    for x, w in zip(problem.spins.T, problem.weights, strict=True):
+        row = PseudoLikelihood(x[:, None], np.ones(1))
+        score = row.gradient(row.at(*row.unpack(theta)))
+        expected = expected + w * np.outer(score, score)
+    assert_allclose(
+        problem.score_products(problem.at(*problem.unpack(theta))), expected, atol=1e-11
+    )
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 140), st.integers(1, 30), st.integers(0, 2**32 - 1))
+def test_distinct_rows(d, n, seed):
+    rng = np.random.default_rng(seed)
+    positive, weights = rng.random((3, d)) < 0.5, rng.random(n)
+    positive = positive[rng.integers(3, size=n)]
+    x, w = distinct_rows(positive, weights)
+    expected, inverse = np.unique(positive, axis=0, return_inverse=True)
+    order = np.lexsort(x[::-1]) if d else slice(None)
+    assert_array_equal(x.T[order] > 0, expected)
+    assert_allclose(w[order], np.bincount(inverse.ravel(), weights))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 3.0])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_all_solvers_reach_the_same_maximum(solver, alpha):
+    X = spins()
+    best = FVBMPseudoLikelihood(alpha=alpha, tol=1e-12).fit(X)
+    other = FVBMPseudoLikelihood(solver=solver, step_size=0.7, alpha=alpha, tol=1e-10).fit(X)
+    assert other.converged_ and other.solver_ == solver
+    assert_allclose(other.coupling_, best.coupling_, atol=1e-5)
+    assert_allclose(other.intercept_, best.intercept_, atol=1e-5)
+    rises = np.diff(other.history_["log_pseudo_likelihood"])
+    assert len(rises) == other.n_iter_
+    assert (rises > -1e-9).all()
+    assert rises[-1] < 1e-10
+
+
+def test_newton_at_its_default_tolerance_is_exact_to_many_digits():
+    X = spins(d=8)
+    rough, exact = FVBMPseudoLikelihood().fit(X), FVBMPseudoLikelihood(tol=1e-13).fit(X)
+    assert_allclose(rough.coupling_, exact.coupling_, rtol=1e-5, atol=1e-8)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([("bslm", 1.0), ("ga", 0.3)]), st.integers(2, 6))
+def test_bslm_never_falls_from_any_start(seed, solver, d):
+    rng = np.random.default_rng(seed)
+    X = rng.choice([-1, 1], size=(50, d))
+    start = unpack(rng.normal(scale=0.7, size=d * (d + 1) // 2), d)
+    model = FVBMPseudoLikelihood(solver=solver[0], step_size=solver[1], max_iter=60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, coupling_init=start[0], intercept_init=start[1])
+    assert (np.diff(model.history_["log_pseudo_likelihood"]) >= -1e-9).all()
+
+
+def test_start_values_are_where_it_starts():
+    X = spins()
+    start = unpack(np.linspace(-0.5, 0.5, 15), 5)
+    model = FVBMPseudoLikelihood(solver="bslm").fit(X, None, None, *start)
+    there = FVBMPseudoLikelihood().fit(X)
+    there.coupling_, there.intercept_ = start
+    assert model.history_["log_pseudo_likelihood"][0] == pytest.approx(
+        there.log_pseudo_likelihood(X).sum(), rel=1e-12
+    )
+    for bad in ([[1.0]], np.ones((5, 5)), np.triu(np.ones((5, 5)), 1), np.full((5, 5), np.nan)):
+        with pytest.raises(ValueError, match="coupling_init"):
+            model.fit(X, coupling_init=bad)
+    with pytest.raises(ValueError, match="intercept_init"):
+        model.fit(X, intercept_init=[1.0])
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_warm_start(solver):
+    X = spins()
+    model = FVBMPseudoLikelihood(solver=solver, warm_start=True, tol=1e-7).fit(X)
+    cold = model.n_iter_
+    assert model.fit(X).n_iter_ < cold
+    with pytest.raises(ValueError, match="warm_start"):
+        model.fit(X[:, :3])
+    assert model.coupling_.shape == (5, 5)
+
+
+def test_max_iter_warns_and_says_how_far():
+    with pytest.warns(ConvergenceWarning, match="max_iter=2.* exists, but it is far, and some"):
+        model = FVBMPseudoLikelihood(solver="bslm", max_iter=2).fit(spins())
+    assert model.n_iter_ == 2 and not model.converged_
+
+
+def test_an_early_end_by_tol_warns_that_the_maximum_is_far():
+    """Strong couplings: BSLM creeps, and a rise below tol means little."""
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1, 1], size=(4000, 1)) * np.where(rng.random((4000, 4)) < 0.01, -1, 1)
+    with pytest.warns(ConvergenceWarning, match="less than tol=0.01, but the maximum"):
+        FVBMPseudoLikelihood(solver="bslm", tol=1e-2).fit(X)
+    assert FVBMPseudoLikelihood(tol=1e-2).fit(X).converged_
+
+
+def test_long_steps_of_gradient_ascent():
+    X = spins(strength=0.0)
+    with pytest.warns(UserWarning, match="step_size > 1"):
+        FVBMPseudoLikelihood(solver="ga", step_size=1.5).fit(X)
+    with (
+        pytest.warns(UserWarning, match="step_size > 1"),
+        pytest.warns(ConvergenceWarning, match="fell: the steps are too long"),
+    ):
+        model = FVBMPseudoLikelihood(solver="ga", step_size=2.5).fit(X)
+    assert not model.converged_ and np.isfinite(model.coupling_).all()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(2, 30))
+def test_empty_cells(seed, d, n):
+    rng = np.random.default_rng(seed)
+    x = rng.choice([-1.0, 1.0], size=(d, n))
+    expected = [
+        (j, k, s, t)
+        for j in range(d)
+        for k in range(j + 1, d)
+        for s in (-1, 1)
+        for t in (-1, 1)
+        if not ((x[j] == s) & (x[k] == t)).any()
+    ]
+    assert empty_cells(x) == sorted(expected)
+
+
+def has_no_maximum(X):
+    """By linear programming: a direction that never lowers a row's field, and raises some."""
+    n, d = X.shape
+    problem = PseudoLikelihood(np.ascontiguousarray(X.T, dtype=float), np.ones(n))
+    rows = []
+    for e in np.eye(problem.n_parameters):
+        fields = problem.fields(*problem.unpack(e))
+        rows.append((problem.spins * fields)[:, :n].ravel())
+    gains = np.array(rows).T
+    found = linprog(-gains.sum(axis=0), A_ub=-gains, b_ub=np.zeros(len(gains)), bounds=(-1, 1))
+    return -found.fun > 1e-6
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.sampled_from([8, 20, 60]))
+def test_separation_is_found_where_linear_programming_finds_it(seed, d, n):
+    X = np.random.default_rng(seed).choice([-1, 1], size=(n, d), p=[0.3, 0.7])
+    varying = np.ptp(X, axis=0) > 0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = FVBMPseudoLikelihood().fit(X)
+    warned = any("has no maximum" in str(w.message) for w in caught)
+    assert warned == (varying.any() and has_no_maximum(X[:, varying]))
+    assert model.converged_ == (not warned)
+    assert np.isfinite(model.coupling_).all() and np.isfinite(model.intercept_).all()
+    # A penalty mends it.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert FVBMPseudoLikelihood(alpha=0.5).fit(X).converged_
+
+
+def test_separation_names_the_columns_and_values():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.integers(2, size=(200, 3)), columns=["a", "b", "c"])
+    X.loc[X["a"] == 1, "c"] = 0
+    with pytest.warns(ConvergenceWarning, match="column 'a' = 1 never occurs together with "
+                      "column 'c' = 1. .* alpha > 0"):  # fmt: skip
+        FVBMPseudoLikelihood().fit(X)
+
+
+def test_separation_by_several_columns_names_them():
+    """Column 3 is the majority of three others: no pair of values is missing."""
+    X = np.array([[a, b, c, a + b + c > 1, e] for a in (0, 1) for b in (0, 1) for c in (0, 1)
+                  for e in (0, 1)], dtype=int)  # fmt: skip
+    X = np.vstack([X] * 5)
+    with pytest.warns(ConvergenceWarning, match="is determined, .* by column") as caught:
+        FVBMPseudoLikelihood().fit(X)
+    assert "column 4" not in str(caught[0].message)
