@@ -71,7 +71,7 @@ class FSLLDensity(BaseBoltzmann):
         each move of a single coordinate, so the search ends by itself.
 
     max_states : int, default=2**30
-        Refuse data with more joint states than this.
+        Refuse data with more joint states than this. Constant columns do not count.
 
     dtype : {float64, float32}, default=float64
         Type of the two tables with one entry for each joint state. float32 halves the memory
@@ -90,7 +90,9 @@ class FSLLDensity(BaseBoltzmann):
         variable i.
 
     theta_ : ndarray of float64 of shape (n_basis,)
-        The weights of the terms.
+        The weights of the terms. For a binary variable the basis function is 1 at the value 0
+        and -1 at 1: a positive weight of ``x0*x1`` means that the two like to be equal, and a
+        positive weight of ``x0`` alone that it likes to be 0.
 
     log_partition_ : float
         Logarithm of the normalising constant, in nats.
@@ -102,7 +104,7 @@ class FSLLDensity(BaseBoltzmann):
         Kullback–Leibler divergence of the model from the data, in nats, plus the
         description length of the terms for each sample (eq. 2.5).
 
-    cost_path_ : ndarray of float64 of shape (n_iter_ + 1,)
+    cost_path_ : ndarray of float64 of shape (`n_iter_` + 1,)
         The cost at the start and after each move or joint refit. It never rises.
 
     n_iter_ : int
@@ -117,7 +119,7 @@ class FSLLDensity(BaseBoltzmann):
     n_features_in_ : int
         Number of variables.
 
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the variables, if `X` had names.
 
     See Also
@@ -365,7 +367,7 @@ class FSLLDensity(BaseBoltzmann):
             legal,
             lambda j: "the integers 0, 1, 2, ...",
             f"{negative}Set `binarize` to a threshold, or encode the columns with "
-            "sklearn.preprocessing.OrdinalEncoder (categories) or KBinsDiscretizer (numbers).",
+            "sklearn.preprocessing.OrdinalEncoder (categories) or KBinsDiscretizer(encode='ordinal') (numbers).",
         )
 
     def _to_states(self, X, n_values):
