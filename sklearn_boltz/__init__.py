@@ -3,7 +3,8 @@
 from importlib.metadata import version
 
 from sklearn_boltz.loglinear import FSLLDensity
+from sklearn_boltz.pairwise import FVBMPseudoLikelihood
 
 __version__ = version("sklearn_boltz")
 
-__all__ = ["FSLLDensity"]
+__all__ = ["FSLLDensity", "FVBMPseudoLikelihood"]

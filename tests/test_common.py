@@ -15,12 +15,17 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sklearn_boltz
-from sklearn_boltz import FSLLDensity
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
 
 # The estimators want discrete data: scikit-learn's checks feed real values, which a
 # threshold makes binary.
-ESTIMATORS = [FSLLDensity(binarize=0.0), FSLLDensity(binarize=0.0, solver="greedy")]
-DEFAULTS = [FSLLDensity()]
+ESTIMATORS = [
+    FSLLDensity(binarize=0.0),
+    FSLLDensity(binarize=0.0, solver="greedy"),
+    FVBMPseudoLikelihood(binarize=0.0),
+    FVBMPseudoLikelihood(binarize=0.0, solver="bslm"),
+]
+DEFAULTS = [FSLLDensity(), FVBMPseudoLikelihood()]
 
 
 @pytest.fixture(params=DEFAULTS, ids=lambda estimator: type(estimator).__name__)
@@ -37,6 +42,8 @@ def X():
     return X
 
 
+# Small real-valued data, cut at a threshold, often separate a variable.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn(estimator, check):
     check(estimator)
@@ -58,6 +65,7 @@ def test_parameters_out_of_their_domain(estimator, X):
             clone(estimator).set_params(**{name: object()}).fit(X)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_parameters_are_documented_and_constrained(estimator):
     doc = type(estimator).__doc__
     assert set(estimator.get_params()) == set(estimator._parameter_constraints)

@@ -6,7 +6,13 @@ import inspect
 import pytest
 from numpydoc.validate import validate
 
-PUBLIC_MODULES = ["sklearn_boltz", "sklearn_boltz.loglinear", "sklearn_boltz.datasets"]
+PUBLIC_MODULES = [
+    "sklearn_boltz",
+    "sklearn_boltz.datasets",
+    "sklearn_boltz.inspection",
+    "sklearn_boltz.loglinear",
+    "sklearn_boltz.pairwise",
+]
 # No need of: an extended summary, "See Also" and its descriptions, an example for each method;
 # a single return value has a name, as in scikit-learn.
 IGNORED = {"ES01", "SA01", "SA04", "EX01", "RT02"}

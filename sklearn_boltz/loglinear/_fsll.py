@@ -367,7 +367,8 @@ class FSLLDensity(BaseBoltzmann):
             legal,
             lambda j: "the integers 0, 1, 2, ...",
             f"{negative}Set `binarize` to a threshold, or encode the columns with "
-            "sklearn.preprocessing.OrdinalEncoder (categories) or KBinsDiscretizer(encode='ordinal') (numbers).",
+            "sklearn.preprocessing.OrdinalEncoder (categories) or "
+            "KBinsDiscretizer(encode='ordinal') (numbers).",
         )
 
     def _to_states(self, X, n_values):
