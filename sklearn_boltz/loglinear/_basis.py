@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from sklearn_boltz.loglinear._hadamard import transform_axis
+from sklearn_boltz.loglinear._hadamard import transform_in_threads
 
 
 class StateSpace:
@@ -91,31 +91,32 @@ class StateSpace:
                 signs[:, terms] *= 1 - 2 * odd.astype(np.int8)
         return signs
 
-    def synthesize(self, table):
+    def synthesize(self, table, n_threads=1):
         """In place, coefficients θ_y -> Σ_y θ_y Φ_y(x) for all x, along the last axis."""
         for axis in self._indicator_axes(table):
             # l(x) = l(0) + 2 θ_x for x >= 1, with l(0) = θ_0 - Σ θ_j
             axis[:, 0] -= axis[:, 1:].sum(axis=1)
             axis[:, 1:] *= 2
             axis[:, 1:] += axis[:, :1]
-        self._transform_fast(table)
+        self._transform_fast(table, n_threads)
 
-    def analyze(self, table):
+    def analyze(self, table, n_threads=1):
         """In place, p(x) -> Σ_x p(x) Φ_y(x) for all y, along the last axis."""
         for axis in self._indicator_axes(table):
             total = axis.sum(axis=1)
             axis[:, 1:] *= 2
             axis[:, 1:] -= total[:, None]
             axis[:, 0] = total
-        self._transform_fast(table)
+        self._transform_fast(table, n_threads)
 
     def _indicator_axes(self, table):
         """Views (slower, n_values, faster) of a table, one for each indicator axis."""
         for i in self.indicators:
             yield table.reshape(-1, self.n_values[i], self.strides[i])
 
-    def _transform_fast(self, table):
-        transform_axis(table.reshape(-1), table.size // self.n_fast, self.n_fast, 1)
+    def _transform_fast(self, table, n_threads):
+        n_rows = table.size // self.n_fast
+        transform_in_threads(table.reshape(-1), n_rows, self.n_fast, 1, n_threads)
 
     def uniform_moments(self):
         """E[Φ_y] under the uniform distribution; where y touches a Hadamard axis it is 0.

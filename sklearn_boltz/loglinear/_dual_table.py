@@ -44,7 +44,7 @@ class DualTable:
         # Counts below 2^24 stay exact in float32 until they are divided.
         self.d = _zeros(space.size, dtype)
         self.d[codes] = weights
-        self.space.analyze(self.d)
+        self.space.analyze(self.d, n_threads)
         self.d[:: space.n_fast] += space.uniform_moments().astype(dtype)
         self.d /= n_samples + 1
         self.d[0] = 1
@@ -89,27 +89,30 @@ class DualTable:
         """r_y of a term (eq. 2.5)."""
         return self._penalty[code]
 
-    def _over_threads(self, function, n_blocks):
-        """The best of function(begin, end) over ranges of [0, n_blocks)."""
+    def _over_threads(self, function, n):
+        """The results of function(begin, end) over one range of [0, n) for each thread."""
         if self._pool is None:
-            return function(0, n_blocks)
-        cuts = [n_blocks * i // self.n_threads for i in range(self.n_threads + 1)]
+            return [function(0, n)]
+        cuts = [n * i // self.n_threads for i in range(self.n_threads + 1)]
         others = [self._pool.submit(function, *cuts[i : i + 2]) for i in range(1, self.n_threads)]
-        results = [function(*cuts[:2]), *(future.result() for future in others)]
+        return [function(*cuts[:2]), *(future.result() for future in others)]
+
+    def _best(self, results):
+        """The best of several champions; the best of the others is remembered."""
         # By change, then by code: the same winner however the table was cut.
-        first, second, *_ = sorted(
-            results, key=lambda result: (result[0], result[1] < 0, result[1])
-        )
-        former = first[2] if first[2] >= 0 else second[1]
-        return (*first[:2], former)
+        first, *others = sorted(results, key=lambda r: (r[0], r[1] < 0, r[1]))
+        change, code, former = first
+        self._rival = others[0][1] if others and former < 0 else former
+        return change, code
 
     def scan(self, best):
         """The (change, code) of the best term to append, if it is less than `best`."""
-        change, code, self._rival = self._over_threads(
-            lambda begin, end: scan(self.t, self.d, self._penalty, best, begin, end),
-            self.space.size // self._penalty.lanes,
+        return self._best(
+            self._over_threads(
+                lambda begin, end: scan(self.t, self.d, self._penalty, best, begin, end),
+                self.space.size // self._penalty.lanes,
+            )
         )
-        return change, code
 
     def update(self, code, step, best):
         """Move θ_y by `step`, then scan.
@@ -127,14 +130,14 @@ class DualTable:
         lanes = self._penalty.lanes
         n_pairs = self.space.size // (lanes * (2 if code >= lanes else 1))
         best, rival = self._rival_first(code, a, b, best)
-        change, code, self._rival = self._over_threads(
+        results = self._over_threads(
             lambda begin, end: update_and_scan(
                 self.t, self.d, code, a, b, self._penalty, best, rival, begin, end
             ),
             n_pairs,
         )
         self.t[0] = 1  # exactly, whatever the rounding
-        return change, code
+        return self._best(results)
 
     def _rival_first(self, code, a, b, best):
         """What last time's second term will change the cost by: a bound that prunes most."""
@@ -222,14 +225,14 @@ class DualTable:
         """Fill t with exp(l_θ(x) - max l) for all x; return ln Z."""
         self.t.fill(0)
         self.t[codes] = theta
-        self.space.synthesize(self.t)
+        self.space.synthesize(self.t, self.n_threads)
         peak = self.t.max()
         self._map_chunks(lambda part: np.exp(np.subtract(part, peak, out=part), out=part))
         return float(peak) + math.log(self.t.sum(dtype=np.float64))
 
     def normalise(self):
         """After `weigh`: turn the weights in t into the dual parameters."""
-        self.space.analyze(self.t)
+        self.space.analyze(self.t, self.n_threads)
         total = self.t[0]
         self._map_chunks(lambda part: np.divide(part, total, out=part))
         self.t[0] = 1
@@ -243,9 +246,12 @@ class DualTable:
     def _map_chunks(self, function):
         """Apply a function to pieces of t that stay in the cache."""
         pieces = np.array_split(self.t, max(1, self.t.size // 2**15))
-        each = map if self._pool is None else self._pool.map
-        for _ in each(function, pieces):
-            pass
+
+        def some(begin, end):
+            for piece in pieces[begin:end]:
+                function(piece)
+
+        self._over_threads(some, len(pieces))
 
 
 def _zeros(size, dtype):

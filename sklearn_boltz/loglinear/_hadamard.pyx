@@ -102,6 +102,15 @@ def _transform_axis_parallel(a, outer, m, inner, n_jobs):
             list(pool.map(upper, columns))
 
 
+def transform_in_threads(a, outer, m, inner, n_jobs):
+    """As `transform_axis`, in up to `n_jobs` threads where the array is large enough."""
+    n_jobs = min(n_jobs, a.size // _MIN_SIZE_PER_THREAD)
+    if n_jobs > 1:
+        _transform_axis_parallel(a, outer, m, inner, n_jobs)
+    else:
+        transform_axis(a, outer, m, inner)
+
+
 def _merged_axes(shape, axis):
     """Yield (outer, m, inner) for each run of adjacent axes to transform, the last first.
 
@@ -197,10 +206,6 @@ def fwht(a, *, axis=-1, overwrite_a=False, n_jobs=None):
         a = np.array(a, dtype=dtype, order="C", copy=True)
 
     flat = a.reshape(-1)
-    n_jobs = min(effective_n_jobs(n_jobs), a.size // _MIN_SIZE_PER_THREAD)
     for outer, m, inner in shapes:
-        if n_jobs > 1:
-            _transform_axis_parallel(flat, outer, m, inner, n_jobs)
-        else:
-            transform_axis(flat, outer, m, inner)
+        transform_in_threads(flat, outer, m, inner, effective_n_jobs(n_jobs))
     return a
