@@ -366,3 +366,23 @@ def test_nothing_to_impute():
     model = machine(3)
     X = model.sample(5, random_state=0)
     assert_array_equal(model.impute(X), X)
+
+
+def test_callbacks():
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn below 1.9")
+
+    class Counter(callback.FitCallback if isinstance(callback.FitCallback, type) else object):
+        steps = 0
+
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context, **kwargs): ...
+
+        def on_fit_task_end(self, estimator, context, **kwargs):
+            Counter.steps += context.task_name == "iteration"
+
+    X = machine(4).sample(300, random_state=0)
+    for solver in ("newton", "lbfgs", "bslm"):
+        Counter.steps = 0
+        model = FVBMPseudoLikelihood(solver=solver).set_callbacks(Counter()).fit(X)
+        assert Counter.steps == model.n_iter_

@@ -106,9 +106,7 @@ class CouplingDisplay:
         display = cls(coupling=estimator.coupling_, names=names, significant=significant)
         return display.plot(kind=kind, ax=ax, **plot_kw)
 
-    def plot(
-        self, *, kind="heatmap", ax=None, cmap="RdBu_r", limit=None, colorbar=True, layout="auto"
-    ):
+    def plot(self, *, kind="heatmap", ax=None, cmap=None, limit=None, colorbar=True, layout="auto"):
         """Draw.
 
         Parameters
@@ -117,8 +115,9 @@ class CouplingDisplay:
             What to draw.
         ax : matplotlib Axes, default=None
             Where to draw. None means a new figure.
-        cmap : str or matplotlib Colormap, default="RdBu_r"
-            The colours, of which the middle one stands for 0.
+        cmap : str or matplotlib Colormap, default=None
+            The colours, of which the middle one stands for 0. None means ``"RdBu_r"`` for the
+            heat map and ``"coolwarm"``, whose middle is grey, for the graph.
         limit : float, default=None
             The coupling with the strongest colour. None means the largest.
         colorbar : bool, default=True
@@ -143,6 +142,7 @@ class CouplingDisplay:
         self.ax_ = axes_or_new(ax)
         self.figure_ = self.ax_.figure
         limit = np.abs(self.coupling).max(initial=0) if limit is None else limit
+        cmap = {"heatmap": "RdBu_r", "graph": "coolwarm"}[kind] if cmap is None else cmap
         style = {"cmap": cmap, "clim": (-(limit or 1), limit or 1)}
         if kind == "heatmap":
             self._draw_matrix(style)
@@ -189,7 +189,7 @@ class CouplingDisplay:
         self.image_ = LineCollection(
             np.stack([xy[j], xy[k]], axis=1),
             array=strength,
-            linewidths=0.5 + 4.5 * np.abs(strength) / style["clim"][1],
+            linewidths=0.5 + 4.5 * np.minimum(np.abs(strength) / style["clim"][1], 1),
             zorder=1,
             **style,
         )

@@ -56,14 +56,18 @@ SIMD_INLINE double fvbm_centred_log(double y)
 
 #if SIMD_VECTORS
 typedef simd_f64x8 fvbm_vec;
+typedef float fvbm_sign __attribute__((vector_size(32), aligned(4), may_alias));
 #define LANES 8
+SIMD_INLINE fvbm_vec fvbm_widen(fvbm_sign s) { return __builtin_convertvector(s, fvbm_vec); }
 SIMD_INLINE double fvbm_total(fvbm_vec v)
 {
     return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7]));
 }
 #else
 typedef double fvbm_vec;
+typedef float fvbm_sign;
 #define LANES 1
+SIMD_INLINE double fvbm_widen(float s) { return s; }
 SIMD_INLINE double fvbm_total(double v) { return v; }
 #endif
 
@@ -116,72 +120,88 @@ void fvbm_fields(const double *restrict x, const double *restrict coupling,
     }
 }
 
-/* The sweep holds u = x tanh(F) instead of tanh(F). A step by delta moves the field of a
- * row by ±delta, and tanh(F + delta) = (tanh F + T) / (1 + T tanh F) with T = tanh(delta):
- * no exponential. Where T is small, so is v = u q, and 1 / (1 + v) is a short product. */
-SIMD_INLINE fvbm_vec fvbm_shifted(fvbm_vec u, fvbm_vec q, const int small)
+/* The sweep moves tanh(F) along with F: for a step of F by q's artanh,
+ * tanh F becomes (tanh F + q) / (1 + q tanh F), without an exponential. Where q is small, so
+ * is v = q tanh F, and a few terms of the geometric series are 1 / (1 + v) to half a unit in
+ * the last place: 4 up to 2^-14, 8 up to 2^-7. */
+SIMD_INLINE fvbm_vec fvbm_shifted(fvbm_vec t, fvbm_vec q, const int terms)
 {
-    const fvbm_vec v = u * q, square = v * v;
-    return small ? (u + q) * (1 - v) * (1 + square) : (u + q) / (1 + v);
+    const fvbm_vec v = t * q, square = v * v;
+    if (terms == 0)
+        return (t + q) / (1 + v);
+    const fvbm_vec two = 1 - v, four = two + two * square;
+    if (terms == 4)
+        return (t + q) * four;
+    return (t + q) * (four + four * (square * square));
 }
 
-/* Move the field of column j by delta, and with it u_j. */
-SIMD_INLINE void fvbm_move_one(const fvbm_vec *x, fvbm_vec *u, double tanh_delta,
-                               ptrdiff_t n, const int small)
-{
-    for (ptrdiff_t i = 0; i < n; i++)
-        u[i] = fvbm_shifted(u[i], x[i] * tanh_delta, small);
-}
+/* A step of a coupling that is not yet applied to tanh(F): the tanh of the step, and the
+ * signs with which it comes to the rows. */
+typedef struct {
+    const fvbm_sign *signs;
+    double tanh_delta;
+} fvbm_step;
 
-/* Move m_jk by delta: the field of column j by delta x_k, that of column k by delta x_j. */
-SIMD_INLINE void fvbm_move_two(const fvbm_vec *xj, const fvbm_vec *xk, fvbm_vec *uj, fvbm_vec *uk,
-                               double tanh_delta, ptrdiff_t n, const int small)
+/* Apply the last step of each of t_j and t_k, and return sum_i w_i (x_ik t_ij + x_ij t_ik):
+ * one pass for what would be three, as memory is what limits the speed. `wxj` is w_i x_ij. */
+SIMD_INLINE double fvbm_pair(fvbm_vec *tj, fvbm_vec *tk, fvbm_step step_j, fvbm_step step_k,
+                             const fvbm_vec *wxj, const fvbm_vec *wxk, ptrdiff_t n,
+                             const int terms)
 {
+    fvbm_vec sum_j = {0}, sum_k = {0};
     for (ptrdiff_t i = 0; i < n; i++) {
-        const fvbm_vec q = xj[i] * xk[i] * tanh_delta;
-        uj[i] = fvbm_shifted(uj[i], q, small);
-        uk[i] = fvbm_shifted(uk[i], q, small);
+        tj[i] = fvbm_shifted(tj[i], fvbm_widen(step_j.signs[i]) * step_j.tanh_delta, terms);
+        tk[i] = fvbm_shifted(tk[i], fvbm_widen(step_k.signs[i]) * step_k.tanh_delta, terms);
+        sum_j += wxk[i] * tj[i];
+        sum_k += wxj[i] * tk[i];
     }
+    return fvbm_total(sum_j + sum_k);
 }
-
-/* v^4 is then below half a unit in the last place. */
-#define SMALL 0x1p-14
 
 /* One sweep of BSLM over weighted rows, eq. 2.4 and 2.7: b_1 .. b_d, then the m_jk in
  * lexicographic order, each with the newest values of the others. `n` counts vectors;
- * `moments` holds sum_i w_i x_ij x_ik, and `means` sum_i w_i x_ij. */
+ * `signs` has a column of ones before those of the d variables, as if the intercepts were
+ * couplings to it; `weighted` holds w_i x_ij, `moments` sum_i w_i x_ij x_ik and `means`
+ * sum_i w_i x_ij; `steps` is room for 2 d numbers. */
 SIMD_DISPATCH
-void fvbm_sweep(const double *spins, double *products, const double *weights,
-                const double *moments, const double *means, double *coupling, double *intercept,
-                ptrdiff_t d, ptrdiff_t n, double total, double step, double alpha)
+void fvbm_sweep(const float *signs, double *tanh_fields, const double *weights,
+                const double *weighted, const double *moments, const double *means,
+                double *coupling, double *intercept, double *steps, ptrdiff_t d, ptrdiff_t n,
+                double total, double step, double alpha)
 {
-    const fvbm_vec *x = (const fvbm_vec *)spins, *w = (const fvbm_vec *)weights;
-    fvbm_vec *u = (fvbm_vec *)products;
+    const fvbm_sign *ones = (const fvbm_sign *)signs;
+    const fvbm_vec *w = (const fvbm_vec *)weights, *wx = (const fvbm_vec *)weighted;
+    fvbm_vec *t = (fvbm_vec *)tanh_fields;
+    double *last = steps, *now = steps + d;
     for (ptrdiff_t j = 0; j < d; j++) {
-        const fvbm_vec *xj = x + j * n;
-        fvbm_vec *uj = u + j * n, sum = w[0] * 0;
+        fvbm_vec sum = {0};
         for (ptrdiff_t i = 0; i < n; i++)
-            sum += w[i] * xj[i] * uj[i];
+            sum += w[i] * t[j * n + i];
         const double delta = step * (means[j] - fvbm_total(sum)) / total;
         intercept[j] += delta;
-        if (fabs(delta) < SMALL)
-            fvbm_move_one(xj, uj, tanh(delta), n, 1);
-        else
-            fvbm_move_one(xj, uj, tanh(delta), n, 0);
+        last[j] = tanh(delta);
     }
-    for (ptrdiff_t j = 0; j < d; j++)
+    for (ptrdiff_t j = 0; j < d; j++) {
+        /* The last step of column k > j was that of its coupling to j - 1, or to the ones. */
+        const fvbm_sign *x_last = ones + j * n;
         for (ptrdiff_t k = j + 1; k < d; k++) {
-            const fvbm_vec *xj = x + j * n, *xk = x + k * n;
-            fvbm_vec *uj = u + j * n, *uk = u + k * n, sum = w[0] * 0;
-            for (ptrdiff_t i = 0; i < n; i++)
-                sum += w[i] * xj[i] * xk[i] * (uj[i] + uk[i]);
+            const int first = k == j + 1;
+            const fvbm_step step_j = {first ? x_last : ones + k * n, first ? last[j] : now[k - 1]};
+            const fvbm_step step_k = {x_last, last[k]};
+            const double largest = fmax(fabs(step_j.tanh_delta), fabs(step_k.tanh_delta));
+#define FVBM_PAIR(terms) \
+    fvbm_pair(t + j * n, t + k * n, step_j, step_k, wx + j * n, wx + k * n, n, terms)
+            const double sum = largest < 0x1p-14  ? FVBM_PAIR(4)
+                               : largest < 0x1p-7 ? FVBM_PAIR(8)
+                                                  : FVBM_PAIR(0);
             const double m = coupling[j * d + k];
-            const double slope = 2 * moments[j * d + k] - fvbm_total(sum) - alpha * m;
+            const double slope = 2 * moments[j * d + k] - sum - alpha * m;
             const double delta = step * slope / (2 * total + alpha);
             coupling[j * d + k] = coupling[k * d + j] = m + delta;
-            if (fabs(delta) < SMALL)
-                fvbm_move_two(xj, xk, uj, uk, tanh(delta), n, 1);
-            else
-                fvbm_move_two(xj, xk, uj, uk, tanh(delta), n, 0);
+            now[k] = tanh(delta);
         }
+        double *swap = last;
+        last = now;
+        now = swap;
+    }
 }

@@ -13,6 +13,8 @@ from sklearn_boltz.pairwise._solvers import MAX_NEWTON_PARAMETERS, information_s
 
 # Nats: what is missing moves an estimate by less than a third of its standard error.
 NEGLIGIBLE = 0.05
+# On the way to infinity, a step of Newton's method moves some field by about a half.
+MIN_STEP = 0.1
 
 
 def warning_message(problem, point, direction, monitor, label):
@@ -124,9 +126,11 @@ def recession(problem, direction):
     in which no x_ij F_ij falls; an honest maximum has no such direction.
     """
     coupling, intercept = problem.unpack(direction)
+    if (np.abs(coupling).sum(axis=1) + np.abs(intercept)).max(initial=0) < MIN_STEP:
+        return {}
     gain = (problem.spins * problem.fields(coupling, intercept))[:, : problem.n_rows]
     largest = np.abs(gain).max(initial=0)
-    if largest < 0.1 or gain.min() < -0.01 * largest:
+    if largest < MIN_STEP or gain.min() < -0.01 * largest:
         return {}
     strong = np.abs(coupling) > 0.05 * np.abs(direction).max()
     return {

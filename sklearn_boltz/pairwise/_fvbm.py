@@ -33,6 +33,9 @@ from sklearn_boltz.pairwise._solvers import MAX_NEWTON_PARAMETERS, Monitor, bslm
 MAX_EXACT = 26
 MAX_EXACT_MISSING = 20
 
+# Nats of standard error, above which an estimate of the normalising constant is not trusted.
+DOUBTFUL = 0.2
+
 # With fewer parameters the matrices are so small that threads of BLAS only wait for another.
 MIN_THREADED_PARAMETERS = 500
 
@@ -231,7 +234,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 "not converge.",
                 stacklevel=2,
             )
-        with unchanged_on_error(self), blas_threads(np.shape(X)[-1]):
+        with unchanged_on_error(self):
             X = validate_data(self, X)
             self.values_ = self._coding(X)
             positive = self._check_values(X)
@@ -241,7 +244,8 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             if not weights.sum() > 0:
                 raise ValueError("sample_weight is 0 for all rows: there is nothing to fit.")
             start = self._start(X.shape[1], coupling_init, intercept_init)
-            self._fit_rows(X, positive[weights > 0], weights[weights > 0], *start)
+            with blas_threads(X.shape[1]):
+                self._fit_rows(X, positive[weights > 0], weights[weights > 0], *start)
             self._sample_dtype = X.dtype
         return self
 
@@ -445,6 +449,13 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 self._log_partition = annealed_log_partition(
                     self.coupling_, self.intercept_, self._base, generator=make_generator(0)
                 )
+                if self._log_partition.std_err > DOUBTFUL:
+                    warnings.warn(
+                        "The estimate of log_partition_ is uncertain by at least "
+                        f"{self._log_partition.std_err:.2g} nats: the model has modes that "
+                        "chains rarely find, perhaps far from the data. A larger alpha helps.",
+                        stacklevel=4,
+                    )
         return self._log_partition
 
     def _is_enumerable(self):
@@ -615,34 +626,40 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         intervals then do not account for the bias of the estimates.
         """
         check_is_fitted(self)
-        with blas_threads(self.n_features_in_):
-            return self._inference(X, sample_weight, null, level)
-
-    def _inference(self, X, sample_weight, null, level):
         X = validate_data(self, X, reset=False)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        kept = self._varying
-        spins, counts = distinct_rows(self._check_values(X), weights)
-        problem = PseudoLikelihood(spins[kept], counts, self.alpha)
-        point = problem.at(self.coupling_[np.ix_(kept, kept)], self.intercept_[kept])
-        d = len(spins)
-        places = parameter_places(d)
-        estimate = np.concatenate([self.intercept_, self.coupling_[np.triu_indices(d, 1)]])
-        if len(kept) == d:
-            covariance = sandwich_covariance(problem, point)
-        else:
-            block = places[np.ix_(kept, kept)]
-            known = np.concatenate([block.diagonal(), block[problem.upper]])
-            covariance = np.full((len(estimate), len(estimate)), np.nan)
-            if len(kept):
-                covariance[np.ix_(known, known)] = sandwich_covariance(problem, point)
+        estimate = np.concatenate(
+            [self.intercept_, self.coupling_[np.triu_indices(len(self.coupling_), 1)]]
+        )
         null = np.zeros_like(estimate) if null is None else np.asarray(null, dtype=np.float64)
         if null.shape not in ((), estimate.shape):
             raise ValueError(f"null must be a number or of shape {estimate.shape}: {null.shape}.")
+        with blas_threads(self.n_features_in_):
+            covariance = self._covariance(self._check_values(X), weights)
         return PairwiseInference(
-            estimate, covariance, parameter_names(self._input_names()),
-            np.broadcast_to(null, estimate.shape), level, counts.sum(),
-        )  # fmt: skip
+            estimate=estimate,
+            covariance=covariance,
+            names=parameter_names(self._input_names()),
+            null=np.broadcast_to(null, estimate.shape),
+            level=level,
+            n_samples=weights.sum(),
+        )
+
+    def _covariance(self, positive, weights):
+        """Of the estimates; NaN where a column was constant in the fit."""
+        kept = self._varying
+        spins, counts = distinct_rows(positive, weights)
+        problem = PseudoLikelihood(spins[kept], counts, self.alpha)
+        point = problem.at(self.coupling_[np.ix_(kept, kept)], self.intercept_[kept])
+        if len(kept) == len(spins):
+            return sandwich_covariance(problem, point)
+        places = parameter_places(len(spins))[np.ix_(kept, kept)]
+        known = np.concatenate([places.diagonal(), places[problem.upper]])
+        n_parameters = len(spins) * (len(spins) + 1) // 2
+        covariance = np.full((n_parameters, n_parameters), np.nan)
+        if len(kept):
+            covariance[np.ix_(known, known)] = sandwich_covariance(problem, point)
+        return covariance
 
     def summary(self, X, *, sample_weight=None, null=None, level=0.95):
         """Print the estimates with their standard errors, tests and intervals.

@@ -12,16 +12,21 @@ def sandwich_covariance(problem, point):
 
     As both are sums over the rows, this is the covariance of the estimate itself.
     """
+    # Both matrices are symmetric and large: transposed, LAPACK works on them in place.
     try:
-        factor = cho_factor(problem.information(point), lower=True, check_finite=False)
+        factor = cho_factor(
+            problem.information(point).T, lower=True, overwrite_a=True, check_finite=False
+        )
     except LinAlgError as error:
         raise ValueError(
             "The information matrix is singular: the data do not determine all parameters. "
             "Use more data, or fit with alpha > 0."
         ) from error
-    half = cho_solve(factor, problem.score_products(point), check_finite=False)
+    half = cho_solve(factor, problem.score_products(point).T, overwrite_b=True, check_finite=False)
     covariance = cho_solve(factor, half.T, check_finite=False)
-    return (covariance + covariance.T) / 2
+    covariance += covariance.T.copy()
+    covariance /= 2
+    return covariance
 
 
 @dataclass(frozen=True, repr=False)

@@ -67,7 +67,9 @@ class PseudoLikelihood:
 
     def fields(self, coupling, intercept):
         """F, of shape (d, n)."""
-        return coupling @ self.spins + intercept[:, None]
+        fields = coupling @ self.spins
+        fields += intercept[:, None]
+        return fields
 
     def at(self, coupling, intercept, fields=None):
         """Evaluate the objective at parameters whose fields may be known."""

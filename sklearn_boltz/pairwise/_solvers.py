@@ -78,15 +78,20 @@ def bslm(problem, point, monitor, *, step_size=1.0):
     With a `step_size` other than 1 these are the steps of gradient ascent, eq. 4.1 and 4.2.
     """
     coupling, intercept = point.coupling.copy(), point.intercept.copy()
+    # As float32 the signs take half the memory, whose bandwidth is the limit.
+    signs = np.vstack([np.ones_like(problem.weights), problem.spins]).astype(np.float32)
+    weighted, steps = problem.spins * problem.weights, np.empty((2, len(intercept)))
     while not monitor(point.value):
         bslm_sweep(
-            problem.spins,
-            point.tanh * problem.spins,
+            signs,
+            point.tanh,
             problem.weights,
+            weighted,
             problem.moments,
             problem.means,
             coupling,
             intercept,
+            steps,
             problem.total,
             step_size,
             problem.alpha,
@@ -139,15 +144,16 @@ def line_search(problem, point, direction, slope):
     """Halve the step until the objective rises by a part of what the slope promises."""
     coupling, intercept = problem.unpack(direction)
     fields = problem.fields(coupling, intercept)
+    # Near the maximum the rise drowns in the rounding of the sum.
+    floor = point.value - 1e-13 * abs(point.value)
     size = 1.0
-    # 2^-30: a direction that does not rise by then is rounding.
     while size > 1e-9:
         new = problem.at(
             point.coupling + size * coupling,
             point.intercept + size * intercept,
             point.fields + size * fields,
         )
-        if new.value >= point.value + 1e-4 * size * slope:
+        if new.value >= floor + 1e-4 * size * slope:
             return new
         size /= 2
     return point
