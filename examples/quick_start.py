@@ -12,13 +12,13 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from sklearn_boltz import FSLLDensity
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
 
 
 def digits():
     """Handwritten digits, 4 x 4 pixels, ink or no ink."""
     images = load_digits().images.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4))
-    return train_test_split((images > 6).astype(np.uint8).reshape(-1, 16), random_state=0)
+    return train_test_split((images > 5).astype(np.uint8).reshape(-1, 16), random_state=0)
 
 
 def survey(folder):
@@ -38,11 +38,17 @@ def models():
     yield "FSLLDensity", FSLLDensity(), _terms
     yield "FSLLDensity(greedy)", FSLLDensity(solver="greedy"), _terms
     yield "FSLLDensity(alpha=0.2)", FSLLDensity(alpha=0.2), _terms
+    yield "FVBMPseudoLikelihood", FVBMPseudoLikelihood(alpha=1.0), _couplings
 
 
 def _terms(model):
     orders = np.bincount((model.basis_ > 0).sum(axis=1))[1:]
     return f"{len(model.theta_)} terms, of order 1, 2, ...: {', '.join(map(str, orders))}"
+
+
+def _couplings(model):
+    couplings = model.coupling_[np.triu_indices_from(model.coupling_, 1)]
+    return f"{len(couplings)} couplings from {couplings.min():.2f} to {couplings.max():.2f}"
 
 
 def main():

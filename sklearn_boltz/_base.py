@@ -3,6 +3,7 @@
 import os
 from contextlib import contextmanager
 from functools import cache
+from numbers import Integral
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -72,6 +73,14 @@ class BaseBoltzmann(
                 f"({self.n_features_in_}), got {len(input_features)}"
             )
         return list(input_features)
+
+    def _variables(self, features):
+        """Numbers of the columns in a user's number, name or sequence of them."""
+        single = isinstance(features, (str, Integral))
+        variables = [self._variable(f) for f in ([features] if single else features)]
+        if not variables or len(set(variables)) < len(variables):
+            raise ValueError(f"features must name at least one variable, each once: {features!r}.")
+        return variables
 
     def _variable(self, feature):
         """Number of a column given by its number or its name."""

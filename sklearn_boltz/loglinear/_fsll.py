@@ -552,11 +552,7 @@ class FSLLDensity(BaseBoltzmann):
             second b; the sum is 1.
         """
         check_is_fitted(self)
-        single = isinstance(features, (str, Integral))
-        variables = [self._variable(f) for f in ([features] if single else features)]
-        if not variables or len(set(variables)) < len(variables):
-            raise ValueError(f"features must name at least one variable, each once: {features!r}.")
-        return self._model().marginal(variables)
+        return self._model().marginal(self._variables(features))
 
     @validate_params(
         {

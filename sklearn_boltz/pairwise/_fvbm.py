@@ -36,8 +36,10 @@ MAX_EXACT_MISSING = 20
 # Nats of standard error, above which an estimate of the normalising constant is not trusted.
 DOUBTFUL = 0.2
 
-# With fewer parameters the matrices are so small that threads of BLAS only wait for another.
-MIN_THREADED_PARAMETERS = 500
+# With fewer parameters the matrices of a fit, and of the inference after it, are so small
+# that threads of BLAS mostly wait for each other.
+MIN_THREADED_FIT = 20_000
+MIN_THREADED_INFERENCE = 500
 
 MAX_ITER = {"bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100}
 
@@ -244,7 +246,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             if not weights.sum() > 0:
                 raise ValueError("sample_weight is 0 for all rows: there is nothing to fit.")
             start = self._start(X.shape[1], coupling_init, intercept_init)
-            with blas_threads(X.shape[1]):
+            with blas_threads(X.shape[1], MIN_THREADED_FIT):
                 self._fit_rows(X, positive[weights > 0], weights[weights > 0], *start)
             self._sample_dtype = X.dtype
         return self
@@ -493,10 +495,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             If the model has more than 26 connected variables; use `sample` then.
         """
         check_is_fitted(self)
-        single = isinstance(features, (str, Integral))
-        variables = [self._variable(f) for f in ([features] if single else features)]
-        if not variables or len(set(variables)) < len(variables):
-            raise ValueError(f"features must name at least one variable, each once: {features!r}.")
+        variables = self._variables(features)
         if not self._is_enumerable():
             raise ValueError(
                 f"The model connects more than {MAX_EXACT} variables: too many to enumerate. "
@@ -580,7 +579,8 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         many = missing.sum(axis=1) > MAX_EXACT_MISSING
         few = np.flatnonzero(missing.any(axis=1) & ~many)
         if len(few):
-            spins[few] = _exact_impute(self._model(), spins[few], missing[few], how, generator)
+            states = (spins[few] < 0).astype(np.int64)
+            spins[few] = 1 - 2 * self._model().impute(states, missing[few], how, generator)
         if many.any():
             spins[many] = gibbs_impute(
                 self.coupling_, self.intercept_, spins[many], missing[many], n_sweeps, how,
@@ -634,7 +634,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         null = np.zeros_like(estimate) if null is None else np.asarray(null, dtype=np.float64)
         if null.shape not in ((), estimate.shape):
             raise ValueError(f"null must be a number or of shape {estimate.shape}: {null.shape}.")
-        with blas_threads(self.n_features_in_):
+        with blas_threads(self.n_features_in_, MIN_THREADED_INFERENCE):
             covariance = self._covariance(self._check_values(X), weights)
         return PairwiseInference(
             estimate=estimate,
@@ -683,10 +683,10 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         return tags
 
 
-def blas_threads(n_features):
-    """A context in which BLAS has one thread if the matrices are small."""
-    small = n_features * (n_features + 1) // 2 < MIN_THREADED_PARAMETERS
-    return limit_blas(1) if small else nullcontext()
+def blas_threads(n_features, least):
+    """A context in which BLAS has one thread if there are less than `least` parameters."""
+    n_parameters = n_features * (n_features + 1) // 2
+    return limit_blas(1) if n_parameters < least else nullcontext()
 
 
 def to_spins(positive):
@@ -701,24 +701,3 @@ def parameter_names(names):
         [f"b[{name}]" for name in names] + [f"m[{names[j]},{names[k]}]" for j, k in pairs],
         dtype=object,
     )
-
-
-def _exact_impute(model, spins, missing, how, generator):
-    """Fill missing spins from their exact conditional law, pattern by pattern."""
-    spins = spins.copy()
-    states = (spins < 0).astype(np.int64)
-    patterns, which = np.unique(missing, axis=0, return_inverse=True)
-    for p, pattern in enumerate(patterns):
-        rows, variables = np.flatnonzero(which.ravel() == p), np.flatnonzero(pattern)
-        for part, group, space, law in model.conditional(states[rows], variables):
-            if how == "mean":
-                every = space.decode(np.arange(space.size))
-                filled = 1 - 2 * (law @ every)
-            elif how == "mode":
-                filled = 1 - 2 * space.decode(law.argmax(axis=1))
-            else:
-                cumulated = np.cumsum(law, axis=1)
-                uniform = generator.random(len(law)) * cumulated[:, -1]
-                filled = 1 - 2 * space.decode((cumulated <= uniform[:, None]).sum(axis=1))
-            spins[np.ix_(rows[part], group)] = filled
-    return spins
