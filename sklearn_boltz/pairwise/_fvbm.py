@@ -111,13 +111,13 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         Whether the fit ended because of `tol`, and a maximum exists as far as is known.
 
     history_ : dict of ndarray
-        ``"log_pseudo_likelihood"``, of shape (n_iter_ + 1,): the objective, summed over
+        ``"log_pseudo_likelihood"``, of shape (`n_iter_` + 1,): the objective, summed over
         the rows, at the start and after each iteration.
 
     n_features_in_ : int
         Number of variables.
 
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the variables, if `X` had names.
 
     See Also
@@ -622,8 +622,8 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         Notes
         -----
         The covariance is the sandwich H⁻¹ J H⁻¹ of the information H and the products of the
-        scores J [2]_, both summed over the rows. With ``alpha > 0`` H contains the penalty;
-        intervals then do not account for the bias of the estimates.
+        scores J (reference 2 of the class), both summed over the rows. With ``alpha > 0`` H
+        contains the penalty; intervals then do not account for the bias of the estimates.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False)
