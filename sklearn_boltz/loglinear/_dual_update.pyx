@@ -68,10 +68,9 @@ cdef class Penalty:
         is_power = r_inner.size == 1 << self.c.inner_bits
         self.lanes = width if is_power and r_inner.size >= width else 1
 
-
     def __getitem__(self, int64_t code):
         """The cost of a term; infinite if its order is too high."""
-        r_outer, r_inner, order_outer, order_inner = self.arrays
+        r_outer, r_inner = self.arrays[:2]
         cdef int64_t outer = code // self.c.n_inner, inner = code % self.c.n_inner
         if self.c.order_outer[outer] + self.c.order_inner[inner] > self.c.max_order:
             return INFINITY
