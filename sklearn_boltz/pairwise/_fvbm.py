@@ -247,7 +247,9 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 raise ValueError("sample_weight is 0 for all rows: there is nothing to fit.")
             start = self._start(X.shape[1], coupling_init, intercept_init)
             with blas_threads(X.shape[1], MIN_THREADED_FIT):
-                self._fit_rows(X, positive[weights > 0], weights[weights > 0], *start)
+                if not weights.all():
+                    positive, weights = positive[weights > 0], weights[weights > 0]
+                self._fit_rows(X, positive, weights, *start)
             self._sample_dtype = X.dtype
         return self
 

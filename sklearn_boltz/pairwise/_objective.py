@@ -44,8 +44,10 @@ class PseudoLikelihood:
         padding = -spins.shape[1] % N_LANES
         # Rows of weight 0 fill the last vector of the kernels.
         self.n_rows = spins.shape[1]
-        self.spins = np.pad(spins, ((0, 0), (0, padding)), constant_values=1.0)
-        self.weights = np.pad(weights, (0, padding))
+        self.spins, self.weights = spins, weights
+        if padding:
+            self.spins = np.pad(spins, ((0, 0), (0, padding)), constant_values=1.0)
+            self.weights = np.pad(weights, (0, padding))
         self.alpha = alpha
         self.upper = np.triu_indices(len(spins), 1)
         self.total = float(weights.sum())
@@ -92,27 +94,27 @@ class PseudoLikelihood:
         coupling = products + products.T - self.alpha * point.coupling
         return self.pack(coupling, self.means - weighted.sum(axis=1))
 
-    def information(self, point):
+    def information(self, point, dtype=np.float64):
         """-∂²/∂θ², of shape (n_parameters, n_parameters).
 
         Each variable j gives its logistic regression on the others: Σ_i w_i sech²(F_ij) z zᵀ
-        with z = x_i, but z_j = 1 for the intercept.
+        with z = x_i, but z_j = 1 for the intercept. The sums over rows are done in `dtype`.
         """
         d = len(self.means)
         places = parameter_places(d)
         information = np.zeros((self.n_parameters, self.n_parameters))
-        for j, block in enumerate(self._logistic_information(point)):
+        for j, block in enumerate(self._logistic_information(point, dtype)):
             information[np.ix_(places[j], places[j])] += block
         pairs = np.arange(d, self.n_parameters)
         information[pairs, pairs] += self.alpha
         return information
 
-    def _logistic_information(self, point):
+    def _logistic_information(self, point, dtype):
         """Yield Σ_i w_i sech²(F_ij) z zᵀ for each variable j."""
         d = len(self.means)
         if point.coupling.any():
             curvature = (1 - point.tanh * point.tanh) * self.weights
-            moments = self._pair_moments(curvature)
+            moments = self._pair_moments(curvature.astype(dtype, copy=False))
             means, totals = curvature @ self.spins.T, curvature.sum(axis=1)
         else:
             # Independent variables: sech² is the same for all rows.
@@ -138,8 +140,8 @@ class PseudoLikelihood:
         moments = np.zeros((d, n_pairs))
         step = max(N_LANES, CACHED // max(n_pairs, 1))
         for start in range(0, n, step):
-            x = self.spins[:, start : start + step]
-            products, begin = np.empty((n_pairs, x.shape[1])), 0
+            x = self.spins[:, start : start + step].astype(weights.dtype)
+            products, begin = np.empty((n_pairs, x.shape[1]), dtype=weights.dtype), 0
             for k in range(d - 1):
                 end = begin + d - 1 - k
                 np.multiply(x[k + 1 :], x[k], out=products[begin:end])
@@ -198,12 +200,14 @@ def distinct_rows(positive, weights):
     weights : ndarray of float64 of shape (n_distinct,)
         The sums over equal rows.
     """
-    keys = np.packbits(positive, axis=1)
-    n_bytes = keys.shape[1]
-    if n_bytes <= 8:
-        keys = np.pad(keys, ((0, 0), (0, 8 - n_bytes))).view(np.uint64)
-    else:
-        keys = np.ascontiguousarray(keys).view(np.dtype((np.void, n_bytes)))
-    _, first, inverse = np.unique(keys.ravel(), return_index=True, return_inverse=True)
-    spins = np.where(positive[first].T, 1.0, -1.0)
-    return np.ascontiguousarray(spins), np.bincount(inverse.ravel(), weights, len(first))
+    n, d = positive.shape
+    n_bytes = max(8, -(-d // 8))
+    packed = np.zeros((n, n_bytes), dtype=np.uint8)
+    packed[:, : -(-d // 8)] = np.packbits(positive, axis=1)
+    keys = packed.view(np.uint64 if n_bytes == 8 else np.dtype((np.void, n_bytes))).ravel()
+    keys, inverse = np.unique(keys, return_inverse=True)
+    bits = np.unpackbits(keys.view(np.uint8).reshape(len(keys), n_bytes), axis=1, count=d)
+    spins = np.empty((d, len(keys)))
+    np.multiply(bits.T, 2.0, out=spins)
+    spins -= 1
+    return spins, np.bincount(inverse.ravel(), weights, len(keys))

@@ -104,30 +104,37 @@ def newton(problem, point, monitor):
     """Newton's method with a line search.
 
     The matrix is the costly part. It is kept while the steps with it gain ten times less
-    from one to the next, and renewed once the maximum is near, for the last digits.
+    from one to the next. For the last digits it is renewed once the maximum is near, or, if
+    the steps gain a hundred times less each time, one more of them does as well.
     """
-    solve, gain, near, direction = None, math.inf, False, None
+    solve, gain, before, near, direction = None, math.inf, math.inf, False, None
     while not monitor(point.value):
         gradient = problem.gradient(point)
         if solve is not None:
             direction = solve(gradient)
             before, gain = gain, gradient @ direction / 2
-        if solve is None or gain > before / 10 or (gain < NEAR and not near):
-            solve = information_solver(problem, point)
+        close = gain < NEAR and not near and gain > before / 100
+        if solve is None or gain > before / 10 or close:
+            solve = information_solver(problem, point, np.float32)
             near = gain < NEAR
             direction = solve(gradient)
             gain = gradient @ direction / 2
         point = line_search(problem, point, direction, 2 * gain)
+    if solve is not None and not near and monitor.status == "converged":
+        gradient = problem.gradient(point)
+        direction = solve(gradient)
+        point = line_search(problem, point, direction, gradient @ direction)
     return point, direction
 
 
-def information_solver(problem, point):
+def information_solver(problem, point, dtype=np.float64):
     """The function g -> H⁻¹ g, with H the information.
 
     Where H is singular to rounding, as it becomes on the way to infinity, its diagonal is
     raised by as little as makes it regular.
     """
-    information = problem.information(point)
+    # Newton's method corrects what single precision leaves wrong, at half the cost.
+    information = problem.information(point, dtype)
     diagonal = np.einsum("ii->i", information)
     ridge = 1e-14 * diagonal.max(initial=1e-300)
     while True:

@@ -1,0 +1,128 @@
+"""Gibbs sampling: random numbers, threads over blocks of rows, chains."""
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from itertools import pairwise
+
+import numpy as np
+from joblib import effective_n_jobs
+
+from sklearn_boltz._base import _thread_pools, limit_blas
+from sklearn_boltz.restricted._gibbs_kernel import bernoulli_draw, gibbs_chains
+from sklearn_boltz.restricted.units import Bernoulli
+
+# Rows of a block: with fewer, BLAS spends its time on rearranging the weights. A mini-batch of
+# this many is cut in two all the same, for a second thread. Results do not depend on the
+# number of threads because the blocks do not.
+BLOCK_ROWS, LEAST_ROWS = 100, 40
+# Multiplications that must fall to a thread before it pays to wake it.
+MIN_WORK = 2_000_000
+
+
+class Stream:
+    """Random numbers that are functions of (seed, step, row, column).
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2**64 - 1.
+    """
+
+    def __init__(self, seed):
+        self.seed, self.step = int(seed), 0
+
+    @classmethod
+    def from_generator(cls, rng):
+        """A stream with a seed drawn from a NumPy generator."""
+        return cls(rng.integers(2**63))
+
+    def take(self, n_steps):
+        """Reserve steps; -> the first of them."""
+        first = self.step
+        self.step += n_steps
+        return first
+
+
+class Workers:
+    """Threads over blocks of rows, as a context, with one thread of BLAS in each.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None for as many as BLAS would use.
+    """
+
+    def __init__(self, n_jobs=None):
+        if n_jobs is None:
+            libraries = _thread_pools().select(user_api="blas").lib_controllers
+            self.n_threads = max([library.num_threads for library in libraries], default=1)
+        else:
+            self.n_threads = effective_n_jobs(n_jobs)
+        self._pool = None
+
+    def __enter__(self):
+        self._stack = ExitStack()
+        self._stack.enter_context(limit_blas(1))
+        if self.n_threads > 1:
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_threads))
+        return self
+
+    def __exit__(self, *error):
+        self._pool = None
+        return self._stack.__exit__(*error)
+
+    def map(self, function, blocks, work):
+        """Call a function of a slice for each block; `work` is the cost of all, in products."""
+        if self._pool is None or len(blocks) == 1 or work < MIN_WORK * len(blocks):
+            return [function(block) for block in blocks]
+        return list(self._pool.map(function, blocks))
+
+
+def row_blocks(n_rows, size=BLOCK_ROWS):
+    """Slices of nearly equal length that cover the rows, whatever the threads."""
+    n_blocks = max(1, round(n_rows / size), min(2, n_rows // LEAST_ROWS))
+    return [slice(*ends) for ends in pairwise(n_rows * k // n_blocks for k in range(n_blocks + 1))]
+
+
+def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False):
+    """Make transitions of one Markov chain a row, in place.
+
+    Parameters
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+        Where the chains are, and then the states after the last transition.
+    H : ndarray of shape (n_rows, n_hidden)
+        With `from_hidden`, where the chains start; in the end E[h | V].
+    n_steps : int
+    stream : Stream
+    workers : Workers
+    from_hidden : bool
+        Whether the chains start at `H`, so that the first transition is only half a one.
+    """
+    if not type(model.visible) is type(model.hidden) is Bernoulli:
+        return _run_chains_of_any_units(model, V, H, n_steps, stream, from_hidden)
+    first = stream.take(2 * n_steps)
+
+    def block(rows):
+        gibbs_chains(
+            model.weights, model.visible.intercept, model.hidden.intercept, V[rows], H[rows],
+            n_steps, from_hidden, stream.seed, first, rows.start,
+        )  # fmt: skip
+
+    return workers.map(block, row_blocks(len(V)), len(V) * model.weights.size * (2 * n_steps + 1))
+
+
+def _run_chains_of_any_units(model, V, H, n_steps, stream, from_hidden):
+    for step in range(n_steps):
+        if step > 0 or not from_hidden:
+            H[...] = model.hidden.sample(model.hidden_field(V), stream)
+        V[...] = model.visible.sample(model.visible_field(H), stream)
+    H[...] = model.mean_hidden(V)
+
+
+def draw(p, stream):
+    """Values 0 and 1 with the given probabilities."""
+    out = np.empty_like(p)
+    bernoulli_draw(out, p, stream.seed, stream.take(1))
+    return out

@@ -1,0 +1,224 @@
+"""The normalising constant of an RBM: exact, and by annealed importance sampling both ways."""
+
+import math
+import warnings
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.utils import Bunch
+
+from sklearn_boltz.restricted._gibbs import row_blocks, run_chains
+from sklearn_boltz.restricted._gibbs_kernel import anneal
+from sklearn_boltz.restricted._model import Model
+from sklearn_boltz.restricted.units import Bernoulli
+
+# Units of the smaller layer up to which enumeration takes seconds, and at most.
+EXACT_UNITS, MOST_UNITS = 20, 26
+# States enumerated at once.
+BLOCK_STATES = 2**11
+# An estimate is not to be trusted if fewer chains than this carry it, or if it is as
+# uncertain as this, in nats.
+MIN_ESS, MAX_STD_ERR = 5.0, 0.5
+
+
+def n_enumerated(model):
+    """Number of units that the exact log-partition enumerates."""
+    return min(len(model.visible), len(model.hidden))
+
+
+def binary_states(start, stop, n_units):
+    """The states number start, ..., stop - 1 of binary units, the first unit slowest."""
+    shifts = np.arange(n_units)[::-1]
+    return ((np.arange(start, stop)[:, np.newaxis] >> shifts) & 1).astype(np.float64)
+
+
+def exact_log_partition(model):
+    """ln Z by enumerating the states of the smaller layer, in blocks, in float64.
+
+    Parameters
+    ----------
+    model : Model
+        Of binary units.
+
+    Returns
+    -------
+    log_partition : float
+    """
+    if len(model.hidden) < len(model.visible):
+        model = model.transposed()
+    # Now the visible layer is the smaller one, and the hidden one is summed out.
+    model = Model(
+        model.weights.astype(np.float64),
+        Bernoulli(model.visible.intercept.astype(np.float64)),
+        Bernoulli(model.hidden.intercept.astype(np.float64)),
+    )
+    n_units = len(model.visible)
+    if n_units > MOST_UNITS:
+        raise ValueError(
+            f"The smaller layer has {n_units} units; at most {MOST_UNITS} can be enumerated. "
+            "Use method='ais'."
+        )
+    return float(
+        logsumexp([
+            logsumexp(-model.free_energy(binary_states(k, min(k + BLOCK_STATES, 2**n_units),
+                                                       n_units)))
+            for k in range(0, 2**n_units, BLOCK_STATES)
+        ])
+    )  # fmt: skip
+
+
+def exact_estimate(model):
+    """`exact_log_partition` in the form of an estimate."""
+    return Bunch(
+        value=exact_log_partition(model), std_err=0.0, ess=math.inf, log_weights=None,
+        method="exact", states=None,
+    )  # fmt: skip
+
+
+def resampled(estimate, rng):
+    """States at the ends of the chains, drawn by the weights of the chains."""
+    weights = np.exp(estimate.log_weights - estimate.log_weights.max())
+    chosen = rng.choice(len(weights), size=len(weights), p=weights / weights.sum())
+    return estimate.states[chosen]
+
+
+def temperature_ladder(n_temperatures):
+    """Inverse temperatures from 0 to 1: as many equal steps, or as given.
+
+    Parameters
+    ----------
+    n_temperatures : int or array-like of float
+
+    Returns
+    -------
+    betas : ndarray of float64
+    """
+    if np.ndim(n_temperatures) == 0:
+        return np.linspace(0, 1, int(n_temperatures) + 1)
+    betas = np.ascontiguousarray(n_temperatures, dtype=np.float64)
+    if betas.ndim != 1 or len(betas) < 2 or betas[0] != 0 or betas[-1] != 1 or not (
+        np.diff(betas) >= 0
+    ).all():  # fmt: skip
+        raise ValueError("n_temperatures must be an int, or inverse temperatures from 0 up to 1.")
+    return betas
+
+
+def base_log_partition(model, base):
+    """ln Z of independent units: visible ones of the law `base`, hidden ones without bias."""
+    zero = model.hidden.base()
+    visible = base.log_partition_sum(np.zeros((1, len(base)), dtype=model.dtype))[0]
+    return visible + zero.log_partition_sum(np.zeros((1, len(zero)), dtype=model.dtype))[0]
+
+
+def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
+    """Estimate ln Z from chains that come from independent units.
+
+    Parameters
+    ----------
+    model : Model
+        Of Bernoulli units.
+    base : Bernoulli
+        Law of the visible units at infinite temperature, by rights that of the data.
+    betas : ndarray of float64
+        Inverse temperatures from 0 to 1.
+    n_chains : int
+    stream : Stream
+    workers : Workers
+
+    Returns
+    -------
+    estimate : Bunch
+        `value`, `std_err` (delta method), `ess`, `log_weights`; exp(value) is unbiased.
+        `states` are the ends of the chains.
+    """
+    V = base.sample(np.zeros((n_chains, len(base)), dtype=model.dtype), stream)
+    log_weights = _anneal(model, base, betas, V, stream, workers)
+    log_weights += base_log_partition(model, base)
+    return _summary("ais", log_weights, 1, V)
+
+
+def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1):
+    """Estimate ln Z from chains that go from the model back to independent units.
+
+    Where the chains start at samples of the model, the mean weight is unbiased for 1/Z, so
+    that ln Z is overestimated in the mean. Where they start at rows of data (RAISE, Burda et
+    al., 2015), the mean weight of the chains of one row, times f(v), is unbiased for the
+    probability of that row under the law of annealing chains: the logarithms of the means are
+    averaged over the rows, and with them a likelihood is underestimated in the mean.
+
+    Parameters
+    ----------
+    model : Model
+    base : Bernoulli
+    betas : ndarray of float64
+        Inverse temperatures from 0 to 1.
+    V : ndarray of shape (n_chains, n_visible)
+        Where the chains start.
+    stream : Stream
+    workers : Workers
+    n_rows : int
+        Number of rows of data where the chains start, in turn; 1 for samples of the model.
+
+    Returns
+    -------
+    estimate : Bunch
+        As of `annealed_importance_sampling`.
+    """
+    V = np.array(V, dtype=model.dtype, order="C")
+    run_chains(model, V, np.empty((len(V), len(model.hidden)), V.dtype), 1, stream, workers)
+    log_weights = _anneal(model, base, betas[::-1].copy(), V, stream, workers)
+    log_weights -= base_log_partition(model, base)
+    if n_rows == 1:
+        return _summary("raise", log_weights, -1, V)
+    # As many chains for each row; the last ones that do not make a round are left out.
+    by_row = log_weights[: len(V) // n_rows * n_rows].reshape(-1, n_rows)
+    values = math.log(len(by_row)) - logsumexp(by_row, axis=0)
+    estimate = _summary("raise", log_weights, -1, V)
+    estimate.update(value=float(values.mean()))
+    estimate.update(std_err=float(values.std(ddof=1) / math.sqrt(n_rows)), ess=float(n_rows))
+    return estimate
+
+
+def _anneal(model, base, betas, V, stream, workers):
+    """Carry the chains V along the ladder, in place; -> their log-weights."""
+    log_weights = np.zeros(len(V))
+    H = np.empty((len(V), len(model.hidden)), dtype=model.dtype)
+    shift = model.visible.intercept - base.intercept
+    first = stream.take(2 * len(betas))
+
+    def block(rows):
+        anneal(
+            model.weights, base.intercept, shift, model.hidden.intercept, betas, V[rows],
+            H[rows], np.empty_like(shift), np.empty_like(model.hidden.intercept),
+            log_weights[rows], stream.seed, first, rows.start,
+        )  # fmt: skip
+
+    workers.map(block, row_blocks(len(V)), len(V) * model.weights.size * 2 * len(betas))
+    return log_weights
+
+
+def _summary(method, log_weights, sign, states):
+    """The logarithm of the mean weight, and how far it is to be trusted."""
+    n_chains = len(log_weights)
+    weights = np.exp(log_weights - log_weights.max())
+    log_mean = float(logsumexp(log_weights) - math.log(n_chains))
+    ess = float(weights.sum() ** 2 / (weights**2).sum())
+    std_err = math.inf
+    if n_chains > 1:
+        std_err = float(weights.std(ddof=1) / weights.mean() / math.sqrt(n_chains))
+    return Bunch(
+        value=sign * log_mean, std_err=std_err, ess=ess, log_weights=log_weights,
+        method=method, states=states,
+    )  # fmt: skip
+
+
+def warn_if_unreliable(estimate):
+    """Warn where a few chains carry the whole estimate."""
+    if estimate.ess < MIN_ESS or estimate.std_err > MAX_STD_ERR:
+        warnings.warn(
+            f"The {estimate.method.upper()} estimate of the log-partition is not to be trusted: "
+            f"of {len(estimate.log_weights)} chains {estimate.ess:.1f} count, and the standard "
+            f"error is {estimate.std_err:.2f} nats. Use more temperatures and more chains.",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -1,0 +1,506 @@
+"""BaseRBM: what the estimators of the RBM family share."""
+
+from numbers import Integral
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_boltz._base import BaseBoltzmann, make_generator
+from sklearn_boltz.restricted import _partition, _sampling
+from sklearn_boltz.restricted._gibbs import Stream, Workers
+from sklearn_boltz.restricted._model import Model, log_pseudo_likelihood
+from sklearn_boltz.restricted.units import Bernoulli
+
+# Rows that a method works on at once, so that its memory does not grow with the data.
+CHUNK_ROWS = 1000
+_RANDOM_STATE = ["random_state", np.random.Generator]
+_COUNT = [Interval(Integral, 0, None, closed="left")]
+_POSITIVE = [Interval(Integral, 1, None, closed="left")]
+
+
+class BaseRBM(BaseBoltzmann):
+    """A restricted Boltzmann machine of Bernoulli units.
+
+    A child has the parameters `binarize` and `n_jobs`; `fit` sets `components_`,
+    `intercept_hidden_` and `intercept_visible_`, calls `_forget`, and sets `_base_intercept`,
+    the log-odds of the columns of the data, and `_evaluation_seed`, for estimates that must
+    be the same each time.
+    """
+
+    def _model(self):
+        return Model(
+            self.components_, Bernoulli(self.intercept_visible_), Bernoulli(self.intercept_hidden_)
+        )
+
+    def _base(self):
+        return Bernoulli(self._base_intercept)
+
+    def _forget(self):
+        """Drop what was computed from earlier parameters."""
+        self._cache = {}
+
+    @property
+    def _n_features_out(self):
+        return len(self.components_)
+
+    # Data.
+
+    def _validated(self, X, *, reset=False, allow_nan=False):
+        """Check rows; -> values in [0, 1], float32 or float64, dense or CSR."""
+        X = validate_data(
+            self,
+            X,
+            accept_sparse=False if allow_nan else "csr",
+            # The first is for all other types: integers and booleans work in float32.
+            dtype=[np.float32, np.float64],
+            ensure_all_finite="allow-nan" if allow_nan else True,
+            reset=reset,
+        )
+        if not issparse(X):
+            X = self._binarized(X)
+            self._check_probabilities(X)
+            return X
+        if self.binarize is not None:
+            if self.binarize < 0:
+                raise ValueError("binarize must not be negative for sparse data.")
+            X = X.copy()
+            X.data = self._binarized(X.data)
+            X.eliminate_zeros()
+        if X.nnz and (X.data.min() < 0 or X.data.max() > 1):
+            place = int(np.argmax((X.data < 0) | (X.data > 1)))
+            row = int(np.searchsorted(X.indptr, place, side="right")) - 1
+            dense = X[[row]].toarray()
+            self._check_probabilities(dense, row)
+        return X
+
+    def _check_probabilities(self, X, first_row=0):
+        # Without temporaries where all is well; a NaN takes the other way.
+        if X.min() >= 0 and X.max() <= 1:
+            return
+        legal = np.isnan(X) | ((X >= 0) & (X <= 1))
+        if legal.all():
+            return
+        negative = "Negative values in data are no probabilities. " if (X < 0).any() else ""
+        where = f" (row {first_row} of the data)" if first_row else ""
+        self._check_domain(
+            X,
+            legal,
+            lambda j: "values from 0 to 1" + where,
+            f"{negative}Set `binarize` to a threshold, or scale the columns with "
+            "sklearn.preprocessing.MinMaxScaler(clip=True).",
+        )
+
+    def _checked(self, X):
+        check_is_fitted(self)
+        X = self._validated(X)
+        return X if X.dtype == self.components_.dtype else X.astype(self.components_.dtype)
+
+    def _by_chunks(self, function, X):
+        """Apply a function of dense rows, a chunk at a time."""
+        return np.concatenate([
+            function(X[rows].toarray() if issparse(X) else X[rows])
+            for rows in gen_batches(X.shape[0], CHUNK_ROWS)
+        ])  # fmt: skip
+
+    def _checked_hidden(self, H):
+        check_is_fitted(self)
+        H = np.ascontiguousarray(H, dtype=self.components_.dtype)
+        if H.ndim != 2 or H.shape[1] != len(self.components_):
+            raise ValueError(
+                f"H must have shape (n_samples, {len(self.components_)}), got {H.shape}."
+            )
+        return H
+
+    # Conditionals.
+
+    def transform(self, X):
+        """Return the means of the hidden units, features for a classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_components)
+            P(h = 1 | v) for each row v.
+        """
+        return self.mean_hidden(X)
+
+    def mean_hidden(self, V):
+        """Return the means of the hidden units given the visible ones.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_components)
+            P(h = 1 | v).
+        """
+        V = self._checked(V)
+        return self._model().mean_hidden(V)
+
+    def mean_visible(self, H):
+        """Return the means of the visible units given the hidden ones.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_components)
+            Values or means of the hidden units.
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_features)
+            P(v = 1 | h).
+        """
+        H = self._checked_hidden(H)
+        return self._model().mean_visible(H)
+
+    def inverse_transform(self, X):
+        """Return the means of the visible units for features made by `transform`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Means of the hidden units.
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_features)
+            P(v = 1 | h), with h at its mean.
+        """
+        return self.mean_visible(X)
+
+    def sample_hidden(self, V, random_state=None):
+        """Draw the hidden units given the visible ones.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_components)
+            Values 0 and 1.
+        """
+        V = self._checked(V)
+        stream, model = Stream.from_generator(make_generator(random_state)), self._model()
+        return model.hidden.sample(model.hidden_field(V), stream)
+
+    def sample_visible(self, H, random_state=None):
+        """Draw the visible units given the hidden ones.
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_components)
+            Values of the hidden units.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_features)
+            Values 0 and 1.
+        """
+        H = self._checked_hidden(H)
+        stream, model = Stream.from_generator(make_generator(random_state)), self._model()
+        return model.visible.sample(model.visible_field(H), stream)
+
+    @validate_params(
+        {"V": ["array-like", "sparse matrix"], "n_steps": _COUNT, "random_state": _RANDOM_STATE},
+        prefer_skip_nested_validation=True,
+    )
+    def gibbs(self, V, n_steps=1, random_state=None):
+        """Make transitions of block Gibbs sampling.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Where the chains start, one a row.
+        n_steps : int, default=1
+            Number of transitions: all hidden units given the visible ones, then back.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_features)
+            Where the chains are, values 0 and 1.
+        """
+        V = self._checked(V)
+        V = V.toarray() if issparse(V) else np.array(V, order="C")
+        stream = Stream.from_generator(make_generator(random_state))
+        with Workers(self.n_jobs) as workers:
+            return _sampling.chain_samples(self._model(), V, n_steps, stream, workers)
+
+    # Energies and likelihoods.
+
+    def energy(self, V, H):
+        """Return the energy of joint states.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units.
+        H : array-like of shape (n_samples, n_components)
+            Values of the hidden units.
+
+        Returns
+        -------
+        energy : ndarray of float64 of shape (n_samples,)
+            E(v, h) = −h·Wv − b·v − c·h, in nats.
+        """
+        V, H = self._checked(V), self._checked_hidden(H)
+        if V.shape[0] != len(H):
+            raise ValueError(f"V has {V.shape[0]} rows and H has {len(H)}.")
+        return self._model().energy(V, H)
+
+    def free_energy(self, V):
+        """Return the free energy of rows, minus the log-probability but for a constant.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units.
+
+        Returns
+        -------
+        free_energy : ndarray of float64 of shape (n_samples,)
+            F(v) = −ln Σ_h exp(−E(v, h)), in nats.
+        """
+        V = self._checked(V)
+        return self._by_chunks(self._model().free_energy, V)
+
+    def score_samples(self, X):
+        """Return the log-probability of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        log_probability : ndarray of float64 of shape (n_samples,)
+            ``-free_energy(X) - log_partition_``, in nats: normalised, and the same each time.
+        """
+        return -self.free_energy(X) - self.log_partition_
+
+    def log_pseudo_likelihood(self, X):
+        """Return the log pseudo-likelihood of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. A value between 0 and 1 counts as the probability of a 1.
+
+        Returns
+        -------
+        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
+            The sum over the features of ln p(v_i | all others), exact, in nats.
+        """
+        X = self._checked(X)
+        model = self._model()
+        return self._by_chunks(lambda V: log_pseudo_likelihood(model, V), X)
+
+    @property
+    def log_partition_(self):
+        """Logarithm of the normalising constant."""
+        check_is_fitted(self, "components_")
+        if "log_partition" not in self._cache:
+            self._cache["log_partition"] = self.log_partition(
+                random_state=self._evaluation_seed
+            ).value
+        return self._cache["log_partition"]
+
+    @validate_params(
+        {
+            "method": [StrOptions({"auto", "exact", "ais", "raise"})],
+            "n_chains": _POSITIVE,
+            "n_temperatures": [*_POSITIVE, "array-like"],
+            "X": ["array-like", "sparse matrix", None],
+            "random_state": _RANDOM_STATE,
+            "n_jobs": [Integral, None],
+        },
+        prefer_skip_nested_validation=True,
+    )
+    def log_partition(
+        self,
+        method="auto",
+        *,
+        n_chains=100,
+        n_temperatures=1000,
+        X=None,
+        random_state=None,
+        n_jobs=None,
+    ):
+        """Compute or estimate the logarithm of the normalising constant.
+
+        Parameters
+        ----------
+        method : {"auto", "exact", "ais", "raise"}, default="auto"
+            ``"exact"`` enumerates the smaller layer, of 26 units at most. ``"ais"`` is
+            annealed importance sampling [1]_ from the base rates of the training data: the
+            estimate of Z is unbiased, that of ln Z too low in the mean. ``"raise"`` runs
+            the chains the other way [2]_ and errs on the other side, so that a likelihood
+            computed with it is conservative. ``"auto"`` is exact up to 20 units, else AIS.
+        n_chains : int, default=100
+            Number of independent chains.
+        n_temperatures : int or array-like of float, default=1000
+            Number of equal steps of the inverse temperature, or all its values from 0 up to 1.
+        X : array-like of shape (n_samples, n_features), default=None
+            For ``"raise"``: rows whose likelihood is to be bounded. The chains start at
+            them, in turn; more than `n_chains` are not used. None for the states that an
+            AIS run reached, drawn by their weights, as if they were samples of the model.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+        n_jobs : int, default=None
+            Number of threads; None for that of the estimator. The result does not depend
+            on it.
+
+        Returns
+        -------
+        estimate : Bunch
+            `value` in nats, `std_err`, its standard error by the delta method, `ess`, the
+            effective number of chains, `log_weights` of the chains, and `method`.
+
+        Warns
+        -----
+        UserWarning
+            If few chains carry the estimate.
+
+        References
+        ----------
+        .. [1] R. Salakhutdinov and I. Murray, "On the quantitative analysis of deep belief
+           networks", ICML 2008.
+        .. [2] Y. Burda, R. Grosse and R. Salakhutdinov, "Accurate and conservative estimates
+           of MRF log-likelihood using reverse annealing", AISTATS 2015.
+        """
+        check_is_fitted(self)
+        model = self._model()
+        if method == "auto":
+            few = _partition.n_enumerated(model) <= _partition.EXACT_UNITS
+            method = "exact" if few else "ais"
+        if method == "exact":
+            return _partition.exact_estimate(model)
+        X = None if X is None else self._checked(X)
+        rng = make_generator(random_state)
+        stream, betas = Stream.from_generator(rng), _partition.temperature_ladder(n_temperatures)
+        with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
+            if X is None or method == "ais":
+                n_rows = 1
+                estimate = _partition.annealed_importance_sampling(
+                    model, self._base(), betas, n_chains, stream, workers
+                )
+                starts = _partition.resampled(estimate, rng)
+            else:
+                n_rows = min(n_chains, X.shape[0])
+                starts = X[np.arange(n_chains) % n_rows]
+                starts = starts.toarray() if issparse(starts) else starts
+            if method == "raise":
+                estimate = _partition.reverse_importance_sampling(
+                    model, self._base(), betas, starts, stream, workers, n_rows
+                )
+        _partition.warn_if_unreliable(estimate)
+        return estimate
+
+    # New rows, and missing values.
+
+    @validate_params(
+        {
+            "n_samples": _POSITIVE,
+            "random_state": _RANDOM_STATE,
+            "n_steps": _COUNT,
+            "init": ["array-like", "sparse matrix", None],
+            "n_temperatures": _POSITIVE,
+        },
+        prefer_skip_nested_validation=True,
+    )
+    def sample(self, n_samples=1, random_state=None, *, n_steps=1000, init=None, n_temperatures=1):
+        """Draw samples from the model by Markov chains, one for each sample.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of samples.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+        n_steps : int, default=1000
+            Number of transitions.
+        init : array-like of shape (n_rows, n_features), default=None
+            Rows where the chains start, in turn. None for independent features with the
+            means of the training data.
+        n_temperatures : int, default=1
+            With more than 1, parallel tempering: each chain exchanges its state with chains
+            at so many temperatures, of which the highest has independent units. It takes as
+            many times as long, and mixes where a single chain stays in one mode.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Values 0 and 1.
+        """
+        check_is_fitted(self)
+        stream, model = Stream.from_generator(make_generator(random_state)), self._model()
+        if init is None:
+            V = self._base().sample(np.zeros((n_samples, self.n_features_in_)), stream)
+        else:
+            V = self._checked(init)
+            V = V[np.arange(n_samples) % V.shape[0]]
+            V = V.toarray() if issparse(V) else V
+        with Workers(self.n_jobs) as workers:
+            if n_temperatures == 1:
+                return _sampling.chain_samples(model, V, n_steps, stream, workers)
+            return _sampling.tempered_samples(
+                model, self._base(), V, n_steps, n_temperatures, stream, workers
+            )
+
+    def impute(self, X, *, how="mean", n_steps=200, random_state=None):
+        """Fill missing values from their law given the observed values of the row.
+
+        Exact where a row has few missing values or the model few hidden units; else by
+        Markov chains with the observed values held fast.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing value.
+        how : {"mean", "mode", "sample"}, default="mean"
+            The conditional mean of each missing value, its more probable value, or a draw
+            of all of them from their joint conditional law.
+        n_steps : int, default=200
+            Number of transitions, at least 1; means are over the second half.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            A copy with the missing values filled.
+        """
+        check_is_fitted(self)
+        if how not in ("mean", "mode", "sample"):
+            raise ValueError(f"how must be 'mean', 'mode' or 'sample', got {how!r}.")
+        if n_steps < 1:
+            raise ValueError(f"n_steps must be at least 1, got {n_steps}.")
+        X = np.array(self._validated(X, allow_nan=True))
+        missing, model, rng = np.isnan(X), self._model(), make_generator(random_state)
+        filled = _sampling.impute(model, X, missing, how, n_steps, rng)
+        return np.where(missing, filled, X).astype(X.dtype)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # Without a threshold, only values from 0 to 1 are legal.
+        tags.input_tags.positive_only = self.binarize is None
+        tags.input_tags.sparse = True
+        return tags

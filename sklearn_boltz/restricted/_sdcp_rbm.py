@@ -1,0 +1,464 @@
+"""SDCPRBM: an RBM trained by stochastic difference-of-convex programming."""
+
+import copy
+import warnings
+from numbers import Integral, Real
+from time import perf_counter
+
+import numpy as np
+from scipy.sparse import issparse
+from scipy.special import logit
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sklearn_boltz._base import make_generator, unchanged_on_error
+from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz.restricted._gibbs import Stream, Workers
+from sklearn_boltz.restricted._monitor import Monitor
+from sklearn_boltz.restricted._optimizers import OPTIMIZERS
+from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted._sdcp import Buffers, Learner, Scheme, learn_batch
+
+# One half of an observation is spread evenly over the values of each feature, so that the
+# log-odds of a constant column are finite.
+SMOOTHING = 0.5
+
+
+class SDCPRBM(BaseRBM):
+    """Bernoulli restricted Boltzmann machine, trained by CS-DCP and its relatives.
+
+    The log-likelihood of an RBM is a difference of two convex functions. For each mini-batch,
+    S-DCP linearises one of them and makes several steps of stochastic gradient descent on the
+    other, with Markov chains that start at the data and go on from step to step [1]_. At the
+    cost of contrastive divergence with as many transitions, it learns faster and gets stuck
+    less. CS-DCP, the default, does so with the centred gradient.
+
+    It has the parameters and attributes of :class:`sklearn.neural_network.BernoulliRBM`, and a
+    likelihood: `score_samples` is normalised, so that models can be compared and tuned.
+
+    Parameters
+    ----------
+    n_components : int, default=256
+        Number of hidden units.
+
+    learning_rate : float, default=0.05
+        Length of a step along the mean gradient.
+
+    learning_rate_schedule : {"constant", "invscaling"}, default="constant"
+        With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
+        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
+
+    power_t : float, default=0.5
+        Exponent of the inverse scaling.
+
+    batch_size : int, default=100
+        Number of rows of a mini-batch, and of persistent chains.
+
+    max_iter : int, default=10
+        Number of epochs.
+
+    n_inner : int, default=6
+        Number of steps for each mini-batch, d in the paper.
+
+    n_gibbs : int, default=4
+        Number of Gibbs transitions for each step, K' in the paper.
+
+    centered : bool, default=True
+        Whether to use the centred gradient.
+
+    persistent : bool, default=False
+        Whether the chains go on from one mini-batch to the next, and not from the data.
+
+    optimizer : {"sgd", "ssd"}, default="sgd"
+        ``"ssd"`` is stochastic spectral descent [2]_: it takes a singular value decomposition
+        for each step, and wants large mini-batches and small learning rates.
+
+    offset_rate : float, default=0.01
+        How fast the offsets of the centred gradient follow the means of the mini-batches.
+
+    momentum : float, default=0.0
+        Part of the last step that is added to each.
+
+    weight_decay : float, default=0.0
+        Strength of the L2 penalty on the weights.
+
+    weights_init : float, default=0.01
+        Standard deviation of the weights at the start.
+
+    early_stopping : bool, default=False
+        Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
+        parameters are then those of the best epoch. The log-likelihood is exact with up to 12
+        units in the smaller layer, and otherwise computed by a short run of annealed
+        importance sampling.
+
+    validation_fraction : float, default=0.1
+        Part of the rows that is set aside for early stopping.
+
+    n_iter_no_change : int, default=5
+        Number of epochs without progress after which to stop.
+
+    tol : float, default=1e-3
+        What counts as progress, in nats.
+
+    binarize : float, default=None
+        If given, a value counts as 1 where it is greater than this threshold and as 0
+        elsewhere. If None, values must lie in [0, 1]; those between count as probabilities.
+
+    warm_start : bool, default=False
+        Whether `fit` goes on from where the last fit ended, as if it had not been interrupted.
+
+    n_jobs : int, default=None
+        Number of threads. None means as many as BLAS uses. The result does not depend on it.
+
+    verbose : int, default=0
+        If positive, print a line for each epoch.
+
+    random_state : int, RandomState instance or None, default=None
+        The source of randomness.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The weights.
+
+    intercept_hidden_ : ndarray of shape (n_components,)
+        Biases of the hidden units; ordinary ones, whether centred or not.
+
+    intercept_visible_ : ndarray of shape (n_features,)
+        Biases of the visible units.
+
+    log_partition_ : float
+        Logarithm of the normalising constant, in nats: exact with up to 20 units in the
+        smaller layer, else estimated by annealed importance sampling with 100 chains and
+        1,000 temperatures. Computed when first asked for.
+
+    history_ : dict of ndarray
+        For each epoch of `fit`: ``"reconstruction_error"`` (mean squared difference of a
+        pixel), ``"log_pseudo_likelihood"`` (a stochastic estimate on fixed pixels of fixed
+        training rows), ``"learning_rate"`` and ``"seconds"``; with `early_stopping`, also
+        ``"log_likelihood"`` of the validation rows and ``"free_energy_gap"``, by how much the
+        free energy of validation rows exceeds that of training rows.
+
+    n_iter_ : int
+        Number of epochs made.
+
+    n_features_in_ : int
+        Number of visible units.
+
+    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+        Names of the visible units, if `X` had names.
+
+    See Also
+    --------
+    sklearn.neural_network.BernoulliRBM : RBM trained by persistent contrastive divergence.
+
+    Notes
+    -----
+    The algorithms of the paper are reached by
+
+    ==============================  ======================================================
+    contrastive divergence, CD-K    ``n_inner=1, n_gibbs=K, centered=False``
+    centred gradient, CG            ``n_inner=1, n_gibbs=K``
+    persistent CD, PCD              ``n_inner=1, n_gibbs=1, centered=False, persistent=True``
+    S-DCP                           ``centered=False``
+    CS-DCP                          the default
+    spectral descent, SSD           ``n_inner=1, n_gibbs=25, optimizer="ssd"``
+    ==============================  ======================================================
+
+    Integers and booleans are computed with in float32. The fit has the same bits whatever
+    the number of threads.
+
+    References
+    ----------
+    .. [1] V. Upadhya and P. S. Sastry, "Learning RBM with a DC programming approach", ACML
+       2017. Algorithms 3 (S-DCP) and 4 (CS-DCP).
+    .. [2] D. Carlson, V. Cevher and L. Carin, "Stochastic spectral descent for restricted
+       Boltzmann machines", AISTATS 2015.
+
+    Examples
+    --------
+    >>> from sklearn_boltz.datasets import make_bars_and_stripes
+    >>> from sklearn_boltz.restricted import SDCPRBM
+    >>> X = make_bars_and_stripes(3)
+    >>> model = SDCPRBM(n_components=8, learning_rate=0.3, max_iter=500, random_state=0)
+    >>> model.fit(X).transform(X).shape
+    (16, 8)
+    >>> bool(model.score(X) > -4)
+    True
+    """
+
+    _parameter_constraints = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
+        "power_t": [Interval(Real, 0, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "n_inner": [Interval(Integral, 1, None, closed="left")],
+        "n_gibbs": [Interval(Integral, 1, None, closed="left")],
+        "centered": ["boolean"],
+        "persistent": ["boolean"],
+        "optimizer": [StrOptions(set(OPTIMIZERS))],
+        "offset_rate": [Interval(Real, 0, 1, closed="both")],
+        "momentum": [Interval(Real, 0, 1, closed="left")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "weights_init": [Interval(Real, 0, None, closed="left")],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "binarize": [Interval(Real, None, None, closed="neither"), None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components=256,
+        *,
+        learning_rate=0.05,
+        learning_rate_schedule="constant",
+        power_t=0.5,
+        batch_size=100,
+        max_iter=10,
+        n_inner=6,
+        n_gibbs=4,
+        centered=True,
+        persistent=False,
+        optimizer="sgd",
+        offset_rate=0.01,
+        momentum=0.0,
+        weight_decay=0.0,
+        weights_init=0.01,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        tol=1e-3,
+        binarize=None,
+        warm_start=False,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.learning_rate = learning_rate
+        self.learning_rate_schedule = learning_rate_schedule
+        self.power_t = power_t
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.n_inner = n_inner
+        self.n_gibbs = n_gibbs
+        self.centered = centered
+        self.persistent = persistent
+        self.optimizer = optimizer
+        self.offset_rate = offset_rate
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.weights_init = weights_init
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.binarize = binarize
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Learn the parameters by `max_iter` passes over the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values in [0, 1], or anything real if `binarize` is set.
+        y : Ignored
+            Present for API consistency.
+
+        Returns
+        -------
+        self : SDCPRBM
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a value is not in the domain.
+        FloatingPointError
+            If the parameters grow beyond all bounds.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `early_stopping` is set and `max_iter` ended the fit.
+        """
+        with unchanged_on_error(self):
+            going_on = self.warm_start and hasattr(self, "components_")
+            X = self._validated(X, reset=not going_on)
+            X = self._begin_or_resume(X, going_on)
+            train, monitor = self._monitor(X)
+            with Workers(self.n_jobs) as workers:
+                stopped = self._learn_epochs(X, train, monitor, workers)
+            if self.early_stopping and not stopped:
+                warnings.warn(
+                    f"The validation log-likelihood was still rising after {self.n_iter_} "
+                    "epochs. Increase max_iter, or fit on with warm_start.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+            return self._publish()
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None):
+        """Learn from one mini-batch, of any length.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows of the mini-batch.
+        y : Ignored
+            Present for API consistency.
+
+        Returns
+        -------
+        self : SDCPRBM
+            The estimator.
+        """
+        with unchanged_on_error(self):
+            going_on = hasattr(self, "components_")
+            X = self._validated(X, reset=not going_on)
+            X = self._begin_or_resume(X, going_on)
+            if going_on:
+                self._count_base(X)
+            self._n_passes += 1
+            with Workers(self.n_jobs) as workers:
+                V = X.toarray() if issparse(X) else np.ascontiguousarray(X)
+                learn_batch(self._learner, V, self._scheme(), self._rate(), workers, Buffers())
+            return self._publish()
+
+    # The start, and going on.
+
+    def _begin_or_resume(self, X, going_on):
+        """Set up the state of the training; -> X in its type."""
+        if going_on:
+            if len(self.components_) != self.n_components:
+                raise ValueError(
+                    f"n_components is {self.n_components}, but the fit to go on with has "
+                    f"{len(self.components_)} components."
+                )
+            # What a fit changes is its own, so that an interrupted one leaves no trace.
+            self._learner, self._rng = copy.deepcopy((self._learner, self._rng))
+            # The public attributes are the truth, also where a user has set them.
+            self._learner.weights = self.components_.copy()
+            self._learner.visible_bias = self.intercept_visible_.copy()
+            self._learner.hidden_bias = self.intercept_hidden_.copy()
+            self.history_ = dict(self.history_)
+            return X.astype(self.components_.dtype, copy=False)
+        self._rng = make_generator(self.random_state)
+        self._base_sum, self._base_count = np.zeros(X.shape[1]), 0
+        self._count_base(X)
+        weights = self._rng.normal(0, self.weights_init, (self.n_components, X.shape[1]))
+        self._learner = Learner(
+            weights.astype(X.dtype),
+            self._base_intercept.copy(),
+            np.zeros(self.n_components, dtype=X.dtype),
+            (self._base_sum / self._base_count).astype(X.dtype),
+            OPTIMIZERS[self.optimizer](self.momentum),
+            Stream.from_generator(self._rng),
+        )
+        self._evaluation_seed = int(self._rng.integers(2**31))
+        self._n_passes, self.n_iter_, self.history_, self._best = 0, 0, {}, None
+        return X
+
+    def _count_base(self, X):
+        """Add rows to the means of the features, and set their log-odds."""
+        self._base_sum = self._base_sum + np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+        self._base_count += X.shape[0]
+        mean = (self._base_sum + SMOOTHING / 2) / (self._base_count + SMOOTHING)
+        self._base_intercept = logit(mean).astype(X.dtype)
+
+    def _scheme(self):
+        return Scheme(
+            n_inner=self.n_inner,
+            n_gibbs=self.n_gibbs,
+            centered=self.centered,
+            persistent=self.persistent,
+            n_chains=self.batch_size,
+            offset_rate=self.offset_rate,
+            weight_decay=self.weight_decay,
+        )
+
+    def _rate(self):
+        if self.learning_rate_schedule == "constant":
+            return float(self.learning_rate)
+        return float(self.learning_rate / self._n_passes**self.power_t)
+
+    def _publish(self):
+        """Set the public attributes from the state of the training."""
+        learner = self._learner
+        if not all(np.isfinite(a).all() for a in learner.parameters()):
+            raise FloatingPointError("The parameters diverged; use a smaller learning_rate.")
+        self.components_, self.intercept_visible_, self.intercept_hidden_ = learner.parameters()
+        self._forget()
+        return self
+
+    # Epochs.
+
+    def _monitor(self, X):
+        """-> numbers of the rows to train on, and what watches over the training."""
+        n_rows, n_valid = X.shape[0], 0
+        # The same rows each time that a fit is taken up again.
+        order = np.random.default_rng(self._evaluation_seed).permutation(n_rows)
+        if self.early_stopping:
+            n_valid = min(max(1, round(self.validation_fraction * n_rows)), n_rows - 1)
+            if n_valid == 0:
+                raise ValueError("early_stopping needs n_samples of at least 2.")
+        train = np.sort(order[n_valid:])
+        monitor = Monitor(X, order[n_valid:], order[:n_valid], self._base(), self._evaluation_seed)
+        return train, monitor
+
+    def _learn_epochs(self, X, train, monitor, workers):
+        """Make `max_iter` epochs; -> whether the validation rows stopped them."""
+        buffers = Buffers()
+        with iterations(self, X, None, name="epoch", max_iter=self.max_iter) as end_iteration:
+            for _ in range(self.max_iter):
+                start = perf_counter()
+                self._n_passes += 1
+                order = train[self._rng.permutation(len(train))]
+                for batch in gen_batches(len(train), self.batch_size):
+                    V = X[order[batch]]
+                    V = V.toarray() if issparse(V) else V
+                    learn_batch(self._learner, V, self._scheme(), self._rate(), workers, buffers)
+                self._record(monitor, workers, perf_counter() - start)
+                stopped = self.early_stopping and self._has_stopped_rising()
+                if end_iteration() or stopped:
+                    return True
+        return False
+
+    def _record(self, monitor, workers, seconds):
+        self.n_iter_ += 1
+        entry = monitor.measure(self._learner.model(), workers)
+        entry |= {"learning_rate": self._rate(), "seconds": seconds}
+        for name, value in entry.items():
+            self.history_[name] = np.append(self.history_.get(name, []), value)
+        if self.verbose:
+            figures = ", ".join(f"{name} {value:.4g}" for name, value in entry.items())
+            print(f"[SDCPRBM] epoch {self.n_iter_}: {figures}")
+
+    def _has_stopped_rising(self):
+        """Compare the validation log-likelihood with the best; at the end, go back to it."""
+        now = self.history_["log_likelihood"][-1]
+        if self._best is None or now > self._best["log_likelihood"] + self.tol:
+            parameters = [a.copy() for a in self._learner.parameters()]
+            self._best = {"log_likelihood": now, "epoch": self.n_iter_, "parameters": parameters}
+        if self.n_iter_ - self._best["epoch"] < self.n_iter_no_change:
+            return False
+        for mine, best in zip(self._learner.parameters(), self._best["parameters"], strict=True):
+            mine[...] = best
+        return True

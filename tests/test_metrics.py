@@ -1,0 +1,36 @@
+"""Scorers."""
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from sklearn_boltz import FSLLDensity
+from sklearn_boltz.metrics import log_likelihood, log_pseudo_likelihood
+from sklearn_boltz.restricted import SDCPRBM
+
+ESTIMATORS = [FSLLDensity(), SDCPRBM(2, max_iter=2, random_state=0)]
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).integers(2, size=(60, 5))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_scores_are_means(estimator, X):
+    estimator.fit(X)
+    assert log_likelihood(estimator, X) == estimator.score_samples(X).mean()
+    assert log_pseudo_likelihood(estimator, X) == estimator.log_pseudo_likelihood(X).mean()
+
+
+@pytest.mark.parametrize("scoring", [log_likelihood, log_pseudo_likelihood])
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_as_scoring_alone_and_in_a_pipeline(estimator, scoring, X):
+    alone = cross_val_score(estimator, X, scoring=scoring, cv=3)
+    piped = cross_val_score(make_pipeline(MinMaxScaler(), estimator), X, scoring=scoring, cv=3)
+    np.testing.assert_allclose(alone, piped, rtol=1e-4)
+    assert (alone < 0).all()
+    search = GridSearchCV(estimator, {"binarize": [None, 0.5]}, scoring=scoring, cv=3).fit(X)
+    np.testing.assert_allclose(*search.cv_results_["mean_test_score"])

@@ -1,0 +1,440 @@
+"""SDCPRBM: the algorithms against literal transcriptions, and what an estimator must do."""
+
+import copy
+import pickle
+import tracemalloc
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles_rbm import SmallRBM, random_rbm
+from scipy.sparse import csr_matrix
+from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
+from sklearn_boltz.restricted import SDCPRBM, _gibbs_kernel
+from sklearn_boltz.restricted._gibbs import Stream, Workers
+from sklearn_boltz.restricted._optimizers import SGD, SpectralDescent
+from sklearn_boltz.restricted._sdcp import Buffers, Learner, Scheme, learn_batch
+
+CD = dict(n_inner=1, n_gibbs=5, centered=False)
+ALGORITHMS = {
+    "CD": CD,
+    "PCD": dict(n_inner=1, n_gibbs=1, centered=False, persistent=True),
+    "CG": dict(n_inner=1, n_gibbs=5),
+    "S-DCP": dict(n_inner=3, centered=False),
+    "CS-DCP": dict(n_inner=3),
+    "SSD": dict(n_inner=1, n_gibbs=5, optimizer="ssd", learning_rate=0.05),
+    "momentum": dict(n_inner=2, momentum=0.5, weight_decay=1e-3, persistent=True),
+}
+
+
+@pytest.fixture(params=ALGORITHMS, ids=str)
+def algorithm(request):
+    return ALGORITHMS[request.param]
+
+
+@pytest.fixture
+def X():
+    rng = np.random.default_rng(0)
+    X = (rng.random((130, 12)) < 0.3).astype(float)
+    X[:, 1] = X[:, 0]
+    X[:, 5] = X[:, 2]
+    return X
+
+
+@parametrize_with_checks([SDCPRBM(n_components=5, max_iter=3, binarize=0.0)])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def fitted(X, **kwargs):
+    return SDCPRBM(6, max_iter=4, batch_size=50, random_state=0).set_params(**kwargs).fit(X)
+
+
+def set_parameters(model, rbm):
+    """Make a fitted estimator hold the parameters of an oracle."""
+    model.components_, model.intercept_visible_ = rbm.W.copy(), rbm.b.copy()
+    model.intercept_hidden_ = rbm.c.copy()
+    model._forget()
+    return model
+
+
+def uniforms(shape, stream):
+    out = np.empty(shape)
+    _gibbs_kernel.uniform(out, stream.seed, stream.take(1))
+    return out
+
+
+def algorithm_4(W, b, c, mu, lam, V, d, K, eta, nu, stream, momentum=0.0):
+    """CS-DCP of the paper, line by line, in its own centred parameters; W is its Wᵀ."""
+    Hp = expit((V - mu) @ W.T + c)
+    mu_batch, lam_batch = V.mean(axis=0), Hp.mean(axis=0)
+    Vn, velocity = V.copy(), [0.0, 0.0, 0.0]
+    for step in range(d):
+        for _ in range(K):
+            h = (uniforms(Hp.shape, stream) < expit((Vn - mu) @ W.T + c)).astype(float)
+            Vn = (uniforms(V.shape, stream) < expit((h - lam) @ W + b)).astype(float)
+        Hn = expit((Vn - mu) @ W.T + c)
+        b = b + nu * (lam_batch - lam) @ W
+        c = c + nu * W @ (mu_batch - mu)
+        mu, lam = (1 - nu) * mu + nu * mu_batch, (1 - nu) * lam + nu * lam_batch
+        if step == 0:
+            grad_g = (Hp - lam).T @ (V - mu) / len(V)
+        gradients = [
+            grad_g - (Hn - lam).T @ (Vn - mu) / len(V),
+            mu_batch - Vn.mean(axis=0),
+            lam_batch - Hn.mean(axis=0),
+        ]
+        velocity = [momentum * v + eta * g for v, g in zip(velocity, gradients, strict=True)]
+        W, b, c = W + velocity[0], b + velocity[1], c + velocity[2]
+    return W, b - lam @ W, c - W @ mu, mu, lam
+
+
+@pytest.mark.parametrize("centered", [True, False])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 4)])
+@pytest.mark.parametrize("momentum", [0.0, 0.5])
+def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum):
+    rbm, rng = random_rbm(9, 5), np.random.default_rng(1)
+    V = (rng.random((90, 9)) < 0.4).astype(float)
+    mu, lam = rng.random(9) * centered, np.full(5, 0.5 * centered)
+    learner = Learner(rbm.W.copy(), rbm.b.copy(), rbm.c.copy(), mu.copy(), SGD(momentum), Stream(5))
+    scheme = Scheme(n_inner=shape[0], n_gibbs=shape[1], centered=centered, offset_rate=0.1)
+    with Workers(1) as workers:
+        learn_batch(learner, V, scheme, 0.3, workers, Buffers())
+    expected = algorithm_4(
+        rbm.W, rbm.b + lam @ rbm.W, rbm.c + rbm.W @ mu, mu, lam, V, *shape, 0.3,
+        0.1 * centered, Stream(5), momentum,
+    )  # fmt: skip
+    for mine, theirs in zip(learner.parameters(), expected, strict=False):
+        np.testing.assert_allclose(mine, theirs, atol=1e-12)
+    if centered:
+        np.testing.assert_allclose(learner.visible_offset, expected[3])
+        np.testing.assert_allclose(learner.hidden_offset, expected[4])
+
+
+@pytest.mark.parametrize("centered", [True, False])
+def test_the_mean_step_points_along_the_gradient(centered):
+    """With chains that have forgotten their start, one step is unbiased for the gradient.
+
+    For S-DCP with small steps, d steps go d times as far; each component is compared within
+    five standard errors of the mean over many batches.
+    """
+    rbm, rate, d = random_rbm(4, 3, scale=0.5), 1e-4, 3
+    frequencies = np.random.default_rng(2).dirichlet(np.ones(len(rbm.V)))
+    rows = np.random.default_rng(3).choice(len(rbm.V), size=(400, 100), p=frequencies)
+    steps = []
+    with Workers(1) as workers:
+        for seed, chosen in enumerate(rows):
+            learner = Learner(
+                rbm.W.copy(), rbm.b.copy(), rbm.c.copy(), frequencies @ rbm.V, SGD(), Stream(seed)
+            )
+            scheme = Scheme(n_inner=d, n_gibbs=40, centered=centered)
+            learn_batch(learner, rbm.V[chosen], scheme, rate, workers, Buffers())
+            steps.append((learner.weights - rbm.W).ravel() / (rate * d))
+    steps = np.array(steps)
+    weight, H = frequencies - rbm.p, rbm.mean_hidden()
+    gradient = (H * weight[:, None]).T @ rbm.V
+    if centered:
+        gradient = gradient - np.outer(weight @ H, frequencies @ rbm.V)
+        gradient = gradient - np.outer(np.full(3, 0.5), weight @ rbm.V)
+    error = steps.std(axis=0) / np.sqrt(len(steps))
+    assert (np.abs(steps.mean(axis=0) - gradient.ravel()) < 5 * error + 2e-3).all()
+    cosine = steps.mean(axis=0) @ gradient.ravel()
+    cosine /= np.linalg.norm(steps.mean(axis=0)) * np.linalg.norm(gradient)
+    assert cosine > 0.97
+
+
+def test_spectral_descent_is_the_sharp_operator():
+    rng = np.random.default_rng(0)
+    G, g = rng.normal(size=(4, 6)), rng.normal(size=5)
+    step, bias_step = SpectralDescent().steps([G, g])
+    s = np.linalg.svd(G, compute_uv=False)
+    np.testing.assert_allclose(np.linalg.svd(step, compute_uv=False), s.sum())
+    # Of all steps of that spectral norm, it has the largest inner product with the gradient.
+    assert (step * G).sum() == pytest.approx(s.sum() ** 2)
+    np.testing.assert_allclose(bias_step, np.abs(g).sum() * np.sign(g))
+
+
+def test_learns_the_shifting_bar():
+    X = make_shifting_bar(9)
+    model = SDCPRBM(4, learning_rate=0.3, n_inner=3, max_iter=6000, random_state=0).fit(X)
+    assert -2.45 < model.score(X) < -np.log(9)
+
+
+def test_every_algorithm_learns(algorithm):
+    X = make_bars_and_stripes(3)
+    parameters = {"learning_rate": 0.3, "max_iter": 600, "batch_size": 16} | algorithm
+    model = SDCPRBM(8, random_state=0).set_params(**parameters).fit(X)
+    independent = 9 * np.log(0.5)
+    assert model.score(X) > independent + 0.5
+
+
+# Common ground.
+
+
+def test_methods_against_brute_force(X):
+    rbm = random_rbm(12, 6)
+    model = set_parameters(fitted(X), rbm)
+    V = rbm.V[::37]
+    np.testing.assert_allclose(model.transform(V), rbm.mean_hidden()[::37])
+    np.testing.assert_allclose(model.inverse_transform(rbm.H), rbm.mean_visible())
+    np.testing.assert_allclose(model.free_energy(V), rbm.free_energy()[::37])
+    np.testing.assert_allclose(model.score_samples(V), np.log(rbm.p[::37]))
+    np.testing.assert_allclose(model.log_pseudo_likelihood(V), rbm.log_pseudo_likelihood()[::37])
+    np.testing.assert_allclose(model.energy(V[:64], rbm.H), -np.diag(rbm.log_joint[::37][:64]))
+    assert model.log_partition("exact").value == pytest.approx(np.log(rbm.Z))
+    for method in ["ais", "raise"]:
+        estimate = model.log_partition(method, n_chains=200, random_state=0)
+        assert estimate.value == pytest.approx(np.log(rbm.Z), abs=5 * estimate.std_err)
+    estimate = model.log_partition("raise", X=rbm.V[:7], random_state=0, n_chains=50)
+    assert np.isfinite(estimate.value) and len(estimate.log_weights) == 50
+    v = V[3].copy()
+    v[4:] = np.nan
+    np.testing.assert_allclose(
+        model.impute(v[None])[0, 4:], (rbm.impute(v, np.isnan(v)) @ rbm.V)[4:]
+    )
+
+
+def test_sampling_methods(X):
+    model = fitted(X)
+    for call in [
+        lambda s: model.sample(7, s, n_steps=3),
+        lambda s: model.sample(7, s, n_steps=3, init=X),
+        lambda s: model.sample(7, s, n_steps=3, n_temperatures=3),
+        lambda s: model.gibbs(X, 2, s),
+        lambda s: model.sample_hidden(X, s),
+        lambda s: model.sample_visible(model.transform(X), s),
+        lambda s: model.impute(np.where(X == 0, np.nan, X), how="sample", random_state=s),
+    ]:
+        np.testing.assert_array_equal(call(0), call(0))
+        assert set(np.unique(call(0))) <= {0.0, 1.0}
+    assert (model.sample_hidden(X, 0) != model.sample_hidden(X, 1)).any()
+    for how in ["mean", "mode"]:
+        filled = model.impute(np.where(X == 0, np.nan, X), how=how)
+        assert (filled[X == 1] == 1).all() and not np.isnan(filled).any()
+
+
+def test_long_imputation_by_chains():
+    X = make_bars_and_stripes(4)
+    model = SDCPRBM(20, learning_rate=0.2, max_iter=30, random_state=0).fit(X)
+    half = X.astype(float)
+    half[:, 5:] = np.nan  # 11 values, one too many to enumerate
+    filled = model.impute(half, n_steps=2000, random_state=0)
+    exact = [model_impute(model, v) for v in half[::8]]
+    np.testing.assert_allclose(filled[::8], exact, atol=0.1)
+
+
+def model_impute(model, v):
+    missing = np.isnan(v)
+    states = np.array(np.meshgrid(*[[0, 1]] * missing.sum(), indexing="ij")).reshape(
+        missing.sum(), -1
+    )
+    rows = np.tile(v, (states.shape[1], 1))
+    rows[:, missing] = states.T
+    weights = np.exp(-model.free_energy(rows) + model.free_energy(rows).min())
+    return weights @ rows / weights.sum()
+
+
+@pytest.mark.parametrize("container", [csr_matrix, pd.DataFrame, lambda X: X.astype(int).tolist()])
+def test_other_containers_give_the_same(X, container, algorithm):
+    X = X.astype(np.float32)
+    dense, other = fitted(X, **algorithm), fitted(container(X), **algorithm)
+    np.testing.assert_array_equal(dense.components_, other.components_)
+    for name in ["transform", "free_energy", "score_samples", "log_pseudo_likelihood"]:
+        mine, theirs = getattr(dense, name)(X), getattr(other, name)(container(X))
+        np.testing.assert_allclose(mine, theirs, rtol=1e-5)
+    np.testing.assert_array_equal(dense.gibbs(X, 1, 0), other.gibbs(container(X), 1, 0))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, np.float64])
+def test_types(X, dtype):
+    model = fitted(X.astype(dtype))
+    expected = np.float64 if dtype == np.float64 else np.float32
+    for array in [model.components_, model.intercept_hidden_, model.intercept_visible_]:
+        assert array.dtype == expected
+    assert model.transform(X.astype(dtype)).dtype == expected
+    assert model.sample().dtype == expected
+    assert model.score_samples(X.astype(dtype)).dtype == np.float64
+
+
+def test_domain(X):
+    bad = X.copy()
+    bad[3, 4] = 1.5
+    for container in [np.asarray, csr_matrix]:
+        with pytest.raises(ValueError, match="values from 0 to 1.*column 4.*1.5.*binarize"):
+            SDCPRBM().fit(container(bad))
+    assert SDCPRBM(2, max_iter=1).fit(bad / 2).score(bad / 2) < 0
+    both = [fitted(c(bad), binarize=0.7).components_ for c in (np.asarray, csr_matrix)]
+    np.testing.assert_array_equal(*both)
+    with pytest.raises(ValueError, match="must not be negative"):
+        fitted(csr_matrix(X), binarize=-1.0)
+    with pytest.raises(NotFittedError):
+        SDCPRBM().score_samples(X)
+    assert not hasattr(SDCPRBM(), "log_partition_")
+
+
+def test_constant_columns_and_short_batches():
+    X = np.zeros((101, 7))
+    X[:, 3] = 1
+    model = SDCPRBM(3, max_iter=20, batch_size=50, random_state=0).fit(X)
+    assert model.score(X) > -0.5
+    assert np.isfinite(model.components_).all()
+
+
+def test_divergence_is_an_error_and_leaves_no_trace(X):
+    model = fitted(X, warm_start=True)
+    before = {name: copy.deepcopy(value) for name, value in vars(model).items()}
+    model.set_params(learning_rate=1.7e308)
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="learning_rate"):
+        model.fit(X)
+    np.testing.assert_array_equal(model.components_, before["components_"])
+    assert model.n_iter_ == before["n_iter_"]
+
+
+# Stop and go, threads, memory.
+
+
+def same(a, b):
+    for name in ["components_", "intercept_hidden_", "intercept_visible_"]:
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+
+
+def test_warm_start_and_pickle_go_on_as_if_uninterrupted(X, algorithm):
+    whole = fitted(X, **algorithm)
+    parts = fitted(X, **algorithm, max_iter=1, warm_start=True)
+    for _ in range(3):
+        parts = pickle.loads(pickle.dumps(parts)).fit(X)
+    same(whole, parts)
+    assert parts.n_iter_ == whole.n_iter_ == 4
+    for name in set(whole.history_) - {"seconds"}:
+        np.testing.assert_array_equal(whole.history_[name], parts.history_[name])
+
+
+def test_partial_fit_goes_on_after_pickle(X, algorithm):
+    model = SDCPRBM(6, batch_size=50, random_state=0).set_params(**algorithm)
+    other = clone(model)
+    for rows in [X[:50], X[50:53], X[53:54], X[54:]]:
+        assert model.partial_fit(rows) is model
+        other = pickle.loads(pickle.dumps(other.partial_fit(csr_matrix(rows))))
+    same(model, other)
+
+
+def test_a_batch_of_any_length_is_scaled_right():
+    """A batch that is another one twice gives the same positive and, in the mean, negative
+    phase: with a chain without memory (weights 0) the biases can be compared."""
+    X = (np.random.default_rng(0).random((3000, 5)) < [0.1, 0.3, 0.5, 0.7, 0.9]).astype(float)
+    for persistent in [False, True]:
+        steps = []
+        for rows in [X, X[:300]]:
+            model = SDCPRBM(
+                2, batch_size=1000, weights_init=0.0, learning_rate=1.0, n_inner=1,
+                persistent=persistent, random_state=0,
+            )  # fmt: skip
+            model.partial_fit(X)
+            before = model.intercept_visible_.copy()
+            steps.append(model.partial_fit(rows).intercept_visible_ - before)
+        np.testing.assert_allclose(*steps, atol=0.15)
+
+
+def test_number_of_threads_does_not_matter():
+    X = (np.random.default_rng(0).random((210, 300)) < 0.3).astype(np.float32)
+    models = [
+        SDCPRBM(300, max_iter=2, batch_size=105, random_state=0, n_jobs=n).fit(X)
+        for n in [None, 1, 2, 3]
+    ]
+    for other in models[1:]:
+        same(models[0], other)
+    values = [m.log_partition("ais", n_temperatures=30, n_chains=210, random_state=0).value
+              for m in models]  # fmt: skip
+    assert len(set(values)) == 1
+
+
+def test_training_goes_on_from_parameters_that_a_user_set(X):
+    rbm = random_rbm(12, 6)
+    model = set_parameters(fitted(X), rbm).set_params(learning_rate=1e-12, warm_start=True)
+    np.testing.assert_allclose(model.partial_fit(X).components_, rbm.W, atol=1e-8)
+    np.testing.assert_allclose(model.fit(X).intercept_hidden_, rbm.c, atol=1e-8)
+    with pytest.raises(ValueError, match="n_steps"):
+        model.gibbs(X, -1)
+
+
+def test_scores_are_deterministic_and_cached(X):
+    X = np.tile(X, (1, 3))
+    model = SDCPRBM(25, max_iter=1, random_state=0).fit(X)
+    first = model.score_samples(X)
+    np.testing.assert_array_equal(first, model.score_samples(X))
+    np.testing.assert_array_equal(first, pickle.loads(pickle.dumps(model)).score_samples(X))
+    before = model.log_partition_
+    assert model.partial_fit(X).log_partition_ != before
+
+
+def test_memory_of_a_fit():
+    X = (np.random.default_rng(0).random((20000, 20)) < 0.3).astype(np.float32)
+    tracemalloc.start()
+    SDCPRBM(400, max_iter=1, n_inner=1, n_gibbs=1, random_state=0).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20000 * 400 * 4 / 4
+
+
+# Early stopping, schedules, history.
+
+
+def test_early_stopping_returns_to_the_best_epoch():
+    rng = np.random.default_rng(0)
+    X = (rng.random((60, 10)) < 0.5).astype(float)  # nothing to learn: it overfits
+    model = SDCPRBM(10, early_stopping=True, max_iter=300, learning_rate=0.5, batch_size=10,
+                    validation_fraction=0.5, random_state=0).fit(X)  # fmt: skip
+    path = model.history_["log_likelihood"]
+    assert model.n_iter_ == len(path) < 300
+    assert len(path) - 1 - np.argmax(path) >= 5
+    order = np.random.default_rng(model._evaluation_seed).permutation(60)
+    assert model.score(X[order[:30]]) == pytest.approx(path.max())
+    assert model.history_["free_energy_gap"][-1] > 0
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        model.set_params(max_iter=2).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.set_params(early_stopping=False).fit(X)
+
+
+def test_schedule_and_history(X, capsys):
+    model = fitted(
+        X, learning_rate=0.1, learning_rate_schedule="invscaling", power_t=1.0, verbose=1
+    )
+    np.testing.assert_allclose(model.history_["learning_rate"], 0.1 / np.arange(1, 5))
+    assert set(model.history_) == {
+        "reconstruction_error", "log_pseudo_likelihood", "learning_rate", "seconds",
+    }  # fmt: skip
+    assert capsys.readouterr().out.count("[SDCPRBM] epoch") == 4
+    assert fitted(X).history_["log_pseudo_likelihood"].shape == (4,)
+
+
+def test_starts_at_the_base_rates(X):
+    model = fitted(X, max_iter=0)
+    mean = (X.sum(axis=0) + 0.25) / (len(X) + 0.5)
+    np.testing.assert_allclose(model.intercept_visible_, logit(mean))
+    assert 0 < np.abs(model.components_).max() < 0.1
+
+
+def test_grid_search_by_held_out_likelihood():
+    X = np.tile(make_bars_and_stripes(3), (9, 1))
+    search = GridSearchCV(
+        SDCPRBM(max_iter=30, random_state=0),
+        {"n_components": [1, 8], "learning_rate": [1e-6, 0.2]},
+        cv=3,
+    ).fit(X)
+    assert search.best_params_ == {"n_components": 8, "learning_rate": 0.2}
+    assert search.best_score_ == pytest.approx(search.cv_results_["mean_test_score"].max())
+
+
+def test_a_fitted_model_agrees_with_the_oracle(X):
+    model = SDCPRBM(3, max_iter=50, learning_rate=0.2, random_state=0).fit(X[:, :6])
+    rbm = SmallRBM(model.components_, model.intercept_visible_, model.intercept_hidden_)
+    np.testing.assert_allclose(model.score_samples(rbm.V), np.log(rbm.p))
