@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
 
 
 def digits():
@@ -39,6 +39,7 @@ def models():
     yield "FSLLDensity(greedy)", FSLLDensity(solver="greedy"), _terms
     yield "FSLLDensity(alpha=0.2)", FSLLDensity(alpha=0.2), _terms
     yield "FVBMPseudoLikelihood", FVBMPseudoLikelihood(alpha=1.0), _couplings
+    yield "SDCPRBM", SDCPRBM(n_components=16, max_iter=60, random_state=0), _epochs
 
 
 def _terms(model):
@@ -49,6 +50,10 @@ def _terms(model):
 def _couplings(model):
     couplings = model.coupling_[np.triu_indices_from(model.coupling_, 1)]
     return f"{len(couplings)} couplings from {couplings.min():.2f} to {couplings.max():.2f}"
+
+
+def _epochs(model):
+    return f"{len(model.components_)} hidden units in {model.max_iter} epochs"
 
 
 def main():

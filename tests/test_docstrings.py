@@ -11,7 +11,9 @@ PUBLIC_MODULES = [
     "sklearn_boltz.datasets",
     "sklearn_boltz.inspection",
     "sklearn_boltz.loglinear",
+    "sklearn_boltz.metrics",
     "sklearn_boltz.pairwise",
+    "sklearn_boltz.restricted",
 ]
 # No need of: an extended summary, "See Also" and its descriptions, an example for each method;
 # a single return value has a name, as in scikit-learn.
