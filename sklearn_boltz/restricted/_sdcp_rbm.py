@@ -147,7 +147,7 @@ class SDCPRBM(BaseRBM):
     n_features_in_ : int
         Number of visible units.
 
-    feature_names_in_ : ndarray of str of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
         Names of the visible units, if `X` had names.
 
     See Also
