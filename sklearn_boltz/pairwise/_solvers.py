@@ -18,6 +18,8 @@ from sklearn_boltz.pairwise._bslm import bslm_sweep
 MAX_NEWTON_PARAMETERS = 3000
 # Nats below the maximum where Newton's method renews its matrix for the last time.
 NEAR = 1e-3
+# Matrices of Newton's method in single precision, before it goes on in double.
+FEW = 4
 
 
 class Monitor:
@@ -108,6 +110,7 @@ def newton(problem, point, monitor):
     the steps gain a hundred times less each time, one more of them does as well.
     """
     solve, gain, before, near, direction = None, math.inf, math.inf, False, None
+    n_renewals = 0
     while not monitor(point.value):
         gradient = problem.gradient(point)
         if solve is not None:
@@ -115,7 +118,11 @@ def newton(problem, point, monitor):
             before, gain = gain, gradient @ direction / 2
         close = gain < NEAR and not near and gain > before / 100
         if solve is None or gain > before / 10 or close:
-            solve = information_solver(problem, point, np.float32)
+            # Newton's method corrects what single precision leaves wrong, at half the cost. Not
+            # on a long way to infinity, where the matrix becomes singular.
+            dtype = np.float32 if n_renewals < FEW else np.float64
+            solve = information_solver(problem, point, dtype)
+            n_renewals += 1
             near = gain < NEAR
             direction = solve(gradient)
             gain = gradient @ direction / 2
@@ -133,7 +140,6 @@ def information_solver(problem, point, dtype=np.float64):
     Where H is singular to rounding, as it becomes on the way to infinity, its diagonal is
     raised by as little as makes it regular.
     """
-    # Newton's method corrects what single precision leaves wrong, at half the cost.
     information = problem.information(point, dtype)
     diagonal = np.einsum("ii->i", information)
     ridge = 1e-14 * diagonal.max(initial=1e-300)
