@@ -681,7 +681,8 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
+        # With a threshold, anything real is legal.
+        tags.input_tags.categorical = self.binarize is None
         return tags
 
 
