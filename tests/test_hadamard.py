@@ -113,7 +113,8 @@ def test_involution_and_parseval(dtype, data):
     b = fwht(a).astype(np.float64)
     energy = m * np.sum(a.astype(np.float64) ** 2)
     tolerance = 40 * np.finfo(dtype).eps
-    assert_allclose(np.sum(b**2), energy, rtol=tolerance)
+    # Squares below the normal numbers have fewer digits.
+    assert_allclose(np.sum(b**2), energy, rtol=tolerance, atol=1e-300)
     back = fwht(b.astype(dtype)) / m
     assert_allclose(back, a, rtol=0, atol=tolerance * np.sqrt(energy / m) + 1e-37)
 
