@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import chi2, kstest, norm
 
@@ -72,9 +74,44 @@ def test_moments(dtype):
         kernel.moments(a, b, 0.5, out, False)
 
 
+# Zeros are left out of products where there are many, and few rows go another way than many.
+@settings(max_examples=150, deadline=None)
+@given(
+    n_rows=st.integers(1, 45),
+    n_inner=st.integers(1, 70),
+    n_columns=st.sampled_from([1, 2, 7, 8, 15, 16, 17, 33, 97, 100, 209, 500]),
+    density=st.sampled_from([0.0, 0.1, 0.35, 0.6, 1.0]),
+    dtype=st.sampled_from(DTYPES),
+    seed=st.integers(0, 99),
+)
+def test_products_of_any_shape_and_density(n_rows, n_inner, n_columns, density, dtype, seed):
+    rng = np.random.default_rng(seed)
+    V = (rng.random((n_rows, n_inner)) * (rng.random((n_rows, n_inner)) < density)).astype(dtype)
+    W = rng.normal(0, 1, (n_inner, n_columns)).astype(dtype)
+    tolerance = dict(rtol=1e-4, atol=1e-5) if dtype == np.float32 else dict(rtol=1e-9, atol=1e-12)
+    b, c = np.zeros(n_inner, dtype), rng.normal(0, 1, n_columns).astype(dtype)
+    H = np.full((n_rows, n_columns), np.nan, dtype)
+    kernel.gibbs_chains(W, b, c, V.copy(), H, 0, False, 0, 0)
+    np.testing.assert_allclose(H, expit(V.astype(float) @ W + c), **tolerance)
+    out = np.full((n_inner, n_columns), np.nan, dtype)
+    kernel.moments(V, H, 0.5, out, False)
+    np.testing.assert_allclose(out, 0.5 * V.T.astype(float) @ H, **tolerance)
+    kernel.moments(V[:, n_inner // 2 :], H, 1, out[n_inner // 2 :], True)
+    expected = (
+        V.T.astype(float) @ H * np.where(np.arange(n_inner) < n_inner // 2, 0.5, 1.5)[:, None]
+    )
+    np.testing.assert_allclose(out, expected, **tolerance)
+    # Down: samples agree wherever the uniform number is not next to the probability.
+    chains = V.copy()
+    kernel.gibbs_chains(W, b, c, chains, H.copy(), 1, True, 5, 6)
+    p, u = expit(H.astype(float) @ W.T), uniform(V.shape, 5, 7, dtype=dtype)
+    clear = np.abs(u - p) > 1e-4
+    np.testing.assert_array_equal(chains[clear], (u < p)[clear])
+
+
 def test_chains_equal_numpy(dtype):
     rng = np.random.default_rng(0)
-    W = rng.normal(0, 1, (6, 10)).astype(dtype)
+    W = rng.normal(0, 1, (10, 6)).astype(dtype)
     b, c = rng.normal(0, 1, 10).astype(dtype), rng.normal(0, 1, 6).astype(dtype)
     start = (rng.random((20, 10)) < 0.5).astype(dtype)
     for from_hidden in [False, True]:
@@ -82,11 +119,11 @@ def test_chains_equal_numpy(dtype):
         v, h = V.copy(), H.copy()
         for k in range(3):
             if k > 0 or not from_hidden:
-                h = (uniform(h.shape, 7, 10 + 2 * k, 4, dtype) < expit(v @ W.T + c)).astype(dtype)
-            v = (uniform(v.shape, 7, 11 + 2 * k, 4, dtype) < expit(h @ W + b)).astype(dtype)
+                h = (uniform(h.shape, 7, 10 + 2 * k, 4, dtype) < expit(v @ W + c)).astype(dtype)
+            v = (uniform(v.shape, 7, 11 + 2 * k, 4, dtype) < expit(h @ W.T + b)).astype(dtype)
         kernel.gibbs_chains(W, b, c, V, H, 3, from_hidden, 7, 10, 4)
         np.testing.assert_array_equal(V, v)
-        np.testing.assert_allclose(H, expit(v @ W.T + c), rtol=1e-5)
+        np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
 
 
 def test_blocks_do_not_matter(dtype):
@@ -100,7 +137,7 @@ def test_wrong_shapes_are_refused():
     with pytest.raises(ValueError, match="expected shapes"):
         kernel.bernoulli_mean(x, bias)
     with pytest.raises(ValueError, match="expected shapes"):
-        kernel.gibbs_chains(np.zeros((5, 3)), np.zeros(3), np.zeros(5), x, np.zeros((2, 4)),
+        kernel.gibbs_chains(np.zeros((3, 5)), np.zeros(3), np.zeros(5), x, np.zeros((2, 4)),
                             1, False, 0, 0)  # fmt: skip
 
 

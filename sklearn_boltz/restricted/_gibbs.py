@@ -16,7 +16,7 @@ from sklearn_boltz.restricted.units import Bernoulli
 # number of threads because the blocks do not.
 BLOCK_ROWS, LEAST_ROWS = 100, 40
 # Multiplications that must fall to a thread before it pays to wake it.
-MIN_WORK = 2_000_000
+MIN_WORK = 4_000_000
 
 
 class Stream:
@@ -102,15 +102,15 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False):
     """
     if not type(model.visible) is type(model.hidden) is Bernoulli:
         return _run_chains_of_any_units(model, V, H, n_steps, stream, from_hidden)
-    first = stream.take(2 * n_steps)
+    first, weights = stream.take(2 * n_steps), model.weights_by_visible
 
     def block(rows):
         gibbs_chains(
-            model.weights, model.visible.intercept, model.hidden.intercept, V[rows], H[rows],
+            weights, model.visible.intercept, model.hidden.intercept, V[rows], H[rows],
             n_steps, from_hidden, stream.seed, first, rows.start,
         )  # fmt: skip
 
-    return workers.map(block, row_blocks(len(V)), len(V) * model.weights.size * (2 * n_steps + 1))
+    return workers.map(block, row_blocks(len(V)), len(V) * weights.size * (2 * n_steps + 1))
 
 
 def _run_chains_of_any_units(model, V, H, n_steps, stream, from_hidden):

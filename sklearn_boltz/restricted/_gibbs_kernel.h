@@ -16,7 +16,6 @@
 
 #define RBM_JOIN2(a, b) a##b
 #define RBM_JOIN(a, b) RBM_JOIN2(a, b)
-#define NAME(name) RBM_JOIN(name, SUFFIX)
 
 enum {
     /* Partial products and sums that a row is dealt out to, whatever the registers. */
@@ -124,6 +123,8 @@ static inline double rbm_exp_f64(double x)
 }
 #endif
 
+#define NAME(name) RBM_JOIN(name, SUFFIX)
+
 /* x[j] = 1 / (1 + exp(-(scale x[j] + bias[j]))) */
 SIMD_DISPATCH
 void NAME(rbm_mean)(REAL *restrict x, REAL scale, const REAL *restrict bias, ptrdiff_t n)
@@ -192,5 +193,6 @@ double NAME(rbm_softplus)(const REAL *restrict x, const REAL *restrict bias, ptr
     return logarithm + (double)(high - low) * sum;
 }
 
+#undef NAME
 #undef REAL
 #undef SUFFIX

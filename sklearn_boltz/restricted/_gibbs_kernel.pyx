@@ -3,6 +3,9 @@
 The random numbers come from a counter: each is a function of (seed, step, row, column), so the
 result does not depend on how the rows are cut into blocks. `first_row` says where a block
 starts. A layer that is sampled takes one step.
+
+The weights are stored with the hidden units of a visible unit next to each other, so that the
+few visible units that are on, in most data, pick out few rows.
 """
 
 from cython cimport floating
@@ -27,6 +30,20 @@ cdef extern from "restricted/_gibbs_kernel_all.h" nogil:
         const float *x, const float *bias, Py_ssize_t n, float low, float high) noexcept
     double rbm_softplus_f64(
         const double *x, const double *bias, Py_ssize_t n, double low, double high) noexcept
+    int sparse_product_f32(const float *a, Py_ssize_t n_rows, Py_ssize_t n_inner,
+                           const float *b, Py_ssize_t n_columns, float *out) noexcept
+    int sparse_product_f64(const double *a, Py_ssize_t n_rows, Py_ssize_t n_inner,
+                           const double *b, Py_ssize_t n_columns, double *out) noexcept
+    int few_product_f32(const float *a, Py_ssize_t n_rows, Py_ssize_t n_inner,
+                        const float *b, Py_ssize_t n_columns, float *out) noexcept
+    int few_product_f64(const double *a, Py_ssize_t n_rows, Py_ssize_t n_inner,
+                        const double *b, Py_ssize_t n_columns, double *out) noexcept
+    int sparse_moments_f32(const float *a, Py_ssize_t stride, Py_ssize_t n_used,
+                           const float *b, Py_ssize_t n_rows, Py_ssize_t n_columns,
+                           float alpha, float beta, float *out) noexcept
+    int sparse_moments_f64(const double *a, Py_ssize_t stride, Py_ssize_t n_used,
+                           const double *b, Py_ssize_t n_rows, Py_ssize_t n_columns,
+                           double alpha, double beta, double *out) noexcept
 
 
 cdef int _check(Py_ssize_t n_rows, Py_ssize_t n_columns,
@@ -41,30 +58,34 @@ cdef int _check(Py_ssize_t n_rows, Py_ssize_t n_columns,
 
 cdef void _hidden_field(const floating[:, ::1] weights, const floating[:, ::1] V,
                         floating[:, ::1] H) noexcept nogil:
-    """H = V @ weights.T"""
-    cdef int n_hidden = <int>weights.shape[0], n_visible = <int>weights.shape[1]
+    """H = V @ weights"""
+    cdef int n_visible = <int>weights.shape[0], n_hidden = <int>weights.shape[1]
     cdef int n_rows = <int>V.shape[0]
     cdef floating one = 1, zero = 0
     if floating is float:
-        sgemm("T", "N", &n_hidden, &n_rows, &n_visible, &one, <float *>&weights[0, 0],
-              &n_visible, <float *>&V[0, 0], &n_visible, &zero, &H[0, 0], &n_hidden)
+        if not sparse_product_f32(&V[0, 0], n_rows, n_visible, &weights[0, 0], n_hidden, &H[0, 0]):
+            sgemm("N", "N", &n_hidden, &n_rows, &n_visible, &one, <float *>&weights[0, 0],
+                  &n_hidden, <float *>&V[0, 0], &n_visible, &zero, &H[0, 0], &n_hidden)
     else:
-        dgemm("T", "N", &n_hidden, &n_rows, &n_visible, &one, <double *>&weights[0, 0],
-              &n_visible, <double *>&V[0, 0], &n_visible, &zero, &H[0, 0], &n_hidden)
+        if not sparse_product_f64(&V[0, 0], n_rows, n_visible, &weights[0, 0], n_hidden, &H[0, 0]):
+            dgemm("N", "N", &n_hidden, &n_rows, &n_visible, &one, <double *>&weights[0, 0],
+                  &n_hidden, <double *>&V[0, 0], &n_visible, &zero, &H[0, 0], &n_hidden)
 
 
 cdef void _visible_field(const floating[:, ::1] weights, const floating[:, ::1] H,
                          floating[:, ::1] V) noexcept nogil:
-    """V = H @ weights"""
-    cdef int n_hidden = <int>weights.shape[0], n_visible = <int>weights.shape[1]
+    """V = H @ weights.T"""
+    cdef int n_visible = <int>weights.shape[0], n_hidden = <int>weights.shape[1]
     cdef int n_rows = <int>V.shape[0]
     cdef floating one = 1, zero = 0
     if floating is float:
-        sgemm("N", "N", &n_visible, &n_rows, &n_hidden, &one, <float *>&weights[0, 0],
-              &n_visible, <float *>&H[0, 0], &n_hidden, &zero, &V[0, 0], &n_visible)
+        if not few_product_f32(&H[0, 0], n_rows, n_hidden, &weights[0, 0], n_visible, &V[0, 0]):
+            sgemm("T", "N", &n_visible, &n_rows, &n_hidden, &one, <float *>&weights[0, 0],
+                  &n_hidden, <float *>&H[0, 0], &n_hidden, &zero, &V[0, 0], &n_visible)
     else:
-        dgemm("N", "N", &n_visible, &n_rows, &n_hidden, &one, <double *>&weights[0, 0],
-              &n_visible, <double *>&H[0, 0], &n_hidden, &zero, &V[0, 0], &n_visible)
+        if not few_product_f64(&H[0, 0], n_rows, n_hidden, &weights[0, 0], n_visible, &V[0, 0]):
+            dgemm("T", "N", &n_visible, &n_rows, &n_hidden, &one, <double *>&weights[0, 0],
+                  &n_hidden, <double *>&H[0, 0], &n_hidden, &zero, &V[0, 0], &n_visible)
 
 
 cdef void _mean(floating[:, ::1] x, floating scale, const floating[::1] bias) noexcept nogil:
@@ -157,7 +178,7 @@ def moments(
 ):
     """Equals ``out[...] = alpha * a.T @ b + (out if add else 0)``, without a temporary.
 
-    `a` may be some columns of a matrix.
+    `a` may be some columns of a matrix. Where most of it is 0, the time is spent on the rest.
     """
     cdef int n = <int>b.shape[1], m = <int>a.shape[1], k = <int>b.shape[0]
     cdef int stride = <int>(a.strides[0] // <Py_ssize_t>sizeof(floating))
@@ -171,11 +192,17 @@ def moments(
         return
     with nogil:
         if floating is float:
-            sgemm("N", "T", &n, &m, &k, &alpha, <float *>&b[0, 0], &n,
-                  <float *>&a[0, 0], &stride, &beta, &out[0, 0], &n)
+            if not sparse_moments_f32(
+                &a[0, 0], stride, m, &b[0, 0], k, n, alpha, beta, &out[0, 0]
+            ):
+                sgemm("N", "T", &n, &m, &k, &alpha, <float *>&b[0, 0], &n,
+                      <float *>&a[0, 0], &stride, &beta, &out[0, 0], &n)
         else:
-            dgemm("N", "T", &n, &m, &k, &alpha, <double *>&b[0, 0], &n,
-                  <double *>&a[0, 0], &stride, &beta, &out[0, 0], &n)
+            if not sparse_moments_f64(
+                &a[0, 0], stride, m, &b[0, 0], k, n, alpha, beta, &out[0, 0]
+            ):
+                dgemm("N", "T", &n, &m, &k, &alpha, <double *>&b[0, 0], &n,
+                      <double *>&a[0, 0], &stride, &beta, &out[0, 0], &n)
 
 
 def gibbs_chains(
@@ -196,15 +223,15 @@ def gibbs_chains(
 
         for k in range(n_steps):
             if k > 0 or not from_hidden:
-                H[...] = u(step + 2 * k) < expit(V @ weights.T + hidden_bias)
-            V[...] = u(step + 2 * k + 1) < expit(H @ weights + visible_bias)
-        H[...] = expit(V @ weights.T + hidden_bias)
+                H[...] = u(step + 2 * k) < expit(V @ weights + hidden_bias)
+            V[...] = u(step + 2 * k + 1) < expit(H @ weights.T + visible_bias)
+        H[...] = expit(V @ weights + hidden_bias)
 
     where u(step) are the numbers of `uniform`.
     """
     cdef uint64_t k
-    _check(V.shape[0], weights.shape[1], V, visible_bias)
-    _check(V.shape[0], weights.shape[0], H, hidden_bias)
+    _check(V.shape[0], weights.shape[0], V, visible_bias)
+    _check(V.shape[0], weights.shape[1], H, hidden_bias)
     if V.shape[0] == 0:
         return
     with nogil:
@@ -236,16 +263,16 @@ def anneal(
     """Carry chains along a ladder of inverse temperatures and add to their log-weights.
 
     With ``log_f(v, t) = v @ (base_bias + t * bias_shift) +
-    np.logaddexp(0, t * (hidden_bias + weights @ v)).sum()``, each rung from s to t adds
+    np.logaddexp(0, t * (hidden_bias + v @ weights)).sum()``, each rung from s to t adds
     ``log_f(v, t) - log_f(v, s)`` and, but for the last, makes a transition at t. All but
     `log_weights` and `V` that is changed in place is scratch.
     """
     cdef Py_ssize_t k, j, n_rungs = betas.shape[0] - 1
-    _check(V.shape[0], weights.shape[1], V, base_bias)
-    _check(V.shape[0], weights.shape[1], V, bias_shift)
-    _check(V.shape[0], weights.shape[1], V, visible_scratch)
-    _check(V.shape[0], weights.shape[0], H, hidden_bias)
-    _check(V.shape[0], weights.shape[0], H, hidden_scratch)
+    _check(V.shape[0], weights.shape[0], V, base_bias)
+    _check(V.shape[0], weights.shape[0], V, bias_shift)
+    _check(V.shape[0], weights.shape[0], V, visible_scratch)
+    _check(V.shape[0], weights.shape[1], H, hidden_bias)
+    _check(V.shape[0], weights.shape[1], H, hidden_scratch)
     if log_weights.shape[0] != V.shape[0]:
         raise ValueError("log_weights has the wrong length")
     if V.shape[0] == 0:

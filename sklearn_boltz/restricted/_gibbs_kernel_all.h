@@ -1,6 +1,14 @@
 /* The kernels for both element types. */
 #define REAL float
 #define SUFFIX _f32
+#include "restricted/_products.h"
+
+#define REAL double
+#define SUFFIX _f64
+#include "restricted/_products.h"
+
+#define REAL float
+#define SUFFIX _f32
 #include "restricted/_gibbs_kernel.h"
 
 #define REAL double

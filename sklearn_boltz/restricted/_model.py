@@ -25,9 +25,14 @@ class Model(NamedTuple):
         """Type that the model computes in."""
         return self.weights.dtype
 
+    @property
+    def weights_by_visible(self):
+        """Weights of shape (n_visible, n_hidden), row after row; not copied after a training."""
+        return np.ascontiguousarray(self.weights.T)
+
     def transposed(self):
         """The same law with the roles of the layers exchanged."""
-        return Model(np.ascontiguousarray(self.weights.T), self.hidden, self.visible)
+        return Model(self.weights.T, self.hidden, self.visible)
 
     def fallen(self, beta, base):
         """The model at inverse temperature `beta` on the way from independent units.
@@ -91,7 +96,7 @@ def log_pseudo_likelihood(model, V, features=None):
     log_pseudo_likelihood : ndarray of float64 of shape (n_rows,)
     """
     n_rows, n_features = V.shape
-    columns = np.ascontiguousarray(model.weights.T)
+    columns = model.weights_by_visible
     field = model.hidden_field(V)
     binary = ((V == 0) | (V == 1)).all()
     here = model.hidden.log_partition_sum(field)

@@ -21,6 +21,11 @@ class SGD:
         self.momentum = momentum
         self.velocity = None
 
+    @property
+    def plain(self):
+        """Whether the steps are the gradients."""
+        return self.momentum == 0
+
     def steps(self, gradients):
         """Return what to add to each parameter."""
         if self.momentum == 0:
@@ -40,6 +45,8 @@ class SpectralDescent(SGD):
     the singular value decomposition of a matrix of gradients, as long as the sum of its
     singular values; for a vector in the ℓ∞ norm, along its signs.
     """
+
+    plain = False
 
     def steps(self, gradients):
         """Return what to add to each parameter."""

@@ -184,16 +184,16 @@ def _anneal(model, base, betas, V, stream, workers):
     log_weights = np.zeros(len(V))
     H = np.empty((len(V), len(model.hidden)), dtype=model.dtype)
     shift = model.visible.intercept - base.intercept
-    first = stream.take(2 * len(betas))
+    first, weights = stream.take(2 * len(betas)), model.weights_by_visible
 
     def block(rows):
         anneal(
-            model.weights, base.intercept, shift, model.hidden.intercept, betas, V[rows],
+            weights, base.intercept, shift, model.hidden.intercept, betas, V[rows],
             H[rows], np.empty_like(shift), np.empty_like(model.hidden.intercept),
             log_weights[rows], stream.seed, first, rows.start,
         )  # fmt: skip
 
-    workers.map(block, row_blocks(len(V)), len(V) * model.weights.size * 2 * len(betas))
+    workers.map(block, row_blocks(len(V)), len(V) * weights.size * 2 * len(betas))
     return log_weights
 
 

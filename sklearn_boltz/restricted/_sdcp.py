@@ -16,8 +16,8 @@ from sklearn_boltz.restricted._gibbs_kernel import moments
 from sklearn_boltz.restricted._model import Model
 from sklearn_boltz.restricted.units import Bernoulli
 
-# Hidden units of a block of the gradient.
-GRADIENT_ROWS = 250
+# Visible units of a block of the gradient.
+GRADIENT_ROWS = 392
 
 
 class Scheme(NamedTuple):
@@ -38,6 +38,7 @@ class Learner:
     Parameters
     ----------
     weights : ndarray of shape (n_hidden, n_visible)
+        Kept in Fortran order, as the kernels want them.
     visible_bias : ndarray of shape (n_visible,)
     hidden_bias : ndarray of shape (n_hidden,)
     visible_offset : ndarray of shape (n_visible,)
@@ -48,7 +49,8 @@ class Learner:
     """
 
     def __init__(self, weights, visible_bias, hidden_bias, visible_offset, optimizer, stream):
-        self.weights, self.visible_bias, self.hidden_bias = weights, visible_bias, hidden_bias
+        self.weights = np.asfortranarray(weights)
+        self.visible_bias, self.hidden_bias = visible_bias, hidden_bias
         self.visible_offset = visible_offset
         self.hidden_offset = np.full_like(hidden_bias, 0.5)
         self.optimizer, self.stream = optimizer, stream
@@ -68,14 +70,45 @@ class Learner:
         self.hidden_offset += rate * (hidden_mean - self.hidden_offset)
 
     def move(self, steps, centered):
-        """Add a step, which is in centred coordinates if `centered`."""
+        """Add a step, which is in centred coordinates if `centered`.
+
+        The step of the weights may be the `Factors` of one that is added already.
+        """
         weights, visible_bias, hidden_bias = steps
-        self.weights += weights
+        if not isinstance(weights, Factors):
+            self.weights += weights
         self.visible_bias += visible_bias
         self.hidden_bias += hidden_bias
         if centered:
-            self.visible_bias -= self.hidden_offset @ weights
-            self.hidden_bias -= weights @ self.visible_offset
+            # BLAS may set the flag of an invalid operation for numbers that it reads and does
+            # not use; whether the parameters are finite is looked at in the end.
+            with np.errstate(invalid="ignore"):
+                self.visible_bias -= self.hidden_offset @ weights
+                self.hidden_bias -= weights @ self.visible_offset
+
+
+class Factors(NamedTuple):
+    """The matrix ``H.T @ V`` before it is multiplied out."""
+
+    H: np.ndarray
+    V: np.ndarray
+
+    # NumPy leaves the products below to this class.
+    __array_ufunc__ = None
+
+    def __rmatmul__(self, vector):
+        return (self.H @ vector) @ self.V
+
+    def __matmul__(self, vector):
+        return (self.V @ vector) @ self.H
+
+    def multiply(self, out, workers, add=False):
+        """out = H.T @ V, or added to what is there; out in Fortran order."""
+
+        def block(units):
+            moments(self.V[:, units], self.H, 1, out.T[units], add)
+
+        workers.map(block, row_blocks(len(out.T), GRADIENT_ROWS), len(self.V) * out.size)
 
 
 class Buffers:
@@ -114,29 +147,35 @@ def learn_batch(learner, V, scheme, rate, workers, buffers):
     model, dtype = learner.model(), learner.weights.dtype
     H = buffers("H", (len(V), len(model.hidden)), dtype)
     run_chains(model, V, H, 0, learner.stream, workers)  # no transition: the means given V
-    means = V.mean(axis=0), H.mean(axis=0)
+    means = _column_means(V), _column_means(H)
     if scheme.persistent:
         chains, H_chains = _persistent_chains(learner, H, scheme, buffers, dtype, V.shape[1])
     else:
         chains, H_chains = buffers("V_chains", V.shape, dtype), buffers("H_chains", H.shape, dtype)
         chains[...] = V
-    ascent = buffers("ascent", learner.weights.shape, dtype)
+    # Laid out as the weights are, with the hidden units of a visible one next to each other.
+    shape = learner.weights.T.shape
     for inner in range(scheme.n_inner):
         run_chains(model, chains, H_chains, scheme.n_gibbs, learner.stream, workers,
                    from_hidden=scheme.persistent)  # fmt: skip
         if scheme.centered:
             learner.slide_offsets(*means, scheme.offset_rate)
-        if inner == 0:
-            _moments(ascent, learner, V, H, rate, scheme.centered, workers, buffers)
-        step = ascent
-        if inner < scheme.n_inner - 1:
-            step = buffers("step", ascent.shape, dtype)
+        data, fantasy = (V, H, rate), (chains, H_chains, -rate)
+        if scheme.n_inner == 1 and learner.optimizer.plain and not scheme.weight_decay:
+            # In one pass over the weights: with small mini-batches, passes are what it costs.
+            step = _gradient(learner, [data, fantasy], scheme.centered, buffers)
+            step.multiply(learner.weights, workers, add=True)
+        else:
+            ascent, step = buffers("ascent", shape, dtype).T, buffers("step", shape, dtype).T
+            if inner == 0:
+                _gradient(learner, [data], scheme.centered, buffers).multiply(ascent, workers)
             step[...] = ascent
-        _moments(step, learner, chains, H_chains, -rate, scheme.centered, workers, buffers)
+            fall = _gradient(learner, [fantasy], scheme.centered, buffers)
+            fall.multiply(step, workers, add=True)
         if scheme.weight_decay:
             step -= rate * scheme.weight_decay * learner.weights
         biases = [
-            rate * (mean - states.mean(axis=0))
+            rate * (mean - _column_means(states))
             for mean, states in zip(means, (chains, H_chains), strict=True)
         ]
         if scheme.persistent:
@@ -144,6 +183,11 @@ def learn_batch(learner, V, scheme, rate, workers, buffers):
             # are there already, as in scikit-learn's BernoulliRBM.
             H_chains[...] = learner.chains = draw(H_chains, learner.stream)
         learner.move(learner.optimizer.steps([step, *biases]), scheme.centered)
+
+
+def _column_means(A):
+    # A.mean(axis=0) takes twice the time for a few rows.
+    return np.add.reduce(A, axis=0) / A.dtype.type(len(A))
 
 
 def _persistent_chains(learner, H, scheme, buffers, dtype, n_visible):
@@ -156,16 +200,21 @@ def _persistent_chains(learner, H, scheme, buffers, dtype, n_visible):
     return buffers("V_chains", (len(H_chains), n_visible), dtype), H_chains
 
 
-def _moments(out, learner, V, H, factor, centered, workers, buffers):
-    """out = factor * (H - λ).T @ (V - μ) / n_rows, the offsets 0 unless `centered`.
+def _gradient(learner, parts, centered, buffers):
+    """The sum over parts (V, H, factor) of factor * (H - λ).T @ (V - μ) / n_rows, as `Factors`.
 
-    With a negative factor, it is added to what is there.
+    The offsets are 0 unless `centered`. V keeps its zeros, which save time: (V - μ).T @ H is
+    [V, -μ].T @ [H, sum of H], with one row more.
     """
+    ends = np.cumsum([0, *(len(V) for V, _, _ in parts)])
+    n_hidden, n_visible = learner.weights.shape
+    V_rows = buffers("V_rows", (ends[-1] + centered, n_visible), learner.weights.dtype)
+    H_rows = buffers("H_rows", (ends[-1] + centered, n_hidden), learner.weights.dtype)
+    for (V, H, factor), first, end in zip(parts, ends, ends[1:], strict=False):
+        V_rows[first:end] = V
+        np.subtract(H, learner.hidden_offset if centered else 0, out=H_rows[first:end])
+        H_rows[first:end] *= factor / len(V)
     if centered:
-        V = np.subtract(V, learner.visible_offset, out=buffers("V_centred", V.shape, V.dtype))
-        H = np.subtract(H, learner.hidden_offset, out=buffers("H_centred", H.shape, H.dtype))
-
-    def block(units):
-        moments(H[:, units], V, factor / len(V), out[units], factor < 0)
-
-    workers.map(block, row_blocks(H.shape[1], GRADIENT_ROWS), len(V) * out.size)
+        np.negative(learner.visible_offset, out=V_rows[-1])
+        np.add.reduce(H_rows[:-1], axis=0, out=H_rows[-1])
+    return Factors(H_rows, V_rows)

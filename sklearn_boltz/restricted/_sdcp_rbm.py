@@ -355,7 +355,7 @@ class SDCPRBM(BaseRBM):
             # What a fit changes is its own, so that an interrupted one leaves no trace.
             self._learner, self._rng = copy.deepcopy((self._learner, self._rng))
             # The public attributes are the truth, also where a user has set them.
-            self._learner.weights = self.components_.copy()
+            self._learner.weights = self.components_.copy(order="F")
             self._learner.visible_bias = self.intercept_visible_.copy()
             self._learner.hidden_bias = self.intercept_hidden_.copy()
             self.history_ = dict(self.history_)
@@ -365,7 +365,7 @@ class SDCPRBM(BaseRBM):
         self._count_base(X)
         weights = self._rng.normal(0, self.weights_init, (self.n_components, X.shape[1]))
         self._learner = Learner(
-            weights.astype(X.dtype),
+            weights.astype(X.dtype, order="F"),
             self._base_intercept.copy(),
             np.zeros(self.n_components, dtype=X.dtype),
             (self._base_sum / self._base_count).astype(X.dtype),
