@@ -293,7 +293,9 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         self.intercept_ = self._base.copy()
         # What the constant columns add to the log pseudo-likelihood of all.
         offset = -total * np.log1p(np.exp(-2 * np.abs(self._base[constant]))).sum()
-        problem = PseudoLikelihood(spins[varying], counts, self.alpha)
+        if len(constant):
+            spins = spins[varying]
+        problem = PseudoLikelihood(spins, counts, self.alpha)
         block = np.ix_(varying, varying)
         coupling = (self.coupling_ if coupling is None else coupling)[block]
         intercept = (self._base if intercept is None else intercept)[varying]

@@ -52,7 +52,10 @@ class PseudoLikelihood:
         self.upper = np.triu_indices(len(spins), 1)
         self.total = float(weights.sum())
         self.means = self.spins @ self.weights
-        self.moments = (self.spins * self.weights) @ self.spins.T
+        self._spare = []
+        weighted = np.multiply(self.spins, self.weights, out=self.array())
+        self.moments = weighted @ self.spins.T
+        self.recycle(weighted)
 
     @property
     def n_parameters(self):
@@ -67,16 +70,24 @@ class PseudoLikelihood:
         """The two arrays from θ."""
         return unpack(theta, len(self.means))
 
+    def array(self):
+        """An array like the data, with any content: new ones would cost page faults."""
+        return self._spare.pop() if self._spare else np.empty_like(self.spins)
+
+    def recycle(self, *arrays):
+        """Take back arrays that nobody will look at any more."""
+        self._spare.extend(arrays)
+
     def fields(self, coupling, intercept):
         """F, of shape (d, n)."""
-        fields = coupling @ self.spins
+        fields = np.matmul(coupling, self.spins, out=self.array())
         fields += intercept[:, None]
         return fields
 
     def at(self, coupling, intercept, fields=None):
         """Evaluate the objective at parameters whose fields may be known."""
         fields = self.fields(coupling, intercept) if fields is None else fields
-        tanh = np.empty_like(fields)
+        tanh = self.array()
         log_cosh = evaluate_fields(fields, self.weights, tanh)
         value = (
             self.means @ intercept
@@ -89,10 +100,12 @@ class PseudoLikelihood:
 
     def gradient(self, point):
         """∂/∂θ, of shape (n_parameters,)."""
-        weighted = point.tanh * self.weights
+        weighted = np.multiply(point.tanh, self.weights, out=self.array())
         products = self.moments - weighted @ self.spins.T
         coupling = products + products.T - self.alpha * point.coupling
-        return self.pack(coupling, self.means - weighted.sum(axis=1))
+        intercept = self.means - weighted.sum(axis=1)
+        self.recycle(weighted)
+        return self.pack(coupling, intercept)
 
     def information(self, point, dtype=np.float64):
         """-∂²/∂θ², of shape (n_parameters, n_parameters).
@@ -113,9 +126,12 @@ class PseudoLikelihood:
         """Yield Σ_i w_i sech²(F_ij) z zᵀ for each variable j."""
         d = len(self.means)
         if point.coupling.any():
-            curvature = (1 - point.tanh * point.tanh) * self.weights
+            curvature = np.multiply(point.tanh, point.tanh, out=self.array())
+            np.subtract(1, curvature, out=curvature)
+            curvature *= self.weights
             moments = self._pair_moments(curvature.astype(dtype, copy=False))
             means, totals = curvature @ self.spins.T, curvature.sum(axis=1)
+            self.recycle(curvature)
         else:
             # Independent variables: sech² is the same for all rows.
             sech2 = 1 - point.tanh[:, :1] ** 2

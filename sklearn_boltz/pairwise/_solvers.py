@@ -154,21 +154,27 @@ def information_solver(problem, point, dtype=np.float64):
 
 
 def line_search(problem, point, direction, slope):
-    """Halve the step until the objective rises by a part of what the slope promises."""
+    """Halve the step until the objective rises by a part of what the slope promises.
+
+    The arrays of the old point are the problem's again.
+    """
     coupling, intercept = problem.unpack(direction)
-    fields = problem.fields(coupling, intercept)
+    step = problem.fields(coupling, intercept)
     # Near the maximum the rise drowns in the rounding of the sum.
     floor = point.value - 1e-13 * abs(point.value)
     size = 1.0
     while size > 1e-9:
+        fields = np.multiply(step, size, out=problem.array())
+        fields += point.fields
         new = problem.at(
-            point.coupling + size * coupling,
-            point.intercept + size * intercept,
-            point.fields + size * fields,
+            point.coupling + size * coupling, point.intercept + size * intercept, fields
         )
         if new.value >= floor + 1e-4 * size * slope:
+            problem.recycle(step, point.fields, point.tanh)
             return new
+        problem.recycle(new.fields, new.tanh)
         size /= 2
+    problem.recycle(step)
     return point
 
 
