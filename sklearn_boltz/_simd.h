@@ -25,6 +25,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Templates: the names of a kernel end with the SUFFIX of the inclusion. */
+#define JOIN2(a, b) a##b
+#define JOIN(a, b) JOIN2(a, b)
+#define NAME(name) JOIN(name, SUFFIX)
+
 #ifndef __has_builtin
 #define __has_builtin(x) 0
 #endif

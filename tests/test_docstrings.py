@@ -14,6 +14,7 @@ PUBLIC_MODULES = [
     "sklearn_boltz.metrics",
     "sklearn_boltz.pairwise",
     "sklearn_boltz.restricted",
+    "sklearn_boltz.units",
 ]
 # No need of: an extended summary, "See Also" and its descriptions, an example for each method;
 # a single return value has a name, as in scikit-learn.

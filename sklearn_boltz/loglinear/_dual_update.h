@@ -10,9 +10,6 @@
  * A table entry y is reached as y = LANES * v + lane, and the description length of a term
  * is r_outer[y / n_inner] + r_inner[y % n_inner].
  */
-#define JOIN2(a, b) a##b
-#define JOIN(a, b) JOIN2(a, b)
-#define NAME(name) JOIN(name, SUFFIX)
 #define VEC NAME(fsll_vector)
 #define MASK NAME(fsll_mask)
 
@@ -197,9 +194,6 @@ static void NAME(fsll_update_and_scan)(REAL *t, const REAL *d, int64_t mask, REA
 
 #undef PERMUTED
 #undef TILE
-#undef NAME
-#undef JOIN
-#undef JOIN2
 #undef VEC
 #undef MASK
 #undef REAL

@@ -16,9 +16,6 @@
  * radix 2, 4, 8 or 16). Blocks that fit the cache are finished first, then joined
  * by passes that go depth first, so that most passes find their data in a cache.
  */
-#define JOIN2(a, b) a##b
-#define JOIN(a, b) JOIN2(a, b)
-#define NAME(name) JOIN(name, SUFFIX)
 #define VECTOR NAME(fwht_vector)
 #define NEAR_LEVELS (LANES > 1 ? FWHT_NEAR_LEVELS : FWHT_SCALAR_LEVELS)
 #define FAR_LEVELS (LANES > 1 ? FWHT_FAR_LEVELS : FWHT_SCALAR_LEVELS)
@@ -234,6 +231,3 @@ static void NAME(fwht)(REAL *a, ptrdiff_t outer, int levels, ptrdiff_t inner)
 #undef VECTOR
 #undef NEAR_LEVELS
 #undef FAR_LEVELS
-#undef NAME
-#undef JOIN
-#undef JOIN2

@@ -4,38 +4,12 @@
  * another), so that every inner loop runs along the rows.
  */
 #include <math.h>
+#include "_exp.h"
 #include "_simd.h"
 
-#define LN2_HI 6.93147180369123816490e-01 /* with 20 zero bits at its end */
-#define LN2_LO 1.90821492927058770002e-10
 #define HALF_LN2 0.34657359027997265471
 #define SQRT2 1.41421356237309504880
 #define BLOCK 512 /* a multiple of the lanes, in the first cache */
-#define ROUNDER 6755399441055744.0 /* 1.5 * 2^52: adding it rounds to an integer */
-
-/* e^x - 1 for -80 <= x <= 0: Taylor's series after x = n ln 2 + r. Without branches, so
- * that a loop over it vectorises; the low bits of n + ROUNDER are those of n. */
-SIMD_INLINE double fvbm_expm1(double x)
-{
-    union { double value; uint64_t bits; } shifted, power;
-    shifted.value = x * 1.44269504088896340736 + ROUNDER;
-    power.bits = (shifted.bits << 52) + ((uint64_t)1023 << 52);
-    const double n = shifted.value - ROUNDER, r = (x - n * LN2_HI) - n * LN2_LO;
-    double p = 1.0 / 6227020800;
-    p = p * r + 1.0 / 479001600;
-    p = p * r + 1.0 / 39916800;
-    p = p * r + 1.0 / 3628800;
-    p = p * r + 1.0 / 362880;
-    p = p * r + 1.0 / 40320;
-    p = p * r + 1.0 / 5040;
-    p = p * r + 1.0 / 720;
-    p = p * r + 1.0 / 120;
-    p = p * r + 1.0 / 24;
-    p = p * r + 1.0 / 6;
-    p = p * r + 0.5;
-    p = p * (r * r) + r;
-    return power.value * p + (power.value - 1);
-}
 
 /* ln y for 1 <= y <= 2, less half of ln 2: 2 artanh((y - c) / (y + c)) with c = sqrt 2. */
 SIMD_INLINE double fvbm_centred_log(double y)
@@ -77,7 +51,7 @@ SIMD_INLINE void fvbm_tanh_log_cosh(const double *restrict f, double *restrict t
 {
     for (ptrdiff_t i = 0; i < size; i++) {
         const double magnitude = fabs(f[i]), x = -2 * magnitude;
-        const double e = fvbm_expm1(x < -80 ? -80 : x);
+        const double e = simd_expm1_f64(x < -80 ? -80 : x);
         tanh_f[i] = copysign(-e / (2 + e), f[i]);
         log_cosh_f[i] = magnitude + (fvbm_centred_log(2 + e) - HALF_LN2);
     }

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from copy import copy
 from itertools import pairwise
 
 import numpy as np
@@ -100,24 +101,33 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False):
     from_hidden : bool
         Whether the chains start at `H`, so that the first transition is only half a one.
     """
-    if not type(model.visible) is type(model.hidden) is Bernoulli:
-        return _run_chains_of_any_units(model, V, H, n_steps, stream, from_hidden)
-    first, weights = stream.take(2 * n_steps), model.weights_by_visible
+    first, weights = stream.step, model.weights_by_visible
+    if type(model.visible) is type(model.hidden) is Bernoulli:
 
-    def block(rows):
-        gibbs_chains(
-            weights, model.visible.intercept, model.hidden.intercept, V[rows], H[rows],
-            n_steps, from_hidden, stream.seed, first, rows.start,
-        )  # fmt: skip
+        def block(rows):
+            gibbs_chains(
+                weights, model.visible.intercept, model.hidden.intercept, V[rows], H[rows],
+                n_steps, from_hidden, stream.seed, first, rows.start,
+            )  # fmt: skip
+            return first + 2 * n_steps
 
-    return workers.map(block, row_blocks(len(V)), len(V) * weights.size * (2 * n_steps + 1))
+    else:
+
+        def block(rows):
+            # Each block takes the same steps: a random number depends on its row as well.
+            own = copy(stream)
+            _run_chains_of_any_units(model, V[rows], H[rows], n_steps, own, rows.start, from_hidden)
+            return own.step
+
+    work = len(V) * weights.size * (2 * n_steps + 1)
+    stream.step = workers.map(block, row_blocks(len(V)), work)[-1]
 
 
-def _run_chains_of_any_units(model, V, H, n_steps, stream, from_hidden):
+def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidden):
     for step in range(n_steps):
         if step > 0 or not from_hidden:
-            H[...] = model.hidden.sample(model.hidden_field(V), stream)
-        V[...] = model.visible.sample(model.visible_field(H), stream)
+            H[...] = model.hidden.sample(model.hidden_field(V), stream, first_row)
+        V[...] = model.visible.sample(model.visible_field(H), stream, first_row)
     H[...] = model.mean_hidden(V)
 
 

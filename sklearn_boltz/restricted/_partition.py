@@ -2,6 +2,8 @@
 
 import math
 import warnings
+from copy import copy
+from itertools import pairwise
 
 import numpy as np
 from scipy.special import logsumexp
@@ -12,7 +14,7 @@ from sklearn_boltz.restricted._gibbs_kernel import anneal
 from sklearn_boltz.restricted._model import Model
 from sklearn_boltz.restricted.units import Bernoulli
 
-# Units of the smaller layer up to which enumeration takes seconds, and at most.
+# Bits of the states of a layer up to which enumeration takes seconds, and at most.
 EXACT_UNITS, MOST_UNITS = 20, 26
 # States enumerated at once.
 BLOCK_STATES = 2**11
@@ -21,48 +23,69 @@ BLOCK_STATES = 2**11
 MIN_ESS, MAX_STD_ERR = 5.0, 0.5
 
 
+def n_bits(units):
+    """The binary logarithm of the number of states of a layer; infinite for a continuum."""
+    states = units.states()
+    return math.inf if states is None else len(units) * math.log2(len(states))
+
+
 def n_enumerated(model):
-    """Number of units that the exact log-partition enumerates."""
-    return min(len(model.visible), len(model.hidden))
+    """Number of binary units, or bits, that the exact log-partition enumerates."""
+    return min(n_bits(model.visible), n_bits(model.hidden))
 
 
-def binary_states(start, stop, n_units):
-    """The states number start, ..., stop - 1 of binary units, the first unit slowest."""
-    shifts = np.arange(n_units)[::-1]
-    return ((np.arange(start, stop)[:, np.newaxis] >> shifts) & 1).astype(np.float64)
+def enumerated(values, n_units, start, stop):
+    """The states number start, ..., stop - 1 of units, the first unit slowest.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_values,)
+        What each unit can be.
+    n_units, start, stop : int
+
+    Returns
+    -------
+    rows : ndarray of float64 of shape (stop - start, n_units)
+    """
+    places = len(values) ** np.arange(n_units)[::-1]
+    digits = np.arange(start, stop)[:, np.newaxis] // places % len(values)
+    return np.asarray(values, dtype=np.float64)[digits]
 
 
 def exact_log_partition(model):
-    """ln Z by enumerating the states of the smaller layer, in blocks, in float64.
+    """ln Z by enumerating the states of one layer, in blocks, in float64.
 
     Parameters
     ----------
     model : Model
-        Of binary units.
+        At least one layer has units of finitely many states.
 
     Returns
     -------
     log_partition : float
     """
-    if len(model.hidden) < len(model.visible):
+    if n_bits(model.hidden) < n_bits(model.visible):
         model = model.transposed()
-    # Now the visible layer is the smaller one, and the hidden one is summed out.
-    model = Model(
-        model.weights.astype(np.float64),
-        Bernoulli(model.visible.intercept.astype(np.float64)),
-        Bernoulli(model.hidden.intercept.astype(np.float64)),
-    )
-    n_units = len(model.visible)
-    if n_units > MOST_UNITS:
+    # Now the visible layer is the one with fewer states, and the hidden one is summed out.
+    bits = n_bits(model.visible)
+    if bits > MOST_UNITS:
         raise ValueError(
-            f"The smaller layer has {n_units} units; at most {MOST_UNITS} can be enumerated. "
+            "Neither layer has units of finitely many values. Use method='ais'."
+            if bits == math.inf
+            else f"The smaller layer has {bits:g} bits; at most {MOST_UNITS} can be enumerated. "
             "Use method='ais'."
         )
+    model = Model(
+        model.weights.astype(np.float64),
+        model.visible.astype(np.float64),
+        model.hidden.astype(np.float64),
+    )
+    values, n_units = model.visible.states(), len(model.visible)
+    n_states = len(values) ** n_units
     return float(
         logsumexp([
-            logsumexp(-model.free_energy(binary_states(k, min(k + BLOCK_STATES, 2**n_units),
-                                                       n_units)))
-            for k in range(0, 2**n_units, BLOCK_STATES)
+            logsumexp(-model.free_energy(enumerated(values, n_units, *ends)))
+            for ends in pairwise([*range(0, n_states, BLOCK_STATES), n_states])
         ])
     )  # fmt: skip
 
@@ -116,8 +139,8 @@ def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
     Parameters
     ----------
     model : Model
-        Of Bernoulli units.
-    base : Bernoulli
+        Of any unit laws.
+    base : unit law
         Law of the visible units at infinite temperature, by rights that of the data.
     betas : ndarray of float64
         Inverse temperatures from 0 to 1.
@@ -149,7 +172,7 @@ def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1
     Parameters
     ----------
     model : Model
-    base : Bernoulli
+    base : unit law
     betas : ndarray of float64
         Inverse temperatures from 0 to 1.
     V : ndarray of shape (n_chains, n_visible)
@@ -182,19 +205,51 @@ def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1
 def _anneal(model, base, betas, V, stream, workers):
     """Carry the chains V along the ladder, in place; -> their log-weights."""
     log_weights = np.zeros(len(V))
-    H = np.empty((len(V), len(model.hidden)), dtype=model.dtype)
-    shift = model.visible.intercept - base.intercept
-    first, weights = stream.take(2 * len(betas)), model.weights_by_visible
+    model = model._replace(weights=np.asfortranarray(model.weights))  # once for all blocks
+    fast = type(base) is type(model.visible) is type(model.hidden) is Bernoulli
+    anneal_block = _anneal_bernoulli if fast else _anneal_any_units
+    first = stream.take(0)
 
     def block(rows):
-        anneal(
-            weights, base.intercept, shift, model.hidden.intercept, betas, V[rows],
-            H[rows], np.empty_like(shift), np.empty_like(model.hidden.intercept),
-            log_weights[rows], stream.seed, first, rows.start,
-        )  # fmt: skip
+        # Each block takes the same steps of the stream: a number depends on its row as well.
+        own = copy(stream)
+        anneal_block(model, base, betas, V[rows], log_weights[rows], own, rows.start)
+        return own.step
 
-    workers.map(block, row_blocks(len(V)), len(V) * weights.size * 2 * len(betas))
+    work = len(V) * model.weights.size * 2 * len(betas)
+    last = workers.map(block, row_blocks(len(V)), work)[-1]
+    stream.take(last - first)
     return log_weights
+
+
+def _anneal_bernoulli(model, base, betas, V, log_weights, stream, first_row):
+    H = np.empty((len(V), len(model.hidden)), dtype=model.dtype)
+    shift = model.visible.intercept - base.intercept
+    first = stream.take(2 * len(betas))
+    anneal(
+        model.weights_by_visible, base.intercept, shift, model.hidden.intercept, betas, V, H,
+        np.empty_like(shift), np.empty_like(model.hidden.intercept), log_weights, stream.seed,
+        first, first_row,
+    )  # fmt: skip
+
+
+def _anneal_any_units(model, base, betas, V, log_weights, stream, first_row):
+    """Each rung adds the change of ln f(v), and, but for the last, makes a transition."""
+    hidden_base = model.hidden.base()
+
+    def layers(beta):
+        return model.visible.fallen(beta, base), model.hidden.fallen(beta, hidden_base)
+
+    betas = betas.tolist()
+    visible, hidden = layers(betas[0])
+    for k, (low, high) in enumerate(pairwise(betas), start=1):
+        field = model.hidden_field(V)
+        log_weights -= visible.log_weight(V) + hidden.log_partition_sum(low * field)
+        visible, hidden = layers(high)
+        log_weights += visible.log_weight(V) + hidden.log_partition_sum(high * field)
+        if k < len(betas) - 1:
+            H = hidden.sample(high * field, stream, first_row)
+            V[...] = visible.sample(high * model.visible_field(H), stream, first_row)
 
 
 def _summary(method, log_weights, sign, states):

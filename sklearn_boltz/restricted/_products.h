@@ -12,9 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPARSE_JOIN2(a, b) a##b
-#define SPARSE_JOIN(a, b) SPARSE_JOIN2(a, b)
-
 enum {
     /* Vectors of 64 bytes whose sums are in registers at once. */
     SPARSE_PANEL = 6,
@@ -29,7 +26,6 @@ enum {
 
 #endif
 
-#define NAME(name) SPARSE_JOIN(name, SUFFIX)
 #define ENTRIES NAME(sparse_entries)
 #define VEC NAME(sparse_vec)
 #define HALF NAME(sparse_half)
@@ -285,6 +281,5 @@ static inline int NAME(few_product)(const REAL *a, ptrdiff_t n_rows, ptrdiff_t n
 #undef HALF
 #undef QUARTER
 #undef LANES
-#undef NAME
 #undef REAL
 #undef SUFFIX

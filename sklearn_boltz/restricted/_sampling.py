@@ -4,9 +4,9 @@ import numpy as np
 from scipy.special import softmax
 
 from sklearn_boltz.restricted._gibbs import Stream, run_chains
-from sklearn_boltz.restricted._partition import binary_states
+from sklearn_boltz.restricted._partition import enumerated, n_bits
 
-# Hidden units, or missing values of a row, whose states are enumerated to impute exactly.
+# Bits of hidden units, or of missing values of a row, that are enumerated to impute exactly.
 IMPUTE_HIDDEN, IMPUTE_MISSING = 12, 10
 
 
@@ -67,10 +67,11 @@ def impute(model, V, missing, how, n_steps, rng):
     Parameters
     ----------
     model : Model
-        Of Bernoulli units.
     V : ndarray of shape (n_rows, n_visible)
     missing : ndarray of bool of the same shape
     how : {"mean", "mode", "sample"}
+        The mode is the state nearest to the mean, for two states the likelier one; where there
+        is a continuum of values, it is the mean.
     n_steps : int
         Transitions of a chain.
     rng : Generator
@@ -81,22 +82,32 @@ def impute(model, V, missing, how, n_steps, rng):
         Right in the missing places.
     """
     filled = np.zeros(V.shape)
+    stream = Stream.from_generator(rng)
     by_chains = np.zeros(len(V), dtype=bool)
     for i in np.flatnonzero(missing.any(axis=1)):
         if not can_impute_exactly(model, missing[i]):
             by_chains[i] = True
             continue
-        probability, means = impute_exactly(model, V[i], missing[i])
-        if how == "sample":
-            mean = means[rng.choice(len(means), p=probability)]
-            filled[i, missing[i]] = rng.random(len(mean)) < mean
-        else:
+        probability, means, fields = impute_exactly(model, V[i], missing[i])
+        if how != "sample":
             filled[i, missing[i]] = probability @ means
+            continue
+        k = rng.choice(len(means), p=probability)
+        if fields is None:
+            filled[i, missing[i]] = means[k]
+        else:
+            filled[i] = model.visible.sample(fields[k : k + 1], stream)[0]
     if by_chains.any():
-        stream = Stream.from_generator(rng)
         means, samples = impute_by_chains(model, V[by_chains], missing[by_chains], n_steps, stream)
         filled[by_chains] = samples if how == "sample" else means
-    return filled > 0.5 if how == "mode" else filled
+    return _nearest_state(model.visible, filled) if how == "mode" else filled
+
+
+def _nearest_state(units, means):
+    states = units.states()
+    if states is None:
+        return means
+    return states[np.abs(means[..., np.newaxis] - states).argmin(axis=-1)]
 
 
 def impute_exactly(model, v, missing):
@@ -105,7 +116,7 @@ def impute_exactly(model, v, missing):
     Parameters
     ----------
     model : Model
-        Of binary units.
+        One that `can_impute_exactly`.
     v : ndarray of shape (n_visible,)
         The row; missing entries are ignored.
     missing : ndarray of bool of shape (n_visible,)
@@ -116,25 +127,39 @@ def impute_exactly(model, v, missing):
         Of each state of what is enumerated: the missing values, or the hidden units.
     means : ndarray of shape (n_states, n_missing)
         Means of the missing values given that state.
+    fields : ndarray of shape (n_states, n_visible) or None
+        Fields of all visible units given that state; None if it is the missing values.
     """
     known = np.where(missing, 0, v)[np.newaxis].astype(model.dtype)
-    n_missing = int(missing.sum())
-    if n_missing <= IMPUTE_MISSING:
-        means = binary_states(0, 2**n_missing, n_missing)
+    visible, hidden = model.visible, model.hidden
+    if _bits_of(visible, missing) <= IMPUTE_MISSING:
+        means = _all_states(visible, int(missing.sum()))
         rows = np.repeat(known, len(means), axis=0)
         rows[:, missing] = means
-        return softmax(-model.free_energy(rows)), means
-    H = binary_states(0, 2 ** len(model.hidden), len(model.hidden)).astype(model.dtype)
-    field = model.visible_field(H)[:, missing]
-    intercept = model.visible.intercept[missing]
-    log_weight = model.hidden.log_weight(H) + H @ model.hidden_field(known)[0]
-    log_weight = log_weight + np.logaddexp(0, field + intercept).sum(axis=1)
-    return softmax(log_weight), model.visible.mean(model.visible_field(H))[:, missing]
+        return softmax(-model.free_energy(rows)), means, None
+    H = _all_states(hidden, len(hidden)).astype(model.dtype)
+    fields = model.visible_field(H)
+    log_weight = hidden.log_weight(H) + H @ model.hidden_field(known)[0]
+    log_partition = visible.log_partition(fields)[:, missing]
+    log_weight = log_weight + log_partition.sum(axis=1, dtype=np.float64)
+    return softmax(log_weight), visible.mean(fields)[:, missing], fields
+
+
+def _all_states(units, n_units):
+    values = units.states()
+    return enumerated(values, n_units, 0, len(values) ** n_units)
+
+
+def _bits_of(units, chosen):
+    """The binary logarithm of the number of states of some units."""
+    return n_bits(units) / len(units) * chosen.sum()
 
 
 def can_impute_exactly(model, missing):
     """Whether the states of the missing values or of the hidden units are few."""
-    return missing.sum() <= IMPUTE_MISSING or len(model.hidden) <= IMPUTE_HIDDEN
+    return (
+        _bits_of(model.visible, missing) <= IMPUTE_MISSING or n_bits(model.hidden) <= IMPUTE_HIDDEN
+    )
 
 
 def impute_by_chains(model, V, missing, n_steps, stream):

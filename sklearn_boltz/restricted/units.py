@@ -1,38 +1,385 @@
 """Unit laws: what kind of value the units of a layer take, and how likely each value is.
 
 A layer of units is an object that holds the parameters of its law as arrays with one entry
-for each unit. All that an RBM has to know of a layer is this contract:
+for each unit. All that a machine has to know of a layer is the contract of `UnitLaw`; a law
+of one's own inherits from it and has
 
-``log_weight(X)``
-    ln w(x) of each row, the sum over the units; w is the law without its normalisation.
-``log_partition(field, precision=0)``
-    ln ∫ w(x) exp(B x − A x² / 2) dx of each unit, for a field B and a precision A.
-``log_partition_sum(field)``
-    Its sum over the units, for each row; fields of shape (n_rows, n_units).
-``mean(field, precision=0)``, ``variance(field, precision=0)``
-    First and second derivative of the log-partition by the field.
-``sample(field, stream, first_row=0)``
-    One value of each unit, drawn with the numbers of a `Stream`.
-``gradients(X, field=None, precision=0)``
-    Derivatives of the mean of ``log_weight(X)`` by the parameters, as a dict; with a field
-    instead of rows (``X=None``), derivatives of the mean of ``log_partition``.
-``states()``
-    The values that a unit can take, where they are finitely many.
-``fallen(beta, base)``
-    The law between this one (``beta=1``) and `base` (``beta=0``), geometrically.
+``parameters``, ``bounds``, ``log_weight``, ``log_partition``, ``moments``, ``sample``,
+``gradients``
+    without which nothing works;
+``base``, ``fallen``
+    for annealed importance sampling and parallel tempering;
+``from_data``, ``neutral``, ``project``
+    for training;
+``states``
+    if a unit takes finitely many values, so that a small layer can be enumerated.
 
-A field never contains the parameters of the unit itself. The methods take fields of any
-shape that broadcasts with (n_units,).
+The tilted law of a unit under a field B and a precision A is w(x) exp(B x − A x² / 2), up to
+its normalisation. A precision may have any sign. A field never contains the parameters of the
+unit itself. Fields and precisions may have any shapes that broadcast with (n_units,), in
+float32 or float64; results have the wider of the types that came in, but sums over a row are
+taken and returned in float64.
 """
 
+from copy import copy
+
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from sklearn_boltz.restricted._gibbs_kernel import bernoulli_sample, softplus_sums
 
 
-class Bernoulli:
-    """Units with the values 0 and 1, w(x) = exp(U x).
+class UnitLaw:
+    """
+    Base class of the laws of units.
+
+    Examples
+    --------
+    A law of one's own, of units with the values −1 and 1:
+
+    >>> import numpy as np
+    >>> from sklearn_boltz.units import UnitLaw
+    >>> class Spin(UnitLaw):
+    ...     def __init__(self, intercept):
+    ...         self.intercept = intercept
+    ...
+    ...     bounds = (-1.0, 1.0)
+    ...
+    ...     def parameters(self):
+    ...         return {"intercept": self.intercept}
+    ...
+    ...     def log_weight(self, X):
+    ...         return X @ self.intercept
+    ...
+    ...     def moments(self, field, precision=0.0):
+    ...         mean = np.tanh(self.intercept + field)
+    ...         return mean, 1 - mean**2
+    >>> units = Spin(np.zeros(2))
+    >>> units.mean(np.array([[0.0, 100.0]]))
+    array([[0., 1.]])
+    >>> units.domain
+    'values from -1 to 1'
+    """
+
+    def __init_subclass__(cls):
+        # A method that has nothing to add to the contract is documented by it.
+        for name, member in vars(cls).items():
+            function = getattr(member, "__func__", member)
+            told = not callable(function) or function.__doc__ or name.startswith("_")
+            if not told and hasattr(UnitLaw, name):
+                function.__doc__ = getattr(UnitLaw, name).__doc__
+
+    def __len__(self):
+        return len(next(iter(self.parameters().values())))
+
+    @property
+    def _dtype(self):
+        return next(iter(self.parameters().values())).dtype
+
+    # What a unit can be.
+
+    @property
+    def bounds(self):
+        """The least and the greatest value of a unit."""
+        raise NotImplementedError
+
+    @property
+    def domain(self):
+        """The legal values in words, for messages."""
+        low, high = self.bounds
+        return f"values from {low:g} to {high:g}"
+
+    def contains(self, X):
+        """
+        Tell which values are legal.
+
+        Parameters
+        ----------
+        X : ndarray
+            Values of any shape; NaN is not legal.
+
+        Returns
+        -------
+        legal : ndarray of bool of the same shape
+            Whether each value is within the bounds.
+        """
+        low, high = self.bounds
+        return (X >= low) & (X <= high)
+
+    def states(self):
+        """
+        Return the values of a unit, where they are finitely many.
+
+        Returns
+        -------
+        states : ndarray of shape (n_states,) or None
+            The values, or None where there is a continuum of them.
+        """
+        return None
+
+    # Parameters.
+
+    def parameters(self):
+        """
+        Return the parameters themselves, so that a trainer can change them in place.
+
+        Returns
+        -------
+        parameters : dict of str to ndarray of shape (n_units,)
+            The attributes of those names, with the keys of `gradients`. Call `project` after
+            a change.
+        """
+        raise NotImplementedError
+
+    def project(self):
+        """Bring parameters that a step has carried too far back to legal values, in place."""
+
+    def astype(self, dtype):
+        """
+        Return the same law in another float type.
+
+        Parameters
+        ----------
+        dtype : dtype
+            The type, float32 or float64.
+
+        Returns
+        -------
+        units : unit law
+            With parameters that are copies.
+        """
+        other = copy(self)
+        for name, value in self.parameters().items():
+            setattr(other, name, value.astype(dtype))
+        return other
+
+    @classmethod
+    def from_data(cls, X):
+        """
+        Return the law of independent units that fits data: visible units before training.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_rows, n_units)
+            Legal values.
+
+        Returns
+        -------
+        units : unit law
+            With parameters of the type of the data.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def neutral(cls, n_units, dtype=np.float64):
+        """
+        Return a law that prefers nothing: hidden units before training.
+
+        Parameters
+        ----------
+        n_units : int
+            Number of units.
+        dtype : dtype, default=float64
+            Type of the parameters.
+
+        Returns
+        -------
+        units : unit law
+            The law.
+        """
+        raise NotImplementedError
+
+    def base(self):
+        """
+        Return the law at infinite temperature.
+
+        Returns
+        -------
+        units : unit law
+            Of the same family.
+        """
+        return type(self).neutral(len(self), self._dtype)
+
+    def fallen(self, beta, base):
+        """
+        Return the law between `base` and this one: ∝ w_base(x)^(1 − β) w(x)^β.
+
+        Parameters
+        ----------
+        beta : float
+            Inverse temperature, from 0 (`base`) to 1 (this law).
+        base : unit law
+            Of the same family.
+
+        Returns
+        -------
+        units : unit law
+            Its `log_weight` may differ from the geometric mean by a constant: importance
+            weights do not depend on that.
+        """
+        raise NotImplementedError
+
+    # Values, and values under a field.
+
+    def log_weight(self, X):
+        """
+        Return the log-weights of rows.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_rows, n_units)
+            Values of the units.
+
+        Returns
+        -------
+        log_weight : ndarray of float64 of shape (n_rows,)
+            The sum of ln w(x) over the units of each row.
+        """
+        raise NotImplementedError
+
+    def log_partition(self, field, precision=0.0):
+        """
+        Return ln ∫ w(x) exp(B x − A x² / 2) dx of each unit.
+
+        Parameters
+        ----------
+        field : array-like
+            B, of any shape that broadcasts with (n_units,).
+        precision : array-like, default=0.0
+            A, of any such shape.
+
+        Returns
+        -------
+        log_partition : ndarray
+            Of the shape to which all are broadcast.
+        """
+        raise NotImplementedError
+
+    def log_partition_sum(self, field):
+        """
+        Return the log-partition of whole rows.
+
+        Parameters
+        ----------
+        field : ndarray of shape (n_rows, n_units)
+            B of each unit.
+
+        Returns
+        -------
+        log_partition : ndarray of float64 of shape (n_rows,)
+            The sum over the units.
+        """
+        return self.log_partition(field).sum(axis=-1, dtype=np.float64)
+
+    def moments(self, field, precision=0.0):
+        """
+        Return the mean and the variance of each unit: derivatives of the log-partition by B.
+
+        Parameters
+        ----------
+        field : array-like
+            B, of any shape that broadcasts with (n_units,).
+        precision : array-like, default=0.0
+            A, of any such shape.
+
+        Returns
+        -------
+        mean : ndarray
+            Of the shape to which all are broadcast.
+        variance : ndarray
+            Of the same shape.
+        """
+        raise NotImplementedError
+
+    def mean(self, field, precision=0.0):
+        """
+        Return the mean of each unit under a field and a precision.
+
+        Parameters
+        ----------
+        field : array-like
+            B, of any shape that broadcasts with (n_units,).
+        precision : array-like, default=0.0
+            A, of any such shape.
+
+        Returns
+        -------
+        mean : ndarray
+            Of the shape to which all are broadcast.
+        """
+        return self.moments(field, precision)[0]
+
+    def variance(self, field, precision=0.0):
+        """
+        Return the variance of each unit under a field and a precision.
+
+        Parameters
+        ----------
+        field : array-like
+            B, of any shape that broadcasts with (n_units,).
+        precision : array-like, default=0.0
+            A, of any such shape.
+
+        Returns
+        -------
+        variance : ndarray
+            Of the shape to which all are broadcast.
+        """
+        return self.moments(field, precision)[1]
+
+    def sample(self, field, stream, first_row=0):
+        """
+        Draw a value of each unit under a field.
+
+        Parameters
+        ----------
+        field : ndarray of shape (n_rows, n_units)
+            B of each unit.
+        stream : Stream
+            Random numbers that are functions of (seed, step, row, column). A law takes as
+            many steps as it needs, the same number at each call.
+        first_row : int, default=0
+            Number of the first row, where `field` is a block of a larger array.
+
+        Returns
+        -------
+        X : ndarray of shape (n_rows, n_units)
+            Values of the units.
+        """
+        raise NotImplementedError
+
+    def gradients(self, X, field=None, precision=0.0):
+        """
+        Return derivatives by the parameters, averaged over rows.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_rows, n_units) or None
+            Rows, for the derivatives of the mean of `log_weight`.
+        field : ndarray of shape (n_rows, n_units), default=None
+            Where X is None: B, for the derivatives of the mean of `log_partition`.
+        precision : array-like, default=0.0
+            Where X is None: A.
+
+        Returns
+        -------
+        gradients : dict of str to ndarray of shape (n_units,)
+            With the keys of `parameters`.
+        """
+        raise NotImplementedError
+
+    def _row_mean(self, values):
+        """The mean over all axes but the last, in float64, of dense or sparse values."""
+        if isinstance(values, np.ndarray):
+            values = values.reshape(-1, len(self))
+        return np.asarray(values.mean(axis=0, dtype=np.float64)).ravel()
+
+
+class Bernoulli(UnitLaw):
+    """
+    Units with the values 0 and 1, w(x) = exp(U x).
+
+    In data, a value between 0 and 1 counts as the probability of a 1.
 
     Parameters
     ----------
@@ -42,7 +389,7 @@ class Bernoulli:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_boltz.restricted.units import Bernoulli
+    >>> from sklearn_boltz.units import Bernoulli
     >>> units = Bernoulli(np.array([0.0, 2.0]))
     >>> units.mean(np.array([0.0, -2.0]))
     array([0.5, 0.5])
@@ -51,57 +398,71 @@ class Bernoulli:
     def __init__(self, intercept):
         self.intercept = intercept
 
-    def __len__(self):
-        return len(self.intercept)
+    def parameters(self):
+        return {"intercept": self.intercept}
+
+    @classmethod
+    def from_data(cls, X):
+        """
+        Return the law of independent units that fits data: visible units before training.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_rows, n_units)
+            Values from 0 to 1.
+
+        Returns
+        -------
+        units : Bernoulli
+            With the log-odds of the means of the columns, and of one row of values ½.
+        """
+        ones = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+        return cls(logit((ones + 0.5) / (X.shape[0] + 1)).astype(X.dtype))
+
+    @classmethod
+    def neutral(cls, n_units, dtype=np.float64):
+        return cls(np.zeros(n_units, dtype))
+
+    @property
+    def bounds(self):
+        """The least and the greatest value of a unit."""
+        return 0.0, 1.0
+
+    def states(self):
+        return np.array([0.0, 1.0])
+
+    def fallen(self, beta, base):
+        mixed = (1 - beta) * base.intercept + beta * self.intercept
+        return Bernoulli(np.ascontiguousarray(mixed, dtype=self.intercept.dtype))
 
     def _log_odds(self, field, precision):
         # x² = x for x in {0, 1}: a precision is a field of −A/2.
         return self.intercept + field - 0.5 * precision
 
     def log_weight(self, X):
-        """Return the log-weight of rows, of shape (n_rows,)."""
         return X @ self.intercept.astype(np.float64)
 
     def log_partition(self, field, precision=0.0):
-        """Return the log-partition of each unit under a field and a precision."""
         return np.logaddexp(0, self._log_odds(field, precision))
 
     def log_partition_sum(self, field):
-        """Return the log-partition of whole rows, of shape (n_rows,), in float64."""
         out = np.empty(len(field))
         softplus_sums(np.ascontiguousarray(field), self.intercept, out)
         return out
 
+    def moments(self, field, precision=0.0):
+        log_odds = self._log_odds(field, precision)
+        mean = expit(log_odds)
+        return mean, mean * expit(-log_odds)
+
     def mean(self, field, precision=0.0):
-        """Return the mean of each unit under a field and a precision."""
         return expit(self._log_odds(field, precision))
 
-    def variance(self, field, precision=0.0):
-        """Return the variance of each unit under a field and a precision."""
-        mean = self.mean(field, precision)
-        return mean * (1 - mean)
-
     def sample(self, field, stream, first_row=0):
-        """Return a sample for each entry of a field of shape (n_rows, n_units)."""
         out = np.array(field, dtype=self.intercept.dtype, order="C")
         bernoulli_sample(out, self.intercept, stream.seed, stream.take(1), first_row)
         return out
 
     def gradients(self, X, field=None, precision=0.0):
-        """Return the derivatives of the mean log-weight of rows, or of a log-partition."""
-        mean = X if field is None else self.mean(field, precision)
-        return {"intercept": np.asarray(mean.mean(axis=0)).ravel()}
-
-    def states(self):
-        """Return the values of a unit."""
-        return np.array([0.0, 1.0])
-
-    def fallen(self, beta, base):
-        """Return the law between `base` (beta = 0) and this one (beta = 1)."""
-        dtype = self.intercept.dtype
-        mixed = (1 - beta) * base.intercept + beta * self.intercept
-        return Bernoulli(np.ascontiguousarray(mixed, dtype=dtype))
-
-    def base(self):
-        """Return the law at infinite temperature: all values equally likely."""
-        return Bernoulli(np.zeros_like(self.intercept))
+        mean = self._row_mean(self.mean(field, precision) if X is None else X)
+        return {"intercept": mean.astype(self.intercept.dtype)}

@@ -1,0 +1,417 @@
+"""Unit laws against high precision, finite differences and the laws of their samples."""
+
+import itertools
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse, stats
+
+from sklearn_boltz.restricted._gibbs import Stream
+from sklearn_boltz.restricted._truncated import tilted_moments
+from sklearn_boltz.restricted._truncated_kernel import truncated_moments, truncated_quantile
+from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian
+
+PRECISIONS = [-50.0, -1.0, -1e-6, 0.0, 1e-6, 1.0, 50.0, 1e4]
+FIELDS = [0.0, 1e-3, 1.0, -1.0, 25.0, -25.0, 100.0, -100.0, 1e3, -1e3]
+SUPPORTS = [(0.0, 1.0), (-1.0, 1.0), (2.0, 5.0)]
+
+
+# Truncated Gaussians in many digits.
+
+
+def by_quadrature(b, a, width):
+    """Integrals of exp(b y − a y² / 2 − peak) y^k over [0, width], and the peak."""
+    inner = b / a if a > 0 else mpmath.mpf(0)
+    ends = [mpmath.mpf(0), width] + ([inner] if 0 < inner < width else [])
+    peak = max(b * y - a * y * y / 2 for y in ends)
+    scale = 1 / (abs(b - a * width) + abs(b) + mpmath.sqrt(abs(a)) + 1)
+    steps = [0] + [scale * 2**k for k in range(12)]
+    points = sorted({y + s * d for y in ends for d in steps for s in (-1, 1)})
+    points = [0] + [y for y in points if 0 < y < width] + [width]
+
+    def integral(k):
+        return mpmath.quad(lambda y: y**k * mpmath.exp(b * y - a * y * y / 2 - peak), points)
+
+    return [integral(k) for k in range(3)], peak
+
+
+def by_error_functions(b, a, width):
+    """The same without a peak; it needs more digits than cancel."""
+    root, centre = mpmath.sqrt(a / 2), b / a
+    change = mpmath.erf(root * (width - centre)) - mpmath.erf(-root * centre)
+    z = mpmath.re(mpmath.sqrt(mpmath.pi) / (2 * root) * change * mpmath.exp(b * b / (2 * a)))
+    end = mpmath.exp(b * width - a * width * width / 2)
+    first = (b * z - (end - 1)) / a
+    return [z, first, (z + b * first - width * end) / a], mpmath.mpf(0)
+
+
+def reference(b, a, low, high):
+    """ln Z, mean − low and variance."""
+    with mpmath.workdps(400):
+        b, a, low, high = map(mpmath.mpf, (b, a, low, high))
+        width, b_low = high - low, b - a * low
+        few = a != 0 and abs(b_low**2 / a) + abs(b_low * width) + abs(a) * width**2 < 400
+        with mpmath.workdps(400 if few else 25):
+            form = by_error_functions if few else by_quadrature
+            (z, first, second), peak = form(b_low, a, width)
+            log_partition = mpmath.log(z) + peak + b * low - a * low * low / 2
+            return log_partition, first / z, second / z - (first / z) ** 2
+
+
+@pytest.fixture(scope="module", params=SUPPORTS, ids=str)
+def grid(request):
+    cases = list(itertools.product(FIELDS, PRECISIONS))
+    return request.param, np.array(cases).T, [reference(*case, *request.param) for case in cases]
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-9), (np.float32, 2e-5)])
+def test_truncated_gaussian_in_many_digits(grid, dtype, rtol):
+    (low, high), (b, a), expected = grid
+    got = tilted_moments(b.astype(dtype), a.astype(dtype), low, high)
+    assert {values.dtype for values in got} == {np.dtype(dtype)}
+    got = [values.astype(np.float64) for values in got]
+    # What float32 loses when it rounds b, a and the value itself.
+    noise = 0 if dtype == np.float64 else 4 * np.finfo(dtype).eps
+    for k, (log_partition, above, variance) in enumerate(expected):
+        size = (abs(b[k]) + abs(a[k]) * max(abs(low), abs(high))) * max(abs(low), abs(high))
+        assert abs(got[0][k] - log_partition) <= rtol * max(1, abs(log_partition)) + noise * size
+        nearer = min(above, high - low - above)
+        rounding = np.finfo(dtype).eps * max(abs(low), abs(high))
+        slack = noise * size * float(variance) ** 0.5
+        assert abs(got[1][k] - low - above) <= rtol * nearer + 2 * rounding + slack
+        assert abs(got[2][k] / variance - 1) <= 5 * rtol + noise * size
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("low, high", [*SUPPORTS, (0.0, 1e-8), (-3.0, 0.0), (1.0, 1.0 + 1e-5)])
+def test_extreme_fields_give_finite_moments_and_legal_quantiles(dtype, low, high):
+    extremes = [0.0, 1e-30, 1e-6, 1.0, 1e3, 1e6]
+    extremes = np.array(extremes + [-x for x in extremes], dtype)
+    b, a = (values.ravel() for values in np.meshgrid(extremes, extremes))
+    low, high = float(dtype(low)), float(dtype(high))
+    log_partition, mean, variance = tilted_moments(b, a, low, high)
+    assert np.isfinite(log_partition).all()
+    assert ((mean >= low) & (mean <= high)).all()
+    assert (variance >= 0).all() and (variance <= (high - low) ** 2 / 4 * (1 + 1e-5)).all()
+    for u in [0.0, 1e-12, 0.3, 0.5, 1 - 1e-7, 1.0]:
+        x = np.empty_like(b)
+        truncated_quantile(b, a, np.full_like(b, u), low, high, x)
+        assert ((x >= low) & (x <= high)).all()
+
+
+@pytest.mark.parametrize("dtype, atol", [(np.float64, 1e-10), (np.float32, 3e-6)])
+@pytest.mark.parametrize("low, high", SUPPORTS)
+def test_quantiles(low, high, dtype, atol):
+    """The share of the law below the quantile of u is u."""
+    u = np.concatenate([[1e-9, 1e-4], np.linspace(0.01, 0.99, 23), [1 - 1e-4, 1 - 1e-6]])
+    for a, b in itertools.product([-300.0, -50.0, -1.0, 0.0, 1.0, 50.0, 1e3], [0.0, 30.0, -4.0]):
+        # Fields as large as keep the peaks within reach.
+        b = b + a * (low + high) / 2
+        b, a = float(dtype(b)), float(dtype(a))
+        x = np.empty(len(u), dtype)
+        columns = [np.full(len(u), value, dtype) for value in (b, a)]
+        truncated_quantile(*columns, u.astype(dtype), low, high, x)
+        whole = tilted_moments(b, a, low, high)[0]
+        below = [np.exp(tilted_moments(b, a, low, end)[0] - whole) if end > low else 0
+                 for end in x.astype(float)]  # fmt: skip
+        density = np.exp(b * x.astype(float) - a / 2 * x.astype(float) ** 2 - whole)
+        rounding = np.finfo(dtype).eps * max(abs(low), abs(high)) * density
+        if dtype == np.float32:
+            rounding += 2 * np.finfo(dtype).eps * (abs(b) + abs(a) * max(abs(low), high)) * high
+        assert (np.abs(below - u) <= atol + 2 * rounding).all(), (a, b)
+
+
+def test_kernels_refuse_arrays_of_other_lengths():
+    x, short = np.zeros(5), np.zeros(4)
+    with pytest.raises(ValueError, match="lengths"):
+        truncated_moments(x, short, 0, 1, x, x, x)
+    with pytest.raises(ValueError, match="lengths"):
+        truncated_quantile(x, x, x, 0, 1, short)
+
+
+def test_results_do_not_depend_on_the_place_in_a_block():
+    rng = np.random.default_rng(0)
+    b, a = rng.normal(0, 30, 75), rng.normal(0, 60, 75)
+    together = tilted_moments(b, a, -1, 2)
+    for k in [0, 31, 32, 70]:
+        alone = tilted_moments(b[k:], a[k:], -1, 2)
+        for x, y in zip(together, alone, strict=True):
+            np.testing.assert_array_equal(x[k:], y)
+
+
+# The contract, for each law.
+
+
+def laws(dtype=np.float64, n=4):
+    rng = np.random.default_rng(1)
+    U, V, rho = rng.normal(0, 2, n), np.array([-30.0, -1.0, 0.0, 20.0]), rng.uniform(0.2, 0.9, n)
+    parameters = [values.astype(dtype) for values in (rho, U, V)]
+    return {
+        "Bernoulli": Bernoulli(parameters[1]),
+        "TG": TruncatedGaussian(*parameters[1:], low=-0.5, high=1.5),
+        "TG far": TruncatedGaussian(*parameters[1:], low=2, high=3),
+        "TGB": TruncatedGaussBernoulli(*parameters),
+        "TGB both sides": TruncatedGaussBernoulli(*parameters, low=-1, high=2),
+    }
+
+
+LAWS = sorted(laws())
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_derivatives(name):
+    """Mean, variance and second moment are derivatives of the log-partition."""
+    units, rng = laws()[name], np.random.default_rng(2)
+    field, precision, eps = rng.normal(0, 3, (6, 4)), rng.normal(0, 5, 4), 1e-5
+    mean, variance = units.moments(field, precision)
+
+    def slope(function):
+        return (function(eps) - function(-eps)) / (2 * eps)
+
+    by_field = slope(lambda e: units.log_partition(field + e, precision))
+    np.testing.assert_allclose(mean, by_field, rtol=1e-7, atol=1e-9)
+    by_field = slope(lambda e: units.mean(field + e, precision))
+    np.testing.assert_allclose(variance, by_field, rtol=1e-6, atol=1e-9)
+    by_precision = slope(lambda e: units.log_partition(field, precision + e))
+    np.testing.assert_allclose(-0.5 * (variance + mean**2), by_precision, rtol=1e-7, atol=1e-9)
+    np.testing.assert_array_equal(units.mean(field, precision), mean)
+    np.testing.assert_allclose(units.variance(field, precision), variance, rtol=1e-15)
+    total = units.log_partition_sum(field)
+    np.testing.assert_allclose(total, units.log_partition(field).sum(axis=1))
+    assert total.dtype == np.float64 and len(units) == 4
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+def test_gradients(name, storage):
+    units, rng, eps = laws()[name], np.random.default_rng(3), 1e-6
+    field, precision = rng.normal(0, 3, (6, 4)), rng.normal(0, 5, 4)
+    X = storage(units.sample(field, Stream(0)))
+    by_rows, by_field = units.gradients(X), units.gradients(None, field, precision)
+    assert by_rows.keys() == by_field.keys() == units.parameters().keys()
+    for key, values in units.parameters().items():
+        for j in range(len(values)):
+            changes = []
+            for sign in (1, -1):
+                values[j] += sign * eps
+                sums = units.log_partition(field, precision).sum(axis=1)
+                changes.append(np.array([units.log_weight(X).mean(), sums.mean()]))
+                values[j] -= sign * eps
+            rows, fields = (changes[0] - changes[1]) / (2 * eps)
+            assert by_rows[key][j] == pytest.approx(rows, rel=1e-6, abs=1e-7)
+            assert by_field[key][j] == pytest.approx(fields, rel=1e-6, abs=1e-7)
+
+
+def measure_of(units):
+    """Points and the measure by which a log-weight is a density."""
+    if units.states() is not None:
+        return units.states(), np.ones(2)
+    low, high = units.bounds
+    nodes, weights = np.polynomial.legendre.leggauss(60)
+    points, measure = low + (high - low) * (nodes + 1) / 2, weights * (high - low) / 2
+    if isinstance(units, TruncatedGaussBernoulli):
+        points, measure = np.append(points, 0), np.append(measure, 1)
+    return points, measure
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("field", [0.0, 2.0])
+def test_log_partition_integrates_the_log_weight(name, field):
+    units = laws()[name]
+    points, measure = measure_of(units)
+    for j in range(4):
+        alone = type(units)(*[value[j : j + 1] for value in units.parameters().values()],
+                            **options(units))  # fmt: skip
+        weights = np.exp(alone.log_weight(points[:, np.newaxis]) + field * points)
+        expected = np.log(measure @ weights)
+        assert units.log_partition(field)[j] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_geometric_path(name):
+    units = laws()[name]
+    base = type(units).from_data(units.sample(np.ones((50, 4)), Stream(1)), **options(units))
+    X = units.sample(np.zeros((200, 4)), Stream(2))
+    for beta in [0.0, 0.3, 1.0]:
+        mixed = units.fallen(beta, base)
+        log_weight = (1 - beta) * base.log_weight(X) + beta * units.log_weight(X)
+        difference = mixed.log_weight(X) - log_weight
+        np.testing.assert_allclose(difference, difference[0], atol=1e-9)
+        if beta in (0, 1):
+            end = units if beta else base
+            np.testing.assert_allclose(mixed.log_weight(X), end.log_weight(X), rtol=1e-9)
+    assert type(units.base()) is type(units) and units.base().bounds == units.bounds
+
+
+def options(units):
+    low, high = units.bounds
+    return {} if isinstance(units, Bernoulli) else {"low": low, "high": high}
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_types(name):
+    """float32 gives float32, close to float64."""
+    single, double = laws(np.float32)[name], laws(np.float32)[name].astype(np.float64)
+    rng = np.random.default_rng(4)
+    field, precision = (rng.normal(0, 3, shape).astype(np.float32) for shape in [(6, 4), (4,)])
+    for method in ("log_partition", "mean", "variance"):
+        low, high = (getattr(units, method)(field, precision) for units in (single, double))
+        assert low.dtype == np.float32 and high.dtype == np.float64
+        np.testing.assert_allclose(low, high, rtol=1e-4, atol=1e-5)
+    assert single.mean(0.0).dtype == np.float32 and single.mean(0.0).shape == (4,)
+    assert single.mean(np.zeros((2, 3, 1), np.float32)).shape == (2, 3, 4)
+    sample = single.sample(field, Stream(0))
+    assert sample.dtype == np.float32 and single.contains(sample).all()
+    for gradients in (single.gradients(sample), single.gradients(None, field)):
+        assert {value.dtype for value in gradients.values()} == {np.dtype(np.float32)}
+    assert single.fallen(0.5, single.base()).mean(field).dtype == np.float32
+    assert single.log_weight(sample).dtype == np.float64
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_domain(name):
+    units = laws()[name]
+    low, high = units.bounds
+    values = np.array([low, high, (low + high) / 2, low - 1e-3, high + 1e-3, np.nan, np.inf])
+    assert units.contains(values).tolist() == [True] * 3 + [False] * 4
+    assert units.domain == f"values from {low:g} to {high:g}"
+    assert (units.states() is None) == (not isinstance(units, Bernoulli))
+
+
+def test_illegal_parameters():
+    x = np.full(2, 0.5)
+    with pytest.raises(ValueError, match="low must be less"):
+        TruncatedGaussian(x, x, 1, 1)
+    with pytest.raises(ValueError, match="contain zero"):
+        TruncatedGaussBernoulli(x, x, x, 1, 2)
+    for rho in [0.0, 1.0, np.nan]:
+        with pytest.raises(ValueError, match="rho"):
+            TruncatedGaussBernoulli(np.array([0.5, rho]), x, x)
+    units = TruncatedGaussBernoulli(x.copy(), x, x)
+    units.parameters()["rho"] += [0.7, -0.7]
+    units.project()
+    assert ((units.rho > 0) & (units.rho < 1)).all()
+
+
+@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("storage", [np.asarray, sparse.csr_matrix])
+def test_from_data(name, storage, dtype):
+    units = laws()[name]
+    X = units.sample(np.zeros((4000, 4)), Stream(5)).astype(dtype)
+    X[:, 0] = X[0, 0]
+    fitted = type(units).from_data(storage(X), **options(units))
+    assert {value.dtype for value in fitted.parameters().values()} == {np.dtype(dtype)}
+    np.testing.assert_allclose(fitted.mean(0.0)[1:], X.mean(axis=0)[1:], atol=3e-3)
+    assert all(np.isfinite(value).all() for value in fitted.parameters().values())
+    if not isinstance(units, Bernoulli):
+        np.testing.assert_allclose(fitted.variance(0.0)[1:], X.var(axis=0)[1:], atol=3e-3)
+    neutral = type(units).neutral(3, dtype, **options(units))
+    assert len(neutral) == 3 and neutral.mean(0.0).dtype == dtype
+
+
+# Limits.
+
+
+def test_a_very_negative_precision_gives_two_values():
+    V, b = np.full(5, -4000.0), np.linspace(-2, 2, 5)
+    # Both ends have the same weight where U = V / 2, on [0, 1].
+    units, two = TruncatedGaussian(V / 2, V), Bernoulli(np.zeros(5))
+    np.testing.assert_allclose(units.mean(b), two.mean(b), atol=2e-3)
+    np.testing.assert_allclose(units.variance(b), two.variance(b), atol=2e-3)
+
+
+def test_without_zeros_only_the_slab_is_left():
+    U, V, b = np.array([1.0, -2.0]), np.array([3.0, -4.0]), np.array([[0.5], [-3.0]])
+    plain = TruncatedGaussian(U, V)
+    spiked = TruncatedGaussBernoulli(np.full(2, 1 - 1e-12), U, V)
+    for got, expected in zip(spiked.moments(b, 0.7), plain.moments(b, 0.7), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-9)
+    expected = plain.log_partition(b, 0.7) - plain.log_partition(0.0)
+    np.testing.assert_allclose(spiked.log_partition(b, 0.7), expected, atol=1e-9)
+
+
+# Samples. A false alarm of any of these tests has a probability of 1e-6 or less.
+
+N_DRAWS, ALARM = 100_000, 1e-8
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("V", [-80.0, -1.0, 0.0, 1.0, 400.0])
+@pytest.mark.parametrize("rho", [None, 0.3])
+def test_samples_follow_the_law(V, rho, dtype):
+    U = V * 0.4 + 0.5
+    slab = [np.array([U], dtype), np.array([V], dtype)]
+    low, high = -0.5, 1.5
+    if rho is None:
+        units = TruncatedGaussian(*slab, low, high)
+    else:
+        units = TruncatedGaussBernoulli(np.array([rho], dtype), *slab, low, high)
+    field = np.full((N_DRAWS, 1), 0.7, dtype)
+    x = units.sample(field, Stream(7)).ravel().astype(float)
+    if rho is not None:
+        present = float(units._parts(0.7, 0.0)[0][0])
+        count = int((x != 0).sum())
+        assert stats.binomtest(count, N_DRAWS, present).pvalue > ALARM
+        x = x[x != 0]
+    points = np.linspace(low, high, 100_001)
+    log_density = (U + 0.7) * points - V * points**2 / 2
+    density = np.exp(log_density - log_density.max())
+    below = np.concatenate([[0], np.cumsum(density[1:] + density[:-1])])
+    assert stats.kstest(x, lambda q: np.interp(q, points, below / below[-1])).pvalue > ALARM
+    mean, variance = units.moments(0.7)
+    draws = units.sample(field, Stream(8)).ravel().astype(float)
+    assert abs(draws.mean() - mean[0]) < 6 * np.sqrt(variance[0] / N_DRAWS)
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_samples_do_not_depend_on_blocks(name):
+    units, field = laws()[name], np.random.default_rng(0).normal(0, 3, (90, 4))
+    whole, parts = Stream(3), [Stream(3), Stream(3)]
+    X = units.sample(field, whole)
+    parts = [
+        units.sample(field[:37], parts[0]),
+        units.sample(field[37:], parts[1], first_row=37),
+    ]
+    np.testing.assert_array_equal(X, np.vstack(parts))
+    assert not np.array_equal(units.sample(field, whole), X)
+
+
+def test_a_slab_is_never_taken_for_the_spike():
+    """Values of the slab that underflow are not zero."""
+    for low, high in [(0.0, 1.0), (-1.0, 0.0)]:
+        units = TruncatedGaussBernoulli(np.array([1 - 1e-7]), np.zeros(1), np.zeros(1), low, high)
+        x = units.astype(np.float32).sample(np.zeros((200_000, 1), np.float32), Stream(0))
+        assert (x != 0).mean() > 0.9999
+        assert units.contains(x).all()
+
+
+# Any numbers at all.
+
+numbers = st.floats(-1e6, 1e6, allow_nan=False)
+
+
+@settings(max_examples=300, deadline=None)
+@given(b=numbers, a=numbers, low=st.floats(-10, 10), width=st.floats(1e-6, 100))
+def test_moments_of_any_tilted_law(b, a, low, width):
+    high = low + width
+    log_partition, mean, variance = tilted_moments(b, a, low, high)
+    assert np.isfinite(log_partition)
+    assert low <= mean <= high
+    assert 0 <= variance <= width**2 / 4 * (1 + 1e-9)
+    # The mean grows with the field.
+    step = abs(b) * 1e-3 + 1e-3
+    later = tilted_moments(b + step, a, low, high)[1]
+    assert later >= mean - 1e-9 * min(width, abs(mean - low) + abs(high - mean))
+
+
+@settings(max_examples=100, deadline=None)
+@given(b=numbers, a=numbers, rho=st.floats(1e-6, 1 - 1e-6), low=st.floats(-10, 0))
+def test_moments_of_any_law_with_a_spike(b, a, rho, low):
+    units = TruncatedGaussBernoulli(np.array([rho]), np.zeros(1), np.zeros(1), low, 1.0)
+    mean, variance = units.moments(b, a)
+    assert np.isfinite(units.log_partition(b, a)).all()
+    assert low <= mean[0] <= 1 and 0 <= variance[0] <= (1 - low) ** 2 / 4 * (1 + 1e-9)
