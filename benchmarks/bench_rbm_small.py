@@ -17,7 +17,8 @@ from joblib import Parallel, delayed
 from sklearn_boltz import SDCPRBM
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted._gibbs import Workers
-from sklearn_boltz.restricted._sdcp import Buffers, learn_batch
+from sklearn_boltz.restricted._sdcp import learn_batch
+from sklearn_boltz.restricted._stochastic import Buffers
 
 SETS = {
     "shifting": ("Shifting Bar 9/1", make_shifting_bar(9), -np.log(9)),

@@ -21,11 +21,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.model_selection import train_test_split
 from sklearn.neural_network import BernoulliRBM
 from sklearn.pipeline import make_pipeline
 
 from sklearn_boltz import SDCPRBM
+from sklearn_boltz.inspection import ReceptiveFieldDisplay, SampleDisplay
 
 images, digit = load_digits(return_X_y=True)
 X = (images > 7).astype(np.float32)
@@ -68,37 +69,22 @@ for name, machine in {"BernoulliRBM": lent, "SDCPRBM": model}.items():
     )
 
 # %%
-# The course of learning is in ``history_``.
+# Look at them
+# ------------
+# The weights of a hidden unit are an image: what the unit looks for.
+# :class:`~sklearn_boltz.inspection.ReceptiveFieldDisplay` takes both machines.
 
-fig, axes = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
-for ax, key in zip(axes, ["log_pseudo_likelihood", "reconstruction_error"], strict=True):
-    ax.plot(np.arange(1, model.n_iter_ + 1), model.history_[key])
-    ax.set(xlabel="epoch", title=key.replace("_", " "))
+fig, axes = plt.subplots(1, 2, figsize=(9, 2.9), layout="constrained")
+for ax, (name, machine) in zip(axes, {"BernoulliRBM": old, "SDCPRBM": model}.items(), strict=True):
+    ReceptiveFieldDisplay.from_estimator(machine, n_units=40, n_columns=10, ax=ax)
+    ax.set_title(name)
 plt.show()
-
-# %%
-# Receptive fields and samples
-# ----------------------------
-# The weights of a hidden unit are a picture: what it looks for. Samples come from long Markov
-# chains; they show what the model believes in.
-
-
-def gallery(pictures, title, limit):
-    fig, axes = plt.subplots(2, 12, figsize=(8, 1.8), layout="constrained")
-    for ax, picture in zip(axes.flat, pictures, strict=False):
-        ax.imshow(picture.reshape(8, 8), cmap="RdBu", vmin=-limit, vmax=limit)
-        ax.set(xticks=[], yticks=[])
-    fig.suptitle(title)
-    plt.show()
-
-
-strongest = np.argsort(-np.linalg.norm(model.components_, axis=1))
-gallery(model.components_[strongest], "receptive fields of the strongest units", 3)
-gallery(-model.sample(24, random_state=0, init=X_train, n_steps=500), "samples", 1)
 
 # %%
 # Features for a classifier
 # -------------------------
+# As before, ``transform`` gives the probabilities of the hidden units, and both steps make a
+# pipeline.
 
 for name, machine in {"pixels": None, "BernoulliRBM": old, "SDCPRBM": model}.items():
     train, test = X_train, X_test
@@ -108,42 +94,25 @@ for name, machine in {"pixels": None, "BernoulliRBM": old, "SDCPRBM": model}.ite
     accuracy = classifier.score(test, digit_test)
     print(f"{name:13s} {accuracy:.3f} of the test digits")
 
-# %%
-# In practice both steps make a pipeline. And as the likelihood is a score, the machine can be
-# tuned without labels. With up to 20 hidden units it is exact.
-
 make_pipeline(SDCPRBM(100, max_iter=10), LogisticRegression(max_iter=2000))
 
-search = GridSearchCV(
-    SDCPRBM(max_iter=10, batch_size=50, random_state=0),
-    {"n_components": [4, 16], "learning_rate": [0.02, 0.2]},
-    cv=3,
-).fit(X_train)
-print(search.best_params_, f"{search.best_score_:.2f} nats")
+# %%
+# What does a machine believe in?
+# -------------------------------
+# ``BernoulliRBM`` can make a Gibbs step; ``sample`` makes many. Chains that start at random
+# pixels and forget where they began show what a machine takes for a digit.
+
+fig, axes = plt.subplots(2, 1, figsize=(8, 4.6), layout="constrained")
+for ax, (name, machine) in zip(axes, {"BernoulliRBM": lent, "SDCPRBM": model}.items(), strict=True):
+    SampleDisplay.from_estimator(machine, 48, n_columns=16, random_state=0, ax=ax)
+    ax.set_title(f"samples of {name}")
+plt.show()
 
 # %%
-# Half a digit
-# ------------
-# Missing pixels are NaN. ``impute`` runs chains with the known pixels held fast, and fills in
-# the conditional means, or a draw.
-
-truth = X_test[[int(np.flatnonzero(digit_test == k)[0]) for k in range(10)]]
-half = truth.reshape(-1, 8, 8).copy()
-half[:, :, 4:] = np.nan
-half = half.reshape(len(truth), -1)
-rows = {
-    "truth": truth,
-    "given": half,
-    "mean": model.impute(half, random_state=0),
-    "sample": model.impute(half, how="sample", random_state=0),
-}
-fig, axes = plt.subplots(len(rows), 10, figsize=(8, 3.6), layout="constrained")
-for line, (name, pictures) in zip(axes, rows.items(), strict=True):
-    for ax, picture in zip(line, pictures, strict=True):
-        ax.imshow(picture.reshape(8, 8), cmap="Greys", vmin=0, vmax=1)
-        ax.set(xticks=[], yticks=[])
-        ax.set_facecolor("#f0c78a")  # what is hidden
-    line[0].set_ylabel(name, rotation=0, ha="right", va="center")
-plt.show()
+# Where to go from here:
+# :ref:`sphx_glr_auto_examples_plot_rbm_receptive_fields.py`,
+# :ref:`sphx_glr_auto_examples_plot_rbm_learning_curves.py`,
+# :ref:`sphx_glr_auto_examples_plot_rbm_impute.py` and
+# :ref:`sphx_glr_auto_examples_plot_rbm_grid_search.py`.
 
 # sphinx_gallery_thumbnail_number = -1

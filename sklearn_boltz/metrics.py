@@ -1,6 +1,6 @@
 """Scorers for model selection: how probable held-out rows are."""
 
-__all__ = ["log_likelihood", "log_pseudo_likelihood"]
+__all__ = ["log_likelihood", "log_pseudo_likelihood", "tap_log_likelihood"]
 
 
 def log_likelihood(estimator, X, y=None):
@@ -65,8 +65,46 @@ def log_pseudo_likelihood(estimator, X, y=None):
     >>> log_pseudo_likelihood(model, X) > -4
     True
     """
+    X, estimator = _last_step(estimator, X)
+    return float(estimator.log_pseudo_likelihood(X).mean())
+
+
+def tap_log_likelihood(estimator, X, y=None):
+    """Score a :class:`~sklearn_boltz.TAPRBM` by the mean TAP log-likelihood of rows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted, with a method `tap_log_likelihood`; in a
+        :class:`~sklearn.pipeline.Pipeline`, the last step.
+    X : array-like of shape (n_samples, n_features)
+        The data.
+    y : Ignored
+        Present for API consistency.
+
+    Returns
+    -------
+    score : float
+        In nats; more is better.
+
+    Examples
+    --------
+    >>> from sklearn_boltz import TAPRBM
+    >>> from sklearn_boltz.datasets import make_shifting_bar
+    >>> from sklearn_boltz.metrics import tap_log_likelihood
+    >>> X = make_shifting_bar(4, n_samples=60, random_state=0)
+    >>> model = TAPRBM(4, max_iter=5, random_state=0).fit(X)
+    >>> tap_log_likelihood(model, X) > -4
+    True
+    """
+    X, estimator = _last_step(estimator, X)
+    return float(estimator.tap_log_likelihood(X).mean())
+
+
+def _last_step(estimator, X):
+    """Rows as they reach the last step of a pipeline, and that step."""
     if hasattr(estimator, "steps"):
         for _, step in estimator.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)
         estimator = estimator.steps[-1][1]
-    return float(estimator.log_pseudo_likelihood(X).mean())
+    return X, estimator

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sklearn_boltz
-from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 
 # The estimators want discrete data: scikit-learn's checks feed real values, which a
 # threshold makes binary.
@@ -25,17 +25,20 @@ ESTIMATORS = [
     FVBMPseudoLikelihood(binarize=0.0),
     FVBMPseudoLikelihood(binarize=0.0, solver="bslm"),
     SDCPRBM(n_components=5, max_iter=3, binarize=0.0),
+    TAPRBM(n_components=5, max_iter=3, binarize=0.0),
 ]
 DEFAULTS = [
     FSLLDensity(),
     FVBMPseudoLikelihood(),
     SDCPRBM(n_components=4, max_iter=3, random_state=0),
+    TAPRBM(n_components=4, max_iter=3, random_state=0),
 ]
 # A parameter with a good and a bad value, for the searches.
 TUNED = {
     "FSLLDensity": ("alpha", 0.5, 50.0),
     "FVBMPseudoLikelihood": ("alpha", 0.5, 5000.0),
     "SDCPRBM": ("weight_decay", 0.0, 10.0),
+    "TAPRBM": ("weights_init", 0.01, 3.0),
 }
 
 

@@ -6,10 +6,17 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.neural_network import BernoulliRBM
 
-from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.inspection import CouplingDisplay, HistoryDisplay
+from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz.datasets import make_bars_and_stripes
+from sklearn_boltz.inspection import (
+    CouplingDisplay,
+    HistoryDisplay,
+    ReceptiveFieldDisplay,
+    SampleDisplay,
+)
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -43,6 +50,8 @@ def test_without_matplotlib(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match="pip install matplotlib"):
         CouplingDisplay.from_estimator(model)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        SampleDisplay.from_rows(np.ones((1, 4)))
 
 
 def test_heatmap(model, X):
@@ -124,3 +133,157 @@ def test_history(model, X):
     assert second.ax_ is display.ax_ and second.increase_ax_ is display.increase_ax_
     alone = HistoryDisplay.from_estimator(model, show_increase=False)
     assert alone.increase_ax_ is None and len(alone.figure_.axes) == 1
+
+
+@pytest.fixture(scope="module")
+def rbm():
+    X = make_bars_and_stripes(3)
+    model = SDCPRBM(6, learning_rate=0.3, batch_size=4, max_iter=5, early_stopping=True,
+                    validation_fraction=0.3, n_iter_no_change=9, random_state=0)  # fmt: skip
+    with pytest.warns(ConvergenceWarning):
+        return model.fit(X)
+
+
+def shown(display):
+    """The images of a grid, as arrays."""
+    return np.array([image.get_array().filled(np.nan) for image in display.images_])
+
+
+def test_receptive_fields_by_spread(rbm):
+    display = ReceptiveFieldDisplay.from_estimator(rbm, n_units=4)
+    order = np.argsort(-rbm.components_.std(axis=1))[:4]
+    assert_array_equal(display.units, order)
+    assert_array_equal(display.rank, rbm.components_.std(axis=1)[order])
+    assert_array_equal(shown(display), rbm.components_[order].reshape(4, 3, 3))
+    limit = np.quantile(np.abs(rbm.components_[order]), 0.99)
+    for image in display.images_:
+        assert_allclose(image.get_clim(), (-limit, limit))
+    assert display.colorbar_.extend == "both"
+    all_within = ReceptiveFieldDisplay.from_estimator(rbm, limit=50.0)
+    assert all_within.colorbar_.extend == "neither" and len(all_within.images_) == 6
+
+
+def test_receptive_fields_by_activity_or_as_they_are(rbm):
+    X = make_bars_and_stripes(3)[:5]
+    display = ReceptiveFieldDisplay.from_estimator(rbm, X, order="activity")
+    activity = rbm.transform(X).mean(axis=0)
+    assert_array_equal(display.units, np.argsort(-activity))
+    assert_allclose(display.rank, np.sort(activity)[::-1])
+    plain = ReceptiveFieldDisplay.from_estimator(
+        rbm, order=None, image_shape=(1, 9), colorbar=False
+    )
+    assert_array_equal(shown(plain)[:, 0], rbm.components_)
+    assert plain.rank is None and plain.colorbar_ is None
+    assert len(plain.figure_.axes) == 1
+
+
+def test_receptive_fields_of_other_estimators():
+    machine = BernoulliRBM(3, random_state=0).fit(make_bars_and_stripes(3))
+    display = ReceptiveFieldDisplay.from_estimator(machine, order=None)
+    assert_array_equal(shown(display), machine.components_.reshape(3, 3, 3))
+    machine.components_[:] = 0
+    assert ReceptiveFieldDisplay.from_estimator(machine).images_[0].get_clim() == (-1, 1)
+
+
+def test_samples(rbm):
+    kwargs = {"n_steps": 3}
+    display = SampleDisplay.from_estimator(rbm, 7, random_state=0, sample_kw=kwargs)
+    expected = rbm.sample(7, random_state=0, **kwargs)
+    assert_array_equal(shown(display), expected.reshape(7, 3, 3))
+    assert display.images_[0].get_clim() == (0, 1)
+    assert display.names is None and len(display.ax_.get_yticks()) == 0
+    for model in (FVBMPseudoLikelihood(alpha=1.0), FSLLDensity()):
+        model.fit(make_bars_and_stripes(3))
+        assert set(np.unique(SampleDisplay.from_estimator(model, 9).rows)) <= {0, 1}
+    assert SampleDisplay.from_rows(2 * expected - 1).images_[0].get_clim() == (-1, 1)
+
+
+def test_the_place_of_images():
+    rows = np.arange(5 * 6).reshape(5, 6)
+    display = SampleDisplay.from_rows(rows, image_shape=(2, 3), n_columns=2)
+    left, right, bottom, top = np.transpose([image.get_extent() for image in display.images_])
+    assert_array_equal(left == 0, [True, False, True, False, True])
+    assert_array_equal(top[:4] == 0, [True, True, False, False])
+    assert_allclose(right - left, 3)
+    assert_allclose(bottom - top, 2)
+    assert left[1] > right[0] and top[2] > bottom[0] and top[4] > bottom[2]
+    # Nothing is cut off, and y goes down.
+    assert display.ax_.get_xlim()[1] > right.max()
+    assert display.ax_.get_ylim()[0] > bottom.max() and display.ax_.get_ylim()[1] < 0
+    assert display.images_[0].get_clim() == (0, 29)
+    # 30 images fill 3 lines of 10, and not 8 + 8 + 8 + 6.
+    tops = [image.get_extent()[3] for image in SampleDisplay.from_rows(np.eye(36)[:30]).images_]
+    assert_array_equal(np.unique(tops, return_counts=True)[1], [10, 10, 10])
+
+
+def test_named_lines_and_missing_values():
+    truth = make_bars_and_stripes(3)[:4].astype(float)
+    given = truth.copy()
+    given[:, 5:] = np.nan
+    display = SampleDisplay.from_rows({"truth": truth, "given": given}, missing="red")
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert labels == display.names == ["truth", "given"]
+    assert_array_equal(shown(display), np.vstack([truth, given]).reshape(8, 3, 3))
+    for line, center in enumerate(display.ax_.get_yticks()):
+        for image in display.images_[4 * line : 4 * line + 4]:
+            _, _, bottom, top = image.get_extent()
+            assert_allclose((bottom + top) / 2, center)
+    assert_array_equal(display.images_[4].cmap.get_bad(), [1, 0, 0, 1])
+    figure, axes = plt.subplots(1, 2)
+    again = display.plot(ax=axes[1])
+    assert again is display and display.ax_ is axes[1] and display.figure_ is figure
+
+
+def test_wrong_images(rbm):
+    with pytest.raises(ValueError, match="order must be"):
+        ReceptiveFieldDisplay.from_estimator(rbm, order="size")
+    with pytest.raises(ValueError, match="needs X"):
+        ReceptiveFieldDisplay.from_estimator(rbm, order="activity")
+    with pytest.raises(ValueError, match="n_units must be"):
+        ReceptiveFieldDisplay.from_estimator(rbm, n_units=0)
+    with pytest.raises(ValueError, match="not a square; set image_shape"):
+        SampleDisplay.from_rows(np.ones((2, 8)))
+    with pytest.raises(ValueError, match="does not fit to 9 pixels"):
+        ReceptiveFieldDisplay.from_estimator(rbm, image_shape=(2, 4))
+    with pytest.raises(ValueError, match="n_columns must be"):
+        SampleDisplay.from_rows(np.ones((2, 9)), n_columns=0)
+    with pytest.raises(ValueError, match="same number of rows"):
+        SampleDisplay.from_rows({"one": np.ones((1, 4)), "two": np.ones((2, 4))})
+    with pytest.raises(ValueError, match="not empty"):
+        SampleDisplay.from_rows(np.ones((0, 4)))
+    for display in (ReceptiveFieldDisplay, SampleDisplay):
+        with pytest.raises(NotFittedError):
+            display.from_estimator(SDCPRBM())
+
+
+@pytest.mark.parametrize(
+    ("key", "ylabel"),
+    [
+        (None, "log-likelihood"),
+        ("free_energy_gap", "free-energy gap"),
+        ("log_pseudo_likelihood", "log pseudo-likelihood"),
+        ("reconstruction_error", "reconstruction error"),
+    ],
+)
+def test_learning_curves(rbm, key, ylabel):
+    display = HistoryDisplay.from_estimator(rbm, key)
+    assert_array_equal(display.line_.get_xdata(), [1, 2, 3, 4, 5])
+    assert_array_equal(display.line_.get_ydata(), rbm.history_[key or "log_likelihood"])
+    assert display.ax_.get_ylabel() == ylabel and display.ax_.get_xlabel() == "iteration"
+    # The dashed curve is for full batches, whose history has the start too.
+    assert display.increase_ax_ is None
+    forced = HistoryDisplay.from_estimator(rbm, "log_likelihood", show_increase=True)
+    assert_array_equal(forced.increase_line_.get_xdata(), [2, 3, 4, 5])
+
+
+def test_several_learning_curves_against_time(rbm, model):
+    first = HistoryDisplay.from_estimator(rbm, against="seconds", label="CS-DCP")
+    assert_allclose(first.line_.get_xdata(), np.cumsum(rbm.history_["seconds"]))
+    second = HistoryDisplay.from_estimator(rbm, against="seconds", label="again", ax=first.ax_)
+    assert second.ax_ is first.ax_ and second.ax_.get_xlabel() == "seconds"
+    legend = [text.get_text() for text in second.ax_.get_legend().get_texts()]
+    assert legend == ["CS-DCP", "again"]
+    with pytest.raises(ValueError, match="against must be"):
+        HistoryDisplay.from_estimator(rbm, against="epochs")
+    with pytest.raises(ValueError, match="no history of 'seconds'"):
+        HistoryDisplay.from_estimator(model, against="seconds")

@@ -7,8 +7,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from sklearn_boltz import FSLLDensity
-from sklearn_boltz.metrics import log_likelihood, log_pseudo_likelihood
-from sklearn_boltz.restricted import SDCPRBM
+from sklearn_boltz.metrics import log_likelihood, log_pseudo_likelihood, tap_log_likelihood
+from sklearn_boltz.restricted import SDCPRBM, TAPRBM
 
 ESTIMATORS = [FSLLDensity(), SDCPRBM(2, max_iter=2, random_state=0)]
 
@@ -34,3 +34,10 @@ def test_as_scoring_alone_and_in_a_pipeline(estimator, scoring, X):
     assert (alone < 0).all()
     search = GridSearchCV(estimator, {"binarize": [None, 0.5]}, scoring=scoring, cv=3).fit(X)
     np.testing.assert_allclose(*search.cv_results_["mean_test_score"])
+
+
+def test_tap_log_likelihood_alone_and_in_a_pipeline(X):
+    model = TAPRBM(2, max_iter=2, random_state=0)
+    pipeline = make_pipeline(MinMaxScaler(), model).fit(X)
+    assert tap_log_likelihood(pipeline, X) == model.tap_log_likelihood(X).mean()
+    assert len(cross_val_score(model, X, scoring=tap_log_likelihood, cv=3)) == 3

@@ -20,7 +20,8 @@ from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, _gibbs_kernel
 from sklearn_boltz.restricted._gibbs import Stream, Workers
 from sklearn_boltz.restricted._optimizers import SGD, SpectralDescent
-from sklearn_boltz.restricted._sdcp import Buffers, Learner, Scheme, learn_batch
+from sklearn_boltz.restricted._sdcp import Learner, Scheme, learn_batch
+from sklearn_boltz.restricted._stochastic import Buffers
 
 CD = dict(n_inner=1, n_gibbs=5, centered=False)
 ALGORITHMS = {
@@ -438,3 +439,16 @@ def test_a_fitted_model_agrees_with_the_oracle(X):
     model = SDCPRBM(3, max_iter=50, learning_rate=0.2, random_state=0).fit(X[:, :6])
     rbm = SmallRBM(model.components_, model.intercept_visible_, model.intercept_hidden_)
     np.testing.assert_allclose(model.score_samples(rbm.V), np.log(rbm.p))
+
+
+@pytest.mark.parametrize("n_rows", [3, 9, 20, 24, 25, 29])
+def test_a_short_rest_joins_the_last_mini_batch(n_rows, monkeypatch):
+    """A step from a few rows would be as long as any, and the last word of the epoch."""
+    lengths = []
+    monkeypatch.setattr(
+        SDCPRBM, "_learn_batch", lambda self, V, workers, buffers: lengths.append(len(V))
+    )
+    X = np.random.default_rng(0).integers(2, size=(n_rows, 4))
+    SDCPRBM(2, batch_size=10, max_iter=1).fit(X)
+    assert sum(lengths) == n_rows
+    assert all(5 <= length < 15 for length in lengths) or n_rows < 5

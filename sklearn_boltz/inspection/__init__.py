@@ -2,5 +2,14 @@
 
 from sklearn_boltz.inspection._coupling import CouplingDisplay
 from sklearn_boltz.inspection._history import HistoryDisplay
+from sklearn_boltz.inspection._landscape import LandscapeDisplay
+from sklearn_boltz.inspection._receptive_field import ReceptiveFieldDisplay
+from sklearn_boltz.inspection._sample import SampleDisplay
 
-__all__ = ["CouplingDisplay", "HistoryDisplay"]
+__all__ = [
+    "CouplingDisplay",
+    "HistoryDisplay",
+    "LandscapeDisplay",
+    "ReceptiveFieldDisplay",
+    "SampleDisplay",
+]

@@ -1,4 +1,4 @@
-"""HistoryDisplay: how the objective of a fit rose."""
+"""HistoryDisplay: the course of a fit."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -7,18 +7,23 @@ from sklearn_boltz.inspection._axes import axes_or_new
 
 
 class HistoryDisplay:
-    """The course of a fit: a quantity by iteration, and how much each iteration added.
+    """The course of a fit: a quantity by iteration or by time.
 
     Use `from_estimator` to create one.
 
     Parameters
     ----------
-    values : array-like of shape (n_iter + 1,)
-        The quantity at the start and after each iteration.
+    values : array-like of shape (n_values,)
+        The quantity after each iteration, and perhaps at the start.
     key : str
         Its name.
     label : str, default=None
         Name of the curve in a legend.
+    at : array-like of shape (n_values,), default=None
+        Where on the horizontal axis the values are. None means 0, 1, 2, ...: the start, and
+        after each iteration.
+    against : str, default="iteration"
+        Name of the horizontal axis.
 
     Attributes
     ----------
@@ -49,14 +54,16 @@ class HistoryDisplay:
     'log pseudo-likelihood'
     """
 
-    def __init__(self, *, values, key, label=None):
+    def __init__(self, *, values, key, label=None, at=None, against="iteration"):
         self.values = np.asarray(values)
         self.key = key
         self.label = label
+        self.at = np.arange(len(self.values)) if at is None else np.asarray(at)
+        self.against = against
 
     @classmethod
-    def from_estimator(cls, estimator, key=None, *, show_increase=True, label=None, ax=None,
-                       **line_kw):  # fmt: skip
+    def from_estimator(cls, estimator, key=None, *, against="iteration", show_increase=None,
+                       label=None, ax=None, **line_kw):  # fmt: skip
         """Draw an entry of the history of a fitted estimator.
 
         Parameters
@@ -64,14 +71,19 @@ class HistoryDisplay:
         estimator : estimator
             A fitted estimator with `history_`.
         key : str, default=None
-            Which entry. None means the first.
-        show_increase : bool, default=True
+            Which entry. None means the log-likelihood, the log pseudo-likelihood or the first
+            entry: the first of these that is there.
+        against : {"iteration", "seconds"}, default="iteration"
+            What the horizontal axis shows: the number of iterations (for mini-batches, of
+            epochs), or the time that they took, to compare unlike algorithms fairly.
+        show_increase : bool, default=None
             Whether to add what each iteration added, dashed, on a logarithmic axis at the
-            right, as Figure 1 of Nguyen and Wood (2016) does.
+            right, as Figure 1 of Nguyen and Wood (2016) does. None means to do so where the
+            history begins with the value at the start, as that of a full-batch fit does.
         label : str, default=None
-            Name of the curve in a legend.
+            Name of the curve in a legend, which is drawn if there is a name.
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Where to draw, also on top of another display. None means a new figure.
         **line_kw : dict
             Further properties of the line.
 
@@ -81,10 +93,23 @@ class HistoryDisplay:
             The picture with its data.
         """
         check_is_fitted(estimator)
-        key = next(iter(estimator.history_)) if key is None else key
-        if key not in estimator.history_:
-            raise ValueError(f"There is no history of {key!r}; there is {list(estimator.history_)}")
-        display = cls(values=estimator.history_[key], key=key, label=label)
+        history = estimator.history_
+        if against not in ("iteration", "seconds"):
+            raise ValueError(f"against must be 'iteration' or 'seconds', got {against!r}.")
+        if key is None:
+            preferred = ["log_likelihood", "log_pseudo_likelihood", *history]
+            key = next((name for name in preferred if name in history), None)
+        for name in [key] + (["seconds"] if against == "seconds" else []):
+            if name not in history:
+                raise ValueError(f"There is no history of {name!r}; there is {list(history)}")
+        values = history[key]
+        # After each of n_iter_ iterations, and perhaps before the first.
+        starts = len(values) > estimator.n_iter_
+        at = np.arange(len(values)) + (not starts)
+        if against == "seconds":
+            at = np.cumsum(history["seconds"])
+        display = cls(values=values, key=key, label=label, at=at, against=against)
+        show_increase = starts if show_increase is None else show_increase
         return display.plot(show_increase=show_increase, ax=ax, **line_kw)
 
     def plot(self, *, show_increase=True, ax=None, **line_kw):
@@ -106,8 +131,13 @@ class HistoryDisplay:
         """
         self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
-        (self.line_,) = ax.plot(self.values, **{"label": self.label, **line_kw})
-        ax.set(xlabel="iteration", ylabel=self.key.replace("_", " ").replace("pseudo ", "pseudo-"))
+        (self.line_,) = ax.plot(self.at, self.values, **{"label": self.label, **line_kw})
+        ylabel = self.key.replace("_", " ")
+        for words in ("pseudo likelihood", "log likelihood", "free energy"):
+            ylabel = ylabel.replace(words, words.replace(" ", "-"))
+        ax.set(xlabel=self.against, ylabel=ylabel)
+        if self.label is not None:
+            ax.legend()
         self.increase_ax_ = self.increase_line_ = None
         increase = np.diff(self.values)
         if show_increase and (increase > 0).any():
@@ -116,7 +146,7 @@ class HistoryDisplay:
             self.increase_ax_ = twins[0] if twins else ax.twinx()
             self.increase_ax_._increases_of = ax
             (self.increase_line_,) = self.increase_ax_.semilogy(
-                np.arange(1, len(self.values)),
+                self.at[1:],
                 np.where(increase > 0, increase, np.nan),
                 "--",
                 color=self.line_.get_color(),

@@ -1,5 +1,6 @@
 """Restricted Boltzmann machines."""
 
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
+from sklearn_boltz.restricted._tap_rbm import TAPRBM
 
-__all__ = ["SDCPRBM"]
+__all__ = ["SDCPRBM", "TAPRBM"]

@@ -1,46 +1,76 @@
 """BaseRBM: what the estimators of the RBM family share."""
 
+import warnings
 from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import gen_batches
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_boltz._base import BaseBoltzmann, make_generator
 from sklearn_boltz.restricted import _partition, _sampling
 from sklearn_boltz.restricted._gibbs import Stream, Workers
+from sklearn_boltz.restricted._inference import by_tap
 from sklearn_boltz.restricted._model import Model, log_pseudo_likelihood
+from sklearn_boltz.restricted._tap import Iteration, distinct, mean_log_partition
 from sklearn_boltz.restricted.units import Bernoulli
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
 CHUNK_ROWS = 1000
+# Transitions of a chain from independent features to where TAP starts without rows of data.
+TAP_START_STEPS = 100
 _RANDOM_STATE = ["random_state", np.random.Generator]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 
 
 class BaseRBM(BaseBoltzmann):
-    """A restricted Boltzmann machine of Bernoulli units.
+    """A restricted Boltzmann machine of any units, of Bernoulli ones unless a child says so.
 
-    A child has the parameters `binarize` and `n_jobs`; `fit` sets `components_`,
-    `intercept_hidden_` and `intercept_visible_`, calls `_forget`, and sets `_base_intercept`,
-    the log-odds of the columns of the data, and `_evaluation_seed`, for estimates that must
-    be the same each time.
+    A child has the parameters `binarize` and `n_jobs`; `fit` sets `components_` and the
+    parameters of the units, `intercept_hidden_` and `intercept_visible_`, calls `_forget`, and
+    sets `_base_intercept`, the log-odds of the columns of the data, and `_evaluation_seed`,
+    for estimates that must be the same each time. A child with other units has `_units`,
+    `_base` and `_visible_bounds`.
     """
 
+    # How ln Z is estimated where it cannot be computed.
+    _estimate_of_log_partition = "ais"
+
     def _model(self):
-        return Model(
-            self.components_, Bernoulli(self.intercept_visible_), Bernoulli(self.intercept_hidden_)
-        )
+        return Model(self.components_, *self._units())
+
+    def _units(self):
+        """The laws of the visible and of the hidden units."""
+        return Bernoulli(self.intercept_visible_), Bernoulli(self.intercept_hidden_)
 
     def _base(self):
+        """The law of independent visible units that fits the data of the training."""
         return Bernoulli(self._base_intercept)
+
+    def _visible_bounds(self):
+        """The least and the greatest legal value of data."""
+        return 0.0, 1.0
 
     def _forget(self):
         """Drop what was computed from earlier parameters."""
         self._cache = {}
+
+    def _cached(self, name, compute):
+        """A costly figure, computed again where a user has set a fitted attribute."""
+        model = self._model()
+        parameters = [model.weights]
+        for units in (model.visible, model.hidden):
+            parameters += units.parameters().values()
+        known = self._cache.get("parameters", [])
+        if [id(a) for a in parameters] != [id(a) for a in known]:
+            self._cache = {"parameters": parameters}
+        if name not in self._cache:
+            self._cache[name] = compute()
+        return self._cache[name]
 
     @property
     def _n_features_out(self):
@@ -49,7 +79,7 @@ class BaseRBM(BaseBoltzmann):
     # Data.
 
     def _validated(self, X, *, reset=False, allow_nan=False):
-        """Check rows; -> values in [0, 1], float32 or float64, dense or CSR."""
+        """Check rows; -> legal values, float32 or float64, dense or CSR."""
         X = validate_data(
             self,
             X,
@@ -61,7 +91,7 @@ class BaseRBM(BaseBoltzmann):
         )
         if not issparse(X):
             X = self._binarized(X)
-            self._check_probabilities(X)
+            self._check_bounds(X)
             return X
         if self.binarize is not None:
             if self.binarize < 0:
@@ -69,28 +99,35 @@ class BaseRBM(BaseBoltzmann):
             X = X.copy()
             X.data = self._binarized(X.data)
             X.eliminate_zeros()
-        if X.nnz and (X.data.min() < 0 or X.data.max() > 1):
-            place = int(np.argmax((X.data < 0) | (X.data > 1)))
+        low, high = self._visible_bounds()
+        if not low <= 0 <= high:
+            self._check_bounds(X.toarray())
+        elif X.nnz and (X.data.min() < low or X.data.max() > high):
+            place = int(np.argmax((X.data < low) | (X.data > high)))
             row = int(np.searchsorted(X.indptr, place, side="right")) - 1
             dense = X[[row]].toarray()
-            self._check_probabilities(dense, row)
+            self._check_bounds(dense, row)
         return X
 
-    def _check_probabilities(self, X, first_row=0):
+    def _check_bounds(self, X, first_row=0):
+        low, high = self._visible_bounds()
         # Without temporaries where all is well; a NaN takes the other way.
-        if X.min() >= 0 and X.max() <= 1:
+        if X.min() >= low and X.max() <= high:
             return
-        legal = np.isnan(X) | ((X >= 0) & (X <= 1))
+        legal = np.isnan(X) | ((X >= low) & (X <= high))
         if legal.all():
             return
-        negative = "Negative values in data are no probabilities. " if (X < 0).any() else ""
+        negative = (
+            "Negative values in data are no probabilities. " if low == 0 and (X < 0).any() else ""
+        )
         where = f" (row {first_row} of the data)" if first_row else ""
+        scaler = "" if (low, high) == (0, 1) else f"feature_range=({low:g}, {high:g}), "
         self._check_domain(
             X,
             legal,
-            lambda j: "values from 0 to 1" + where,
+            lambda j: f"values from {low:g} to {high:g}" + where,
             f"{negative}Set `binarize` to a threshold, or scale the columns with "
-            "sklearn.preprocessing.MinMaxScaler(clip=True).",
+            f"sklearn.preprocessing.MinMaxScaler({scaler}clip=True).",
         )
 
     def _checked(self, X):
@@ -127,7 +164,7 @@ class BaseRBM(BaseBoltzmann):
         Returns
         -------
         H : ndarray of shape (n_samples, n_components)
-            P(h = 1 | v) for each row v.
+            E[h | v] for each row v: of units with the values 0 and 1, P(h = 1 | v).
         """
         return self.mean_hidden(X)
 
@@ -142,7 +179,7 @@ class BaseRBM(BaseBoltzmann):
         Returns
         -------
         H : ndarray of shape (n_samples, n_components)
-            P(h = 1 | v).
+            E[h | v]: of units with the values 0 and 1, P(h = 1 | v).
         """
         V = self._checked(V)
         return self._model().mean_hidden(V)
@@ -158,7 +195,7 @@ class BaseRBM(BaseBoltzmann):
         Returns
         -------
         V : ndarray of shape (n_samples, n_features)
-            P(v = 1 | h).
+            E[v | h]: of units with the values 0 and 1, P(v = 1 | h).
         """
         H = self._checked_hidden(H)
         return self._model().mean_visible(H)
@@ -174,7 +211,7 @@ class BaseRBM(BaseBoltzmann):
         Returns
         -------
         V : ndarray of shape (n_samples, n_features)
-            P(v = 1 | h), with h at its mean.
+            E[v | h], with h at its mean.
         """
         return self.mean_visible(X)
 
@@ -191,7 +228,7 @@ class BaseRBM(BaseBoltzmann):
         Returns
         -------
         H : ndarray of shape (n_samples, n_components)
-            Values 0 and 1.
+            Values of the hidden units.
         """
         V = self._checked(V)
         stream, model = Stream.from_generator(make_generator(random_state)), self._model()
@@ -210,7 +247,7 @@ class BaseRBM(BaseBoltzmann):
         Returns
         -------
         V : ndarray of shape (n_samples, n_features)
-            Values 0 and 1.
+            Values of the visible units.
         """
         H = self._checked_hidden(H)
         stream, model = Stream.from_generator(make_generator(random_state)), self._model()
@@ -235,7 +272,7 @@ class BaseRBM(BaseBoltzmann):
         Returns
         -------
         V : ndarray of shape (n_samples, n_features)
-            Where the chains are, values 0 and 1.
+            Where the chains are.
         """
         V = self._checked(V)
         V = V.toarray() if issparse(V) else np.array(V, order="C")
@@ -258,7 +295,8 @@ class BaseRBM(BaseBoltzmann):
         Returns
         -------
         energy : ndarray of float64 of shape (n_samples,)
-            E(v, h) = −h·Wv − b·v − c·h, in nats.
+            E(v, h) = −h·Wv − ln w(v) − ln w(h), in nats: with Bernoulli units, the last
+            terms are −b·v − c·h.
         """
         V, H = self._checked(V), self._checked_hidden(H)
         if V.shape[0] != len(H):
@@ -308,24 +346,29 @@ class BaseRBM(BaseBoltzmann):
         -------
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
             The sum over the features of ln p(v_i | all others), exact, in nats.
+
+        Raises
+        ------
+        ValueError
+            If the visible units are not Bernoulli.
         """
         X = self._checked(X)
         model = self._model()
+        if type(model.visible) is not Bernoulli:
+            raise ValueError("The pseudo-likelihood is there for Bernoulli visible units only.")
         return self._by_chunks(lambda V: log_pseudo_likelihood(model, V), X)
 
     @property
     def log_partition_(self):
         """Logarithm of the normalising constant."""
         check_is_fitted(self, "components_")
-        if "log_partition" not in self._cache:
-            self._cache["log_partition"] = self.log_partition(
-                random_state=self._evaluation_seed
-            ).value
-        return self._cache["log_partition"]
+        return self._cached(
+            "log_partition", lambda: self.log_partition(random_state=self._evaluation_seed).value
+        )
 
     @validate_params(
         {
-            "method": [StrOptions({"auto", "exact", "ais", "raise"})],
+            "method": [StrOptions({"auto", "exact", "ais", "raise", "tap"})],
             "n_chains": _POSITIVE,
             "n_temperatures": [*_POSITIVE, "array-like"],
             "X": ["array-like", "sparse matrix", None],
@@ -348,20 +391,25 @@ class BaseRBM(BaseBoltzmann):
 
         Parameters
         ----------
-        method : {"auto", "exact", "ais", "raise"}, default="auto"
+        method : {"auto", "exact", "ais", "raise", "tap"}, default="auto"
             ``"exact"`` enumerates the smaller layer, of 26 units at most. ``"ais"`` is
             annealed importance sampling [1]_ from the base rates of the training data: the
             estimate of Z is unbiased, that of ln Z too low in the mean. ``"raise"`` runs
             the chains the other way [2]_ and errs on the other side, so that a likelihood
-            computed with it is conservative. ``"auto"`` is exact up to 20 units, else AIS.
+            computed with it is conservative. ``"tap"`` is minus the mean of the TAP free
+            energies of distinct solutions [3]_: deterministic given where it starts, and
+            neither a bound nor unbiased. ``"auto"`` is exact up to 20 units, else AIS, or
+            TAP in an estimator that is trained by it.
         n_chains : int, default=100
-            Number of independent chains.
+            Number of independent chains, or of starts of TAP.
         n_temperatures : int or array-like of float, default=1000
             Number of equal steps of the inverse temperature, or all its values from 0 up to 1.
         X : array-like of shape (n_samples, n_features), default=None
             For ``"raise"``: rows whose likelihood is to be bounded. The chains start at
             them, in turn; more than `n_chains` are not used. None for the states that an
             AIS run reached, drawn by their weights, as if they were samples of the model.
+            For ``"tap"``: rows to start at; None for training rows where an estimator keeps
+            some, else for rows that short Markov chains reach.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         n_jobs : int, default=None
@@ -372,12 +420,16 @@ class BaseRBM(BaseBoltzmann):
         -------
         estimate : Bunch
             `value` in nats, `std_err`, its standard error by the delta method, `ess`, the
-            effective number of chains, `log_weights` of the chains, and `method`.
+            effective number of chains, `log_weights` of the chains, and `method`. Of TAP,
+            `std_err` is NaN, `ess` the number of distinct solutions and `log_weights` minus
+            their free energies.
 
         Warns
         -----
         UserWarning
             If few chains carry the estimate.
+        ConvergenceWarning
+            If no start of TAP converges.
 
         References
         ----------
@@ -385,18 +437,23 @@ class BaseRBM(BaseBoltzmann):
            networks", ICML 2008.
         .. [2] Y. Burda, R. Grosse and R. Salakhutdinov, "Accurate and conservative estimates
            of MRF log-likelihood using reverse annealing", AISTATS 2015.
+        .. [3] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala,
+           "Deterministic and generalized framework for unsupervised learning with restricted
+           Boltzmann machines", Physical Review X 8, 2018.
         """
         check_is_fitted(self)
         model = self._model()
         if method == "auto":
             few = _partition.n_enumerated(model) <= _partition.EXACT_UNITS
-            method = "exact" if few else "ais"
+            method = "exact" if few else self._estimate_of_log_partition
         if method == "exact":
             return _partition.exact_estimate(model)
         X = None if X is None else self._checked(X)
         rng = make_generator(random_state)
         stream, betas = Stream.from_generator(rng), _partition.temperature_ladder(n_temperatures)
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
+            if method == "tap":
+                return self._tap_log_partition(model, X, n_chains, stream, workers)
             if X is None or method == "ais":
                 n_rows = 1
                 estimate = _partition.annealed_importance_sampling(
@@ -413,6 +470,35 @@ class BaseRBM(BaseBoltzmann):
                 )
         _partition.warn_if_unreliable(estimate)
         return estimate
+
+    def _tap_log_partition(self, model, X, n_starts, stream, workers):
+        if X is None:
+            starts = self._tap_starts(model, n_starts, stream, workers)
+        else:
+            starts = X.toarray() if issparse(X) else X
+        solutions = self._solutions(model, starts, workers)
+        kept, _ = distinct(model, solutions)
+        chosen = Bunch(**{name: value[kept] for name, value in solutions.items()})
+        if not chosen.converged.any():
+            warnings.warn(
+                "TAP converged from no start: its log-partition is not to be trusted. "
+                "Use method='ais', or more damping.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return Bunch(
+            value=mean_log_partition(chosen), std_err=np.nan, ess=float(len(kept)),
+            log_weights=-chosen.free_energy, method="tap", states=chosen.visible_mean,
+        )  # fmt: skip
+
+    def _tap_starts(self, model, n_starts, stream, workers):
+        """Rows that short chains reach."""
+        V = self._base().sample(np.zeros((n_starts, len(model.visible)), model.dtype), stream)
+        return _sampling.chain_samples(model, V, TAP_START_STEPS, stream, workers)
+
+    def _solutions(self, model, V, workers):
+        """TAP solutions from rows, with their free energies."""
+        return by_tap(model, V, Iteration(), workers)
 
     # New rows, and missing values.
 
@@ -448,12 +534,13 @@ class BaseRBM(BaseBoltzmann):
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Values 0 and 1.
+            Values of the visible units.
         """
         check_is_fitted(self)
         stream, model = Stream.from_generator(make_generator(random_state)), self._model()
         if init is None:
-            V = self._base().sample(np.zeros((n_samples, self.n_features_in_)), stream)
+            shape = n_samples, self.n_features_in_
+            V = self._base().sample(np.zeros(shape, model.dtype), stream)
         else:
             V = self._checked(init)
             V = V[np.arange(n_samples) % V.shape[0]]
@@ -488,19 +575,24 @@ class BaseRBM(BaseBoltzmann):
         X : ndarray of shape (n_samples, n_features)
             A copy with the missing values filled.
         """
+        X, missing, model = self._to_impute(X, how, n_steps)
+        rng = make_generator(random_state)
+        filled = _sampling.impute(model, X, missing, how, n_steps, rng)
+        return np.where(missing, filled, X).astype(X.dtype)
+
+    def _to_impute(self, X, how, n_steps):
+        """Check what `impute` got; -> rows, where values are missing, the model."""
         check_is_fitted(self)
         if how not in ("mean", "mode", "sample"):
             raise ValueError(f"how must be 'mean', 'mode' or 'sample', got {how!r}.")
         if n_steps < 1:
             raise ValueError(f"n_steps must be at least 1, got {n_steps}.")
         X = np.array(self._validated(X, allow_nan=True))
-        missing, model, rng = np.isnan(X), self._model(), make_generator(random_state)
-        filled = _sampling.impute(model, X, missing, how, n_steps, rng)
-        return np.where(missing, filled, X).astype(X.dtype)
+        return X, np.isnan(X), self._model()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # Without a threshold, only values from 0 to 1 are legal.
-        tags.input_tags.positive_only = self.binarize is None
+        # Without a threshold, only values within the bounds are legal.
+        tags.input_tags.positive_only = self.binarize is None and self._visible_bounds()[0] >= 0
         tags.input_tags.sparse = True
         return tags

@@ -111,20 +111,6 @@ class Factors(NamedTuple):
         workers.map(block, row_blocks(len(out.T), GRADIENT_ROWS), len(self.V) * out.size)
 
 
-class Buffers:
-    """Arrays that are used again and again: new ones would cost page faults."""
-
-    def __init__(self):
-        self._arrays = {}
-
-    def __call__(self, name, shape, dtype):
-        """An array with any content."""
-        array = self._arrays.get(name)
-        if array is None or array.shape != shape:
-            array = self._arrays[name] = np.empty(shape, dtype)
-        return array
-
-
 def learn_batch(learner, V, scheme, rate, workers, buffers):
     """Change the parameters by the rows of one mini-batch (Algorithms 3 and 4).
 

@@ -1,32 +1,23 @@
 """SDCPRBM: an RBM trained by stochastic difference-of-convex programming."""
 
-import copy
-import warnings
 from numbers import Integral, Real
-from time import perf_counter
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.special import logit
-from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._base import make_generator, unchanged_on_error
-from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz.restricted._gibbs import Stream, Workers
+from sklearn_boltz.restricted._gibbs import Stream
 from sklearn_boltz.restricted._monitor import Monitor
 from sklearn_boltz.restricted._optimizers import OPTIMIZERS
-from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted._sdcp import Buffers, Learner, Scheme, learn_batch
+from sklearn_boltz.restricted._sdcp import Learner, Scheme, learn_batch
+from sklearn_boltz.restricted._stochastic import StochasticRBM
 
 # One half of an observation is spread evenly over the values of each feature, so that the
 # log-odds of a constant column are finite.
 SMOOTHING = 0.5
 
 
-class SDCPRBM(BaseRBM):
+class SDCPRBM(StochasticRBM):
     """Bernoulli restricted Boltzmann machine, trained by CS-DCP and its relatives.
 
     The log-likelihood of an RBM is a difference of two convex functions. For each mini-batch,
@@ -269,119 +260,35 @@ class SDCPRBM(BaseRBM):
         self.verbose = verbose
         self.random_state = random_state
 
-    @with_callbacks
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
-        """Learn the parameters by `max_iter` passes over the rows.
+    # Training: what `StochasticRBM` asks for.
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values in [0, 1], or anything real if `binarize` is set.
-        y : Ignored
-            Present for API consistency.
-
-        Returns
-        -------
-        self : SDCPRBM
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If a value is not in the domain.
-        FloatingPointError
-            If the parameters grow beyond all bounds.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If `early_stopping` is set and `max_iter` ended the fit.
-        """
-        with unchanged_on_error(self):
-            going_on = self.warm_start and hasattr(self, "components_")
-            X = self._validated(X, reset=not going_on)
-            X = self._begin_or_resume(X, going_on)
-            train, monitor = self._monitor(X)
-            with Workers(self.n_jobs) as workers:
-                stopped = self._learn_epochs(X, train, monitor, workers)
-            if self.early_stopping and not stopped:
-                warnings.warn(
-                    f"The validation log-likelihood was still rising after {self.n_iter_} "
-                    "epochs. Increase max_iter, or fit on with warm_start.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
-            return self._publish()
-
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None):
-        """Learn from one mini-batch, of any length.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows of the mini-batch.
-        y : Ignored
-            Present for API consistency.
-
-        Returns
-        -------
-        self : SDCPRBM
-            The estimator.
-        """
-        with unchanged_on_error(self):
-            going_on = hasattr(self, "components_")
-            X = self._validated(X, reset=not going_on)
-            X = self._begin_or_resume(X, going_on)
-            if going_on:
-                self._count_base(X)
-            self._n_passes += 1
-            with Workers(self.n_jobs) as workers:
-                V = X.toarray() if issparse(X) else np.ascontiguousarray(X)
-                learn_batch(self._learner, V, self._scheme(), self._rate(), workers, Buffers())
-            return self._publish()
-
-    # The start, and going on.
-
-    def _begin_or_resume(self, X, going_on):
-        """Set up the state of the training; -> X in its type."""
-        if going_on:
-            if len(self.components_) != self.n_components:
-                raise ValueError(
-                    f"n_components is {self.n_components}, but the fit to go on with has "
-                    f"{len(self.components_)} components."
-                )
-            # What a fit changes is its own, so that an interrupted one leaves no trace.
-            self._learner, self._rng = copy.deepcopy((self._learner, self._rng))
-            # The public attributes are the truth, also where a user has set them.
-            self._learner.weights = self.components_.copy(order="F")
-            self._learner.visible_bias = self.intercept_visible_.copy()
-            self._learner.hidden_bias = self.intercept_hidden_.copy()
-            self.history_ = dict(self.history_)
-            return X.astype(self.components_.dtype, copy=False)
-        self._rng = make_generator(self.random_state)
+    def _start(self, X):
         self._base_sum, self._base_count = np.zeros(X.shape[1]), 0
-        self._count_base(X)
+        self._keep_rows(X)
         weights = self._rng.normal(0, self.weights_init, (self.n_components, X.shape[1]))
         self._learner = Learner(
-            weights.astype(X.dtype, order="F"),
+            weights.astype(X.dtype),
             self._base_intercept.copy(),
             np.zeros(self.n_components, dtype=X.dtype),
             (self._base_sum / self._base_count).astype(X.dtype),
             OPTIMIZERS[self.optimizer](self.momentum),
             Stream.from_generator(self._rng),
         )
-        self._evaluation_seed = int(self._rng.integers(2**31))
-        self._n_passes, self.n_iter_, self.history_, self._best = 0, 0, {}, None
-        return X
 
-    def _count_base(self, X):
+    def _resume(self):
+        self._learner.weights = self.components_.copy(order="F")
+        self._learner.visible_bias = self.intercept_visible_.copy()
+        self._learner.hidden_bias = self.intercept_hidden_.copy()
+
+    def _keep_rows(self, X):
         """Add rows to the means of the features, and set their log-odds."""
         self._base_sum = self._base_sum + np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
         self._base_count += X.shape[0]
         mean = (self._base_sum + SMOOTHING / 2) / (self._base_count + SMOOTHING)
         self._base_intercept = logit(mean).astype(X.dtype)
+
+    def _learn_batch(self, V, workers, buffers):
+        learn_batch(self._learner, V, self._scheme(), self._rate(), workers, buffers)
 
     def _scheme(self):
         return Scheme(
@@ -394,71 +301,13 @@ class SDCPRBM(BaseRBM):
             weight_decay=self.weight_decay,
         )
 
-    def _rate(self):
-        if self.learning_rate_schedule == "constant":
-            return float(self.learning_rate)
-        return float(self.learning_rate / self._n_passes**self.power_t)
+    def _new_monitor(self, X, train, valid):
+        return Monitor(X, train, valid, self._base(), self._evaluation_seed)
 
     def _publish(self):
-        """Set the public attributes from the state of the training."""
-        learner = self._learner
-        if not all(np.isfinite(a).all() for a in learner.parameters()):
-            raise FloatingPointError("The parameters diverged; use a smaller learning_rate.")
-        self.components_, self.intercept_visible_, self.intercept_hidden_ = learner.parameters()
+        self._check_finite()
+        self.components_, self.intercept_visible_, self.intercept_hidden_ = (
+            self._learner.parameters()
+        )
         self._forget()
         return self
-
-    # Epochs.
-
-    def _monitor(self, X):
-        """-> numbers of the rows to train on, and what watches over the training."""
-        n_rows, n_valid = X.shape[0], 0
-        # The same rows each time that a fit is taken up again.
-        order = np.random.default_rng(self._evaluation_seed).permutation(n_rows)
-        if self.early_stopping:
-            n_valid = min(max(1, round(self.validation_fraction * n_rows)), n_rows - 1)
-            if n_valid == 0:
-                raise ValueError("early_stopping needs n_samples of at least 2.")
-        train = np.sort(order[n_valid:])
-        monitor = Monitor(X, order[n_valid:], order[:n_valid], self._base(), self._evaluation_seed)
-        return train, monitor
-
-    def _learn_epochs(self, X, train, monitor, workers):
-        """Make `max_iter` epochs; -> whether the validation rows stopped them."""
-        buffers = Buffers()
-        with iterations(self, X, None, name="epoch", max_iter=self.max_iter) as end_iteration:
-            for _ in range(self.max_iter):
-                start = perf_counter()
-                self._n_passes += 1
-                order = train[self._rng.permutation(len(train))]
-                for batch in gen_batches(len(train), self.batch_size):
-                    V = X[order[batch]]
-                    V = V.toarray() if issparse(V) else V
-                    learn_batch(self._learner, V, self._scheme(), self._rate(), workers, buffers)
-                self._record(monitor, workers, perf_counter() - start)
-                stopped = self.early_stopping and self._has_stopped_rising()
-                if end_iteration() or stopped:
-                    return True
-        return False
-
-    def _record(self, monitor, workers, seconds):
-        self.n_iter_ += 1
-        entry = monitor.measure(self._learner.model(), workers)
-        entry |= {"learning_rate": self._rate(), "seconds": seconds}
-        for name, value in entry.items():
-            self.history_[name] = np.append(self.history_.get(name, []), value)
-        if self.verbose:
-            figures = ", ".join(f"{name} {value:.4g}" for name, value in entry.items())
-            print(f"[SDCPRBM] epoch {self.n_iter_}: {figures}")
-
-    def _has_stopped_rising(self):
-        """Compare the validation log-likelihood with the best; at the end, go back to it."""
-        now = self.history_["log_likelihood"][-1]
-        if self._best is None or now > self._best["log_likelihood"] + self.tol:
-            parameters = [a.copy() for a in self._learner.parameters()]
-            self._best = {"log_likelihood": now, "epoch": self.n_iter_, "parameters": parameters}
-        if self.n_iter_ - self._best["epoch"] < self.n_iter_no_change:
-            return False
-        for mine, best in zip(self._learner.parameters(), self._best["parameters"], strict=True):
-            mine[...] = best
-        return True

@@ -303,6 +303,12 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     def project(self):
         np.clip(self.rho, RHO_MARGIN, 1 - RHO_MARGIN, out=self.rho)
 
+    def ascend(self, slopes, rate):
+        # In the log-odds of ρ, by which all derivatives are less than 1.
+        odds_slope = self.rho * (1 - self.rho) * slopes["rho"]
+        step = expit(logit(self.rho) + rate * odds_slope) - self.rho
+        super().ascend({**slopes, "rho": step / rate}, rate)
+
     def fallen(self, beta, base):
         # Spike and slab without their normalisation are mixed; this gives another ρ.
         mixed = super().fallen(beta, base)

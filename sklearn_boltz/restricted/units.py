@@ -134,6 +134,21 @@ class UnitLaw:
     def project(self):
         """Bring parameters that a step has carried too far back to legal values, in place."""
 
+    def ascend(self, slopes, rate):
+        """
+        Go a step along the derivatives of an objective by the parameters, in place.
+
+        Parameters
+        ----------
+        slopes : dict of str to ndarray of shape (n_units,)
+            With the keys of `parameters`.
+        rate : float
+            Length of the step.
+        """
+        for name, parameter in self.parameters().items():
+            parameter += rate * slopes[name]
+        self.project()
+
     def astype(self, dtype):
         """
         Return the same law in another float type.

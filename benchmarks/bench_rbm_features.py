@@ -1,0 +1,181 @@
+"""Features for a classifier from `BernoulliRBM` and `SDCPRBM`, and the choice of their size.
+
+Logistic regression, the same for all, on pixels, on the features of each machine, and on
+pixels and features side by side. Both machines have as many hidden units and learn for the
+same time: `SDCPRBM` makes its epochs of CS-DCP with 6 x 4 transitions, which aim at the
+likelihood; then others go on until as many seconds have passed: `SDCPRBM` with one transition
+(CG-1, epochs as cheap as those of `BernoulliRBM`), and `BernoulliRBM` with its default batch
+size of 10 and with 100. Then `GridSearchCV` chooses
+`n_components` and `learning_rate` by the log-likelihood of held-out rows, without labels.
+MNIST is left out unless ``--data`` is given. For example
+
+    python bench_rbm_features.py --data DIR --rows 20000 --hidden 256
+    python bench_rbm_features.py --quick
+"""
+
+import sys
+from time import perf_counter
+
+import numpy as np
+from _common import make_parser, print_check, print_table, report, timed
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.neural_network import BernoulliRBM
+
+from sklearn_boltz import SDCPRBM
+
+
+def digits(args):
+    """Training and test rows and labels: 8 x 8 pixels from 0 to 1."""
+    X, y = load_digits(return_X_y=True)
+    X = (X / 16).astype(np.float32)
+    return train_test_split(X, y, test_size=0.3, stratify=y, random_state=args.seed)
+
+
+def mnist(args):
+    """Training and test rows and labels: 28 x 28 pixels from 0 to 1."""
+    with np.load(args.data / "mnist.npz", allow_pickle=False) as file:
+        X, X_test = (file[f"X_{part}"].reshape(-1, 784) for part in ("train", "test"))
+        y, y_test = file["y_train"][: args.rows], file["y_test"]
+    X, X_test = ((X / 255).astype(np.float32) for X in (X[: args.rows], X_test))
+    return X, X_test, y, y_test
+
+
+def bernoulli_rbm(X, n_hidden, batch_size, seconds, args):
+    """scikit-learn's RBM, trained for as many seconds; -> it, its epochs, its seconds."""
+    rbm = BernoulliRBM(n_hidden, learning_rate=args.peer_rate, batch_size=batch_size, n_iter=0)
+    rbm.set_params(random_state=args.seed).fit(X)
+    rng, source = np.random.default_rng(args.seed), np.random.RandomState(args.seed)
+    n_rows, start = 0, perf_counter()
+    while True:
+        order = rng.permutation(len(X))
+        for first in range(0, len(X) - batch_size + 1, batch_size):
+            # fit() would begin anew; partial_fit would change the type to float64.
+            rbm._fit(X[order[first : first + batch_size]], source)
+            n_rows += batch_size
+            if (spent := perf_counter() - start) >= seconds:
+                return rbm, n_rows / len(X), spent
+
+
+def cheap_epochs(X, n_hidden, batch_size, seconds, args):
+    """`SDCPRBM` with one transition, trained for as many seconds, in whole epochs."""
+    machine = SDCPRBM(n_hidden, n_inner=1, n_gibbs=1, learning_rate=args.rate, max_iter=1)
+    machine.set_params(batch_size=batch_size, warm_start=True)
+    machine.set_params(n_jobs=args.jobs, random_state=args.seed)
+    start = perf_counter()
+    while perf_counter() - start < seconds:
+        machine.fit(X)
+    return machine, machine.n_iter_, perf_counter() - start
+
+
+def classified(X, X_test, y, y_test, args):
+    """-> (share of wrong labels in the test set, seconds of the classifier)."""
+    classifier = LogisticRegression(C=args.penalty, max_iter=args.steps)
+    _, seconds = timed(classifier.fit, X, y)
+    return 1 - classifier.score(X_test, y_test), seconds
+
+
+def compare_features(name, data, n_hidden, epochs, args):
+    """Print the table of features for one data set."""
+    X, X_test, y, y_test = data
+    batch_size = 50 if name == "digits" else 100
+    ours = SDCPRBM(n_hidden, learning_rate=args.rate, batch_size=batch_size, max_iter=epochs)
+    ours.set_params(n_jobs=args.jobs, random_state=args.seed)
+    _, seconds = timed(ours.fit, X)
+    machines = {
+        "SDCPRBM": (ours, epochs, seconds),
+        "SDCPRBM, CG-1": cheap_epochs(X, n_hidden, batch_size, seconds, args),
+    }
+    for batch_size in (10, 100):
+        title = f"BernoulliRBM, batch {batch_size}"
+        machines[title] = bernoulli_rbm(X, n_hidden, batch_size, seconds, args)
+
+    errors, rows = {}, []
+
+    def add(title, train, test, epochs="", seconds=""):
+        errors[title], spent = classified(train, test, y, y_test, args)
+        figures = [f"{x:.1f}" if x != "" else x for x in (epochs, seconds, spent)]
+        wrong = f"{100 * errors[title]:.2f}"
+        rows.append([title, f"{1 - errors[title]:.4f}", wrong, *figures])
+
+    add("pixels", X, X_test)
+    for title, (machine, n_epochs, spent) in machines.items():
+        H, H_test = machine.transform(X), machine.transform(X_test)
+        add(title, H, H_test, n_epochs, spent)
+        both = np.hstack([X, H]), np.hstack([X_test, H_test])
+        add(f"pixels and {title}", *both, n_epochs, spent)
+    print(f"{name}: {len(X)} training rows, {len(X_test)} test rows, {n_hidden} hidden units\n")
+    print_table(
+        ["features", "accuracy", "error %", "epochs", "seconds to learn", "to classify"], rows
+    )
+    best = {"pixels": 100 * errors["pixels"]}
+    for machine in ("SDCPRBM", "BernoulliRBM"):
+        best[machine] = 100 * min(errors[title] for title in errors if title.startswith(machine))
+    for other in ("pixels", "BernoulliRBM"):
+        what = f"best error of SDCPRBM features below that of {other}"
+        below = best["SDCPRBM"] < best[other]
+        print_check(what, f"< {best[other]:.2f} %", f"{best['SDCPRBM']:.2f} %", below)
+    print()
+
+
+def choose_size(name, data, grid, epochs, args):
+    """Print the grid search for one data set."""
+    X, X_test, *_ = data
+    machine = SDCPRBM(max_iter=epochs, batch_size=50, n_jobs=args.jobs, random_state=args.seed)
+    search, seconds = timed(GridSearchCV(machine, grid, cv=args.folds).fit, X)
+    results = search.cv_results_
+    mean = results["mean_test_score"].reshape([len(grid[key]) for key in sorted(grid)])
+    print(f"{name}: {len(X)} rows, {epochs} epochs, held-out log-likelihood in nats\n")
+    rates, sizes = grid["learning_rate"], grid["n_components"]
+    header = ["n_components", *(f"rate {rate:g}" for rate in rates)]
+    print_table(
+        header,
+        [[n, *(f"{x:.2f}" for x in column)] for n, column in zip(sizes, mean.T, strict=True)],
+    )
+    held_out = search.score(X_test)
+    print(f"chosen: {search.best_params_}, {seconds:.0f} s, {args.folds} folds; "
+          f"on the test rows {held_out:.2f} nats\n")  # fmt: skip
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--rows", type=int, default=20000, help="training rows of MNIST")
+    parser.add_argument("--search-rows", type=int, default=3000, help="of MNIST, in the search")
+    parser.add_argument("--hidden", type=int, default=256, help="hidden units for MNIST")
+    parser.add_argument("--epochs", type=int, default=6, help="of CS-DCP on MNIST")
+    parser.add_argument("--rate", type=float, default=0.05)
+    parser.add_argument("--peer-rate", type=float, default=0.05)
+    parser.add_argument("--steps", type=int, default=200, help="of lbfgs, at most")
+    parser.add_argument("--penalty", type=float, default=10.0, help="C of the classifier")
+    parser.add_argument("--folds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="threads of SDCPRBM")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    if args.quick:
+        args.rows, args.search_rows, args.hidden, args.epochs, args.folds = 1000, 500, 32, 2, 2
+    short = 2 if args.quick else 30
+    grid = {"n_components": [32, 64, 128], "learning_rate": [0.03, 0.1, 0.3]}
+    mnist_grid = {"n_components": [64, 128, 256], "learning_rate": [0.02, 0.05, 0.1]}
+    if args.quick:
+        grid = mnist_grid = {"n_components": [8, 16], "learning_rate": [0.05, 0.1]}
+    title = "Features of restricted Boltzmann machines, and their choice by likelihood"
+    with report(args.output / "rbm_features.txt", title):
+        data = digits(args)
+        compare_features("digits", data, 100, 3 * short, args)
+        # The likelihood is that of binary rows.
+        binary = [(X > 0.5).astype(np.float32) for X in data[:2]]
+        choose_size("digits, binary", binary, grid, short, args)
+        if args.data is None:
+            print("MNIST: no --data, left out")
+            return
+        data = mnist(args)
+        compare_features("MNIST", data, args.hidden, args.epochs, args)
+        binary = [(X > 0.5).astype(np.float32) for X in data[:2]]
+        binary[0] = binary[0][: args.search_rows]
+        choose_size("MNIST, binary", binary, mnist_grid, 2 if args.quick else 10, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""LandscapeDisplay: the solutions of a TAP machine."""
+
+import numpy as np
+from sklearn.manifold import Isomap
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_boltz.inspection._axes import require_pyplot
+
+
+class LandscapeDisplay:
+    """The fixed points of a mean-field machine: in training, their free energies, and a map.
+
+    Three pictures next to each other: how many different solutions there were after each
+    epoch and what free energies they had (Figure 5 of Tramel et al., 2018); a histogram of
+    the free energies of the solutions now, each counted as often as rows reach it; and rows
+    and solutions on a plane, by Isomap (Figures 6 and 7). Use `from_estimator` to create one.
+
+    Parameters
+    ----------
+    solutions : Bunch
+        As returned by `tap_solutions`, with each solution once.
+    history : dict of ndarray
+        With the keys ``"n_solutions"``, ``"free_energy"`` and ``"free_energy_std"``.
+    row_map : ndarray of shape (n_rows, 2)
+        Where the rows are on the plane.
+    solution_map : ndarray of shape (n_solutions, 2)
+        Where the solutions are.
+    y : array-like of shape (n_rows,), default=None
+        Classes of the rows.
+
+    Attributes
+    ----------
+    axes_ : dict of str to matplotlib Axes
+        ``"training"``, ``"free_energy"`` and ``"map"``.
+    figure_ : matplotlib Figure
+        Which contains them.
+
+    See Also
+    --------
+    HistoryDisplay : The course of a fit.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn_boltz import TAPRBM
+    >>> from sklearn_boltz.inspection import LandscapeDisplay
+    >>> X = load_digits().data[:200] > 8
+    >>> model = TAPRBM(16, max_iter=5, random_state=0).fit(X)
+    >>> display = LandscapeDisplay.from_estimator(model, X)
+    >>> sorted(display.axes_)
+    ['free_energy', 'map', 'training']
+    """
+
+    def __init__(self, *, solutions, history, row_map, solution_map, y=None):
+        self.solutions = solutions
+        self.history = history
+        self.row_map = row_map
+        self.solution_map = solution_map
+        self.y = y
+
+    @classmethod
+    def from_estimator(cls, estimator, X, *, y=None, n_neighbors=10, **plot_kw):
+        """Follow rows to their solutions, and draw.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A fitted estimator with `tap_solutions` and `history_`.
+        X : array-like of shape (n_rows, n_features)
+            Where to start; a few hundred rows make a picture that can be read.
+        y : array-like of shape (n_rows,), default=None
+            Classes of the rows, for their colours; None colours by solution.
+        n_neighbors : int, default=10
+            Neighbours of a row in the graph of Isomap.
+        **plot_kw : dict
+            Parameters of `plot`.
+
+        Returns
+        -------
+        display : LandscapeDisplay
+            The picture with its data.
+        """
+        check_is_fitted(estimator)
+        solutions = estimator.tap_solutions(X)
+        rows = check_array(X, dtype=np.float64)
+        points = np.vstack([rows, solutions.visible_mean])
+        n_neighbors = min(n_neighbors, len(points) - 1)
+        plane = Isomap(n_neighbors=n_neighbors).fit_transform(points)
+        display = cls(
+            solutions=solutions,
+            history=estimator.history_,
+            row_map=plane[: len(rows)],
+            solution_map=plane[len(rows) :],
+            y=y,
+        )
+        return display.plot(**plot_kw)
+
+    def plot(self, *, bins=30, cmap=None):
+        """Draw in a new figure.
+
+        Parameters
+        ----------
+        bins : int, default=30
+            Number of bars of the histogram.
+        cmap : str or Colormap, default=None
+            Colours of the classes; None for ``"tab10"``.
+
+        Returns
+        -------
+        display : LandscapeDisplay
+            The object itself.
+        """
+        self.figure_, axes = require_pyplot().subplots(
+            1, 3, figsize=(12, 3.8), layout="constrained", width_ratios=(1, 0.8, 1.1)
+        )
+        self.axes_ = dict(zip(("training", "free_energy", "map"), axes, strict=True))
+        self._plot_training(axes[0])
+        counts = np.bincount(self.solutions.assignment, minlength=len(self.solution_map))
+        self._plot_free_energy(axes[1], counts, bins)
+        self._plot_map(axes[2], counts, cmap or "tab10")
+        return self
+
+    def _plot_training(self, ax):
+        n_solutions, mean = self.history["n_solutions"], self.history["free_energy"]
+        deviation = self.history["free_energy_std"]
+        epochs = np.arange(1, len(mean) + 1)
+        ax.plot(epochs, mean, color="C0")
+        ax.fill_between(epochs, mean - deviation, mean + deviation, color="C0", alpha=0.25, lw=0)
+        ax.set(xlabel="epoch", ylabel="free energy, nats", title="in training")
+        ax.yaxis.label.set_color("C0")
+        twin = ax.twinx()
+        twin.plot(epochs, n_solutions, color="C1")
+        twin.set_ylabel("different solutions", color="C1")
+        twin.set_ylim(0, None)
+
+    def _plot_free_energy(self, ax, counts, bins):
+        ax.hist(self.solutions.free_energy, bins=bins, weights=counts, color="C0")
+        ax.set(xlabel="free energy, nats", ylabel="rows", title="of the solutions")
+
+    def _plot_map(self, ax, counts, cmap):
+        colours = self.solutions.assignment if self.y is None else self.y
+        _, colours = np.unique(colours, return_inverse=True)
+        ax.scatter(*self.row_map.T, c=colours % 10, cmap=cmap, s=8, alpha=0.6, lw=0)
+        size = 15 + 200 * np.sqrt(counts / counts.sum())
+        ax.scatter(*self.solution_map.T, s=size, facecolors="none", edgecolors="black", lw=0.8)
+        ax.set(xticks=[], yticks=[], title="rows (dots) and solutions (circles), Isomap")
