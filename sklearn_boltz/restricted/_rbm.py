@@ -15,7 +15,7 @@ from sklearn_boltz.restricted import _partition, _sampling
 from sklearn_boltz.restricted._gibbs import Stream, Workers
 from sklearn_boltz.restricted._inference import by_tap
 from sklearn_boltz.restricted._model import Model, log_pseudo_likelihood
-from sklearn_boltz.restricted._tap import Iteration, distinct, mean_log_partition
+from sklearn_boltz.restricted._tap import Iteration, distinct, total_log_partition
 from sklearn_boltz.restricted.units import Bernoulli
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
@@ -396,8 +396,8 @@ class BaseRBM(BaseBoltzmann):
             annealed importance sampling [1]_ from the base rates of the training data: the
             estimate of Z is unbiased, that of ln Z too low in the mean. ``"raise"`` runs
             the chains the other way [2]_ and errs on the other side, so that a likelihood
-            computed with it is conservative. ``"tap"`` is minus the mean of the TAP free
-            energies of distinct solutions [3]_: deterministic given where it starts, and
+            computed with it is conservative. ``"tap"`` is ln Σ exp(−F) over distinct TAP
+            solutions with free energies F [3]_: deterministic given where it starts, and
             neither a bound nor unbiased. ``"auto"`` is exact up to 20 units, else AIS, or
             TAP in an estimator that is trained by it.
         n_chains : int, default=100
@@ -487,7 +487,7 @@ class BaseRBM(BaseBoltzmann):
                 stacklevel=3,
             )
         return Bunch(
-            value=mean_log_partition(chosen), std_err=np.nan, ess=float(len(kept)),
+            value=total_log_partition(chosen), std_err=np.nan, ess=float(len(kept)),
             log_weights=-chosen.free_energy, method="tap", states=chosen.visible_mean,
         )  # fmt: skip
 

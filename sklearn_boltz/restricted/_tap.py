@@ -14,6 +14,7 @@ order (naive mean field), A = 0. Many starts are followed at once, a row for eac
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
 from sklearn_boltz.restricted._gibbs import row_blocks
@@ -309,6 +310,19 @@ def distinct(model, solutions):
 
 
 def mean_log_partition(solutions):
-    """ln Z ≈ −F, averaged over distinct solutions: the converged ones, if there are any."""
-    chosen = solutions.converged if solutions.converged.any() else slice(None)
-    return float(-solutions.free_energy[chosen].mean())
+    """ln Z ≈ −F, averaged over solutions: what the training goes by, as in the paper."""
+    return float(-solutions.free_energy[_trusted(solutions)].mean())
+
+
+def total_log_partition(solutions):
+    """ln Z ≈ ln Σ exp(−F) over distinct solutions, each of which is a part of the law.
+
+    The paper takes the mean, which is too low by up to the logarithm of their number: 15
+    nats for a machine that has learned MNIST, of which the sum leaves a half.
+    """
+    return float(logsumexp(-solutions.free_energy[_trusted(solutions)]))
+
+
+def _trusted(solutions):
+    """The converged solutions, if there are any."""
+    return solutions.converged if solutions.converged.any() else slice(None)

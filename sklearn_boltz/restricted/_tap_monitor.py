@@ -6,10 +6,10 @@ from sklearn.utils import Bunch
 
 from sklearn_boltz.restricted._inference import INFERENCES
 from sklearn_boltz.restricted._partition import exact_log_partition, n_enumerated
-from sklearn_boltz.restricted._tap import distinct, mean_log_partition
+from sklearn_boltz.restricted._tap import distinct, total_log_partition
 
 # Iterations after which a start is given up.
-MOST_ITERATIONS = 200
+MOST_ITERATIONS = 500
 # Rows on which the free energies of training and validation are compared, at most.
 GAP_ROWS = 2000
 # The smaller layer is enumerated up to this, for early stopping.
@@ -38,7 +38,7 @@ class TAPMonitor:
         solutions = self.inference(model, self.rows, self.iteration, workers)
         kept, _ = distinct(model, solutions)
         chosen = Bunch(**{name: value[kept] for name, value in solutions.items()})
-        log_partition = mean_log_partition(chosen)
+        log_partition = total_log_partition(chosen)
         n_units = len(model.visible) + len(model.hidden)
         log_likelihood = -model.free_energy(self.rows).mean() - log_partition
         figures = {

@@ -483,8 +483,8 @@ default="bernoulli"
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            ``-free_energy(X)`` plus the mean free energy of the distinct solutions from 100
-            rows of the training, in nats.
+            ``-free_energy(X)`` less ln Σ exp(−F) over the distinct solutions from 100 rows of
+            the training, in nats.
         """
         free_energy = self.free_energy(X)
         return -free_energy - self._cached("tap", lambda: self.log_partition("tap").value)

@@ -1,0 +1,513 @@
+"""InfiniteRBM: Frank–Wolfe against enumeration, and what an estimator must do."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from oracles_rbm import SmallRBM, binary, random_rbm
+from scipy.optimize import approx_fprime
+from scipy.sparse import csr_matrix
+from scipy.special import expit, logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from sklearn.neural_network import BernoulliRBM
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_boltz.datasets import make_bars_and_stripes
+from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
+from sklearn_boltz.restricted._frank_wolfe import (
+    Chains,
+    Enumeration,
+    Machine,
+    Sample,
+    Search,
+    find_away,
+    find_unit,
+    linearised_objective,
+    match_means,
+    rescaled,
+    starting_points,
+)
+from sklearn_boltz.restricted._gibbs import Stream, Workers
+from sklearn_boltz.restricted._optimizers import SGD
+
+
+@pytest.fixture
+def X():
+    """12 features: more states than model samples, so that the law is sampled."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((130, 12)) < 0.3).astype(float)
+    X[:, 1] = X[:, 0]
+    X[:, 5] = X[:, 2]
+    return X
+
+
+def fitted(X, **kwargs):
+    parameters = dict(
+        max_components=4, early_stopping=False, n_model_samples=500, alpha=0.01, random_state=0
+    )
+    return InfiniteRBM(**parameters | kwargs).fit(X)
+
+
+def machine_of(rbm):
+    return Machine(rbm.W.copy(), rbm.b.copy(), rbm.c.copy(), np.zeros(len(rbm.b)), SGD(), Stream(1))
+
+
+@pytest.fixture
+def rbm():
+    return random_rbm(6, 3, scale=0.7)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(1)
+    return Sample(binary(6), rng.dirichlet(np.full(64, 0.3)))
+
+
+def log_likelihood(machine, data):
+    rbm = SmallRBM(*machine.parameters())
+    return data.probability @ np.log(rbm.p)
+
+
+@parametrize_with_checks([InfiniteRBM(max_components=3, n_model_samples=100, binarize=0.0)])
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+# The mathematics.
+
+
+def test_linearised_objective_is_the_functional_gradient(rbm, data):
+    """Its negative is the derivative of the log-likelihood by how often a unit counts."""
+    machine, rng = machine_of(rbm), np.random.default_rng(2)
+    law, unit = Enumeration.of(machine), rng.normal(size=7)
+    softplus = np.logaddexp(0, rbm.V @ unit[:-1] + unit[-1])
+
+    def with_count(c):
+        log_p = -rbm.free_energy() + c * softplus
+        return data.probability @ (log_p - logsumexp(log_p))
+
+    slope = (with_count(1e-4) - with_count(-1e-4)) / 2e-4
+    objective, gradient = linearised_objective(unit, data, law, 0.3)
+    assert objective - 0.15 * unit @ unit == pytest.approx(-slope, abs=1e-7)
+    numeric = approx_fprime(unit, lambda u: linearised_objective(u, data, law, 0.3)[0], 1e-7)
+    np.testing.assert_allclose(gradient, numeric, atol=1e-6)
+    assert linearised_objective(0 * unit, data, law, 0.3)[0] == pytest.approx(0)
+
+
+@pytest.mark.parametrize("container", [np.asarray, csr_matrix])
+def test_expectations_over_rows(rbm, container):
+    rows, unit = rbm.V[::5], np.random.default_rng(0).normal(size=7)
+    sample = Sample(container(rows))
+    np.testing.assert_allclose(sample.field(unit), rows @ unit[:-1] + unit[-1])
+    values = expit(sample.field(unit))
+    np.testing.assert_allclose(sample.moment(values), np.append(values @ rows, values.sum()) / 13)
+    np.testing.assert_allclose(sample.visible_mean(), rows.mean(axis=0))
+    assert sample.log_mean_exp(values)[0] == pytest.approx(np.log(np.exp(values).mean()))
+    assert sample.log_mean_exp(0 * values)[1] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("centered", [True, False])
+def test_the_gain_of_an_insertion_is_exact(rbm, data, centered):
+    machine, unit = machine_of(rbm), np.random.default_rng(2).normal(size=7)
+    law = Enumeration.of(machine)
+    fields = data.field(unit), law.field(unit)
+    before = log_likelihood(machine, data)
+    for change in rescaled(unit, fields, [0.0, 0.5, 2.0], data, law, centered=centered):
+        after = machine_of(rbm)
+        after.insert(unit, change.scale, change.shift)
+        assert log_likelihood(after, data) - before == pytest.approx(change.gain, abs=1e-12)
+        push = data.probability @ expit(change.scale * fields[0]) * change.scale
+        assert change.shift == pytest.approx(push * centered)
+
+
+def test_the_gain_of_a_removal_is_exact(rbm, data):
+    machine = machine_of(rbm)
+    law, before = Enumeration.of(machine), log_likelihood(machine, data)
+    for i in range(3):
+        unit = machine.unit(i)
+        fields = data.field(unit), law.field(unit)
+        for change in rescaled(unit, fields, [0.0, 0.6], data, law, old=1.0):
+            after = machine_of(rbm)
+            after.remove(i, change.shift)
+            if change.scale > 0:
+                after.insert(unit, change.scale)
+            assert log_likelihood(after, data) - before == pytest.approx(change.gain, abs=1e-12)
+
+
+def test_sampled_gain_against_the_exact_one(rbm, data):
+    """Chains that have the law estimate the gain within five standard errors."""
+    machine, rng = machine_of(rbm), np.random.default_rng(3)
+    unit, exact = rng.normal(size=7), Enumeration.of(machine)
+    n = 20_000
+    chains = Chains(rbm.V[rng.choice(64, size=n, p=rbm.p)])
+    with Workers(1) as workers:
+        chains.follow(machine, 3, workers)
+    gains = [
+        rescaled(unit, (data.field(unit), law.field(unit)), [0.5, 1.0, 1.5], data, law)
+        for law in (exact, chains)
+    ]
+    for true, estimate in zip(*gains, strict=True):
+        # The relative variance of the weights is 1 / ess - 1.
+        error = np.sqrt((1 / estimate.ess - 1) / n)
+        assert estimate.gain == pytest.approx(true.gain, abs=5 * error)
+
+
+def test_the_log_likelihood_never_falls_by_an_insertion(data):
+    """With the exact law: neither by the insertion, nor by the steps of the biases after it."""
+    b = np.zeros(6)
+    machine = Machine(np.zeros((1, 6)), b, np.zeros(1), b, SGD(), Stream(0))
+    law, rng = Enumeration.of(machine), np.random.default_rng(0)
+    path = [log_likelihood(machine, data)]
+    with Workers(1) as workers:
+        for n_units in range(1, 9):
+            change = find_unit(data, data, law, Search(alpha=0.003), rng, workers)
+            machine.insert(change.unit, change.scale, change.shift)
+            assert machine.n_units == n_units
+            law.follow(machine, 0, workers)
+            path.append(log_likelihood(machine, data))
+            assert change.gain > 0
+            assert path[-1] - path[-2] == pytest.approx(change.gain, abs=1e-9)
+            match_means(machine, law, data.visible_mean(), 0.3, 20, workers)
+            path.append(log_likelihood(machine, data))
+    assert (np.diff(path) >= -1e-12).all()
+    entropy = data.probability @ np.log(data.probability)
+    assert path[-1] > path[0] + 0.5 * (entropy - path[0])
+
+
+def test_away_step_finds_a_bad_unit(rbm, data):
+    """A unit that pushes against the data is taken away, or made smaller."""
+    machine = machine_of(rbm)
+    law, rng = Enumeration.of(machine), np.random.default_rng(0)
+    with Workers(1) as workers:
+        good = find_unit(data, data, law, Search(alpha=0.01), rng, workers)
+        machine.insert(good.unit, good.scale, good.shift)
+        machine.insert(np.array([3.0, -3, 3, -3, 3, -3, 0]))
+        law.follow(machine, 0, workers)
+    before = log_likelihood(machine, data)
+    rewards = []
+    for i in range(5):
+        softplus = np.logaddexp(0, law.field(machine.unit(i)))
+        rewards.append((law.probability - data.probability) @ softplus)
+    i, change = find_away(machine, data, law, 0.0)
+    assert i == np.argmax(rewards) and change.gain > 0
+    machine.remove(i, change.shift)
+    if change.scale:
+        machine.insert(change.unit, change.scale)
+    assert log_likelihood(machine, data) == pytest.approx(before + change.gain)
+
+
+def test_the_last_unit_leaves_a_neutral_one():
+    machine = Machine(np.ones((1, 3)), np.zeros(3), np.ones(1), np.zeros(3), SGD(), Stream(0))
+    machine.remove(0)
+    assert machine.n_units == 0 and machine.weights.shape == (1, 3)
+    assert not machine.weights.any() and not machine.hidden_bias.any()
+    machine.insert(np.arange(4.0))
+    assert machine.n_units == 1 and machine.weights.tolist() == [[0, 1, 2]]
+
+
+def test_bias_steps_match_the_means(rbm, data):
+    machine = machine_of(rbm)
+    law, target = Enumeration.of(machine), data.visible_mean()
+    with Workers(1) as workers:
+        assert match_means(machine, law, target, 0.5, 3000, workers) < 3000
+    np.testing.assert_allclose(SmallRBM(*machine.parameters()).p @ rbm.V, target, atol=1e-5)
+
+
+def test_starts_are_half_on_and_of_unit_variance(data, rbm):
+    law = Enumeration.of(machine_of(rbm))
+    for unit in starting_points(6, Sample(rbm.V[::3]), law, np.random.default_rng(0)):
+        field = rbm.V[::3] @ unit[:-1] + unit[-1]
+        assert field.mean() == pytest.approx(0, abs=1e-12)
+        assert field.std() == pytest.approx(1)
+
+
+# Fractional models.
+
+
+MULTIPLICITY = np.array([0.4, 1.0, 2.7, 0.0])
+
+
+@pytest.fixture
+def fractional():
+    rbm = random_rbm(5, 4, scale=1.5)
+    return FractionalModel(rbm.W, rbm.c, rbm.b, MULTIPLICITY)
+
+
+def fractional_law(fractional):
+    rbm = random_rbm(5, 4, scale=1.5)
+    log_p = rbm.V @ rbm.b + np.logaddexp(0, rbm.V @ rbm.W.T + rbm.c) @ MULTIPLICITY
+    return rbm.V, log_p
+
+
+def test_fractional_law(fractional):
+    V, log_p = fractional_law(fractional)
+    np.testing.assert_allclose(fractional.free_energy(V), -log_p)
+    assert fractional.log_partition() == pytest.approx(logsumexp(log_p))
+    np.testing.assert_allclose(fractional.score_samples(V), log_p - logsumexp(log_p))
+
+
+@pytest.mark.parametrize("n_steps", [1, 4, 16])
+def test_fractional_chains_stay_in_their_law(fractional, n_steps):
+    """Started from the enumerated law, they are under twice the Monte-Carlo floor from it."""
+    V, log_p = fractional_law(fractional)
+    p, n = np.exp(log_p - logsumexp(log_p)), 200_000
+    starts = V[np.random.default_rng(0).choice(len(V), size=n, p=p)]
+    ends, acceptance = fractional.gibbs(starts, n_steps, random_state=0)
+    assert 0.5 < acceptance < 1
+    found = np.bincount((ends @ 2 ** np.arange(5)[::-1]).astype(int), minlength=len(V)) / n
+    # E|found − p| of a binomial is √(2 p (1 − p) / (π n)).
+    floor = np.sqrt(2 * p * (1 - p) / (np.pi * n)).sum() / 2
+    assert np.abs(found - p).sum() / 2 < 2 * floor
+
+
+def test_fractional_chains_reach_their_law(fractional):
+    V, log_p = fractional_law(fractional)
+    p = np.exp(log_p - logsumexp(log_p))
+    ends, _ = fractional.gibbs(np.zeros((50_000, 5)), 60, random_state=0)
+    np.testing.assert_allclose(ends.mean(axis=0), p @ V, atol=0.012)
+
+
+def test_whole_multiplicities_are_an_rbm(X):
+    model = fitted(X)
+    fractional = FractionalModel.from_estimator(model, model.n_components_)
+    np.testing.assert_allclose(fractional.free_energy(X), model.free_energy(X), rtol=1e-6)
+    V, acceptance = fractional.gibbs(X, 3, random_state=0)
+    assert acceptance == 1
+    assert V.dtype == model.components_.dtype
+    np.testing.assert_array_equal(fractional.gibbs(X, 3, random_state=0)[0], V)
+    with pytest.raises(ValueError, match="multiplicity"):
+        FractionalModel.from_estimator(model, [1.0, -1.0])
+    wide = FractionalModel(np.ones((1, 23)), [0], np.zeros(23), [1])
+    with pytest.raises(ValueError, match="at most 20"):
+        wide.log_partition()
+
+
+# The estimator.
+
+
+def test_learns_bars_and_stripes():
+    """9 pixels are enumerated: the log-likelihood rises with every unit."""
+    X = make_bars_and_stripes(3)
+    model = InfiniteRBM(16, alpha=0.01, early_stopping=False, random_state=0).fit(X)
+    path = model.history_["train_log_likelihood"]
+    assert (np.diff(path) > 0).all()
+    assert path[0] == pytest.approx(-6.238, abs=0.01)
+    assert -3.1 < model.score(X) < -2.599
+    assert model.score(X) == pytest.approx(path[-1])
+    assert model.n_components_ == len(model.components_) == model.n_iter_ == 16
+    corrected = InfiniteRBM(16, alpha=0.01, early_stopping=False, mode="corrective", random_state=0)
+    assert corrected.fit(X).score(X) > model.score(X)
+
+
+@pytest.mark.parametrize("n_model_samples", [4096, 1000])
+def test_samples_do_about_as_well_as_enumeration(X, n_model_samples):
+    model = fitted(X, n_model_samples=n_model_samples)
+    path = model.history_["train_log_likelihood"]
+    assert path[-1] > path[0] + 0.7  # two pairs of equal columns: 1.2 nats at best
+    assert model.score(X) == pytest.approx(path[-1], rel=1e-5)
+
+
+def test_history(X, capsys):
+    model = fitted(X, verbose=1, early_stopping=True, n_iter_no_change=50)
+    assert set(model.history_) == {
+        "n_components", "log_likelihood", "train_log_likelihood", "free_energy_gap", "gain",
+        "ess", "scale", "norm", "seconds",
+    }  # fmt: skip
+    assert model.history_["n_components"].tolist() == list(range(len(model.history_["gain"])))
+    assert capsys.readouterr().out.count("[InfiniteRBM] n_components") == len(
+        model.history_["gain"]
+    )
+    gap = model.history_["train_log_likelihood"] - model.history_["log_likelihood"]
+    np.testing.assert_allclose(model.history_["free_energy_gap"], gap)
+    unit = np.append(model.components_[0], model.intercept_hidden_[0])
+    assert np.linalg.norm(unit) == pytest.approx(model.history_["norm"][1], rel=1e-5)
+
+
+def test_early_stopping_returns_to_the_best_number_of_units():
+    rng = np.random.default_rng(0)
+    X = (rng.random((60, 10)) < 0.5).astype(float)  # nothing to learn: it overfits
+    X[:, 1] = X[:, 0]
+    model = InfiniteRBM(50, alpha=0.001, validation_fraction=0.5, n_iter_no_change=4,
+                        random_state=0).fit(X)  # fmt: skip
+    path = model.history_["log_likelihood"]
+    best = np.argmax(path)
+    assert len(path) == best + 5 < 30
+    assert model.n_components_ == max(1, model.history_["n_components"][best])
+    order = np.random.default_rng(model._evaluation_seed).permutation(60)
+    assert model.score(X[order[:30]]) == pytest.approx(path.max())
+    assert model.history_["free_energy_gap"][-1] > model.history_["free_energy_gap"][best]
+
+
+def test_nothing_to_gain_leaves_a_neutral_unit():
+    X = np.tile(binary(4), (3, 1))
+    model = InfiniteRBM(5, early_stopping=False, random_state=0).fit(X)
+    assert model.n_components_ == 1 and model.n_iter_ == 0
+    assert not model.components_.any()
+    assert model.score(X) == pytest.approx(-4 * np.log(2))
+    assert model.transform(X).shape == (48, 1)
+
+
+def test_the_plain_algorithm_diverges_and_says_so():
+    rng = np.random.default_rng(0)
+    prototypes = rng.random((5, 40)) < 0.5
+    X = (prototypes[rng.integers(5, size=300)] ^ (rng.random((300, 40)) < 0.05)).astype(float)
+    parameters = dict(alpha=0.001, early_stopping=False, n_model_samples=300, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="safeguarded"):
+        InfiniteRBM(8, mode="plain", **parameters).fit(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = InfiniteRBM(8, **parameters).fit(X)
+    path = model.history_["train_log_likelihood"]
+    assert path[-1] > path[0] + 8
+
+
+def test_goes_on_from_a_fitted_rbm(X):
+    start = SDCPRBM(2, max_iter=5, random_state=0).fit(X)
+    model = fitted(X, init=start)
+    np.testing.assert_array_equal(model.components_[:2], start.components_)
+    assert model.history_["n_components"][0] == 2
+    assert model.n_components_ > 2
+    frozen = clone(InfiniteRBM(init=FrozenEstimator(start)))
+    assert fitted(X, init=frozen.init).score(X) == model.score(X)
+    with pytest.raises(ValueError, match="FrozenEstimator"):
+        fitted(X, init=clone(start))
+    with pytest.raises(ValueError, match="init has 12 visible units, and X has 5"):
+        fitted(X[:, :5], init=start)
+    bernoulli = BernoulliRBM(3, n_iter=1, random_state=0).fit(X)
+    assert fitted(X, init=bernoulli).n_components_ >= 3
+    assert fitted(X[:, :6], init=SDCPRBM(2, max_iter=1).fit(X[:, :6])).score(X[:, :6]) < 0
+
+
+@pytest.mark.parametrize("persistent", [True, False])
+def test_refine(X, persistent):
+    model = fitted(X)
+    before = model.components_.copy()
+    trainer = SDCPRBM(99, max_iter=3, learning_rate=1e-9, persistent=persistent, random_state=0)
+    refined = model.refine(X, trainer)
+    assert not hasattr(trainer, "components_") and trainer.n_components == 99
+    np.testing.assert_allclose(refined.components_, before, atol=1e-6)
+    np.testing.assert_array_equal(model.components_, before)
+    assert refined.n_iter_ == 3 and not refined.warm_start
+    assert len(refined.initial_history_["gain"]) == len(model.history_["gain"])
+    trainer.set_params(learning_rate=0.1, max_iter=60)
+    assert model.refine(X, trainer).score(X) > model.score(X)
+    trainer.set_params(early_stopping=True, max_iter=500, n_iter_no_change=2)
+    assert "log_likelihood" in model.refine(csr_matrix(X), trainer).history_
+    with pytest.raises(ValueError, match="trainer must be an SDCPRBM"):
+        model.refine(X, BernoulliRBM())
+
+
+def same(a, b):
+    for name in ["components_", "intercept_hidden_", "intercept_visible_"]:
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+
+
+@pytest.mark.parametrize("options", [{}, {"mode": "corrective"}, {"away_steps": True}])
+def test_warm_start_and_pickle_go_on_as_if_uninterrupted(X, options):
+    whole = fitted(X, **options)
+    parts = fitted(X, max_components=1, warm_start=True, **options)
+    for size in (2, 4):
+        parts = pickle.loads(pickle.dumps(parts)).set_params(max_components=size).fit(X)
+    same(whole, parts)
+    assert parts.n_iter_ == whole.n_iter_
+    for name in set(whole.history_) - {"seconds"}:
+        np.testing.assert_array_equal(whole.history_[name], parts.history_[name])
+
+
+def test_insertion_goes_on_from_parameters_that_a_user_set(X):
+    model = fitted(X, warm_start=True)
+    model.components_ = model.components_[:1].copy()
+    model.intercept_hidden_ = model.intercept_hidden_[:1].copy()
+    kept = model.components_.copy()
+    model.set_params(alpha=0.001).fit(X)
+    assert len(model.components_) > 1
+    np.testing.assert_array_equal(model.components_[:1], kept)
+
+
+def test_number_of_threads_does_not_matter():
+    X = (np.random.default_rng(0).random((400, 200)) < 0.3).astype(np.float32)
+    X[:, 100:] = X[:, :100]
+    models = [fitted(X, n_jobs=n) for n in [None, 1, 2, 3]]
+    assert models[0].n_iter_ == 4
+    for other in models[1:]:
+        same(models[0], other)
+
+
+@pytest.mark.parametrize("container", [csr_matrix, pd.DataFrame, lambda X: X.astype(int).tolist()])
+def test_other_containers_give_about_the_same(X, container):
+    X = X.astype(np.float32)
+    dense, other = fitted(X), fitted(container(X))
+    # L-BFGS carries rounding on.
+    assert dense.score(X) == pytest.approx(other.score(container(X)), abs=0.2)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, np.float64])
+def test_types(X, dtype):
+    model = fitted(X.astype(dtype))
+    expected = np.float64 if dtype == np.float64 else np.float32
+    for array in [model.components_, model.intercept_hidden_, model.intercept_visible_]:
+        assert array.dtype == expected
+    assert model.sample().dtype == expected
+
+
+def test_probabilities_and_thresholds(X):
+    soft = 0.1 + 0.8 * X
+    assert fitted(soft).score(soft) > fitted(soft).history_["train_log_likelihood"][0]
+    same(fitted(soft, binarize=0.5), fitted(X))
+    with pytest.raises(ValueError, match="values from 0 to 1"):
+        fitted(2 * X)
+
+
+def test_many_rows_are_drawn_for_each_unit(X, monkeypatch):
+    monkeypatch.setattr("sklearn_boltz.restricted._infinite_rbm.FITTED_ROWS", 60)
+    for container in [np.asarray, csr_matrix]:
+        model = fitted(container(X))
+        assert model.score(X) > model.history_["train_log_likelihood"][0] + 0.3
+
+
+def test_divergence_is_an_error_and_leaves_no_trace(X):
+    # Enumerated, so that each step of the biases is made.
+    model = fitted(X, n_model_samples=4096)
+    before = model.components_.copy()
+    model.set_params(learning_rate=1e308)
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="learning_rate"):
+        model.fit(X)
+    np.testing.assert_array_equal(model.components_, before)
+
+
+def test_single_row():
+    X = np.array([[0, 1, 1, 0]])
+    with pytest.raises(ValueError, match="early_stopping=False"):
+        InfiniteRBM().fit(X)
+    assert InfiniteRBM(3, early_stopping=False).fit(X).score(X) > -2
+
+
+ROWS = st.tuples(st.integers(2, 12), st.integers(1, 5)).flatmap(
+    lambda shape: arrays(np.int8, shape, elements=st.integers(0, 1))
+)
+
+
+# 64 samples and no penalty may lead astray; then there is a warning.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@settings(max_examples=25)
+@given(X=ROWS, wide=st.booleans(), mode=st.sampled_from(["safeguarded", "corrective"]),
+       away=st.booleans(), alpha=st.sampled_from([0.0, 0.01, 1.0]))  # fmt: skip
+def test_any_rows(X, wide, mode, away, alpha):
+    """Constant columns, duplicate rows, hardly any rows: all stays finite, and it is a law."""
+    X = np.repeat(X, 3, axis=1) if wide else X
+    model = InfiniteRBM(4, mode=mode, away_steps=away, alpha=alpha, n_model_samples=64,
+                        n_corrective=2, random_state=0).fit(X)  # fmt: skip
+    for name in ["components_", "intercept_hidden_", "intercept_visible_"]:
+        assert np.isfinite(getattr(model, name)).all()
+    for path in model.history_.values():
+        assert np.isfinite(path).all()
+    if X.shape[1] <= 10:
+        V = binary(X.shape[1])
+        assert np.exp(model.score_samples(V)).sum() == pytest.approx(1, rel=1e-4)
