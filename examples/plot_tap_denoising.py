@@ -20,7 +20,7 @@ from sklearn_boltz import TAPRBM
 from sklearn_boltz.inspection import SampleDisplay
 
 X_train, X_test = train_test_split(load_digits().data > 8, test_size=500, random_state=0)
-model = TAPRBM(100, max_iter=100, random_state=0).fit(X_train)
+model = TAPRBM(100, learning_rate=0.2, batch_size=50, max_iter=100, random_state=0).fit(X_train)
 nearest = KNeighborsRegressor(1).fit(X_train, X_train)
 
 # %%

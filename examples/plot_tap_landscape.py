@@ -39,7 +39,7 @@ LandscapeDisplay.from_estimator(model, X[rows], y=y[rows])
 # ------------------------------------
 #
 # Rows of one class do not all end in one solution. Below are the solutions that most rows of
-# each class end in: for each class a row of the three most frequent, which look like styles of
+# each class end in: a column of the three most frequent for each class, which look like styles of
 # writing.
 
 solutions = model.tap_solutions(X)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 
 
 def digits():
@@ -40,6 +40,9 @@ def models():
     yield "FSLLDensity(alpha=0.2)", FSLLDensity(alpha=0.2), _terms
     yield "FVBMPseudoLikelihood", FVBMPseudoLikelihood(alpha=1.0), _couplings
     yield "SDCPRBM", SDCPRBM(n_components=16, max_iter=60, random_state=0), _epochs
+    tap = TAPRBM(n_components=16, learning_rate=0.2, max_iter=60, random_state=0)
+    yield "TAPRBM", tap, _epochs
+    yield "InfiniteRBM", InfiniteRBM(max_components=16, random_state=0), _units
 
 
 def _terms(model):
@@ -54,6 +57,10 @@ def _couplings(model):
 
 def _epochs(model):
     return f"{len(model.components_)} hidden units in {model.max_iter} epochs"
+
+
+def _units(model):
+    return f"{model.n_components_} hidden units"
 
 
 def main():
