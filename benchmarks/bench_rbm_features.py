@@ -1,11 +1,11 @@
-"""Features for a classifier from `BernoulliRBM` and `SDCPRBM`, and the choice of their size.
+"""Features for a classifier from RBMs, and the choice of their size by likelihood.
 
 Logistic regression, the same for all, on pixels, on the features of each machine, and on
-pixels and features side by side. Both machines have as many hidden units and learn for the
+pixels and features side by side. All machines have as many hidden units and learn for the
 same time: `SDCPRBM` makes its epochs of CS-DCP with 6 x 4 transitions, which aim at the
 likelihood; then others go on until as many seconds have passed: `SDCPRBM` with one transition
-(CG-1, epochs as cheap as those of `BernoulliRBM`), and `BernoulliRBM` with its default batch
-size of 10 and with 100. Then `GridSearchCV` chooses
+from the data (CG-1) and with persistent chains as in `BernoulliRBM` (PCD-1), `TAPRBM`, and
+`BernoulliRBM` with its default batch size of 10 and with 100. Then `GridSearchCV` chooses
 `n_components` and `learning_rate` by the log-likelihood of held-out rows, without labels.
 MNIST is left out unless ``--data`` is given. For example
 
@@ -23,7 +23,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.neural_network import BernoulliRBM
 
-from sklearn_boltz import SDCPRBM
+from sklearn_boltz import SDCPRBM, TAPRBM
 
 
 def digits(args):
@@ -58,11 +58,9 @@ def bernoulli_rbm(X, n_hidden, batch_size, seconds, args):
                 return rbm, n_rows / len(X), spent
 
 
-def cheap_epochs(X, n_hidden, batch_size, seconds, args):
-    """`SDCPRBM` with one transition, trained for as many seconds, in whole epochs."""
-    machine = SDCPRBM(n_hidden, n_inner=1, n_gibbs=1, learning_rate=args.rate, max_iter=1)
-    machine.set_params(batch_size=batch_size, warm_start=True)
-    machine.set_params(n_jobs=args.jobs, random_state=args.seed)
+def whole_epochs(machine, X, seconds, args):
+    """One of our machines, trained for as many seconds in whole epochs."""
+    machine.set_params(max_iter=1, warm_start=True, n_jobs=args.jobs, random_state=args.seed)
     start = perf_counter()
     while perf_counter() - start < seconds:
         machine.fit(X)
@@ -83,10 +81,15 @@ def compare_features(name, data, n_hidden, epochs, args):
     ours = SDCPRBM(n_hidden, learning_rate=args.rate, batch_size=batch_size, max_iter=epochs)
     ours.set_params(n_jobs=args.jobs, random_state=args.seed)
     _, seconds = timed(ours.fit, X)
-    machines = {
-        "SDCPRBM": (ours, epochs, seconds),
-        "SDCPRBM, CG-1": cheap_epochs(X, n_hidden, batch_size, seconds, args),
-    }
+    machines = {"SDCPRBM": (ours, epochs, seconds)}
+    one = dict(n_inner=1, n_gibbs=1, learning_rate=args.rate)
+    pcd = dict(centered=False, persistent=True, batch_size=10)
+    for title, machine in {
+        "SDCPRBM, CG-1": SDCPRBM(n_hidden, batch_size=batch_size, **one),
+        "SDCPRBM, PCD-1, batch 10": SDCPRBM(n_hidden, **one, **pcd),
+        "TAPRBM": TAPRBM(n_hidden, learning_rate=args.rate, batch_size=batch_size),
+    }.items():
+        machines[title] = whole_epochs(machine, X, seconds, args)
     for batch_size in (10, 100):
         title = f"BernoulliRBM, batch {batch_size}"
         machines[title] = bernoulli_rbm(X, n_hidden, batch_size, seconds, args)
