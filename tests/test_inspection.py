@@ -6,14 +6,16 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.neural_network import BernoulliRBM
 
-from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.datasets import make_bars_and_stripes
 from sklearn_boltz.inspection import (
     CouplingDisplay,
     HistoryDisplay,
+    LandscapeDisplay,
     ReceptiveFieldDisplay,
     SampleDisplay,
 )
@@ -287,3 +289,40 @@ def test_several_learning_curves_against_time(rbm, model):
         HistoryDisplay.from_estimator(rbm, against="epochs")
     with pytest.raises(ValueError, match="no history of 'seconds'"):
         HistoryDisplay.from_estimator(model, against="seconds")
+
+
+# The landscape of a TAP machine.
+
+
+@pytest.fixture(scope="module")
+def tap_machine():
+    X = (load_digits().data[:150] > 8).astype(float)
+    return TAPRBM(16, learning_rate=0.2, max_iter=20, random_state=0).fit(X), X
+
+
+@pytest.mark.parametrize("with_classes", [False, True])
+def test_landscape_shows_history_solutions_and_rows(tap_machine, with_classes):
+    model, X = tap_machine
+    y = load_digits().target[:150] if with_classes else None
+    display = LandscapeDisplay.from_estimator(model, X, y=y, bins=7)
+    solutions = model.tap_solutions(X)
+    training, histogram, plane = (
+        display.axes_[name] for name in ("training", "free_energy", "map")
+    )
+    np.testing.assert_array_equal(training.lines[0].get_ydata(), model.history_["free_energy"])
+    # Each solution counts as often as rows reach it.
+    assert sum(bar.get_height() for bar in histogram.patches) == 150
+    rows, circles = plane.collections
+    assert len(rows.get_offsets()) == 150
+    assert len(circles.get_offsets()) == len(solutions.free_energy)
+    # A solution that more rows reach has a larger circle.
+    counts = np.bincount(solutions.assignment)
+    assert (
+        np.argsort(circles.get_sizes(), kind="stable") == np.argsort(counts, kind="stable")
+    ).all()
+
+
+def test_landscape_of_few_rows(tap_machine):
+    model, X = tap_machine
+    display = LandscapeDisplay.from_estimator(model, X[:3])
+    assert display.row_map.shape == (3, 2)

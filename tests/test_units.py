@@ -415,3 +415,21 @@ def test_moments_of_any_law_with_a_spike(b, a, rho, low):
     mean, variance = units.moments(b, a)
     assert np.isfinite(units.log_partition(b, a)).all()
     assert low <= mean[0] <= 1 and 0 <= variance[0] <= (1 - low) ** 2 / 4 * (1 + 1e-9)
+
+
+def test_a_step_goes_along_the_slopes_and_stays_legal():
+    """ρ moves in its log-odds: near the margins its slope is of the order of a million."""
+    units = TruncatedGaussBernoulli(np.array([1e-4, 0.5, 0.9999]), np.zeros(3), np.ones(3))
+    slopes = {"intercept": np.ones(3), "precision": -np.ones(3)}
+    slopes["rho"] = np.array([1.0, -1.0, -1.0]) / (units.rho * (1 - units.rho))
+    units.ascend(slopes, 0.1)
+    np.testing.assert_allclose(units.intercept, 0.1)
+    np.testing.assert_allclose(units.precision, 0.9)
+    before = np.array([1e-4, 0.5, 0.9999])
+    log_odds = np.log(units.rho / (1 - units.rho)) - np.log(before / (1 - before))
+    np.testing.assert_allclose(log_odds, [0.1, -0.1, -0.1], rtol=1e-9)
+    units.ascend({**slopes, "rho": np.array([1e30, 1e30, -1e30])}, 1.0)
+    assert ((units.rho > 0) & (units.rho < 1)).all()
+    plain = Bernoulli(np.zeros(2))
+    plain.ascend({"intercept": np.array([1.0, -2.0])}, 0.5)
+    np.testing.assert_array_equal(plain.intercept, [0.5, -1.0])
