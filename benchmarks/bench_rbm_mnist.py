@@ -30,6 +30,7 @@ ALGORITHMS = {
     "cg-24": dict(batch_size=200, n_inner=1, n_gibbs=24),
     "pcd": dict(batch_size=100, n_inner=1, n_gibbs=1, centered=False, persistent=True),
     "centred-pcd": dict(batch_size=100, n_inner=1, n_gibbs=1, persistent=True),
+    "centred-pcd-5": dict(batch_size=100, n_inner=1, n_gibbs=5, persistent=True),
 }
 
 
