@@ -75,7 +75,8 @@ def plot(name, paths, epochs, file):
         ax.axhline(ceiling, color="0.4", ls="--", lw=1)
         ax.set(title=f"{title}, learning rate {rate}", xlabel="epoch")
     axes[0].set_ylabel("mean log-likelihood, nats")
-    axes[1].legend(frameon=False, loc="lower right")
+    lines = axes[0].get_legend_handles_labels()
+    fig.legend(*lines, loc="outside upper center", ncols=len(ALGORITHMS), frameon=False)
     fig.savefig(file, dpi=130)
 
 
