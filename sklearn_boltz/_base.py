@@ -6,11 +6,17 @@ from functools import cache
 from numbers import Integral
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
+
+
+def dense(X):
+    """Rows as an ndarray, which is new where they are sparse."""
+    return X.toarray() if issparse(X) else X
 
 
 class BaseBoltzmann(

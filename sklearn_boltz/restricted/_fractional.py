@@ -1,21 +1,17 @@
 """Fractional RBMs: hidden units that count any number of times (Ping, Liu and Ihler, 2016)."""
 
 import numpy as np
-from scipy.special import logsumexp
-from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import make_generator
-from sklearn_boltz.restricted._frank_wolfe import all_states
 from sklearn_boltz.restricted._gibbs import Stream, Workers, run_chains
 from sklearn_boltz.restricted._gibbs_kernel import uniform
 from sklearn_boltz.restricted._model import Model
+from sklearn_boltz.restricted._partition import log_sum_over_states
 from sklearn_boltz.restricted.units import Bernoulli
 
 # Visible units whose states can be enumerated in reasonable time.
 MOST_UNITS = 20
-# States whose energies are computed at once.
-BLOCK_STATES = 2**11
 
 
 class FractionalModel:
@@ -153,13 +149,7 @@ class FractionalModel:
             raise ValueError(
                 f"There are {n_units} visible units; at most {MOST_UNITS} can be enumerated."
             )
-        states = all_states(n_units)
-        return float(
-            logsumexp([
-                logsumexp(-self.free_energy(states[block]))
-                for block in gen_batches(len(states), BLOCK_STATES)
-            ])
-        )  # fmt: skip
+        return log_sum_over_states(lambda V: -self.free_energy(V), self._model.visible)
 
     def score_samples(self, V):
         """Return the log-probability of each row, by enumeration.

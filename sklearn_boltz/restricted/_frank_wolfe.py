@@ -18,6 +18,7 @@ from scipy.special import expit, logsumexp, softmax
 from sklearn.utils.extmath import safe_sparse_dot
 
 from sklearn_boltz.restricted._gibbs import run_chains
+from sklearn_boltz.restricted._partition import all_states
 from sklearn_boltz.restricted._sdcp import Learner
 
 # Without a penalty, weights can grow for ever. A unit is switched on and off by far less.
@@ -103,11 +104,6 @@ class Chains(Sample):
         return float(np.mean(mean * (1 - mean))) / len(self)
 
 
-def all_states(n_units):
-    """The states of binary units, one a row, the first unit slowest."""
-    return np.ascontiguousarray(np.indices((2,) * n_units, np.uint8).reshape(n_units, -1).T)
-
-
 class Enumeration(Sample):
     """All states and their probabilities: chains without noise, where the states are few."""
 
@@ -117,7 +113,8 @@ class Enumeration(Sample):
     @classmethod
     def of(cls, machine):
         """The law of a machine."""
-        states = all_states(len(machine.visible_bias))
+        units = machine.model().visible
+        states = all_states(units, len(units))
         sample = cls(states.astype(machine.weights.dtype))
         sample.follow(machine, 0, None)
         return sample

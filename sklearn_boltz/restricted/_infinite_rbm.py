@@ -6,14 +6,13 @@ from numbers import Integral, Real
 from time import perf_counter
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.special import logit
 from sklearn.base import _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import make_generator, unchanged_on_error
+from sklearn_boltz._base import dense, make_generator, unchanged_on_error
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz.restricted._frank_wolfe import (
     BURN_IN,
@@ -202,6 +201,7 @@ class InfiniteRBM(BaseRBM):
     """
 
     _parameter_constraints = {
+        **BaseRBM._parameter_constraints,
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "mode": [StrOptions({"safeguarded", "plain", "corrective"})],
@@ -213,15 +213,6 @@ class InfiniteRBM(BaseRBM):
         "n_corrective": [Interval(Integral, 0, None, closed="left")],
         "away_steps": ["boolean"],
         "init": [HasMethods(["fit", "transform"]), None],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "binarize": [Interval(Real, None, None, closed="neither"), None],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -406,19 +397,9 @@ class InfiniteRBM(BaseRBM):
         return Machine(weights, visible_bias, hidden_bias, mean, SGD(), stream)
 
     def _watch(self, X):
-        n_rows, n_valid = X.shape[0], 0
-        # The same rows each time that a fit is taken up again.
-        order = np.random.default_rng(self._evaluation_seed).permutation(n_rows)
-        if self.early_stopping:
-            n_valid = min(max(1, round(self.validation_fraction * n_rows)), n_rows - 1)
-            if n_valid == 0:
-                raise ValueError(
-                    "early_stopping needs n_samples of at least 2, but n_samples=1. "
-                    "Set early_stopping=False."
-                )
-        train = np.sort(order[n_valid:])
-        seed = self._evaluation_seed
-        return train, LikelihoodMonitor(X, order[n_valid:], order[:n_valid], self._base(), seed)
+        train, valid = self._split_rows(X.shape[0])
+        monitor = LikelihoodMonitor(X, train, valid, self._base(), self._evaluation_seed)
+        return np.sort(train), monitor
 
     def _law_at_the_start(self, data, workers):
         """A sample of the law of the machine."""
@@ -429,8 +410,7 @@ class InfiniteRBM(BaseRBM):
         if machine.n_units == 0:
             field = np.zeros(shape, dtype=machine.weights.dtype)
             return Chains(machine.model().visible.sample(field, machine.stream))
-        rows = data.rows[self._rng.integers(len(data), size=self.n_model_samples)]
-        rows = rows.toarray() if issparse(rows) else rows
+        rows = dense(data.rows[self._rng.integers(len(data), size=self.n_model_samples)])
         law = Chains(draw(np.ascontiguousarray(rows), machine.stream))
         law.follow(machine, BURN_IN, workers)
         return law
@@ -506,9 +486,9 @@ class InfiniteRBM(BaseRBM):
         machine, buffers = self._machine, Buffers()
         for _ in range(self.n_corrective):
             chosen = np.sort(self._rng.integers(len(data), size=CORRECTIVE_ROWS))
-            V = data.rows[chosen]
-            V = V.toarray() if issparse(V) else V
-            learn_batch(machine, V, Scheme(), CORRECTIVE_RATE, workers, buffers)
+            learn_batch(
+                machine, dense(data.rows[chosen]), Scheme(), CORRECTIVE_RATE, workers, buffers
+            )
         self._law.follow(machine, self.n_gibbs, workers)
 
     # Stopping.
@@ -529,12 +509,8 @@ class InfiniteRBM(BaseRBM):
             "norm": float(norm),
             "seconds": seconds,
         }
-        for name, value in entry.items():
-            self.history_[name] = np.append(self.history_.get(name, []), value)
+        self._add_to_history(entry)
         self.history_["n_components"] = self.history_["n_components"].astype(int)
-        if self.verbose:
-            figures = ", ".join(f"{name} {value:.4g}" for name, value in entry.items())
-            print(f"[InfiniteRBM] {figures}")
 
     def _remember(self, best):
         """The state of largest log-likelihood of the validation rows: the best so far, or now."""
@@ -579,8 +555,7 @@ class LikelihoodMonitor(Monitor):
 
     def __init__(self, X, train, valid, base, seed):
         super().__init__(X, train, valid, base, seed)
-        rows = X[train[:GAP_ROWS]]
-        self.train = rows.toarray() if issparse(rows) else rows
+        self.train = dense(X[train[:GAP_ROWS]])
 
     def measure(self, model, workers):
         """Return a dict of figures."""

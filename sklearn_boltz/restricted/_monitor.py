@@ -1,8 +1,8 @@
 """What is measured after each epoch, at a small cost."""
 
 import numpy as np
-from scipy.sparse import issparse
 
+from sklearn_boltz._base import dense
 from sklearn_boltz.restricted._gibbs import Stream
 from sklearn_boltz.restricted._model import log_pseudo_likelihood
 from sklearn_boltz.restricted._partition import (
@@ -34,15 +34,15 @@ class Monitor:
     """
 
     def __init__(self, X, train, valid, base, seed):
-        self.rows = _dense(X[train[:MONITORED_ROWS]])
+        self.rows = dense(X[train[:MONITORED_ROWS]])
         self.base, self.seed = base, seed
         n_features = X.shape[1]
         self.features = None
         if n_features > MONITORED_FEATURES:
             shape = len(self.rows), MONITORED_FEATURES
             self.features = np.random.default_rng(seed).integers(n_features, size=shape)
-        self.valid = _dense(X[valid]) if len(valid) else None
-        self.train = _dense(X[train[: min(len(valid), GAP_ROWS)]])
+        self.valid = dense(X[valid]) if len(valid) else None
+        self.train = dense(X[train[: min(len(valid), GAP_ROWS)]])
 
     def measure(self, model, workers):
         """Return a dict of figures."""
@@ -54,10 +54,8 @@ class Monitor:
         }
         if self.valid is None:
             return figures
-        free_energy = model.free_energy(self.valid)
-        gap = free_energy[:GAP_ROWS].mean() - model.free_energy(self.train).mean()
-        log_likelihood = -free_energy.mean() - self._log_partition(model, workers)
-        return figures | {"log_likelihood": float(log_likelihood), "free_energy_gap": float(gap)}
+        log_partition = self._log_partition(model, workers)
+        return figures | held_out_figures(model, self.valid, self.train, log_partition)
 
     def _log_partition(self, model, workers):
         if n_enumerated(model) <= EXACT_UNITS:
@@ -68,5 +66,9 @@ class Monitor:
         ).value
 
 
-def _dense(X):
-    return X.toarray() if issparse(X) else X
+def held_out_figures(model, valid, train, log_partition):
+    """Log-likelihood of validation rows; by how much their free energy exceeds that of others."""
+    free_energy = model.free_energy(valid)
+    gap = free_energy[:GAP_ROWS].mean() - model.free_energy(train).mean()
+    log_likelihood = -free_energy.mean() - log_partition
+    return {"log_likelihood": float(log_likelihood), "free_energy_gap": float(gap)}

@@ -52,6 +52,24 @@ def enumerated(values, n_units, start, stop):
     return np.asarray(values, dtype=np.float64)[digits]
 
 
+def all_states(units, n_units):
+    """All states of some units of a layer that have finitely many values."""
+    values = units.states()
+    return enumerated(values, n_units, 0, len(values) ** n_units)
+
+
+def log_sum_over_states(log_weight, units):
+    """ln Σ exp of a function of rows over all states of a layer, in blocks."""
+    values, n_units = units.states(), len(units)
+    n_states = len(values) ** n_units
+    return float(
+        logsumexp([
+            logsumexp(log_weight(enumerated(values, n_units, *ends)))
+            for ends in pairwise([*range(0, n_states, BLOCK_STATES), n_states])
+        ])
+    )  # fmt: skip
+
+
 def exact_log_partition(model):
     """ln Z by enumerating the states of one layer, in blocks, in float64.
 
@@ -80,14 +98,7 @@ def exact_log_partition(model):
         model.visible.astype(np.float64),
         model.hidden.astype(np.float64),
     )
-    values, n_units = model.visible.states(), len(model.visible)
-    n_states = len(values) ** n_units
-    return float(
-        logsumexp([
-            logsumexp(-model.free_energy(enumerated(values, n_units, *ends)))
-            for ends in pairwise([*range(0, n_states, BLOCK_STATES), n_states])
-        ])
-    )  # fmt: skip
+    return log_sum_over_states(lambda rows: -model.free_energy(rows), model.visible)
 
 
 def exact_estimate(model):

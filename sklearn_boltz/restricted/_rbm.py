@@ -1,7 +1,7 @@
 """BaseRBM: what the estimators of the RBM family share."""
 
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import issparse
@@ -10,12 +10,12 @@ from sklearn.utils import Bunch, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_boltz._base import BaseBoltzmann, make_generator
+from sklearn_boltz._base import BaseBoltzmann, dense, make_generator
 from sklearn_boltz.restricted import _partition, _sampling
 from sklearn_boltz.restricted._gibbs import Stream, Workers
 from sklearn_boltz.restricted._inference import by_tap
 from sklearn_boltz.restricted._model import Model, log_pseudo_likelihood
-from sklearn_boltz.restricted._tap import Iteration, distinct, total_log_partition
+from sklearn_boltz.restricted._tap import Iteration, distinct, select, total_log_partition
 from sklearn_boltz.restricted.units import Bernoulli
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
@@ -30,13 +30,24 @@ _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 class BaseRBM(BaseBoltzmann):
     """A restricted Boltzmann machine of any units, of Bernoulli ones unless a child says so.
 
-    A child has the parameters `binarize` and `n_jobs`; `fit` sets `components_` and the
+    A child has the parameters of `_parameter_constraints` below; `fit` sets `components_` and the
     parameters of the units, `intercept_hidden_` and `intercept_visible_`, calls `_forget`, and
     sets `_base_intercept`, the log-odds of the columns of the data, and `_evaluation_seed`,
     for estimates that must be the same each time. A child with other units has `_units`,
     `_base` and `_visible_bounds`.
     """
 
+    _parameter_constraints = {
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": _POSITIVE,
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "binarize": [Interval(Real, None, None, closed="neither"), None],
+        "warm_start": ["boolean"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "random_state": ["random_state"],
+    }
     # How ln Z is estimated where it cannot be computed.
     _estimate_of_log_partition = "ais"
 
@@ -75,6 +86,28 @@ class BaseRBM(BaseBoltzmann):
     @property
     def _n_features_out(self):
         return len(self.components_)
+
+    def _split_rows(self, n_rows):
+        """Numbers of the rows to train on and of those set aside, both in random order."""
+        # The same rows each time that a fit is taken up again.
+        order = np.random.default_rng(self._evaluation_seed).permutation(n_rows)
+        if not self.early_stopping:
+            return order, order[:0]
+        if n_rows < 2:
+            raise ValueError(
+                "early_stopping needs n_samples of at least 2, but n_samples=1. "
+                "Set early_stopping=False."
+            )
+        n_valid = min(max(1, round(self.validation_fraction * n_rows)), n_rows - 1)
+        return order[n_valid:], order[:n_valid]
+
+    def _add_to_history(self, entry, heading=""):
+        """Append a dict of figures to `history_`, and print it if that is wanted."""
+        for name, value in entry.items():
+            self.history_[name] = np.append(self.history_.get(name, []), value)
+        if self.verbose:
+            figures = ", ".join(f"{name} {value:.4g}" for name, value in entry.items())
+            print(f"[{type(self).__name__}] {heading}{figures}")
 
     # Data.
 
@@ -138,7 +171,7 @@ class BaseRBM(BaseBoltzmann):
     def _by_chunks(self, function, X):
         """Apply a function of dense rows, a chunk at a time."""
         return np.concatenate([
-            function(X[rows].toarray() if issparse(X) else X[rows])
+            function(dense(X[rows]))
             for rows in gen_batches(X.shape[0], CHUNK_ROWS)
         ])  # fmt: skip
 
@@ -462,8 +495,7 @@ class BaseRBM(BaseBoltzmann):
                 starts = _partition.resampled(estimate, rng)
             else:
                 n_rows = min(n_chains, X.shape[0])
-                starts = X[np.arange(n_chains) % n_rows]
-                starts = starts.toarray() if issparse(starts) else starts
+                starts = dense(X[np.arange(n_chains) % n_rows])
             if method == "raise":
                 estimate = _partition.reverse_importance_sampling(
                     model, self._base(), betas, starts, stream, workers, n_rows
@@ -472,13 +504,10 @@ class BaseRBM(BaseBoltzmann):
         return estimate
 
     def _tap_log_partition(self, model, X, n_starts, stream, workers):
-        if X is None:
-            starts = self._tap_starts(model, n_starts, stream, workers)
-        else:
-            starts = X.toarray() if issparse(X) else X
+        starts = self._tap_starts(model, n_starts, stream, workers) if X is None else dense(X)
         solutions = self._solutions(model, starts, workers)
         kept, _ = distinct(model, solutions)
-        chosen = Bunch(**{name: value[kept] for name, value in solutions.items()})
+        chosen = select(solutions, kept)
         if not chosen.converged.any():
             warnings.warn(
                 "TAP converged from no start: its log-partition is not to be trusted. "
@@ -543,8 +572,7 @@ class BaseRBM(BaseBoltzmann):
             V = self._base().sample(np.zeros(shape, model.dtype), stream)
         else:
             V = self._checked(init)
-            V = V[np.arange(n_samples) % V.shape[0]]
-            V = V.toarray() if issparse(V) else V
+            V = dense(V[np.arange(n_samples) % V.shape[0]])
         with Workers(self.n_jobs) as workers:
             if n_temperatures == 1:
                 return _sampling.chain_samples(model, V, n_steps, stream, workers)

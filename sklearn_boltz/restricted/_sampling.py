@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import softmax
 
 from sklearn_boltz.restricted._gibbs import Stream, run_chains
-from sklearn_boltz.restricted._partition import enumerated, n_bits
+from sklearn_boltz.restricted._partition import all_states, n_bits
 
 # Bits of hidden units, or of missing values of a row, that are enumerated to impute exactly.
 IMPUTE_HIDDEN, IMPUTE_MISSING = 12, 10
@@ -133,21 +133,16 @@ def impute_exactly(model, v, missing):
     known = np.where(missing, 0, v)[np.newaxis].astype(model.dtype)
     visible, hidden = model.visible, model.hidden
     if _bits_of(visible, missing) <= IMPUTE_MISSING:
-        means = _all_states(visible, int(missing.sum()))
+        means = all_states(visible, int(missing.sum()))
         rows = np.repeat(known, len(means), axis=0)
         rows[:, missing] = means
         return softmax(-model.free_energy(rows)), means, None
-    H = _all_states(hidden, len(hidden)).astype(model.dtype)
+    H = all_states(hidden, len(hidden)).astype(model.dtype)
     fields = model.visible_field(H)
     log_weight = hidden.log_weight(H) + H @ model.hidden_field(known)[0]
     log_partition = visible.log_partition(fields)[:, missing]
     log_weight = log_weight + log_partition.sum(axis=1, dtype=np.float64)
     return softmax(log_weight), visible.mean(fields)[:, missing], fields
-
-
-def _all_states(units, n_units):
-    values = units.states()
-    return enumerated(values, n_units, 0, len(values) ** n_units)
 
 
 def _bits_of(units, chosen):

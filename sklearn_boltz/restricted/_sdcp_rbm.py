@@ -181,30 +181,13 @@ class SDCPRBM(StochasticRBM):
     """
 
     _parameter_constraints = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
-        "power_t": [Interval(Real, 0, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        **StochasticRBM._parameter_constraints,
         "n_inner": [Interval(Integral, 1, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "centered": ["boolean"],
-        "persistent": ["boolean"],
         "optimizer": [StrOptions(set(OPTIMIZERS))],
         "offset_rate": [Interval(Real, 0, 1, closed="both")],
-        "momentum": [Interval(Real, 0, 1, closed="left")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
-        "weights_init": [Interval(Real, 0, None, closed="left")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "binarize": [Interval(Real, None, None, closed="neither"), None],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     def __init__(

@@ -2,15 +2,16 @@
 
 import copy
 import warnings
+from numbers import Integral, Real
 from time import perf_counter
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._base import make_generator, unchanged_on_error
+from sklearn_boltz._base import dense, make_generator, unchanged_on_error
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
@@ -38,6 +39,19 @@ class StochasticRBM(BaseRBM):
     an object with a method `measure(model, workers)`, and `_publish()`. A learner has
     `parameters()`, a list of arrays, and `model()`.
     """
+
+    _parameter_constraints = {
+        **BaseRBM._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
+        "power_t": [Interval(Real, 0, None, closed="left")],
+        "momentum": [Interval(Real, 0, 1, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "weights_init": [Interval(Real, 0, None, closed="left")],
+        "persistent": ["boolean"],
+    }
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -107,7 +121,7 @@ class StochasticRBM(BaseRBM):
             if going_on:
                 self._keep_rows(X)
             self._n_passes += 1
-            V = X.toarray() if issparse(X) else np.ascontiguousarray(X)
+            V = np.ascontiguousarray(dense(X))
             with Workers(self.n_jobs) as workers:
                 self._learn_batch(V, workers, Buffers())
             return self._publish()
@@ -147,15 +161,8 @@ class StochasticRBM(BaseRBM):
 
     def _monitor(self, X):
         """-> numbers of the rows to train on, and what watches over the training."""
-        n_rows, n_valid = X.shape[0], 0
-        # The same rows each time that a fit is taken up again.
-        order = np.random.default_rng(self._evaluation_seed).permutation(n_rows)
-        if self.early_stopping:
-            n_valid = min(max(1, round(self.validation_fraction * n_rows)), n_rows - 1)
-            if n_valid == 0:
-                raise ValueError("early_stopping needs n_samples of at least 2.")
-        train = np.sort(order[n_valid:])
-        return train, self._new_monitor(X, order[n_valid:], order[:n_valid])
+        train, valid = self._split_rows(X.shape[0])
+        return np.sort(train), self._new_monitor(X, train, valid)
 
     def _learn_epochs(self, X, train, monitor, workers):
         """Make `max_iter` epochs; -> whether the validation rows stopped them."""
@@ -169,9 +176,7 @@ class StochasticRBM(BaseRBM):
                 # to the last mini-batch if it is less than half of one.
                 least = (self.batch_size + 1) // 2
                 for batch in gen_batches(len(train), self.batch_size, min_batch_size=least):
-                    V = X[order[batch]]
-                    V = V.toarray() if issparse(V) else V
-                    self._learn_batch(V, workers, buffers)
+                    self._learn_batch(dense(X[order[batch]]), workers, buffers)
                 self._record(monitor, workers, perf_counter() - start)
                 stopped = self.early_stopping and self._has_stopped_rising()
                 if end_iteration() or stopped:
@@ -183,11 +188,7 @@ class StochasticRBM(BaseRBM):
         self.n_iter_ += 1
         entry = monitor.measure(self._learner.model(), workers)
         entry |= {"learning_rate": self._rate(), "seconds": seconds}
-        for name, value in entry.items():
-            self.history_[name] = np.append(self.history_.get(name, []), value)
-        if self.verbose:
-            figures = ", ".join(f"{name} {value:.4g}" for name, value in entry.items())
-            print(f"[{type(self).__name__}] epoch {self.n_iter_}: {figures}")
+        self._add_to_history(entry, f"epoch {self.n_iter_}: ")
 
     def _has_stopped_rising(self):
         """Compare the validation log-likelihood with the best; at the end, go back to it."""

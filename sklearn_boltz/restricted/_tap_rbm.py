@@ -6,22 +6,22 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sklearn_boltz._base import make_generator
+from sklearn_boltz._base import dense, make_generator
 from sklearn_boltz.restricted import _sampling, _tap
 from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._inference import INFERENCES
+from sklearn_boltz.restricted._monitor import GAP_ROWS
 from sklearn_boltz.restricted._optimizers import SGD
 from sklearn_boltz.restricted._stochastic import StochasticRBM
 from sklearn_boltz.restricted._tap import Evidence, Iteration
 from sklearn_boltz.restricted._tap_learning import Learner, Scheme, learn_batch
-from sklearn_boltz.restricted._tap_monitor import GAP_ROWS, TAPMonitor, dense_rows
+from sklearn_boltz.restricted._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted._truncated import TruncatedGaussBernoulli, TruncatedGaussian
 from sklearn_boltz.restricted.units import Bernoulli, UnitLaw
 
@@ -214,7 +214,7 @@ default="bernoulli"
     """
 
     _parameter_constraints = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        **StochasticRBM._parameter_constraints,
         "visible": [StrOptions(set(LAWS)), UnitLaw],
         "hidden": [StrOptions(set(LAWS)), UnitLaw],
         "visible_range": [tuple, list, None],
@@ -222,26 +222,9 @@ default="bernoulli"
         "tap_max_iter": [Interval(Integral, 1, None, closed="left")],
         "tap_tol": [Interval(Real, 0, None, closed="left")],
         "damping": [Interval(Real, 0, 1, closed="left")],
-        "persistent": ["boolean"],
         "inference": [StrOptions(set(INFERENCES))],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
-        "power_t": [Interval(Real, 0, None, closed="left")],
-        "momentum": [Interval(Real, 0, 1, closed="left")],
         "penalty": [StrOptions({"l1", "l2"}), None],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "weights_init": [Interval(Real, 0, None, closed="left")],
-        "early_stopping": ["boolean"],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "binarize": [Interval(Real, None, None, closed="neither"), None],
-        "warm_start": ["boolean"],
-        "n_jobs": [Integral, None],
-        "verbose": ["verbose"],
-        "random_state": ["random_state"],
     }
 
     _estimate_of_log_partition = "tap"
@@ -365,7 +348,7 @@ default="bernoulli"
         """Keep rows to start at, evenly spaced, until there are enough."""
         n_more = min(N_STARTS - len(self._rows), X.shape[0])
         chosen = np.linspace(0, X.shape[0] - 1, n_more).round().astype(int)
-        self._rows = np.vstack([self._rows, dense_rows(X, chosen).astype(self._rows.dtype)])
+        self._rows = np.vstack([self._rows, dense(X[chosen]).astype(self._rows.dtype)])
 
     def _resume(self):
         self._learner.weights = np.array(self.components_, order="C")
@@ -389,7 +372,7 @@ default="bernoulli"
         sets = None, None
         if len(valid):
             gap_rows = train[: min(len(valid), GAP_ROWS)]
-            sets = dense_rows(X, valid), dense_rows(X, gap_rows)
+            sets = dense(X[valid]), dense(X[gap_rows])
         return TAPMonitor(self._rows, *sets, self._iteration(), self.inference)
 
     def _publish(self):
@@ -460,8 +443,7 @@ default="bernoulli"
         """
         check_is_fitted(self)
         model = self._model()
-        V = self._rows if X0 is None else self._checked(X0)
-        V = V.toarray() if issparse(V) else V
+        V = self._rows if X0 is None else dense(self._checked(X0))
         with Workers(self.n_jobs) as workers:
             solutions = self._solutions(
                 model, V, workers, max_iter=max_iter, tol=self.tap_tol if tol is None else tol
@@ -537,8 +519,7 @@ default="bernoulli"
         if noise_variance is None:
             if type(model.visible) is not Bernoulli:
                 raise ValueError("flip_probability is for Bernoulli visible units.")
-            Y = self._checked(Y)
-            Y = Y.toarray() if issparse(Y) else Y
+            Y = dense(self._checked(Y))
             p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
             # The paper has the fraction upside down.
             field, precision = (2 * Y - 1) * model.dtype.type(logit(1 - p)), 0.0
