@@ -5,7 +5,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import make_generator
 from sklearn_boltz.restricted._gibbs import Stream, Workers, run_chains
-from sklearn_boltz.restricted._gibbs_kernel import uniform
 from sklearn_boltz.restricted._model import Model
 from sklearn_boltz.restricted._partition import log_sum_over_states
 from sklearn_boltz.restricted.units import Bernoulli
@@ -195,7 +194,7 @@ class FractionalModel:
         """
         V = np.array(V, dtype=self._model.dtype, order="C")
         stream = Stream.from_generator(make_generator(random_state))
-        draws, n_accepted = np.empty((len(V), 1)), 0
+        n_accepted = 0
         H = np.empty((len(V), len(self._proposal.hidden)), V.dtype)
         excess = self._log_ratio(V)
         with Workers(1) as workers:
@@ -203,8 +202,7 @@ class FractionalModel:
                 proposed = V.copy()
                 run_chains(self._proposal, proposed, H, 1, stream, workers)
                 proposed_excess = self._log_ratio(proposed)
-                uniform(draws, stream.seed, stream.take(1))
-                accepted = np.log(draws[:, 0]) < proposed_excess - excess
+                accepted = np.log(stream.uniform((len(V), 1))[:, 0]) < proposed_excess - excess
                 V[accepted], excess[accepted] = proposed[accepted], proposed_excess[accepted]
                 n_accepted += int(accepted.sum())
         return V, n_accepted / max(1, len(V) * n_steps)

@@ -9,7 +9,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from sklearn_boltz._base import _thread_pools, limit_blas
-from sklearn_boltz.restricted._gibbs_kernel import bernoulli_draw, gibbs_chains
+from sklearn_boltz.restricted._gibbs_kernel import bernoulli_draw, gibbs_chains, uniform
 from sklearn_boltz.restricted.units import Bernoulli
 
 # Rows of a block: with fewer, BLAS spends its time on rearranging the weights. A mini-batch of
@@ -42,6 +42,28 @@ class Stream:
         first = self.step
         self.step += n_steps
         return first
+
+    def uniform(self, shape, dtype=np.float64, first_row=0):
+        """
+        Draw uniform numbers, as a unit law needs them for `sample`.
+
+        Parameters
+        ----------
+        shape : tuple of (int, int)
+            Rows and columns.
+        dtype : dtype, default=float64
+            float32 or float64.
+        first_row : int, default=0
+            Number of the first row: those of a block are the same as in the whole array.
+
+        Returns
+        -------
+        u : ndarray of the given shape
+            From 0 to 1, of one step: 24 bits in float32, 31 in float64.
+        """
+        out = np.empty(shape, dtype)
+        uniform(out, self.seed, self.take(1), first_row)
+        return out
 
 
 class Workers:

@@ -7,7 +7,6 @@ from scipy.optimize import minimize
 from scipy.sparse import issparse
 from scipy.special import expit, logit
 
-from sklearn_boltz.restricted._gibbs_kernel import uniform
 from sklearn_boltz.restricted._truncated_kernel import truncated_moments, truncated_quantile
 from sklearn_boltz.restricted.units import UnitLaw
 
@@ -45,12 +44,9 @@ def _float_type(*arrays):
 
 def _uniforms(shape, dtype, stream, first_row):
     """Numbers of the stream in [0, 1): in float64, of 62 bits of two steps."""
-    out = np.empty(shape, dtype)
-    uniform(out, stream.seed, stream.take(1), first_row)
+    out = stream.uniform(shape, dtype, first_row)
     if dtype == np.float64:
-        finer = np.empty(shape)
-        uniform(finer, stream.seed, stream.take(1), first_row)
-        out += (finer - 0.5) * 2.0**-31
+        out += (stream.uniform(shape, dtype, first_row) - 0.5) * 2.0**-31
     return out
 
 
@@ -352,8 +348,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
 
     def sample(self, field, stream, first_row=0):
         present = self._parts(field, 0.0)[0]
-        u = np.empty_like(present)
-        uniform(u, stream.seed, stream.take(1), first_row)
+        u = stream.uniform(present.shape, present.dtype, first_row)
         slab = super().sample(field, stream, first_row)
         # Where a value of the slab is rounded to zero, it must not pass for the spike.
         least = np.copysign(np.finfo(slab.dtype).tiny, self.low + self.high).astype(slab.dtype)
