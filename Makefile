@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 DATA ?= ../shared/data
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.h')
 
-.PHONY: demo test test-oldest lint doc bench dist clean
+.PHONY: demo test test-oldest test-wheel lint doc bench bench-kernels dist clean
 
 # A stamp a set of extras: installing is done once, and again when a kernel changes.
 $(VENV)/bin/python:
@@ -29,6 +29,19 @@ test-oldest:
 		"scikit-learn==1.6.*" "numpy<2.3" "scipy<1.16" "pandas<3" "polars<1.30"
 	.venv-oldest/bin/python -m pytest
 
+# A wheel in an environment of its own, tested from a folder without the sources, as the wheels
+# of all systems are by [tool.cibuildwheel]. test_architecture.py reads the sources.
+test-wheel: $(VENV)/bin/python
+	rm -rf .venv-wheel build/wheel build/wheel-test
+	$(BIN)/pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/pip install --quiet "$$(echo build/wheel/*.whl)[test]"
+	mkdir -p build/wheel-test/doc
+	cp -r tests README.md pyproject.toml build/wheel-test
+	cp -r doc/*.rst doc/user_guide build/wheel-test/doc
+	cd build/wheel-test && ../../.venv-wheel/bin/python -m pytest tests README.md doc/index.rst \
+		doc/install.rst doc/user_guide --pyargs sklearn_boltz --ignore=tests/test_architecture.py
+
 lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,10 +53,14 @@ doc: $(VENV)/.installed-doc
 bench: $(VENV)/.installed-test
 	for script in benchmarks/bench_*.py; do $(BIN)/python $$script --data $(DATA) || exit 1; done
 
+# The speed of the kernels, by airspeed velocity, of what is checked out; see the developer guide.
+bench-kernels: $(VENV)/.installed-bench
+	cd asv_benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same --quick
+
 dist: $(VENV)/bin/python
 	$(BIN)/pip install --quiet build
 	$(BIN)/python -m build
 
 clean:
-	rm -rf .venv .venv-oldest build dist doc/_build doc/auto_examples doc/api/generated *.egg-info
+	rm -rf .venv .venv-oldest .venv-wheel build dist doc/_build doc/auto_examples doc/api/generated *.egg-info
 	find sklearn_boltz -name '*.so' -delete -o -name '*.c' -delete

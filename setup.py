@@ -19,7 +19,9 @@ DIRECTIVES = {
 }
 # No -march=native: the wheels must run on any processor of the architecture.
 # Wider instruction sets are chosen at run time, see sklearn_boltz/_simd.h.
-FLAGS = ["/O2"] if sys.platform == "win32" else ["-O3", "-g0", "-fno-math-errno", "-Wno-psabi"]
+# MSVC knows C's `restrict` only with /std:c11.
+MSVC = ["/O2", "/std:c11"]
+FLAGS = MSVC if sys.platform == "win32" else ["-O3", "-g0", "-fno-math-errno", "-Wno-psabi"]
 # For example "-fsanitize=address,undefined -g", or "-DSKLEARN_BOLTZ_PORTABLE".
 EXTRA = os.environ.get("SKLEARN_BOLTZ_CFLAGS", "").split()
 

@@ -4,7 +4,8 @@
  *
  *   REAL, INT   type of the tables, and the integer of the same size
  *   LANES       elements in a vector; 1 for none
- *   TARGET      mark of functions that need the instructions
+ *   TARGET      mark of functions that need the instructions, also of those that are inlined:
+ *               Clang lets no vector pass between functions of different instructions
  *   SUFFIX      appended to the names
  *
  * A table entry y is reached as y = LANES * v + lane, and the description length of a term
@@ -18,7 +19,7 @@
 typedef REAL VEC __attribute__((vector_size(LANES * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
 typedef INT MASK __attribute__((vector_size(LANES * sizeof(REAL))));
 
-SIMD_INLINE int NAME(fsll_any)(MASK hit)
+TARGET SIMD_INLINE int NAME(fsll_any)(MASK hit)
 {
     INT any = 0;
     for (int k = 0; k < LANES; k++)
@@ -32,7 +33,7 @@ static inline int NAME(fsll_any)(int hit) { return hit; }
 #endif
 
 /* x with lane k moved to lane k ^ lanes, composed of swaps by one bit. */
-SIMD_INLINE VEC NAME(fsll_swap)(VEC x, const int lanes)
+TARGET SIMD_INLINE VEC NAME(fsll_swap)(VEC x, const int lanes)
 {
     (void)lanes;
 #if LANES >= 2
@@ -59,7 +60,7 @@ typedef struct {
     REAL best;
 } NAME(fsll_bound);
 
-SIMD_INLINE NAME(fsll_bound) NAME(fsll_make_bound)(const fsll_penalty *penalty, double best)
+TARGET SIMD_INLINE NAME(fsll_bound) NAME(fsll_make_bound)(const fsll_penalty *penalty, double best)
 {
     const NAME(fsll_bound) bound = {(const REAL *)penalty->r_outer, (const REAL *)penalty->r_inner,
                                     penalty->n_inner, penalty->inner_bits, (REAL)best};
@@ -68,7 +69,7 @@ SIMD_INLINE NAME(fsll_bound) NAME(fsll_make_bound)(const fsll_penalty *penalty, 
 
 /* In which lanes of vector v might appending the term beat the best so far? By the lower bound
  * of eq. 2.19, -(d-t)^2 / (1-t^2) + r < best, without the division. */
-SIMD_INLINE MASK NAME(fsll_test)(VEC t, VEC d, int64_t v, NAME(fsll_bound) bound)
+TARGET SIMD_INLINE MASK NAME(fsll_test)(VEC t, VEC d, int64_t v, NAME(fsll_bound) bound)
 {
     const int64_t y = v * LANES;
 #if LANES > 1 /* then n_inner is a power of two, and a shift is what there is time for */
@@ -82,8 +83,8 @@ SIMD_INLINE MASK NAME(fsll_test)(VEC t, VEC d, int64_t v, NAME(fsll_bound) bound
 }
 
 /* The exact change of the terms of vector v, if the bound lets any pass. */
-SIMD_INLINE void NAME(fsll_examine)(const REAL *t, const REAL *d, int64_t v,
-                                    const fsll_penalty *penalty, fsll_champion *best)
+TARGET SIMD_INLINE void NAME(fsll_examine)(const REAL *t, const REAL *d, int64_t v,
+                                           const fsll_penalty *penalty, fsll_champion *best)
 {
     const NAME(fsll_bound) bound = NAME(fsll_make_bound)(penalty, best->change);
     if (!NAME(fsll_any)(NAME(fsll_test)(((const VEC *)t)[v], ((const VEC *)d)[v], v, bound)))
@@ -130,9 +131,10 @@ static void NAME(fsll_scan)(const REAL *t, const REAL *d, int64_t begin, int64_t
 /* t[y] = a t[y] + b t[y ^ mask] for the vectors of pairs [begin, end), and the best
  * term to append afterwards. The mask is (vectors, lanes); with vectors != 0 pair p is
  * (v, v ^ vectors) with the top bit of `vectors` clear in v, else it is v alone. */
-SIMD_INLINE void NAME(fsll_pairs)(REAL *t, const REAL *d, const int64_t vectors, const int lanes,
-                                  const REAL a, const REAL b, int64_t begin, int64_t end,
-                                  const fsll_penalty *penalty, fsll_champion *best)
+TARGET SIMD_INLINE void NAME(fsll_pairs)(REAL *t, const REAL *d, const int64_t vectors,
+                                         const int lanes, const REAL a, const REAL b,
+                                         int64_t begin, int64_t end,
+                                         const fsll_penalty *penalty, fsll_champion *best)
 {
     int64_t low = 1;
     while (low * 2 <= vectors)

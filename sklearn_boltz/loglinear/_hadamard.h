@@ -147,8 +147,8 @@ TARGET SIMD_INLINE void NAME(fwht_passes)(
     const REAL *end = a + outer * (inner << levels);
     while (done < levels) {
         const ptrdiff_t stride = inner << done;
-        const int near = stride * (ptrdiff_t)sizeof(REAL) <= FWHT_NEAR_BYTES;
-        const int most = near ? NEAR_LEVELS : FAR_LEVELS;
+        const int is_near = stride * (ptrdiff_t)sizeof(REAL) <= FWHT_NEAR_BYTES;
+        const int most = is_near ? NEAR_LEVELS : FAR_LEVELS;
         const int step = levels - done < most ? levels - done : most;
         /* Whole rows lie side by side and make one long run. */
         const ptrdiff_t row = stop - start == inner ? stride : inner;

@@ -81,7 +81,7 @@ SIMD_INLINE REAL NAME(tg_length)(REAL slope, REAL a, REAL reach)
     const REAL discriminant = slope * slope + 2 * CUT * a;
     const REAL root = NAME(tg_sqrt)(discriminant > 0 ? discriminant : 0);
     const REAL length = 2 * CUT / (slope + root);
-    return (discriminant > 0) & (length < reach) ? length : reach;
+    return ((discriminant > 0) & (length < reach)) ? length : reach;
 }
 
 SIMD_INLINE void NAME(tg_split)(const REAL *restrict b, const REAL *restrict a, REAL low,
@@ -248,9 +248,9 @@ SIMD_INLINE void NAME(tg_improve)(const REAL *restrict linear, const REAL *restr
         const REAL bend = (REAL)0.5 * newton * (linear[i] + 2 * square[i] * t[i]);
         const REAL next = t[i] - newton / (1 + bend);
         /* The guess is so near that a larger step is noise, where there is no density. */
-        const int small = (bend > (REAL)-0.5) & (bend < (REAL)0.5);
+        const int is_small = (bend > (REAL)-0.5) & (bend < (REAL)0.5);
         const REAL within = next < 0 ? 0 : next > 1 ? 1 : next;
-        t[i] = small ? within : t[i];
+        t[i] = is_small ? within : t[i];
     }
 }
 

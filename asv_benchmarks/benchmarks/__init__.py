@@ -1,0 +1,1 @@
+"""The speed of kernels and of short fits, for airspeed velocity."""

@@ -1,0 +1,61 @@
+"""One epoch, or the like, of each estimator's `fit` on small data, and its evaluation."""
+
+import warnings
+
+from sklearn.exceptions import ConvergenceWarning
+
+import sklearn_boltz
+from benchmarks._common import DTYPES, bits, generator
+from sklearn_boltz.datasets import make_ising_grid
+
+
+class Exact:
+    """Estimators whose fit ends by itself, on 20,000 rows of 12 magnets."""
+
+    params = ["FSLLDensity", "FVBMPseudoLikelihood"]
+    param_names = ["estimator"]
+
+    def setup(self, name):
+        self.X = make_ising_grid(n_rows=4, n_columns=3, n_samples=20_000, random_state=0)
+        self.estimator = getattr(sklearn_boltz, name)()
+        self.fitted = getattr(sklearn_boltz, name)().fit(self.X)
+
+    def time_fit(self, name):
+        self.estimator.fit(self.X)
+
+    def time_score_samples(self, name):
+        self.fitted.score_samples(self.X)
+
+
+EPOCH = {
+    "SDCPRBM": dict(n_components=64, max_iter=1),
+    "SDCPRBM, PCD-1": dict(n_components=64, max_iter=1, n_inner=1, n_gibbs=1, persistent=True),
+    "TAPRBM": dict(n_components=64, max_iter=1),
+    "TAPRBM, truncated Gaussian": dict(n_components=64, max_iter=1, visible="truncated_gaussian"),
+    "InfiniteRBM": dict(max_components=3),
+}
+
+
+class Epoch:
+    """An epoch over 2,000 rows of 256 pixels, or three units."""
+
+    params = (list(EPOCH), DTYPES)
+    param_names = ["estimator", "dtype"]
+
+    def setup(self, name, dtype):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        self.X = bits(2000, 256, dtype)
+        if "Gaussian" in name:
+            self.X *= generator().random(self.X.shape, dtype)
+        kind = getattr(sklearn_boltz, name.split(",")[0])
+        self.estimator = kind(random_state=0, **EPOCH[name])
+        self.fitted = kind(random_state=0, **EPOCH[name]).fit(self.X)
+
+    def time_fit(self, name, dtype):
+        self.estimator.fit(self.X)
+
+    def time_log_partition(self, name, dtype):
+        self.fitted.log_partition(n_temperatures=200)
+
+    def time_sample(self, name, dtype):
+        self.fitted.sample(100, random_state=0, n_steps=50)

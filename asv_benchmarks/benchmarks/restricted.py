@@ -1,0 +1,114 @@
+"""Kernels of the restricted Boltzmann machines."""
+
+import numpy as np
+
+from benchmarks._common import DTYPES, bits, generator
+from sklearn_boltz.restricted._gibbs_kernel import (
+    anneal,
+    bernoulli_draw,
+    bernoulli_mean,
+    bernoulli_sample,
+    gibbs_chains,
+    moments,
+    softplus_sums,
+    uniform,
+)
+from sklearn_boltz.restricted._truncated_kernel import truncated_moments, truncated_quantile
+
+SIZES = [(64, 32), (784, 100), (784, 500)]
+
+
+class Chains:
+    """Markov chains of 100 rows: transitions, annealing, and the sums of their states."""
+
+    params = (SIZES, DTYPES)
+    param_names = ["n_visible_hidden", "dtype"]
+
+    def setup(self, size, dtype):
+        n_visible, n_hidden = size
+        rng = generator()
+        self.weights = (0.05 * rng.normal(size=size)).astype(dtype)
+        self.visible_bias, self.hidden_bias = (np.zeros(n, dtype) for n in size)
+        self.V, self.H = bits(100, n_visible, dtype), bits(100, n_hidden, dtype, 0.5)
+        self.out = np.empty(size, dtype)
+        self.scratch = np.empty(n_visible, dtype), np.empty(n_hidden, dtype)
+        self.betas, self.log_weights = np.linspace(0, 1, 11), np.zeros(100)
+
+    def time_gibbs(self, size, dtype):
+        gibbs_chains(
+            self.weights, self.visible_bias, self.hidden_bias, self.V, self.H, 4, False, 0, 0
+        )
+
+    def time_anneal(self, size, dtype):
+        anneal(
+            self.weights, self.visible_bias, self.visible_bias, self.hidden_bias, self.betas,
+            self.V, self.H, *self.scratch, self.log_weights, 0, 0,
+        )  # fmt: skip
+
+    def time_moments(self, size, dtype):
+        moments(self.V, self.H, 0.01, self.out, False)
+
+
+class Products:
+    """Products with few ones, and with few rows, where BLAS is not the fastest."""
+
+    params = ([0.05, 0.2, 0.5], [2, 10, 100], DTYPES)
+    param_names = ["share_of_ones", "n_rows", "dtype"]
+
+    def setup(self, share, n_rows, dtype):
+        self.V, self.H = bits(n_rows, 784, dtype, share), bits(n_rows, 500, dtype, 0.5)
+        self.weights = np.zeros((784, 500), dtype)
+        self.biases = np.zeros(784, dtype), np.zeros(500, dtype)
+        self.out = np.empty((784, 500), dtype)
+
+    def time_hidden_field(self, share, n_rows, dtype):
+        """No step, so only the field of the hidden layer and its means."""
+        gibbs_chains(self.weights, *self.biases, self.V, self.H, 0, False, 0, 0)
+
+    def time_moments(self, share, n_rows, dtype):
+        moments(self.V, self.H, 0.01, self.out, False)
+
+
+class Elements:
+    """One pass over 100 rows: means, draws and the sums of softplus."""
+
+    params = ([64, 784], DTYPES)
+    param_names = ["n_columns", "dtype"]
+
+    def setup(self, n, dtype):
+        self.x = generator().normal(size=(100, n)).astype(dtype)
+        self.p, self.bias, self.sums = np.full_like(self.x, 0.5), np.zeros(n, dtype), np.empty(100)
+
+    def time_mean(self, n, dtype):
+        bernoulli_mean(self.x, self.bias)
+
+    def time_sample(self, n, dtype):
+        bernoulli_sample(self.x, self.bias, 0, 0)
+
+    def time_draw(self, n, dtype):
+        bernoulli_draw(self.x, self.p, 0, 0)
+
+    def time_uniform(self, n, dtype):
+        uniform(self.x, 0, 0)
+
+    def time_softplus(self, n, dtype):
+        softplus_sums(self.x, self.bias, self.sums)
+
+
+class Truncated:
+    """Gaussians cut to [0, 1]: moments and quantiles, for each sign of the precision."""
+
+    params = ([100, 10_000], [-2.0, 2.0], DTYPES)
+    param_names = ["n", "precision", "dtype"]
+
+    def setup(self, n, precision, dtype):
+        rng = generator()
+        self.b, self.u = rng.normal(size=n).astype(dtype), rng.random(n).astype(dtype)
+        self.a = np.full(n, precision, dtype)
+        self.outputs = [np.empty(n, dtype) for _ in range(3)]
+
+    def time_moments(self, n, precision, dtype):
+        truncated_moments(self.b, self.a, 0, 1, *self.outputs)
+
+    def time_quantile(self, n, precision, dtype):
+        truncated_quantile(self.b, self.a, self.u, 0, 1, self.outputs[0])
