@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 
 
 def digits():
@@ -42,6 +42,8 @@ def models():
     yield "SDCPRBM", SDCPRBM(n_components=16, max_iter=60, random_state=0), _epochs
     tap = TAPRBM(n_components=16, learning_rate=0.2, max_iter=60, random_state=0)
     yield "TAPRBM", tap, _epochs
+    deep = TAPDBM((16, 8), learning_rate=0.2, pretrain_max_iter=10, max_iter=30, random_state=0)
+    yield "TAPDBM", deep, _layers
     yield "InfiniteRBM", InfiniteRBM(max_components=16, random_state=0), _units
 
 
@@ -57,6 +59,11 @@ def _couplings(model):
 
 def _epochs(model):
     return f"{len(model.components_)} hidden units in {model.max_iter} epochs"
+
+
+def _layers(model):
+    sizes = ", ".join(str(len(weights)) for weights in model.components_)
+    return f"layers of {sizes} hidden units, {model.max_iter} epochs together"
 
 
 def _units(model):

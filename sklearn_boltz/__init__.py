@@ -4,8 +4,8 @@ from importlib.metadata import version
 
 from sklearn_boltz.loglinear import FSLLDensity
 from sklearn_boltz.pairwise import FVBMPseudoLikelihood
-from sklearn_boltz.restricted import SDCPRBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 
 __version__ = version("sklearn_boltz")
 
-__all__ = ["FSLLDensity", "FVBMPseudoLikelihood", "InfiniteRBM", "SDCPRBM", "TAPRBM"]
+__all__ = ["FSLLDensity", "FVBMPseudoLikelihood", "InfiniteRBM", "SDCPRBM", "TAPDBM", "TAPRBM"]

@@ -53,6 +53,42 @@ class SmallRBM:
         return given_v @ given_h.T
 
 
+class SmallDBM:
+    """p(x_0, ..., x_L) ∝ exp(Σ_l x_l · W_l x_{l−1} + Σ_l b_l · x_l), all states enumerated."""
+
+    def __init__(self, weights, intercepts):
+        self.weights = [np.asarray(W, dtype=float) for W in weights]
+        self.intercepts = [np.asarray(b, dtype=float) for b in intercepts]
+        states = binary(sum(map(len, intercepts)))
+        self.layers = np.split(states, np.cumsum([len(b) for b in intercepts])[:-1], axis=1)
+        self.log_joint = sum(x @ b for x, b in zip(self.layers, self.intercepts, strict=True))
+        for below, above, W in zip(self.layers, self.layers[1:], self.weights, strict=False):
+            self.log_joint = self.log_joint + np.einsum("ni,ij,nj->n", above, W, below)
+        self.Z = np.exp(self.log_joint).sum()
+        self.joint = np.exp(self.log_joint) / self.Z
+
+    def given(self, known):
+        """-> (ln of the sum over the states that agree, means of all layers in that law).
+
+        `known` are rows of some of the first units of all.
+        """
+        X = np.hstack(self.layers)
+        logs, means = [], []
+        for row in known:
+            agrees = (X[:, : len(row)] == row).all(axis=1)
+            weight = np.exp(self.log_joint[agrees])
+            logs.append(np.log(weight.sum()))
+            means.append([weight @ x[agrees] / weight.sum() for x in self.layers])
+        return np.array(logs), [np.array(of_layer) for of_layer in zip(*means, strict=True)]
+
+
+def random_dbm(sizes, scale=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    weights = [rng.standard_normal(pair) for pair in zip(sizes[1:], sizes[:-1], strict=True)]
+    intercepts = [rng.standard_normal(n) for n in sizes]
+    return SmallDBM([scale * W for W in weights], intercepts)
+
+
 def binary(n):
     return np.array(list(itertools.product([0.0, 1.0], repeat=n))).reshape(-1, n)
 

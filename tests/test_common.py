@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sklearn_boltz
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 
 # The estimators want discrete data: scikit-learn's checks feed real values, which a
 # threshold makes binary.
@@ -26,6 +26,7 @@ ESTIMATORS = [
     FVBMPseudoLikelihood(binarize=0.0, solver="bslm"),
     SDCPRBM(n_components=5, max_iter=3, binarize=0.0),
     TAPRBM(n_components=5, max_iter=3, binarize=0.0),
+    TAPDBM(hidden_layer_sizes=(5, 3), pretrain_max_iter=2, max_iter=3, binarize=0.0),
     InfiniteRBM(max_components=3, n_model_samples=100, binarize=0.0),
 ]
 DEFAULTS = [
@@ -33,6 +34,7 @@ DEFAULTS = [
     FVBMPseudoLikelihood(),
     SDCPRBM(n_components=4, max_iter=3, random_state=0),
     TAPRBM(n_components=4, max_iter=3, random_state=0),
+    TAPDBM(hidden_layer_sizes=(4, 3), pretrain_max_iter=2, max_iter=3, random_state=0),
     InfiniteRBM(max_components=3, random_state=0),
 ]
 # A parameter with a good and a bad value, for the searches.
@@ -41,6 +43,7 @@ TUNED = {
     "FVBMPseudoLikelihood": ("alpha", 0.5, 5000.0),
     "SDCPRBM": ("weight_decay", 0.0, 10.0),
     "InfiniteRBM": ("alpha", 0.01, 50.0),
+    "TAPDBM": ("weights_init", 0.01, 1.5),
     "TAPRBM": ("weights_init", 0.01, 3.0),
 }
 

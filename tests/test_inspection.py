@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.neural_network import BernoulliRBM
 
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.datasets import make_bars_and_stripes
 from sklearn_boltz.inspection import (
     CouplingDisplay,
@@ -185,6 +185,15 @@ def test_receptive_fields_of_other_estimators():
     assert_array_equal(shown(display), machine.components_.reshape(3, 3, 3))
     machine.components_[:] = 0
     assert ReceptiveFieldDisplay.from_estimator(machine).images_[0].get_clim() == (-1, 1)
+
+
+def test_receptive_fields_of_a_deep_machine():
+    X = make_bars_and_stripes(3)
+    machine = TAPDBM((4, 2), max_iter=1, pretrain_max_iter=1, random_state=0).fit(X)
+    display = ReceptiveFieldDisplay.from_estimator(machine, X, order="activity")
+    activity = machine.mean_hidden(X)[0].mean(axis=0)
+    assert_array_equal(display.units, np.argsort(-activity))
+    assert_array_equal(shown(display).reshape(4, 9), machine.components_[0][display.units])
 
 
 def test_samples(rbm):

@@ -8,8 +8,10 @@ from oracles_rbm import SmallRBM, random_rbm
 from scipy.special import logit
 from sklearn.datasets import load_digits
 
+from sklearn_boltz.restricted._clamped import clamp
 from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._inference import INFERENCES, by_tap
+from sklearn_boltz.restricted._layered import Layered
 from sklearn_boltz.restricted._model import Model
 from sklearn_boltz.restricted._optimizers import SGD
 from sklearn_boltz.restricted._stochastic import Buffers
@@ -263,6 +265,12 @@ def test_outer_fields_are_as_parameters(workers):
 # Gradients and training.
 
 
+def learner_of(model):
+    """A learner that begins at an RBM, with copies of its parameters."""
+    layers = [model.visible.astype(float), model.hidden.astype(float)]
+    return Learner([model.weights.copy()], layers, SGD())
+
+
 def mean_tap_log_likelihood(model, V, starts, order, workers):
     solutions = by_tap(model, starts, EXACTLY._replace(order=order), workers)
     assert solutions.converged.all()
@@ -274,13 +282,11 @@ def mean_tap_log_likelihood(model, V, starts, order, workers):
 def test_gradients_are_those_of_the_tap_log_likelihood(model, order, workers):
     V, starts, step = rows_of(model, 7), rows_of(model, 2), 1e-5
     # The step of the weights that a mini-batch makes: the rate is 1, nothing else is added.
-    learner = Learner(model.weights.copy(), model.visible, model.hidden, SGD())
+    learner = learner_of(model)
     learner.starts = starts
-    units = [units.astype(float) for units in (model.visible, model.hidden)]
-    learner.visible, learner.hidden = (u.astype(float) for u in units)
     scheme = Scheme(EXACTLY._replace(order=order), persistent=True, alpha=0.0)
     learn_batch(learner, V, scheme, 1e-3, workers, Buffers())
-    mine = (learner.weights - model.weights) / 1e-3
+    mine = (learner.weights[0] - model.weights) / 1e-3
     for j, i in [(0, 0), (1, 3), (3, 5)]:
         values = []
         for sign in (1, -1):
@@ -290,7 +296,8 @@ def test_gradients_are_those_of_the_tap_log_likelihood(model, order, workers):
             values.append(mean_tap_log_likelihood(moved, V, starts, order, workers))
         assert mine[j, i] == pytest.approx((values[0] - values[1]) / (2 * step), abs=1e-6)
     solutions = by_tap(model, starts, EXACTLY._replace(order=order), workers)
-    slopes = unit_gradients(model, V, solutions, order)
+    machine = Layered([model.weights], [model.visible, model.hidden])
+    slopes = unit_gradients(clamp(machine, V, EXACTLY, workers), solutions, order)
     for layer, slope in zip(("visible", "hidden"), slopes, strict=True):
         for name, gradient in slope.items():
             values = []
@@ -304,13 +311,10 @@ def test_gradients_are_those_of_the_tap_log_likelihood(model, order, workers):
 
 def test_a_mini_batch_moves_all_parameters_up_the_gradient(model, workers):
     V = rows_of(model, 30)
-    learner = Learner(
-        model.weights.copy(), model.visible.astype(float), model.hidden.astype(float), SGD()
-    )
-    scheme = Scheme(EXACTLY, alpha=0.0)
+    learner, scheme = learner_of(model), Scheme(EXACTLY, alpha=0.0)
     before = mean_tap_log_likelihood(model, V, V, 2, workers)
     learn_batch(learner, V, scheme, 1e-3, workers, Buffers())
-    assert mean_tap_log_likelihood(learner.model(), V, V, 2, workers) > before
+    assert mean_tap_log_likelihood(learner.model().sides(), V, V, 2, workers) > before
 
 
 def test_two_mini_batches_of_digits_are_those_of_the_authors(workers):
@@ -319,14 +323,14 @@ def test_two_mini_batches_of_digits_are_those_of_the_authors(workers):
     X = (X / X.max() > 0.001).astype(float)
     bias = logit(np.clip(X.mean(axis=0), 1e-8, 1 - 1e-8))
     weights = np.random.default_rng(0).normal(0, 1e-16, (64, 64))
-    learner = Learner(weights, Bernoulli(bias), Bernoulli(np.zeros(64)), SGD(0.5))
+    learner = Learner([weights], [Bernoulli(bias), Bernoulli(np.zeros(64))], SGD(0.5))
     scheme, buffers = Scheme(Iteration(2, 3, 0.0, 0.5), alpha=0.0), Buffers()
     learn_batch(learner, X[:100], scheme, 0.005, workers, buffers)
-    assert np.linalg.norm(learner.weights, 2) == pytest.approx(0.007628825568441182, rel=1e-9)
+    assert np.linalg.norm(weights, 2) == pytest.approx(0.007628825568441182, rel=1e-9)
     assert np.linalg.norm(bias) == pytest.approx(38.97452180357592, rel=1e-9)
     learn_batch(learner, X[100:200], scheme, 0.005, workers, buffers)
-    assert np.linalg.norm(learner.weights, 2) == pytest.approx(0.015478158879359825, rel=1e-9)
-    norm = np.linalg.norm(learner.hidden.intercept)
+    assert np.linalg.norm(weights, 2) == pytest.approx(0.015478158879359825, rel=1e-9)
+    norm = np.linalg.norm(learner.layers[1].intercept)
     assert norm == pytest.approx(1.0779652694386856e-6, rel=1e-9)
 
 
@@ -335,11 +339,9 @@ def test_penalties(penalty, workers):
     model = binary(random_rbm(6, 4, scale=0.3))
     V, steps = rows_of(model, 20), []
     for alpha in [0.0, 0.1]:
-        learner = Learner(
-            model.weights.copy(), model.visible.astype(float), model.hidden.astype(float), SGD()
-        )
+        learner = learner_of(model)
         scheme = Scheme(Iteration(max_iter=5), penalty=penalty, alpha=alpha)
         learn_batch(learner, V, scheme, 0.5, workers, Buffers())
-        steps.append(learner.weights)
+        steps.append(learner.weights[0])
     expected = {"l1": np.sign(model.weights), "l2": model.weights, None: 0 * model.weights}
     np.testing.assert_allclose(steps[1] - steps[0], -0.05 * expected[penalty], atol=1e-12)

@@ -73,7 +73,7 @@ class ReceptiveFieldDisplay:
         ----------
         estimator : estimator
             A fitted estimator with `components_`, such as `SDCPRBM`, or scikit-learn's
-            `BernoulliRBM`.
+            `BernoulliRBM`. Of a `TAPDBM`, the first hidden layer is shown.
         X : array-like of shape (n_samples, n_features), default=None
             Rows over which the activity of the units is taken, for ``order="activity"``.
         image_shape : tuple of int, default=None
@@ -95,13 +95,15 @@ class ReceptiveFieldDisplay:
             The picture with its data.
         """
         check_is_fitted(estimator)
-        weights = estimator.components_
+        weights, mean_hidden = estimator.components_, estimator.transform
+        if isinstance(weights, list):  # of a deep machine, the layer that sees the data
+            weights, mean_hidden = weights[0], lambda X: estimator.mean_hidden(X)[0]
         if n_units < 1:
             raise ValueError(f"n_units must be at least 1, got {n_units}.")
         if order == "activity":
             if X is None:
                 raise ValueError("order='activity' needs X, the rows to take the activity over.")
-            rank = np.asarray(estimator.transform(X)).mean(axis=0)
+            rank = np.asarray(mean_hidden(X)).mean(axis=0)
         elif order == "spread":
             rank = weights.std(axis=1)
         elif order is None:

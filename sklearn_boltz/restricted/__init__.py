@@ -3,6 +3,7 @@
 from sklearn_boltz.restricted._fractional import FractionalModel
 from sklearn_boltz.restricted._infinite_rbm import InfiniteRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
+from sklearn_boltz.restricted._tap_dbm import TAPDBM
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
 
-__all__ = ["SDCPRBM", "TAPRBM", "FractionalModel", "InfiniteRBM"]
+__all__ = ["SDCPRBM", "TAPDBM", "TAPRBM", "FractionalModel", "InfiniteRBM"]

@@ -12,6 +12,7 @@ class Model(NamedTuple):
     Attributes
     ----------
     weights : ndarray of shape (n_hidden, n_visible)
+        Or what looks like one, `sklearn_boltz.restricted._layered.BlockWeights`.
     visible, hidden : unit laws
         Objects as described in `sklearn_boltz.restricted.units`.
     """

@@ -55,7 +55,7 @@ class Monitor:
         if self.valid is None:
             return figures
         log_partition = self._log_partition(model, workers)
-        return figures | held_out_figures(model, self.valid, self.train, log_partition)
+        return figures | held_out_figures(model.free_energy, self.valid, self.train, log_partition)
 
     def _log_partition(self, model, workers):
         if n_enumerated(model) <= EXACT_UNITS:
@@ -66,9 +66,9 @@ class Monitor:
         ).value
 
 
-def held_out_figures(model, valid, train, log_partition):
+def held_out_figures(free_energy, valid, train, log_partition):
     """Log-likelihood of validation rows; by how much their free energy exceeds that of others."""
-    free_energy = model.free_energy(valid)
-    gap = free_energy[:GAP_ROWS].mean() - model.free_energy(train).mean()
-    log_likelihood = -free_energy.mean() - log_partition
+    of_valid = free_energy(valid)
+    gap = of_valid[:GAP_ROWS].mean() - free_energy(train).mean()
+    log_likelihood = -of_valid.mean() - log_partition
     return {"log_likelihood": float(log_likelihood), "free_energy_gap": float(gap)}

@@ -94,7 +94,7 @@ def exact_log_partition(model):
             "Use method='ais'."
         )
     model = Model(
-        model.weights.astype(np.float64),
+        np.asarray(model.weights, np.float64),
         model.visible.astype(np.float64),
         model.hidden.astype(np.float64),
     )

@@ -100,10 +100,11 @@ def impute(model, V, missing, how, n_steps, rng):
     if by_chains.any():
         means, samples = impute_by_chains(model, V[by_chains], missing[by_chains], n_steps, stream)
         filled[by_chains] = samples if how == "sample" else means
-    return _nearest_state(model.visible, filled) if how == "mode" else filled
+    return nearest_state(model.visible, filled) if how == "mode" else filled
 
 
-def _nearest_state(units, means):
+def nearest_state(units, means):
+    """The nearest value that a unit can have, for each mean; a mean itself in a continuum."""
     states = units.states()
     if states is None:
         return means

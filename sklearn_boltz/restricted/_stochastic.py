@@ -1,4 +1,4 @@
-"""StochasticRBM: training by mini-batches, with epochs, early stopping and resuming."""
+"""Training by mini-batches, with epochs, early stopping and resuming."""
 
 import copy
 import warnings
@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._base import dense, make_generator, unchanged_on_error
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz.restricted._gibbs import Workers
+from sklearn_boltz.restricted._machine import BaseMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 
 
@@ -31,18 +32,18 @@ class Buffers:
         return array
 
 
-class StochasticRBM(BaseRBM):
+class StochasticMachine(BaseMachine):
     """The loop over epochs and mini-batches; how to learn from one is for the child to say.
 
     A child has `_start(X)` and `_resume()`, which set `_learner`, `_keep_rows(X)`, for what it
     keeps of the data, `_learn_batch(V, workers, buffers)`, `_new_monitor(X, train, valid)`,
-    an object with a method `measure(model, workers)`, and `_publish()`. A learner has
-    `parameters()`, a list of arrays, and `model()`.
+    an object with a method `measure(model, workers)`, `_publish()`, and `_check_same_size()`,
+    which raises an error where the parameters ask for another machine than that to go on with.
+    A learner has `parameters()`, a list of arrays, and `model()`.
     """
 
     _parameter_constraints = {
-        **BaseRBM._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        **BaseMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
         "power_t": [Interval(Real, 0, None, closed="left")],
@@ -131,17 +132,13 @@ class StochasticRBM(BaseRBM):
     def _begin_or_resume(self, X, going_on):
         """Set up the state of the training; -> X in its type."""
         if going_on:
-            if len(self.components_) != self.n_components:
-                raise ValueError(
-                    f"n_components is {self.n_components}, but the fit to go on with has "
-                    f"{len(self.components_)} components."
-                )
+            self._check_same_size()
             # What a fit changes is its own, so that an interrupted one leaves no trace.
             self._learner, self._rng = copy.deepcopy((self._learner, self._rng))
             # The public attributes are the truth, also where a user has set them.
             self._resume()
             self.history_ = dict(self.history_)
-            return X.astype(self.components_.dtype, copy=False)
+            return X.astype(self._model().dtype, copy=False)
         self._rng = make_generator(self.random_state)
         self._start(X)
         self._evaluation_seed = int(self._rng.integers(2**31))
@@ -201,3 +198,19 @@ class StochasticRBM(BaseRBM):
         for mine, best in zip(self._learner.parameters(), self._best["parameters"], strict=True):
             mine[...] = best
         return True
+
+
+class StochasticRBM(StochasticMachine, BaseRBM):
+    """An RBM that is trained by mini-batches."""
+
+    _parameter_constraints = {
+        **StochasticMachine._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _check_same_size(self):
+        if len(self.components_) != self.n_components:
+            raise ValueError(
+                f"n_components is {self.n_components}, but the fit to go on with has "
+                f"{len(self.components_)} components."
+            )

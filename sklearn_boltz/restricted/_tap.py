@@ -244,7 +244,7 @@ def fields(model, solutions, order):
     return (visible_field, visible_precision), (hidden_field, hidden_precision)
 
 
-def free_energy(model, solutions, order):
+def free_energy(model, solutions, order, evidence=None):
     """F of each solution, ln Z ≈ −F; stationary there in means, variances, B and A.
 
     Parameters
@@ -253,21 +253,26 @@ def free_energy(model, solutions, order):
     solutions : Bunch
         As of `solve`.
     order : {1, 2}
+    evidence : Evidence, default=None
+        Under which they are solutions; then ln Z is that of the law with the evidence in it.
 
     Returns
     -------
     free_energy : ndarray of float64 of shape (n_rows,)
     """
+    nothing = Evidence()
     layers = zip(
         (model.visible, model.hidden),
         (solutions.visible_mean, solutions.hidden_mean),
         (solutions.visible_variance, solutions.hidden_variance),
         fields(model, solutions, order),
+        (evidence or nothing, nothing),
         strict=True,
     )
     total = np.zeros(len(solutions.visible_mean))
-    for units, a, c, (B, A) in layers:
-        local = units.log_partition(B, A) - B * a + 0.5 * A * (a * a + c)
+    for units, a, c, (B, A), outer in layers:
+        log_partition = units.log_partition(B + outer.field, A + outer.precision)
+        local = log_partition - B * a + 0.5 * A * (a * a + c)
         total += local.sum(axis=1, dtype=np.float64)
     interaction = model.visible_field(solutions.hidden_mean) * solutions.visible_mean
     if order == 2:

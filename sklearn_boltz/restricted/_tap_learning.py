@@ -1,16 +1,16 @@
-"""TAP training: one mini-batch of Algorithm 2 of Tramel et al. (2018)."""
+"""TAP training: one mini-batch of Algorithms 2 and 4 of Tramel et al. (2018)."""
 
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import Bunch
 
+from sklearn_boltz.restricted._clamped import clamp, fields_of_layers
 from sklearn_boltz.restricted._gibbs import row_blocks
-from sklearn_boltz.restricted._model import Model
+from sklearn_boltz.restricted._layered import Layered
 from sklearn_boltz.restricted._tap import (
     Iteration,
     Layer,
-    fields,
     iterate,
     mean_squared_change,
     negative_squares,
@@ -37,27 +37,37 @@ class Learner:
 
     Parameters
     ----------
-    weights : ndarray of shape (n_hidden, n_visible)
-    visible, hidden : unit laws
-        Their parameters are changed in place.
+    weights : list of ndarray of shape (n_units of a layer, n_units of the one below)
+    layers : list of unit laws
+        From the visible layer up; their parameters are changed in place.
     optimizer : object
         With a method `steps`, as in `sklearn_boltz.restricted._optimizers`. It makes the
         steps of the weights only, as in the paper.
     """
 
-    def __init__(self, weights, visible, hidden, optimizer):
-        self.weights, self.visible, self.hidden = weights, visible, hidden
+    def __init__(self, weights, layers, optimizer):
+        self.weights, self.layers = weights, layers
         self.optimizer = optimizer
-        self.starts = None  # visible means, of persistent solutions
+        self.starts = None  # means of the visible side, of persistent solutions
 
     def parameters(self):
         """Weights and the parameters of the units, not copied."""
-        units = [*self.visible.parameters().values(), *self.hidden.parameters().values()]
-        return [self.weights, *units]
+        units = [value for law in self.layers for value in law.parameters().values()]
+        return [*self.weights, *units]
 
     def model(self):
-        """The RBM as it stands; it shares the arrays."""
-        return Model(self.weights, self.visible, self.hidden)
+        """The machine as it stands; it shares the arrays."""
+        return Layered(self.weights, self.layers)
+
+
+class Beliefs(NamedTuple):
+    """Of all layers, from the visible one up: lists of arrays of shape (n_rows, n_units).
+
+    A variance of None is that of values which are known, or exact given such.
+    """
+
+    means: list
+    variances: list
 
 
 def learn_batch(learner, V, scheme, rate, workers, buffers):
@@ -79,42 +89,62 @@ def learn_batch(learner, V, scheme, rate, workers, buffers):
     change : float
         Mean squared change of the means in the last iteration, over all solutions.
     """
-    model = learner.model()
-    starts = V
+    machine, order = learner.model(), scheme.iteration.order
+    clamped, starts = None, V
+    hidden_at_starts = buffers("H", (len(V), len(machine.layers[1])), V.dtype)
+    if len(machine.weights) > 1 or scheme.persistent:
+        clamped = clamp(machine, V, scheme.iteration, workers)
+        starts, hidden_at_starts = clamped.visible_side(), None
+        data = Beliefs(clamped.means(), clamped.variances())
+    else:
+        # Where the solutions of an RBM start, its hidden units have just what is asked for.
+        data = Beliefs([V, hidden_at_starts], [None, None])
     if scheme.persistent:
         if learner.starts is None:
-            learner.starts = V[np.arange(scheme.n_solutions) % len(V)]
+            learner.starts = starts[np.arange(scheme.n_solutions) % len(V)]
         starts = learner.starts
-    visible, hidden, H, change = _follow(model, V, starts, scheme, workers, buffers)
+    solutions, change = _follow(machine, starts, scheme, workers, buffers, hidden_at_starts)
     if scheme.persistent:
-        learner.starts = visible.mean.copy()
-    step = buffers("step", learner.weights.shape, learner.weights.dtype)
-    _ascent(step, model, V, H, visible, hidden, scheme, rate, workers, buffers)
-    slopes = _unit_slopes(model, V, H, visible, hidden, scheme)
-    learner.weights += learner.optimizer.steps([step])[0]
-    for units, slope in zip((learner.visible, learner.hidden), slopes, strict=True):
+        learner.starts = solutions.visible_mean.copy()
+    free = Beliefs(
+        machine.split(solutions.visible_mean, solutions.hidden_mean),
+        machine.split(solutions.visible_variance, solutions.hidden_variance),
+    )
+    steps = [
+        _ascent(k, W, data, free, scheme, rate, workers, buffers)
+        for k, W in enumerate(machine.weights)
+    ]
+    if all(type(units) is Bernoulli for units in machine.layers):
+        pairs = zip(data.means, free.means, strict=True)
+        slopes = [{"intercept": a.mean(axis=0) - b.mean(axis=0)} for a, b in pairs]
+    else:
+        clamped = clamped or clamp(machine, V, scheme.iteration, workers)
+        slopes = unit_gradients(clamped, solutions, order)
+    for W, step in zip(learner.weights, learner.optimizer.steps(steps), strict=True):
+        W += step
+    for units, slope in zip(learner.layers, slopes, strict=True):
         units.ascend(slope, rate)
     return change
 
 
-def _follow(model, V, starts, scheme, workers, buffers):
-    """A few iterations from each start, in buffers; also the hidden means at the data."""
-    iteration, dtype, n_starts = scheme.iteration, model.dtype, len(starts)
+def _follow(machine, starts, scheme, workers, buffers, hidden_at_starts=None):
+    """A few iterations from each start, in buffers; -> solutions, mean squared change."""
+    model, iteration, n_starts = machine.sides(), scheme.iteration, len(starts)
 
-    def layer(name, n_units):
-        return Layer(*(buffers(f"{name}{k}", (n_starts, n_units), dtype) for k in range(4)))
+    def side(name, n_units):
+        return Layer(*(buffers(f"{name}{k}", (n_starts, n_units), model.dtype) for k in range(4)))
 
-    visible, hidden = layer("visible", len(model.visible)), layer("hidden", len(model.hidden))
-    H = buffers("H", (len(V), len(model.hidden)), dtype)
-    squares = buffers("squares", model.weights.shape, dtype)
+    visible, hidden = side("visible", len(model.visible)), side("hidden", len(model.hidden))
+    squares = [buffers(f"squares{k}", W.shape, W.dtype) for k, W in enumerate(machine.weights)]
+    squares = machine._replace(weights=squares).sides().weights
     squares = negative_squares(model, iteration.order, squares)
     change = np.zeros(n_starts)
 
     def block(rows):
         layers = visible.rows(rows), hidden.rows(rows)
         start_at(model, starts[rows], *layers)
-        if starts is V:
-            H[rows] = layers[1].mean
+        if hidden_at_starts is not None:
+            hidden_at_starts[rows] = layers[1].mean
         for _ in range(iteration.max_iter):
             iterate(model, squares, *layers, iteration.damping)
             change[rows] = mean_squared_change(*layers)
@@ -122,70 +152,75 @@ def _follow(model, V, starts, scheme, workers, buffers):
                 break
 
     workers.map(block, row_blocks(n_starts), n_starts * model.weights.size * 4 * iteration.max_iter)
-    if starts is not V:
-        H[...] = model.mean_hidden(V)
-    return visible, hidden, H, float(change.mean())
-
-
-def _ascent(step, model, V, H, visible, hidden, scheme, rate, workers, buffers):
-    """step = rate * (⟨h v⟩ data − ⟨a a + W c c⟩ solutions − alpha R(W)), a part a thread."""
-    # The rate is multiplied in where it is cheap.
-    H = H * (rate / len(H))
-    mean, variance = (a * (rate / len(visible.mean)) for a in (hidden.mean, hidden.variance))
-    scratch, decay = buffers("scratch", step.shape, step.dtype), rate * scheme.alpha
-
-    def block(units):
-        mine, other, W = step[units], scratch[units], model.weights[units]
-        np.matmul(H[:, units].T, V, out=mine)
-        mine -= np.matmul(mean[:, units].T, visible.mean, out=other)
-        if scheme.iteration.order == 2:
-            np.matmul(variance[:, units].T, visible.variance, out=other)
-            other *= W
-            mine -= other
-        if scheme.penalty == "l2":
-            mine -= np.multiply(W, decay, out=other)
-        elif scheme.penalty == "l1":
-            np.sign(W, out=other)
-            other *= decay
-            mine -= other
-
-    workers.map(block, row_blocks(len(step), GRADIENT_ROWS), 3 * len(V) * step.size)
-
-
-def _unit_slopes(model, V, H, visible, hidden, scheme):
-    """Derivatives by the parameters of the visible and of the hidden units, as dicts."""
-    if type(model.visible) is type(model.hidden) is Bernoulli:
-        pairs = (V, visible.mean), (H, hidden.mean)
-        return [{"intercept": data.mean(axis=0) - mean.mean(axis=0)} for data, mean in pairs]
     solutions = Bunch(
         visible_mean=visible.mean, visible_variance=visible.variance,
         hidden_mean=hidden.mean, hidden_variance=hidden.variance,
     )  # fmt: skip
-    return unit_gradients(model, V, solutions, scheme.iteration.order)
+    return solutions, float(change.mean())
 
 
-def unit_gradients(model, V, solutions, order):
+def _ascent(k, W, data, free, scheme, rate, workers, buffers):
+    """rate * (⟨a a + W c c⟩ data − ⟨a a + W c c⟩ solutions − alpha R(W)) between k and k + 1."""
+    step, scratch = (buffers(f"{name}{k}", W.shape, W.dtype) for name in ("step", "scratch"))
+    decay = rate * scheme.alpha
+
+    def scaled(a):
+        """The rate is multiplied in where it is cheap."""
+        return None if a is None else a * (rate / len(a))
+
+    (V, H), (c_v, c_h) = data.means[k : k + 2], data.variances[k : k + 2]
+    (a_v, a_h), (d_v, d_h) = free.means[k : k + 2], free.variances[k : k + 2]
+    H, c_h, a_h, d_h = scaled(H), scaled(c_h), scaled(a_h), scaled(d_h)
+
+    def block(units):
+        mine, other, own = step[units], scratch[units], W[units]
+        np.matmul(H[:, units].T, V, out=mine)
+        mine -= np.matmul(a_h[:, units].T, a_v, out=other)
+        if scheme.iteration.order == 2:
+            np.matmul(d_h[:, units].T, d_v, out=other)
+            if c_v is not None:
+                other -= c_h[:, units].T @ c_v
+            other *= own
+            mine -= other
+        if scheme.penalty == "l2":
+            mine -= np.multiply(own, decay, out=other)
+        elif scheme.penalty == "l1":
+            np.sign(own, out=other)
+            other *= decay
+            mine -= other
+
+    workers.map(block, row_blocks(len(step), GRADIENT_ROWS), 3 * len(V) * step.size)
+    return step
+
+
+def unit_gradients(clamped, solutions, order):
     """Derivatives of the mean TAP log-likelihood of rows by the units' parameters.
 
     Parameters
     ----------
-    model : Model
-    V : ndarray of shape (n_rows, n_visible)
+    clamped : Clamped
+        The rows.
     solutions : Bunch
-        As of `sklearn_boltz.restricted._tap.solve`; their mean is taken.
+        As of `sklearn_boltz.restricted._tap.solve`, of the machine; their mean is taken.
     order : {1, 2}
 
     Returns
     -------
-    visible, hidden : dict of str to ndarray
+    gradients : list of dict of str to ndarray
+        Of each layer, from the visible one up.
     """
-    at_data = model.visible.gradients(V), model.hidden.gradients(None, model.hidden_field(V))
-    units = model.visible, model.hidden
+    machine = clamped.machine
+    visible, *hidden = machine.layers
+    at_data = [visible.gradients(clamped.V)]
+    for units, (B, A) in zip(hidden, clamped.fields(order), strict=True):
+        at_data.append(units.gradients(None, B, A))
     at_solutions = [
-        law.gradients(None, B, A)
-        for law, (B, A) in zip(units, fields(model, solutions, order), strict=True)
+        units.gradients(None, B, A)
+        for units, (B, A) in zip(
+            machine.layers, fields_of_layers(machine, solutions, order), strict=True
+        )
     ]
     return [
-        {name: data[name] - model_[name] for name in data}
-        for data, model_ in zip(at_data, at_solutions, strict=True)
+        {name: data[name] - model[name] for name in data}
+        for data, model in zip(at_data, at_solutions, strict=True)
     ]

@@ -1,0 +1,461 @@
+"""TAPDBM: a deep Boltzmann machine, trained and used by mean-field inference."""
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sklearn_boltz.restricted._clamped import clamp
+from sklearn_boltz.restricted._gibbs import Workers
+from sklearn_boltz.restricted._layered import Layered
+from sklearn_boltz.restricted._tap_machine import LAWS, TAPMachine, with_parameters
+from sklearn_boltz.restricted._tap_monitor import DeepTAPMonitor
+from sklearn_boltz.restricted._tap_rbm import TAPRBM
+from sklearn_boltz.restricted.units import UnitLaw
+
+# Parameters of the training of each layer by itself.
+SHARED = (
+    "order", "tap_max_iter", "tap_tol", "damping", "persistent", "learning_rate",
+    "learning_rate_schedule", "power_t", "momentum", "penalty", "alpha", "batch_size",
+    "weights_init",
+)  # fmt: skip
+
+
+class TAPDBM(TAPMachine):
+    """Deep Boltzmann machine of binary or real-valued units, trained without Markov chains.
+
+    Layers of units in a row, each joined to the next [1]_. The law of the units is approximated
+    by fixed points of the mean-field equations of Thouless, Anderson and Palmer, as in
+    :class:`TAPRBM`, which is the case of one hidden layer; and so is, what is new in a deep
+    machine, the law of the hidden layers given a row. The layers are first trained one by one,
+    each as an RBM on what the one below has made of the data, and then all together.
+
+    Parameters
+    ----------
+    hidden_layer_sizes : array-like of int, default=(256, 256)
+        Number of units of each hidden layer, from the one next to the data upwards.
+
+    visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitLaw, \
+default="bernoulli"
+        The law of the visible units, which training begins with by fitting it to the columns;
+        an object of `sklearn_boltz.units` is where the training begins itself.
+
+    hidden : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"}, UnitLaw or list, \
+default="bernoulli"
+        The law of the hidden units, or a list with one for each hidden layer; by its name, on
+        [0, 1] and at first without preferences.
+
+    visible_range : tuple of (float, float), default=None
+        The least and the greatest value of visible units whose law is truncated. None for
+        (0, 1).
+
+    order : {1, 2}, default=2
+        1 is naive mean field, 2 is TAP.
+
+    tap_max_iter : int, default=10
+        Number of iterations for a mini-batch, at most, given its rows as well as free. Outside
+        of the training, there are up to 1,000.
+
+    tap_tol : float, default=1e-8
+        A start has converged when the mean squared change of its means is less.
+
+    damping : float, default=0.5
+        How much of the last means remains in an iteration.
+
+    persistent : bool, default=False
+        Whether solutions go on from one mini-batch to the next, and not from the data.
+
+    pretrain_max_iter : int, default=10
+        Number of epochs of the training of each layer by itself, with the learning rate,
+        mini-batches and so on of the joint training. 0 for none: then the weights of the upper
+        layers stay small.
+
+    learning_rate : float, default=0.05
+        Length of a step along the mean gradient.
+
+    learning_rate_schedule : {"constant", "invscaling"}, default="constant"
+        With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
+        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
+
+    power_t : float, default=0.5
+        Exponent of the inverse scaling.
+
+    momentum : float, default=0.5
+        Part of the last step of the weights that is added to each.
+
+    penalty : {"l1", "l2"} or None, default="l2"
+        Of the weights.
+
+    alpha : float, default=1e-3
+        Strength of the penalty.
+
+    batch_size : int, default=100
+        Number of rows of a mini-batch, and of persistent solutions.
+
+    max_iter : int, default=10
+        Number of epochs of the joint training.
+
+    weights_init : float, default=0.01
+        Standard deviation of the weights at the start.
+
+    early_stopping : bool, default=False
+        Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
+        parameters are then those of the best epoch. The log-likelihood is by TAP, with an exact
+        normalising constant if that needs no more than 12 binary units to be enumerated.
+
+    validation_fraction : float, default=0.1
+        Part of the rows that is set aside for early stopping.
+
+    n_iter_no_change : int, default=5
+        Number of epochs without progress after which to stop.
+
+    tol : float, default=1e-3
+        What counts as progress, in nats.
+
+    output_layer : int or "all", default=-1
+        Which of the hidden layers `transform` gives, counted from 0; -1 is the last one, "all"
+        stands for all of them side by side.
+
+    binarize : float, default=None
+        If given, a value counts as 1 where it is greater than this threshold and as 0
+        elsewhere. If None, values must be legal for the visible units.
+
+    warm_start : bool, default=False
+        Whether `fit` goes on from where the last fit ended, as if it had not been interrupted.
+
+    n_jobs : int, default=None
+        Number of threads. None means as many as BLAS uses. The result does not depend on it.
+
+    verbose : int, default=0
+        If positive, print a line for each epoch.
+
+    random_state : int, RandomState instance or None, default=None
+        The source of randomness: of the first weights, the order of the rows, and the values of
+        hidden units that the layer above them is first trained on.
+
+    Attributes
+    ----------
+    components_ : list of ndarray of shape (n_units of the layer, n_units of the layer below)
+        The weights, from the data upwards.
+
+    intercept_hidden_ : list of ndarray of shape (n_units of the layer,)
+        U of the hidden units. Truncated laws have `precision_hidden_`, and with a spike at zero
+        `rho_hidden_`, besides: the parameters that `sklearn_boltz.units` describes; None in the
+        place of a layer whose law has no such parameter.
+
+    intercept_visible_ : ndarray of shape (n_features,)
+        U of the visible units; likewise, `precision_visible_` and `rho_visible_`.
+
+    log_partition_ : float
+        Logarithm of the normalising constant, in nats: exact if the even layers, of which the
+        visible one is the first, or the odd ones have at most 20 binary units together, else by
+        TAP from 100 rows of the training. Computed when first asked for.
+
+    history_ : dict of ndarray
+        For each epoch of the joint training: ``"tap_log_likelihood"`` of 100 rows of the training
+        per unit, all layers counted; ``"n_solutions"``, how many different ones are reached from
+        these rows; ``"free_energy"``, their mean, and ``"free_energy_std"``; ``"converged"``,
+        the part of the rows from which TAP converges, and ``"converged_clamped"``, that for
+        which it does with the row held fast; of each hidden layer k = 1, 2, ...
+        ``"weight_norm_k"``, the Frobenius norm of the weights below it, and ``"feature_std_k"``,
+        the mean of the standard deviations of its means over the rows; ``"learning_rate"`` and
+        ``"seconds"``; with `early_stopping`, also ``"log_likelihood"`` of the validation rows
+        and ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
+        of training rows.
+
+    pretrain_history_ : list of dict of ndarray
+        Of each hidden layer, the `history_` of the :class:`TAPRBM` that it was first trained as;
+        an empty list without that.
+
+    n_iter_ : int
+        Number of epochs of the joint training.
+
+    n_features_in_ : int
+        Number of visible units.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the visible units, if `X` had names.
+
+    See Also
+    --------
+    TAPRBM : The machine with one hidden layer.
+
+    Notes
+    -----
+    Both terms of the log-likelihood are approximations here, that of a row as well as the
+    normalising constant, with errors of the third order in the weights, which are neither bounds
+    nor unbiased. ``log_partition("ais")`` and `sample` do not depend on them. With one hidden
+    layer and without training it first by itself, the machine is a :class:`TAPRBM`, to the bit.
+
+    The units of the even layers are independent given the odd ones, and the other way round:
+    chains and annealing go to and fro between the two. `partial_fit` does not train layers one
+    by one. Integers and booleans are computed with in float32. The fit has the same bits
+    whatever the number of threads.
+
+    References
+    ----------
+    .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
+       and generalized framework for unsupervised learning with restricted Boltzmann machines",
+       Physical Review X 8, 2018. Appendix E, Algorithm 4.
+
+    Examples
+    --------
+    >>> from sklearn_boltz.datasets import make_bars_and_stripes
+    >>> from sklearn_boltz.restricted import TAPDBM
+    >>> X = make_bars_and_stripes(3)
+    >>> model = TAPDBM((8, 4), learning_rate=0.1, alpha=0, max_iter=300, random_state=0).fit(X)
+    >>> model.transform(X).shape
+    (16, 4)
+    >>> [W.shape for W in model.components_]
+    [(8, 9), (4, 8)]
+    >>> bool(model.score(X) > -6)
+    True
+    """
+
+    _parameter_constraints = {
+        **TAPMachine._parameter_constraints,
+        "hidden_layer_sizes": ["array-like"],
+        "hidden": [StrOptions(set(LAWS)), UnitLaw, list],
+        "pretrain_max_iter": [Interval(Integral, 0, None, closed="left")],
+        "output_layer": [Integral, StrOptions({"all"})],
+    }
+
+    _monitor_class = DeepTAPMonitor
+
+    def __init__(
+        self,
+        hidden_layer_sizes=(256, 256),
+        *,
+        visible="bernoulli",
+        hidden="bernoulli",
+        visible_range=None,
+        order=2,
+        tap_max_iter=10,
+        tap_tol=1e-8,
+        damping=0.5,
+        persistent=False,
+        pretrain_max_iter=10,
+        learning_rate=0.05,
+        learning_rate_schedule="constant",
+        power_t=0.5,
+        momentum=0.5,
+        penalty="l2",
+        alpha=1e-3,
+        batch_size=100,
+        max_iter=10,
+        weights_init=0.01,
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=5,
+        tol=1e-3,
+        output_layer=-1,
+        binarize=None,
+        warm_start=False,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.visible = visible
+        self.hidden = hidden
+        self.visible_range = visible_range
+        self.order = order
+        self.tap_max_iter = tap_max_iter
+        self.tap_tol = tap_tol
+        self.damping = damping
+        self.persistent = persistent
+        self.pretrain_max_iter = pretrain_max_iter
+        self.learning_rate = learning_rate
+        self.learning_rate_schedule = learning_rate_schedule
+        self.power_t = power_t
+        self.momentum = momentum
+        self.penalty = penalty
+        self.alpha = alpha
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.weights_init = weights_init
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.output_layer = output_layer
+        self.binarize = binarize
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    # The layers.
+
+    def _sizes(self):
+        """Numbers of hidden units, checked."""
+        sizes = np.asarray(self.hidden_layer_sizes)
+        if sizes.ndim != 1 or len(sizes) == 0 or sizes.dtype.kind not in "iu" or sizes.min() < 1:
+            raise ValueError(
+                "hidden_layer_sizes must be positive integers, one for each hidden layer, got "
+                f"{self.hidden_layer_sizes!r}."
+            )
+        return sizes.tolist()
+
+    def _hidden_laws(self):
+        """What is asked for, of each hidden layer."""
+        n_layers = len(self._sizes())
+        laws = self.hidden if isinstance(self.hidden, list) else [self.hidden] * n_layers
+        if len(laws) != n_layers:
+            raise ValueError(f"hidden has {len(laws)} laws, but there are {n_layers} layers.")
+        for law in laws:
+            if not isinstance(law, UnitLaw) and law not in LAWS:
+                raise ValueError(f"hidden has {law!r}; it may be one of {sorted(LAWS)}.")
+        return laws
+
+    def _output(self, layers):
+        """Which of the hidden layers `transform` is to give, of a list: a list."""
+        if self.output_layer == "all":
+            return layers
+        if not -len(layers) <= self.output_layer < len(layers):
+            raise ValueError(f"output_layer is {self.output_layer}, of {len(layers)} layers.")
+        return [layers[self.output_layer]]
+
+    @property
+    def _n_features_out(self):
+        return sum(len(W) for W in self._output(self.components_))
+
+    # What `TAPMachine` asks for.
+
+    def _begin(self, X):
+        sizes = self._sizes()
+        self._output(sizes)
+        self.pretrain_history_ = []
+        hidden = [
+            self._first_hidden("hidden", law, n_units, X.dtype)
+            for law, n_units in zip(self._hidden_laws(), sizes, strict=True)
+        ]
+        visible = self._first_visible(X)
+        below = [X.shape[1], *sizes[:-1]]
+        weights = [self._first_weights(*pair, X.dtype) for pair in zip(sizes, below, strict=True)]
+        return weights, [visible, *hidden]
+
+    def _machine(self):
+        visible, *hidden = self._laws
+        values = {name: getattr(self, f"{name}_visible_") for name in visible.parameters()}
+        layers = [with_parameters(visible, values)]
+        for k, law in enumerate(hidden):
+            values = {name: getattr(self, f"{name}_hidden_")[k] for name in law.parameters()}
+            layers.append(with_parameters(law, values))
+        return Layered(list(self.components_), layers)
+
+    def _expose(self, machine):
+        self.components_, (visible, *hidden) = list(machine.weights), machine.layers
+        for name, value in visible.parameters().items():
+            setattr(self, f"{name}_visible_", value)
+        parameters = [law.parameters() for law in hidden]
+        for name in {name for of_law in parameters for name in of_law}:
+            setattr(self, f"{name}_hidden_", [of_law.get(name) for of_law in parameters])
+
+    def _check_same_size(self):
+        sizes = [len(W) for W in self.components_]
+        if sizes != self._sizes():
+            raise ValueError(
+                f"hidden_layer_sizes is {self.hidden_layer_sizes}, but the fit to go on with has "
+                f"layers of {sizes} units."
+            )
+
+    def _by_layer(self, solutions):
+        split, by_layer = self._machine().split, dict(solutions)
+        for what in ("mean", "variance"):
+            names = f"visible_{what}", f"hidden_{what}"
+            by_layer[names[0]], *by_layer[names[1]] = split(*(solutions[name] for name in names))
+        return by_layer
+
+    # Training.
+
+    def _learn_epochs(self, X, train, monitor, workers):
+        if self.pretrain_max_iter and not self._n_passes and not self.pretrain_history_:
+            self._pretrain(X if len(train) == X.shape[0] else X[train], workers)
+        return super()._learn_epochs(X, train, monitor, workers)
+
+    def _pretrain(self, X, workers):
+        """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""
+        learner, visible, visible_range = self._learner, self.visible, self.visible_range
+        for k, (n_units, law) in enumerate(zip(self._sizes(), self._hidden_laws(), strict=True)):
+            rbm = TAPRBM(
+                n_units,
+                visible=visible,
+                hidden=law,
+                visible_range=visible_range,
+                max_iter=self.pretrain_max_iter,
+                n_jobs=workers.n_threads,
+                verbose=self.verbose,
+                random_state=int(self._rng.integers(2**31)),
+                **{name: getattr(self, name) for name in SHARED},
+            )
+            with warnings.catch_warnings():
+                # What matters is whether the joint training ends among good solutions.
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                rbm.fit(X)
+            (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._machine()
+            if k == 0:
+                learner.layers[0] = below
+            self.pretrain_history_.append(rbm.history_)
+            if k + 1 < len(learner.weights):
+                X = rbm.sample_hidden(X, random_state=int(self._rng.integers(2**31)))
+            visible, visible_range = law, None
+
+    # What follows from rows.
+
+    def _clamped(self, function, X):
+        """Apply a function of `Clamped` to rows, a chunk at a time: an array or a list of them."""
+        X, machine, iteration = self._checked(X), self._machine(), self._iteration()
+        with Workers(self.n_jobs) as workers:
+            return self._by_chunks(
+                lambda V: function(clamp(machine, np.ascontiguousarray(V), iteration, workers)), X
+            )
+
+    def transform(self, X):
+        """Return means of hidden units given each row, features for a classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_features_out)
+            Means of the units of `output_layer` by TAP with the row held fast.
+        """
+        return self._clamped(lambda clamped: np.hstack(self._output(clamped.means()[1:])), X)
+
+    def mean_hidden(self, V):
+        """Return the means of all hidden units given the visible ones.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units.
+
+        Returns
+        -------
+        H : list of ndarray of shape (n_samples, n_units of the layer)
+            E[h | v] of each hidden layer, by TAP with the row held fast.
+        """
+        means = self._clamped(lambda clamped: np.hstack(clamped.means()[1:]), V)
+        return np.split(means, np.cumsum([len(W) for W in self.components_])[:-1], axis=1)
+
+    def free_energy(self, V):
+        """Return the free energy of rows, minus the log-probability but for a constant.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units.
+
+        Returns
+        -------
+        free_energy : ndarray of float64 of shape (n_samples,)
+            F(v) = −ln Σ exp(−E(v, h)) over the states of all hidden layers, in nats: by TAP,
+            and exact with one hidden layer.
+        """
+        return self._clamped(lambda clamped: clamped.free_energy(self.order), V)

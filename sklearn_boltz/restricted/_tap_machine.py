@@ -1,0 +1,388 @@
+"""TAPMachine: what machines share that are trained and used by mean-field inference."""
+
+import copy
+import warnings
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import logit
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_boltz._base import dense, make_generator
+from sklearn_boltz.restricted import _sampling, _tap
+from sklearn_boltz.restricted._clamped import visible_side
+from sklearn_boltz.restricted._gibbs import Workers
+from sklearn_boltz.restricted._inference import INFERENCES
+from sklearn_boltz.restricted._layered import stacked
+from sklearn_boltz.restricted._monitor import GAP_ROWS
+from sklearn_boltz.restricted._optimizers import SGD
+from sklearn_boltz.restricted._stochastic import StochasticMachine
+from sklearn_boltz.restricted._tap import Evidence, Iteration
+from sklearn_boltz.restricted._tap_learning import Learner, Scheme, learn_batch
+from sklearn_boltz.restricted._tap_monitor import TAPMonitor
+from sklearn_boltz.restricted._truncated import TruncatedGaussBernoulli, TruncatedGaussian
+from sklearn_boltz.restricted.units import Bernoulli, UnitLaw
+
+LAWS = {
+    "bernoulli": Bernoulli,
+    "truncated_gaussian": TruncatedGaussian,
+    "truncated_gauss_bernoulli": TruncatedGaussBernoulli,
+}
+# Rows of the training that are kept, for TAP to start at.
+N_STARTS = 100
+# Iterations after which a start is given up, outside of the training.
+MOST_ITERATIONS = 1000
+# If TAP converges from fewer rows than this, the model is in a spin-glass phase.
+LEAST_CONVERGED = 0.5
+# Flip probabilities are kept this far from 0 and 1.
+LEAST_PROBABILITY = 1e-12
+
+
+def first_law(name, law, make, n_units, dtype):
+    """The law that a layer begins with: `make` of a class of laws, or a copy of the user's."""
+    law = make(LAWS[law]) if isinstance(law, str) else law.astype(dtype)
+    if len(law) != n_units:
+        raise ValueError(f"{name} has {len(law)} units, but there must be {n_units}.")
+    return law
+
+
+def with_parameters(law, values):
+    """A law with other arrays, which are not copied, as its parameters."""
+    units = copy.copy(law)
+    for name, value in values.items():
+        setattr(units, name, value)
+    return units
+
+
+class TAPMachine(StochasticMachine):
+    """A machine of one or more hidden layers, trained and used by mean field.
+
+    A child has `_machine()`, its public parameters as `Layered`; `_begin(X)`, which returns the
+    weights and the laws that the training begins with; `_expose(machine)`, which makes the
+    parameters public; `_check_same_size()`, and `_monitor_class`.
+    """
+
+    _parameter_constraints = {
+        **StochasticMachine._parameter_constraints,
+        "visible": [StrOptions(set(LAWS)), UnitLaw],
+        "visible_range": [tuple, list, None],
+        "order": [Interval(Integral, 1, 2, closed="both")],
+        "tap_max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tap_tol": [Interval(Real, 0, None, closed="left")],
+        "damping": [Interval(Real, 0, 1, closed="left")],
+        "penalty": [StrOptions({"l1", "l2"}), None],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    _estimate_of_log_partition = "tap"
+    _monitor_class = TAPMonitor
+    _inference = "tap"
+
+    # The units.
+
+    def _model(self):
+        return self._machine().sides()
+
+    def _parameters(self):
+        machine = self._machine()
+        units = [value for law in machine.layers for value in law.parameters().values()]
+        return [*machine.weights, *units]
+
+    def _base(self):
+        # Where annealing begins: the features as frequent as in the data, for which most of the
+        # weights are, and the other even layers without preferences.
+        return stacked([self._base_law, *(law.base() for law in self._machine().layers[2::2])])
+
+    def _side(self, V):
+        with Workers(self.n_jobs) as workers:
+            return visible_side(self._machine(), V, self._iteration(), workers)
+
+    def _visible_bounds(self):
+        if self.visible_range is None:
+            return self.visible.bounds if isinstance(self.visible, UnitLaw) else (0.0, 1.0)
+        if self.visible not in ("truncated_gaussian", "truncated_gauss_bernoulli"):
+            raise ValueError("visible_range is for truncated laws, given by their names.")
+        if len(self.visible_range) != 2 or not self.visible_range[0] < self.visible_range[1]:
+            raise ValueError(f"visible_range must be (low, high), got {self.visible_range!r}.")
+        low, high = self.visible_range
+        return float(low), float(high)
+
+    def _first_visible(self, X):
+        """The law of the visible layer that the training begins with."""
+        options = {}
+        if self.visible_range is not None:
+            options = dict(zip(("low", "high"), self.visible_range, strict=True))
+        return first_law(
+            "visible", self.visible, lambda law: law.from_data(X, **options), X.shape[1], X.dtype
+        )
+
+    def _first_hidden(self, name, law, n_units, dtype):
+        return first_law(name, law, lambda law: law.neutral(n_units, dtype), n_units, dtype)
+
+    def _first_weights(self, n_above, n_below, dtype):
+        return self._rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
+
+    # Training: what `StochasticMachine` asks for.
+
+    def _start(self, X):
+        weights, layers = self._begin(X)
+        self._laws = layers
+        self._base_law = layers[0].astype(X.dtype)
+        self._learner = Learner(weights, layers, SGD(self.momentum))
+        self._rows = np.empty((0, X.shape[1]), X.dtype)
+        self._keep_rows(X)
+
+    def _keep_rows(self, X):
+        """Keep rows to start at, evenly spaced, until there are enough."""
+        n_more = min(N_STARTS - len(self._rows), X.shape[0])
+        chosen = np.linspace(0, X.shape[0] - 1, n_more).round().astype(int)
+        self._rows = np.vstack([self._rows, dense(X[chosen]).astype(self._rows.dtype)])
+
+    def _resume(self):
+        machine = self._machine()
+        dtype = machine.weights[0].dtype
+        self._learner.weights = [np.array(W, order="C") for W in machine.weights]
+        self._learner.layers = [law.astype(dtype) for law in machine.layers]
+
+    def _iteration(self, **changes):
+        return Iteration(self.order, MOST_ITERATIONS, self.tap_tol, self.damping)._replace(
+            **changes
+        )
+
+    def _learn_batch(self, V, workers, buffers):
+        scheme = Scheme(
+            self._iteration(max_iter=self.tap_max_iter), self.persistent, self.batch_size,
+            self.penalty, self.alpha,
+        )  # fmt: skip
+        learn_batch(self._learner, V, scheme, self._rate(), workers, buffers)
+
+    def _new_monitor(self, X, train, valid):
+        sets = None, None
+        if len(valid):
+            gap_rows = train[: min(len(valid), GAP_ROWS)]
+            sets = dense(X[valid]), dense(X[gap_rows])
+        return self._monitor_class(self._rows, *sets, self._iteration(), self._inference)
+
+    def _publish(self):
+        self._check_finite()
+        self._expose(self._learner.model())
+        self._forget()
+        if self.history_ and self.history_["converged"][-1] < LEAST_CONVERGED:
+            warnings.warn(
+                f"TAP converges from {self.history_['converged'][-1]:.0%} of the training rows "
+                "only: the model may be in a spin-glass phase. Use a smaller learning_rate, a "
+                "larger alpha or fewer hidden units.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    # Solutions and likelihood.
+
+    def _tap_starts(self, model, n_starts, stream, workers):
+        return self._side(self._rows.astype(model.dtype, copy=False))
+
+    def _solutions(self, model, V, workers, **changes):
+        return INFERENCES[self._inference](model, V, self._iteration(**changes), workers)
+
+    @validate_params(
+        {
+            "X0": ["array-like", "sparse matrix", None],
+            "unique": ["boolean"],
+            "max_iter": [Interval(Integral, 1, None, closed="left")],
+            "tol": [Interval(Real, 0, None, closed="left"), None],
+        },
+        prefer_skip_nested_validation=True,
+    )
+    def tap_solutions(self, X0=None, unique=True, *, max_iter=MOST_ITERATIONS, tol=None):
+        """Find fixed points of the free energy from many starts at once.
+
+        Parameters
+        ----------
+        X0 : {array-like, sparse matrix} of shape (n_starts, n_features), default=None
+            Rows to start at; None for 100 rows of the training.
+        unique : bool, default=True
+            Whether to return each solution once, in the order of their free energies: two are
+            the same if no unit's means differ by more than 0.02 of its range. Otherwise, a
+            solution for each start.
+        max_iter : int, default=1000
+            Number of iterations after which a start is given up.
+        tol : float, default=None
+            Mean squared change of the means at which a start has converged; None for
+            `tap_tol`.
+
+        Returns
+        -------
+        solutions : Bunch
+            `visible_mean`, `visible_variance` of shape (n_solutions, n_features),
+            `hidden_mean`, `hidden_variance` of shape (n_solutions, n_components), in a deep
+            machine lists with an array for each hidden layer, `free_energy` in nats,
+            `converged` and `n_iter` of shape (n_solutions,), and `assignment` of shape
+            (n_starts,), which of the solutions each start reached.
+
+        References
+        ----------
+        .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala,
+           "Deterministic and generalized framework for unsupervised learning with restricted
+           Boltzmann machines", Physical Review X 8, 2018. Algorithm 1.
+        """
+        check_is_fitted(self)
+        model = self._model()
+        V = self._side(self._rows if X0 is None else dense(self._checked(X0)))
+        with Workers(self.n_jobs) as workers:
+            solutions = self._solutions(
+                model, V, workers, max_iter=max_iter, tol=self.tap_tol if tol is None else tol
+            )
+        kept, assignment = np.arange(len(V)), np.arange(len(V))
+        if unique:
+            kept, assignment = _tap.distinct(model, solutions)
+        chosen = {name: value[kept] for name, value in solutions.items() if name != "change"}
+        return Bunch(**self._by_layer(chosen), assignment=assignment)
+
+    def _by_layer(self, solutions):
+        """The fields of solutions as users see them."""
+        return solutions
+
+    def tap_log_likelihood(self, X):
+        """Return the log-probability of each row with ln Z by mean field.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        log_probability : ndarray of float64 of shape (n_samples,)
+            ``-free_energy(X)`` less ln Σ exp(−F) over the distinct solutions from 100 rows of
+            the training, in nats.
+        """
+        free_energy = self.free_energy(X)
+        return -free_energy - self._cached("tap", lambda: self.log_partition("tap").value)
+
+    # Evidence: noisy and missing values.
+
+    @validate_params(
+        {
+            "Y": ["array-like", "sparse matrix"],
+            "flip_probability": [Interval(Real, 0, 1, closed="both"), None],
+            "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
+            "max_iter": [Interval(Integral, 1, None, closed="left")],
+        },
+        prefer_skip_nested_validation=True,
+    )
+    def denoise(self, Y, flip_probability=None, *, noise_variance=None, max_iter=MOST_ITERATIONS):
+        """Estimate rows from noisy observations of them, with the model as their prior.
+
+        TAP starts at the best estimate of each value by itself, from its observation and its
+        law in the training data.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n_samples, n_features)
+            The observations.
+        flip_probability : float, default=None
+            For visible units with the values 0 and 1, observed through a binary symmetric
+            channel: the probability that a value is the other one.
+        noise_variance : float, default=None
+            The variance of Gaussian noise that was added to the values; exactly one of the
+            two must be given.
+        max_iter : int, default=1000
+            Number of iterations at most.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Estimated means of the values given the observations.
+
+        References
+        ----------
+        .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala,
+           "Deterministic and generalized framework for unsupervised learning with restricted
+           Boltzmann machines", Physical Review X 8, 2018. Section VII.D.
+        """
+        check_is_fitted(self)
+        if (flip_probability is None) == (noise_variance is None):
+            raise ValueError("Give either flip_probability or noise_variance.")
+        model = self._model()
+        if noise_variance is None:
+            if type(self._base_law) is not Bernoulli:
+                raise ValueError("flip_probability is for Bernoulli visible units.")
+            Y = dense(self._checked(Y))
+            p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+            # The paper has the fraction upside down.
+            field, precision = (2 * Y - 1) * model.dtype.type(logit(1 - p)), 0.0
+        else:
+            # Noise may have carried values out of their range.
+            Y = validate_data(self, Y, dtype=model.dtype, reset=False)
+            field, precision = Y / noise_variance, 1 / noise_variance
+        mean, variance = self._base_law.moments(field, precision)
+        pad = self._machine().padded
+        field = np.asarray(field, model.dtype)
+        evidence = Evidence(pad(field), pad(np.full_like(field, precision)))
+        return self._mean_given(model, mean, variance, evidence, max_iter)
+
+    def _mean_given(self, model, mean, variance, evidence, max_iter=MOST_ITERATIONS):
+        """Means of the features by TAP from a start, with evidence."""
+        iteration = self._iteration(max_iter=max_iter)
+        mean, variance = self._side(mean), self._machine().padded(variance)
+        with Workers(self.n_jobs) as workers:
+            solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
+        return solutions.visible_mean[:, : self.n_features_in_]
+
+    def impute(self, X, *, how="mean", method="auto", n_steps=200, random_state=None):
+        """Fill missing values from their law given the observed values of the row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing value.
+        how : {"mean", "mode", "sample"}, default="mean"
+            The conditional mean of each missing value, its more probable value, or a draw
+            of all of them from their joint conditional law.
+        method : {"auto", "tap", "gibbs"}, default="auto"
+            ``"tap"`` is mean field with the observed values held fast; it starts at the means
+            of the training data. ``"gibbs"`` is exact where a row has few missing values or
+            the model few hidden units, else by Markov chains with the observed values held
+            fast. ``"auto"`` is exact where that is possible, else by TAP; samples are drawn by
+            chains.
+        n_steps : int, default=200
+            Number of transitions, at least 1; means are over the second half.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            A copy with the missing values filled.
+        """
+        if method not in ("auto", "tap", "gibbs") or (method == "tap" and how == "sample"):
+            raise ValueError(f"method={method!r} does not go with how={how!r}.")
+        X, missing, model = self._to_impute(X, how, n_steps)
+        pad, some = self._machine().padded, missing.any(axis=1)
+        # Other layers of the side of the features are missing always.
+        of_side = pad(missing, True)
+        by_tap = np.zeros(len(X), dtype=bool)
+        if method != "gibbs" and how != "sample":
+            exact = partial(_sampling.can_impute_exactly, model)
+            by_tap = some & [method == "tap" or not exact(m) for m in of_side]
+        filled, rng = np.zeros(X.shape), make_generator(random_state)
+        rows, what = some & ~by_tap, "sample" if how == "sample" else "mean"
+        by_gibbs = _sampling.impute(model, pad(X[rows]), of_side[rows], what, n_steps, rng)
+        filled[rows] = by_gibbs[:, : X.shape[1]]
+        if by_tap.any():
+            filled[by_tap] = self._imputed_by_tap(model, X[by_tap], missing[by_tap])
+        if how == "mode":
+            filled = _sampling.nearest_state(self._base_law, filled)
+        return np.where(missing, filled, X).astype(X.dtype)
+
+    def _imputed_by_tap(self, model, X, missing):
+        mean, variance = self._base_law.moments(np.zeros(X.shape, model.dtype))
+        start = np.where(missing, mean, X).astype(model.dtype)
+        variance = np.where(missing, variance, 0).astype(model.dtype)
+        known = self._machine().padded(~missing, False)
+        return self._mean_given(model, start, variance, Evidence(known=known))
