@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 DATA ?= ../shared/data
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.h')
 
-.PHONY: demo test test-oldest test-wheel lint doc bench bench-kernels dist clean
+.PHONY: demo test test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
 
 # A stamp a set of extras: installing is done once, and again when a kernel changes.
 $(VENV)/bin/python:
@@ -56,6 +56,16 @@ bench: $(VENV)/.installed-test
 # The speed of the kernels, by airspeed velocity, of what is checked out; see the developer guide.
 bench-kernels: $(VENV)/.installed-bench
 	cd asv_benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same --quick
+
+# The tables and figures of the papers. In full they take weeks, mostly of annealed importance
+# sampling and of Gibbs sampling with 500 hidden units: run single scripts. The quick ones take
+# some minutes together.
+reproduce: $(VENV)/.installed-test
+	for script in benchmarks/reproduce/[a-z]*.py; do $(BIN)/python $$script --data $(DATA) || exit 1; done
+
+reproduce-quick: $(VENV)/.installed-test
+	for script in benchmarks/reproduce/[a-z]*.py; do \
+		$(BIN)/python $$script --quick --data $(DATA) || exit 1; done
 
 dist: $(VENV)/bin/python
 	$(BIN)/pip install --quiet build

@@ -13,6 +13,7 @@ import scipy
 import sklearn
 
 import sklearn_boltz
+from sklearn_boltz.datasets import fetch_mnist, fetch_omniglot
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -67,6 +68,74 @@ def machine():
         f"NumPy {np.__version__}, SciPy {scipy.__version__}, scikit-learn {sklearn.__version__}, "
         f"sklearn_boltz {sklearn_boltz.__version__}"
     )
+
+
+# Where images are looked for, and what else has them.
+IMAGES = {
+    "mnist": ("mnist.npz", fetch_mnist),
+    "omniglot": ("omniglot28.npz", fetch_omniglot),
+    "cbcl": ("cbcl_faces.npz", None),
+}
+
+
+def load_images(name, folder, n_rows=None):
+    """Images as rows of pixels from 0 to 1, or the end of the script where there are none.
+
+    Parameters
+    ----------
+    name : {"mnist", "omniglot", "cbcl"}
+    folder : Path or None
+        Where the files may be; they are downloaded otherwise, where that is possible.
+    n_rows : int, default=None
+        Rows of the training set to keep.
+
+    Returns
+    -------
+    X, X_test : ndarray of float32 of shape (n_samples, n_pixels)
+    y, y_test : ndarray of shape (n_samples,) or None
+        Classes; MNIST has them.
+    """
+    file_name, fetch = IMAGES[name]
+    if folder is not None and (folder / file_name).is_file():
+        with np.load(folder / file_name, allow_pickle=False) as file:
+            X, X_test = (file[f"X_{part}"] for part in ("train", "test"))
+            y, y_test = (file["y_train"], file["y_test"]) if name == "mnist" else (None, None)
+    elif fetch is None:
+        skip(f"{file_name} is not in --data")
+    else:
+        try:
+            data = fetch(verbose=0)
+        except (OSError, ImportError) as error:
+            skip(f"{file_name} is not in --data, and {error}")
+        X, X_test = data.train, data.test
+        y, y_test = data.get("train_target"), data.get("test_target")
+    rows = (images[:n].reshape(-1, images[0].size) for images, n in ((X, n_rows), (X_test, None)))
+    X, X_test = (
+        (a / 255 if a.dtype == np.uint8 else a).astype(np.float32, copy=False) for a in rows
+    )
+    return X, X_test, y if y is None else y[:n_rows], y_test
+
+
+def load_mnist(folder, n_rows=None):
+    """MNIST, as `load_images` gives it."""
+    return load_images("mnist", folder, n_rows)
+
+
+def binary(X, rng=None):
+    """Pixels above one half; drawn with the pixels as probabilities where there is an `rng`."""
+    return (X > (0.5 if rng is None else rng.random(X.shape))).astype(np.float32)
+
+
+def skip(reason):
+    """End the script without an error: it lacks its data."""
+    print(f"{Path(sys.argv[0]).stem} skipped: {reason}")
+    raise SystemExit(0)
+
+
+def log_likelihood(model, X, **ladder):
+    """Mean log-likelihood of rows with ln Z by annealed importance sampling, its standard error."""
+    ais = model.log_partition("ais", random_state=0, **ladder)
+    return -model.free_energy(X).mean() - ais.value, ais.std_err
 
 
 def timed(function, *args, **kwargs):

@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 from _common import interleaved, make_parser, print_check, print_table, report
-from bench_fsll_table1 import NETWORKS, SIZES, draw
+from _networks import NETWORKS, SIZES, draw
 
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.loglinear._basis import StateSpace

@@ -17,7 +17,7 @@ import sys
 from time import perf_counter
 
 import numpy as np
-from _common import make_parser, print_check, print_table, report, timed
+from _common import load_mnist, make_parser, print_check, print_table, report, timed
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -31,15 +31,6 @@ def digits(args):
     X, y = load_digits(return_X_y=True)
     X = (X / 16).astype(np.float32)
     return train_test_split(X, y, test_size=0.3, stratify=y, random_state=args.seed)
-
-
-def mnist(args):
-    """Training and test rows and labels: 28 x 28 pixels from 0 to 1."""
-    with np.load(args.data / "mnist.npz", allow_pickle=False) as file:
-        X, X_test = (file[f"X_{part}"].reshape(-1, 784) for part in ("train", "test"))
-        y, y_test = file["y_train"][: args.rows], file["y_test"]
-    X, X_test = ((X / 255).astype(np.float32) for X in (X[: args.rows], X_test))
-    return X, X_test, y, y_test
 
 
 def bernoulli_rbm(X, n_hidden, batch_size, seconds, args):
@@ -173,7 +164,7 @@ def main():
         if args.data is None:
             print("MNIST: no --data, left out")
             return
-        data = mnist(args)
+        data = load_mnist(args.data, args.rows)
         compare_features("MNIST", data, args.hidden, args.epochs, args)
         binary = [(X > 0.5).astype(np.float32) for X in data[:2]]
         binary[0] = binary[0][: args.search_rows]

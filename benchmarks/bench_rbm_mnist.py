@@ -20,7 +20,7 @@ from functools import partial
 from time import perf_counter
 
 import numpy as np
-from _common import make_parser, print_table, report
+from _common import binary, load_images, make_parser, print_table, report
 from sklearn.neural_network import BernoulliRBM
 
 from sklearn_boltz import SDCPRBM
@@ -29,6 +29,7 @@ ALGORITHMS = {
     "cs-dcp": dict(batch_size=200),
     "s-dcp": dict(batch_size=200, centered=False),
     "cd-24": dict(batch_size=200, n_inner=1, n_gibbs=24, centered=False),
+    "pcd-24": dict(batch_size=200, n_inner=1, n_gibbs=24, centered=False, persistent=True),
     "cg-24": dict(batch_size=200, n_inner=1, n_gibbs=24),
     "pcd": dict(batch_size=100, n_inner=1, n_gibbs=1, centered=False, persistent=True),
     "centred-pcd": dict(batch_size=100, n_inner=1, n_gibbs=1, persistent=True),
@@ -38,17 +39,9 @@ ALGORITHMS = {
 
 def load(args):
     """Training and test rows in [0, 1], and a function that draws their bits."""
-    name = {"mnist": "mnist.npz", "omniglot": "omniglot28.npz"}[args.set]
-    with np.load(args.data / name, allow_pickle=False) as file:
-        sets = [file["X_train"].reshape(-1, 784) / 255, file["X_test"].reshape(-1, 784) / 255]
-    if args.rows:
-        sets[0] = sets[0][: args.rows]
-    rng = np.random.default_rng(args.seed)
-
-    def draw(X):
-        return (X > (0.5 if args.threshold else rng.random(X.shape))).astype(np.float32)
-
-    return *sets, draw
+    X, X_test, *_ = load_images(args.set, args.data, args.rows)
+    rng = None if args.threshold else np.random.default_rng(args.seed)
+    return X, X_test, partial(binary, rng=rng)
 
 
 def phases(args, name):

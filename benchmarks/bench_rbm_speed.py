@@ -19,7 +19,7 @@ import sys
 import tracemalloc
 
 import numpy as np
-from _common import interleaved, make_parser, print_check, print_table, report
+from _common import binary, interleaved, load_mnist, make_parser, print_check, print_table, report
 from sklearn.neural_network import BernoulliRBM
 from threadpoolctl import threadpool_limits
 
@@ -32,9 +32,7 @@ def binary_rows(n_rows, dtype, folder):
     rng = np.random.default_rng(1)
     if folder is None:
         return (rng.random((n_rows, N_VISIBLE)) < 0.13).astype(dtype)
-    with np.load(folder / "mnist.npz", allow_pickle=False) as file:
-        X = file["X_train"][:n_rows].reshape(n_rows, N_VISIBLE) / 255
-    return (rng.random(X.shape) < X).astype(dtype)
+    return binary(load_mnist(folder, n_rows)[0], rng).astype(dtype)
 
 
 class Products:

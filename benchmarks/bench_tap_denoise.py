@@ -13,7 +13,7 @@ Claims for 100 hidden units: at least .02 above the pixel by itself at flip prob
 import sys
 
 import numpy as np
-from _common import make_parser, print_check, print_table, report, timed
+from _common import binary, load_mnist, make_parser, print_check, print_table, report, timed
 from scipy.special import logit
 from sklearn.metrics import matthews_corrcoef
 
@@ -24,9 +24,8 @@ CLAIMED = [0.05, 0.1, 0.2, 0.3]
 
 def load(args):
     """Training and test rows, 0 or 1."""
-    with np.load(args.data / "mnist.npz", allow_pickle=False) as file:
-        sets = [file["X_train"], file["X_test"][: args.images]]
-    return [(images.reshape(-1, 784) > 127.5).astype(np.float32) for images in sets]
+    X, X_test, *_ = load_mnist(args.data)
+    return binary(X), binary(X_test[: args.images])
 
 
 def nearest(X, Y):

@@ -16,7 +16,15 @@ import warnings
 from time import perf_counter
 
 import numpy as np
-from _common import make_parser, print_check, print_table, report
+from _common import (
+    binary,
+    load_mnist,
+    log_likelihood,
+    make_parser,
+    print_check,
+    print_table,
+    report,
+)
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -26,10 +34,8 @@ from sklearn_boltz.restricted._gibbs import Workers, row_blocks
 
 def load(args):
     """Training and test rows, 0 or 1."""
-    with np.load(args.data / "mnist.npz", allow_pickle=False) as file:
-        sets = [file["X_train"], file["X_test"]]
-    X, X_test = ((images.reshape(-1, 784) > 127.5).astype(np.float32) for images in sets)
-    return X[: args.rows], X_test
+    X, X_test, *_ = load_mnist(args.data, args.rows)
+    return binary(X), binary(X_test)
 
 
 def products(X, model):
@@ -75,11 +81,9 @@ def times_of_an_epoch(X, model, repeats=3):
 
 def evaluate(model, X_test, args):
     """TAP, AIS and its standard error, and the pseudo-likelihood of test rows."""
-    ais = model.log_partition("ais", n_temperatures=args.temperatures, random_state=0)
     return [
         model.tap_log_likelihood(X_test).mean(),
-        -model.free_energy(X_test).mean() - ais.value,
-        ais.std_err,
+        *log_likelihood(model, X_test, n_temperatures=args.temperatures),
         model.log_pseudo_likelihood(X_test[:1000]).mean(),
     ]
 

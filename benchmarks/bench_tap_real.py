@@ -10,7 +10,7 @@ import sys
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _common import make_parser, print_check, print_table, report
+from _common import load_images, make_parser, print_check, print_table, report
 
 from sklearn_boltz import TAPRBM
 from sklearn_boltz.inspection import ReceptiveFieldDisplay, SampleDisplay
@@ -29,17 +29,10 @@ SETS = {
 }
 
 
-def load(name, folder, n_rows):
-    """Training and test rows in [0, 1]."""
-    file_name = {"mnist": "mnist.npz", "cbcl": "cbcl_faces.npz"}[name]
-    with np.load(folder / file_name, allow_pickle=False) as file:
-        X, X_test = (file[key].reshape(len(file[key]), -1) for key in ("X_train", "X_test"))
-    return tuple((rows / 255).astype(np.float32) for rows in (X[:n_rows], X_test[:2000]))
-
-
 def run(name, args):
     """Train, measure and draw; -> whether all held."""
-    X, X_test = load(name, args.data, args.rows)
+    X, X_test, *_ = load_images(name, args.data, args.rows)
+    X_test = X_test[:2000]
     model = TAPRBM(**SETS[name], warm_start=True, random_state=0)
     independent = TAPRBM(1, visible=model.visible, max_iter=0, weights_init=0.0).fit(X)
     base = independent.tap_log_likelihood(X_test).mean()

@@ -1,0 +1,48 @@
+"""The simulation of the BSLM paper: five sequences for each number of variables."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from _common import timed
+from _ising import estimate, machine, matrices, random_parameters
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_boltz import FVBMPseudoLikelihood
+
+N_ROWS = 16_000
+SIZES = (5, 10, 15, 20)
+N_RUNS = 5
+VARIANCE = 0.5
+
+
+class Sequence(NamedTuple):
+    """One fit by BSLM from a random start, and the true parameters."""
+
+    d: int
+    run: int
+    model: FVBMPseudoLikelihood
+    theta: np.ndarray
+    X: np.ndarray
+    seconds: float
+
+    def squared_error(self):
+        """Of each parameter."""
+        return (estimate(self.model) - self.theta) ** 2
+
+
+def sequences(max_iter):
+    """Couplings, intercepts and starts from N(0, 0.5), tolerance 1e-5: -> list of Sequence."""
+    found = []
+    for d in SIZES:
+        rng = np.random.default_rng(d)
+        for run in range(N_RUNS):
+            theta = random_parameters(d, VARIANCE, rng)
+            X = machine(theta, d).sample(N_ROWS, random_state=run)
+            start = matrices(random_parameters(d, VARIANCE, rng), d)
+            model = FVBMPseudoLikelihood(solver="bslm", max_iter=max_iter)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                _, seconds = timed(model.fit, X, None, None, *start)
+            found.append(Sequence(d, run, model, theta, X, seconds))
+    return found

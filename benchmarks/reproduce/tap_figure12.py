@@ -1,0 +1,65 @@
+"""Figure 12 of the TAP paper: TAP, annealed importance sampling and the pseudo-likelihood.
+
+The three measures of the same machine in the course of its TAP training on binary MNIST.
+
+E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
+"""
+
+import warnings
+
+import numpy as np
+from _bench import compare, plt, reproduction, save_picture, save_table, settings
+from _common import binary, load_mnist, print_table
+from bench_tap_mnist import evaluate
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_boltz import TAPRBM
+
+
+def main():
+    args = settings(
+        __doc__,
+        full=dict(rows=60_000, hidden=500, epochs=100, points=20, rate=0.005, temperatures=14_500,
+                  test_rows=10_000, jobs=1),
+        quick=dict(rows=5_000, hidden=100, epochs=10, points=5, rate=0.1, temperatures=500,
+                   test_rows=500),
+    )  # fmt: skip
+    X, X_test, *_ = load_mnist(args.data, args.rows)
+    X, X_test = binary(X), binary(X_test[: args.test_rows])
+    model = TAPRBM(args.hidden, learning_rate=args.rate, max_iter=args.epochs // args.points,
+                   warm_start=True, n_jobs=args.jobs, random_state=0)  # fmt: skip
+    names = ["TAP", "AIS", "std. err.", "pseudo"]
+    with reproduction("tap_figure12", "TAP, Figure 12", args):
+        rows = []
+        for _ in range(args.points):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(X)
+            rows.append([model.n_iter_, *(float(x) for x in evaluate(model, X_test, args))])
+        printed = [[row[0], *(f"{x:.2f}" for x in row[1:])] for row in rows]
+        print_table(["epoch", *names], printed)
+        save_table(f"{args.stem}_rows.csv", ["epoch", *names], printed)
+        values = np.array(rows)
+        tap, ais, pseudo = (values[:, k] for k in (1, 2, 4))
+        gap = np.abs(tap - ais)
+        compare(args, [
+            ("settings", "500 hidden units, 60,000 rows, 100 epochs, 14,500 temperatures",
+             f"{args.hidden} hidden units, {args.rows:,} rows, {args.epochs} epochs, "
+             f"{args.temperatures:,} temperatures", None),
+            *((f"{name}, first and last point", "rises", f"{path[0]:.1f} to {path[-1]:.1f}",
+               bool(path[-1] > path[0]))
+              for name, path in (("TAP", tap), ("AIS", ais), ("pseudo-likelihood", pseudo))),
+            ("TAP and AIS by test images, largest difference", "similar growth",
+             f"{gap.max():.1f} nats, in the end {gap[-1]:.1f}",
+             bool(gap[-1] < 0.25 * (ais[-1] - ais[0] + gap[-1]))),
+        ])  # fmt: skip
+    figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+    for name, path in (("TAP", tap), ("AIS", ais), ("pseudo-likelihood", pseudo)):
+        ax.plot(values[:, 0], path, "o-", label=name)
+    ax.set(xlabel="epoch", ylabel="mean of test images, nats")
+    ax.legend()
+    save_picture(figure, f"{args.stem}.png")
+
+
+if __name__ == "__main__":
+    main()

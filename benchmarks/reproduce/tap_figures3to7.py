@@ -1,0 +1,238 @@
+"""Figures 3 to 7 of the TAP paper: three kinds of machines in training, and their solutions.
+
+Binary MNIST (pixels > 0.5), MNIST grey levels with truncated Gauss–Bernoulli units, and CBCL
+faces with truncated Gaussian ones, with the settings of the paper's Table 1. One script trains
+them once and draws
+
+* Figure 3: the TAP log-likelihood per unit against the epoch,
+* Figure 4: receptive fields with the widest spread and of the most active units,
+* Figure 5: free energies and number of the solutions in the course of training,
+* Figure 6: the solutions of all epochs on one plane, by Isomap,
+* Figure 7: rows and the solutions that are reached from them on one plane, likewise.
+
+E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone, F. Krzakala (2018). "Deterministic and
+generalized framework for unsupervised learning with restricted Boltzmann machines". Physical
+Review X 8, 041006.
+"""
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+from _bench import compare, plt, reproduction, save_picture, save_table, settings
+from _common import binary, load_images, print_table
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.manifold import Isomap
+
+from sklearn_boltz import TAPRBM
+from sklearn_boltz.inspection import ReceptiveFieldDisplay
+
+NAMES = {"binary": "binary MNIST", "real": "grey MNIST", "cbcl": "CBCL faces"}
+LAWS = {"binary": "bernoulli", "real": "truncated_gauss_bernoulli", "cbcl": "truncated_gaussian"}
+# The machine of each kind whose fields and solutions are drawn.
+SHOWN = {"binary": 100, "real": 100, "cbcl": 256}
+# Where the solutions are looked at, as parts of the training.
+STAGES = (0.1, 0.2, 0.4, 0.7, 1.0)
+
+
+def load(args):
+    """The rows of each kind."""
+    mnist, *_ = load_images("mnist", args.data, args.rows)
+    faces, *_ = load_images("cbcl", args.data, args.rows)
+    return {"binary": binary(mnist), "real": mnist[: args.real_rows], "cbcl": faces}
+
+
+def train(kind, X, n_hidden, args):
+    """Train in stages; -> model, epochs and solutions at the end of each stage."""
+    rates = dict(binary=args.binary_rate, real=args.real_rate, cbcl=args.cbcl_rate)
+    model = TAPRBM(
+        n_hidden, visible=LAWS[kind], learning_rate=rates[kind], warm_start=True, random_state=0,
+        alpha=0.01 if kind == "cbcl" else 0.001, batch_size=20 if kind == "cbcl" else 100,
+        weights_init=0.001, n_jobs=args.jobs,
+    )  # fmt: skip
+    epochs, solutions, detailed = [], [], n_hidden == SHOWN[kind]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the report says how many converge
+        for stage in STAGES:
+            upto = max(round(stage * args.epochs), 1)
+            if (more := upto - getattr(model, "n_iter_", 0)) > 0:
+                model.set_params(max_iter=more).fit(X)
+                if detailed:
+                    epochs.append(upto)
+                    landscape = model.tap_solutions(X[: args.starts], max_iter=args.most)
+                    solutions.append(landscape)
+    return SimpleNamespace(kind=kind, model=model, epochs=epochs, solutions=solutions,
+                           rows=X[: args.starts])  # fmt: skip
+
+
+def figure_3(machines, path):
+    figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
+    for ax, (kind, title) in zip(axes, NAMES.items(), strict=True):
+        for machine in machines:
+            if machine.kind == kind:
+                values = machine.model.history_["tap_log_likelihood"]
+                label = f"{len(machine.model.components_)} hidden units"
+                ax.plot(np.arange(1, len(values) + 1), values, label=label)
+        ax.set(title=title, xlabel="epoch")
+        ax.legend(fontsize="small")
+    axes[0].set_ylabel("TAP log-likelihood per unit, nats")
+    save_picture(figure, path)
+
+
+def figure_4(machines, path, n_units=15):
+    figure, axes = plt.subplots(len(machines), 2, figsize=(10, 2.6 * len(machines)),
+                                layout="constrained")  # fmt: skip
+    for pair, machine in zip(axes, machines, strict=True):
+        W = machine.model.components_
+        # As in the paper: the l_p norm for p = 0.1 is large where a field is spread out.
+        spread = (np.abs(W).astype(float) ** 0.1).sum(axis=1)
+        activity = machine.model.transform(machine.rows).mean(axis=0)
+        for ax, rank, title in zip(pair, (spread, activity), ("spread", "activity"), strict=True):
+            units = np.argsort(-rank, kind="stable")[:n_units]
+            display = ReceptiveFieldDisplay(weights=W[units], units=units, rank=rank[units])
+            display.plot(ax=ax, n_columns=n_units // 3)
+            ax.set_title(f"{NAMES[machine.kind]}, {len(W)} units, by {title}")
+    save_picture(figure, path)
+
+
+def figure_5(machines, path):
+    figure, axes = plt.subplots(2, len(machines), figsize=(4.4 * len(machines), 7),
+                                squeeze=False, layout="constrained")  # fmt: skip
+    for (top, bottom), machine in zip(axes.T, machines, strict=True):
+        for epoch, solutions in zip(machine.epochs, machine.solutions, strict=True):
+            energies = solutions.free_energy
+            top.plot(np.full(len(energies), epoch), energies, "C0.", alpha=0.15, mew=0)
+            bottom.hist(energies, bins=25, histtype="step", label=f"epoch {epoch}")
+        top.plot(machine.epochs, [s.free_energy.mean() for s in machine.solutions], "C3-o", ms=3)
+        counts = top.twinx()
+        counts.plot(machine.epochs, [len(s.free_energy) for s in machine.solutions], "C2")
+        counts.set_ylabel("different solutions", color="C2")
+        counts.set_ylim(0, None)
+        top.set(title=NAMES[machine.kind], xlabel="epoch", ylabel="free energy, nats")
+        bottom.set(xlabel="free energy, nats", ylabel="solutions")
+        bottom.legend(fontsize="small")
+    save_picture(figure, path)
+
+
+def plane(points):
+    """Where points are on a plane, by Isomap."""
+    return Isomap(n_neighbors=min(10, len(points) - 1)).fit(points)
+
+
+def figure_6(machine, path):
+    if len(machine.solutions[-1].free_energy) < 5:
+        print("Figure 6: too few solutions for a map")
+        return
+    means = [np.hstack([s.visible_mean, s.hidden_mean]) for s in machine.solutions]
+    fitted = plane(means[-1])
+    figure, axes = plt.subplots(1, len(means), figsize=(3.2 * len(means), 3.4), sharex=True,
+                                sharey=True, layout="constrained")  # fmt: skip
+    for ax, points, solutions, epoch in zip(
+        axes, means, machine.solutions, machine.epochs, strict=True
+    ):
+        dots = ax.scatter(*fitted.transform(points).T, c=solutions.free_energy, s=12)
+        ax.set(title=f"epoch {epoch}: {len(points)}", xticks=[], yticks=[])
+        bar = figure.colorbar(dots, ax=ax, location="bottom", label="free energy, nats")
+        bar.ax.locator_params(nbins=3)
+    save_picture(figure, path)
+
+
+def figure_7(machines, path):
+    shown = (0, len(STAGES) // 2, len(STAGES) - 1)
+    figure, axes = plt.subplots(len(machines), len(shown), figsize=(10, 3.3 * len(machines)),
+                                squeeze=False, layout="constrained")  # fmt: skip
+    for row, machine in zip(axes, machines, strict=True):
+        fitted = plane(machine.rows)
+        for ax, k in zip(row, shown, strict=True):
+            solutions = machine.solutions[min(k, len(machine.solutions) - 1)]
+            colours = solutions.assignment % 10
+            ax.scatter(*fitted.embedding_.T, c=colours, cmap="tab10", s=8, alpha=0.6, lw=0)
+            ax.scatter(*fitted.transform(solutions.visible_mean).T, color="black", s=14)
+            epoch = machine.epochs[min(k, len(machine.epochs) - 1)]
+            ax.set(title=f"{NAMES[machine.kind]}, epoch {epoch}", xticks=[], yticks=[])
+    save_picture(figure, path)
+
+
+def keep(machines, args):
+    """Print and keep a row for each machine; keep the curves."""
+    rows, curves = [], {}
+    for machine in machines:
+        history, n_starts = machine.model.history_, len(machine.rows)
+        n_solutions = [len(s.free_energy) for s in machine.solutions]
+        share = f"{n_solutions[-1] / n_starts:.0%}" if n_solutions else ""
+        n_hidden = len(machine.model.components_)
+        path = history["tap_log_likelihood"]
+        rows.append([NAMES[machine.kind], n_hidden, f"{path[0]:.3f}", f"{path[-1]:.3f}",
+                     f"{history['n_solutions'][0]:.0f}", f"{history['n_solutions'][-1]:.0f}", share,
+                     f"{history['converged'][-1]:.0%}",
+                     f"{history['seconds'].sum():.0f}"])  # fmt: skip
+        curves[f"{NAMES[machine.kind]}, {n_hidden}"] = path
+    header = ["data", "hidden units", "per unit: first epoch", "last",
+              "solutions from 100 rows: first", "last", f"by {args.starts} starts",
+              "converged", "seconds"]  # fmt: skip
+    print_table(header, rows)
+    save_table(f"{args.stem}_rows.csv", header, rows)
+    save_table(f"{args.stem}_curves.csv", ["epoch", *curves],
+               [[n + 1, *(f"{path[n]:.4f}" for path in curves.values())]
+                for n in range(args.epochs)])  # fmt: skip
+
+
+def claims(machines, args):
+    """What the paper says of its figures."""
+    rises, more, shapes = [], [], []
+    for machine in machines:
+        path, counts = (machine.model.history_[k] for k in ("tap_log_likelihood", "n_solutions"))
+        rises.append(path[-1] > path[0])
+        more.append(counts[-1] > counts[0])
+        shapes.append(path[len(path) // 2] - path[0] > path[-1] - path[len(path) // 2])
+    digits = [len(m.solutions[-1].free_energy) / len(m.rows)
+              for m in machines if m.solutions and m.kind != "cbcl"]  # fmt: skip
+    start = machines[0].model
+    first = TAPRBM(len(start.components_), max_iter=0, weights_init=0.001, random_state=0)
+    at_start = len(first.fit(machines[0].rows).tap_solutions(machines[0].rows).free_energy)
+    n = len(machines)
+    return [
+        ("settings (Table 1)", "60,000 rows, 100 epochs, 10,000 starts",
+         f"{args.rows:,} rows, {args.epochs} epochs, {args.starts} starts", None),
+        ("Figure 3: the log-likelihood per unit rises", "in all machines",
+         f"{sum(rises)} of {n}", all(rises)),
+        ("Figure 3: it rises faster in the first half", "in all machines",
+         f"{sum(shapes)} of {n}", all(shapes)),
+        ("Figure 5: solutions before training, binary MNIST", "1", str(at_start), at_start == 1),
+        ("Figure 5: their number rises", "in all machines", f"{sum(more)} of {n}", all(more)),
+        ("Figure 5: solutions by starts, MNIST, 100 units", "below 10 %",
+         ", ".join(f"{share:.0%}" for share in digits), max(digits, default=1) < 0.1),
+    ]  # fmt: skip
+
+
+def main():
+    args = settings(
+        __doc__,
+        full=dict(rows=60_000, real_rows=60_000, epochs=100, starts=10_000, most=1000, jobs=1,
+                  binary=[25, 50, 100, 500], real=[100, 500], cbcl=[256],
+                  binary_rate=0.005, real_rate=0.005, cbcl_rate=0.005),
+        quick=dict(rows=4_000, real_rows=1_500, epochs=8, starts=200, most=200,
+                   binary=[25, 50, 100], real=[100],
+                   binary_rate=0.1, real_rate=0.1, cbcl_rate=0.02),
+    )  # fmt: skip
+    sets = load(args)
+    with reproduction("tap_figures3to7", "TAP, Figures 3 to 7", args):
+        machines = []
+        for kind, X in sets.items():
+            for n_hidden in getattr(args, kind):
+                machines.append(train(kind, X, n_hidden, args))
+                print(f"{NAMES[kind]}, {n_hidden}: trained", flush=True)
+        print()
+        keep(machines, args)
+        compare(args, claims(machines, args))
+    chosen = [machine for machine in machines if machine.solutions]
+    stem = args.stem.replace("figures3to7", "figure")
+    figure_3(machines, f"{stem}3.png")
+    figure_4(chosen, f"{stem}4.png")
+    figure_5(chosen, f"{stem}5.png")
+    figure_6(chosen[0], f"{stem}6.png")
+    figure_7(chosen, f"{stem}7.png")
+
+
+if __name__ == "__main__":
+    main()
