@@ -1,11 +1,10 @@
 """Boltzmann machines for scikit-learn."""
 
-from importlib.metadata import version
-
+from sklearn_boltz._base import VERSION
 from sklearn_boltz.loglinear import FSLLDensity
 from sklearn_boltz.pairwise import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 
-__version__ = version("sklearn_boltz")
+__version__ = VERSION
 
 __all__ = ["FSLLDensity", "FVBMPseudoLikelihood", "InfiniteRBM", "SDCPRBM", "TAPDBM", "TAPRBM"]

@@ -1,17 +1,23 @@
 """What every estimator shares: domain checks, score, feature names, tags."""
 
 import os
+import warnings
 from contextlib import contextmanager
 from functools import cache
+from importlib.metadata import version
 from numbers import Integral
+from threading import Lock
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import ThreadpoolController
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
+
+VERSION = version("sklearn_boltz")
 
 
 def dense(X):
@@ -42,6 +48,25 @@ class BaseBoltzmann(
         tags.estimator_type = "density_estimator"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    # scikit-learn does this for its own estimators only.
+
+    def __getstate__(self):
+        return {**super().__getstate__(), "_sklearn_boltz_version": VERSION}
+
+    def __setstate__(self, state):
+        state = dict(state)
+        written_by = state.pop("_sklearn_boltz_version", "before 0.1")
+        if written_by != VERSION:
+            warnings.warn(
+                InconsistentVersionWarning(
+                    estimator_name=f"{type(self).__name__} of sklearn_boltz",
+                    current_sklearn_version=VERSION,
+                    original_sklearn_version=written_by,
+                ),
+                stacklevel=2,
+            )
+        super().__setstate__(state)
 
     def score(self, X, y=None):
         """Return the mean log-probability of the rows.
@@ -103,7 +128,9 @@ class BaseBoltzmann(
         """1 where X is greater than the threshold `binarize`, 0 elsewhere; NaN stays NaN."""
         if self.binarize is None:
             return X
-        return np.where(np.isnan(X), X, X > self.binarize).astype(X.dtype)
+        # A threshold beyond what the type of X can hold is an infinity, as right as itself.
+        with np.errstate(over="ignore"):
+            return np.where(np.isnan(X), X, X > self.binarize).astype(X.dtype)
 
     def _check_domain(self, X, legal, domain, remedy):
         """Raise a ValueError that names the first entry where `legal` is False.
@@ -137,13 +164,31 @@ def make_generator(random_state):
 
 @contextmanager
 def unchanged_on_error(estimator):
-    """Give an estimator back its state if a fit ends by an error or by Ctrl-C."""
-    before = vars(estimator).copy()
-    try:
-        yield
-    except BaseException:
+    """Give an estimator back its state if a fit ends by an error or by Ctrl-C.
+
+    Yields
+    ------
+    keep : callable
+        To be called with the attributes as they are at the end of an epoch, arrays that no one
+        changes: Ctrl-C then goes back to these, so that no hours of work are lost.
+    """
+    before = on_interrupt = vars(estimator).copy()
+
+    def keep(attributes):
+        nonlocal on_interrupt
+        on_interrupt = attributes
+
+    def give_back(attributes):
         vars(estimator).clear()
-        vars(estimator).update(before)
+        vars(estimator).update(attributes)
+
+    try:
+        yield keep
+    except KeyboardInterrupt:
+        give_back(on_interrupt)
+        raise
+    except BaseException:
+        give_back(before)
         raise
 
 
@@ -153,13 +198,42 @@ def _thread_pools():
     return ThreadpoolController()
 
 
+class _Limits:
+    """How many limits of BLAS are in force, over all threads, and the first of them."""
+
+    lock, number, first = Lock(), 0, None
+
+
+@contextmanager
 def limit_blas(n_threads):
     """Limit the threads of BLAS, as a context.
 
     Its threads spin after each call. On small matrices that costs more than it gives, and
     beside threads of our own it is ruinous.
+
+    The limit is one of the whole process. Where contexts overlap, in several threads, the first
+    sets it, and the last lifts it: each by itself would bring back what another had set.
     """
-    return _thread_pools().limit(limits=n_threads, user_api="blas")
+    with _Limits.lock:
+        if _Limits.number == 0:
+            _Limits.first = _thread_pools().limit(limits=n_threads, user_api="blas")
+        _Limits.number += 1
+    try:
+        yield
+    finally:
+        with _Limits.lock:
+            _Limits.number -= 1
+            if _Limits.number == 0:
+                _disown_blas()
+                _Limits.first.restore_original_limits()
+                _disown_blas()
+
+
+def _disown_blas():
+    """Let any thread set limits: threadpoolctl 3.8 heeds none but the one that began."""
+    for library in _thread_pools().lib_controllers:
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 def available_memory():

@@ -14,6 +14,11 @@ settings.register_profile("sklearn_boltz", deadline=None, derandomize="CI" in os
 settings.load_profile("sklearn_boltz")
 
 
+def cases(n):
+    """How many cases a property is tried on: SKLEARN_BOLTZ_CASES multiplies them."""
+    return n * int(os.environ.get("SKLEARN_BOLTZ_CASES", "1"))
+
+
 @pytest.fixture(scope="session")
 def shared_data():
     """The folder of real data beside the project; tests that want it skip without it."""

@@ -60,8 +60,8 @@ def test_conditional_laws(n_values, n_basis, seed):
     rows = every[rng.choice(len(every), size=5)]
     # The joint conditional law is the product of the laws of the groups.
     joint = np.ones((len(rows), len(every)))
-    for part, group, space, law in model.conditional(rows, unknown):
-        joint[part] *= law[:, space.encode(every[:, group])]
+    for part, group, space, log_law in model.conditional(rows, unknown):
+        joint[part] *= np.exp(log_law[:, space.encode(every[:, group])])
     for i, row in enumerate(rows):
         agrees = (every[:, known] == row[known]).all(axis=1)
         np.testing.assert_allclose(joint[i, agrees], p[agrees] / p[agrees].sum(), atol=1e-11)

@@ -494,7 +494,7 @@ def test_impute_patterns_and_types(small):
         np.testing.assert_array_equal(filled, again)
     assert np.isnan(broken).any()  # the input is not changed
     np.testing.assert_array_equal(model.impute(X), X)
-    with pytest.raises(ValueError, match="how must be"):
+    with pytest.raises(ValueError, match="parameter of FSLLDensity.impute must be"):
         model.impute(broken, how="median")
 
 

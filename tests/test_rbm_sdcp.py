@@ -288,12 +288,14 @@ def test_constant_columns_and_short_batches():
     assert np.isfinite(model.components_).all()
 
 
-def test_divergence_is_an_error_and_leaves_no_trace(X):
+def test_divergence_is_told_and_the_last_finite_state_is_kept(X):
     model = fitted(X, warm_start=True)
     before = {name: copy.deepcopy(value) for name, value in vars(model).items()}
     model.set_params(learning_rate=1.7e308)
-    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="learning_rate"):
+    with pytest.warns(ConvergenceWarning, match="smaller learning_rate.* before epoch 5"):
         model.fit(X)
+    with pytest.warns(ConvergenceWarning, match="smaller learning_rate.* before this batch"):
+        model.partial_fit(X)
     np.testing.assert_array_equal(model.components_, before["components_"])
     assert model.n_iter_ == before["n_iter_"]
 

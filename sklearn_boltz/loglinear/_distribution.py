@@ -110,7 +110,8 @@ class LogLinearModel:
             Some of the unknown variables.
         space : StateSpace
             The joint states of the group.
-        probabilities : ndarray of shape (n_rows, space.size)
+        log_law : ndarray of shape (n_rows, space.size)
+            Logarithms of their probabilities.
         """
         if not len(variables):
             return
@@ -126,15 +127,15 @@ class LogLinearModel:
             for start in range(0, len(states), step):
                 rows = slice(start, min(start + step, len(states)))
                 weights = theta * self.space.signs(states[rows], known_part)
-                yield rows, group, space, _law(space, codes, weights)
+                yield rows, group, space, _log_law(space, codes, weights)
 
     def log_pseudo_likelihood(self, states):
         """Σ_i ln p(x_i | the others) of each row, (n, n_features) -> (n,)."""
         total = np.zeros(len(states))
         for i in range(states.shape[1]):
-            for rows, _, _, law in self.conditional(states, np.array([i])):
-                own = np.take_along_axis(law, states[rows, i, None], axis=1)
-                total[rows] += np.log(own[:, 0])
+            for rows, _, _, log_law in self.conditional(states, np.array([i])):
+                own = np.take_along_axis(log_law, states[rows, i, None], axis=1)
+                total[rows] += own[:, 0]
         return total
 
     def impute(self, states, missing, how, generator):
@@ -155,7 +156,9 @@ class LogLinearModel:
         patterns, which = np.unique(missing, axis=0, return_inverse=True)
         for p, pattern in enumerate(patterns):
             rows = np.flatnonzero(which.ravel() == p)
-            for part, group, space, law in self.conditional(states[rows], np.flatnonzero(pattern)):
+            unknown = np.flatnonzero(pattern)
+            for part, group, space, log_law in self.conditional(states[rows], unknown):
+                law = np.exp(log_law)
                 filled[np.ix_(rows[part], group)] = _summary(law, space, how, generator)
         return filled
 
@@ -177,15 +180,14 @@ def _summary(law, space, how, generator):
     return space.decode((cumulated <= uniform[:, None]).sum(axis=1))
 
 
-def _law(space, codes, weights):
-    """Probabilities (n, space.size) from the weights (n, n_basis) of some terms."""
+def _log_law(space, codes, weights):
+    """Logarithms of probabilities (n, space.size) from the weights (n, n_basis) of terms."""
     table = np.zeros((len(weights), space.size))
     for k, code in enumerate(codes):
         table[:, code] += weights[:, k]
     space.synthesize(table)
     table -= table.max(axis=1, keepdims=True)
-    np.exp(table, out=table)
-    table /= table.sum(axis=1, keepdims=True)
+    table -= np.log(np.exp(table).sum(axis=1, keepdims=True))
     return table
 
 

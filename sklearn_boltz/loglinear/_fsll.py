@@ -7,7 +7,13 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import _fit_context
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import Interval, Options, StrOptions, validate_params
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    Options,
+    StrOptions,
+    validate_params,
+)
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sklearn_boltz._base import (
@@ -353,14 +359,15 @@ class FSLLDensity(BaseBoltzmann):
             or not (n_values >= 2).all()
             or n_values.dtype.kind != "i"
         ):
-            raise ValueError(
+            raise InvalidParameterError(
                 f"n_values must be 'auto', an integer or one integer for each of the "
                 f"{X.shape[1]} columns, all at least 2; got {self.n_values!r}."
             )
         return n_values.astype(np.int64)
 
     def _check_integers(self, X):
-        legal = np.isnan(X) | ((X >= 0) & (X < 2**31) & (X == np.floor(X)))
+        with np.errstate(over="ignore"):  # in float16, 2**31 is infinite
+            legal = np.isnan(X) | ((X >= 0) & (X < 2**31) & (X == np.floor(X)))
         negative = "Negative values in data are no states. " if (X < 0).any() else ""
         self._check_domain(
             X,
@@ -580,6 +587,14 @@ class FSLLDensity(BaseBoltzmann):
         states = self._model().sample(n_samples, make_generator(random_state))
         return states.astype(self._sample_dtype)
 
+    @validate_params(
+        {
+            "X": ["array-like"],
+            "how": [StrOptions({"mean", "mode", "sample"})],
+            "random_state": ["random_state", np.random.Generator],
+        },
+        prefer_skip_nested_validation=True,
+    )
     def impute(self, X, *, how="mean", random_state=None):
         """Fill missing values from their law given the observed values of the row.
 
@@ -599,8 +614,6 @@ class FSLLDensity(BaseBoltzmann):
             A copy with the missing values filled.
         """
         check_is_fitted(self)
-        if how not in ("mean", "mode", "sample"):
-            raise ValueError(f"how must be 'mean', 'mode' or 'sample', got {how!r}.")
         X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan", copy=True)
         missing = np.isnan(X)
         if not missing.any():

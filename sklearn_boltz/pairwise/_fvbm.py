@@ -229,6 +229,11 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         ConvergenceWarning
             If there is no maximum because the data separate a variable, if `max_iter` ends
             the fit, or if the maximum is still far when `tol` ends it.
+
+        Notes
+        -----
+        Ctrl-C leaves the parameters of the last complete iteration, if there is one, and those
+        of before the fit if not. With `warm_start`, the next fit goes on from there.
         """
         if self.solver == "ga" and self.step_size > 1:
             warnings.warn(
@@ -236,7 +241,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 "not converge.",
                 stacklevel=2,
             )
-        with unchanged_on_error(self):
+        with unchanged_on_error(self) as keep:
             X = validate_data(self, X)
             self.values_ = self._coding(X)
             positive = self._check_values(X)
@@ -249,8 +254,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             with blas_threads(X.shape[1], MIN_THREADED_FIT):
                 if not weights.all():
                     positive, weights = positive[weights > 0], weights[weights > 0]
-                self._fit_rows(X, positive, weights, *start)
-            self._sample_dtype = X.dtype
+                self._fit_rows(X, positive, weights, *start, keep)
         return self
 
     def _start(self, d, coupling, intercept):
@@ -281,10 +285,10 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 raise ValueError(f"intercept_init must be a finite vector of shape {(d,)}.")
         return coupling, intercept
 
-    def _fit_rows(self, X, positive, weights, coupling, intercept):
+    def _fit_rows(self, X, positive, weights, coupling, intercept, keep):
         """Fit the columns that vary; those that do not are set aside."""
         spins, counts = distinct_rows(positive, weights)
-        self._log_partition = None
+        self._log_partition, self._sample_dtype = None, X.dtype
         self._varying = varying = np.flatnonzero(np.ptp(spins, axis=1))
         total = counts.sum()
         constant = np.setdiff1d(np.arange(len(spins)), varying)
@@ -302,17 +306,30 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         solve, max_iter = self._choose_solver(problem.n_parameters)
         with iterations(self, X, None, name="iteration", max_iter=max_iter) as end_iteration:
             monitor = Monitor(self.tol, max_iter, end_iteration, self.verbose)
-            point = problem.at(coupling, intercept)
-            if len(varying):
-                point, direction = solve(problem, point, monitor)
-            else:
-                direction = None
-                monitor(point.value)
-                monitor.status = "converged"
-        self.coupling_[block], self.intercept_[varying] = point.coupling, point.intercept
-        self.history_ = {"log_pseudo_likelihood": np.array(monitor.values) + offset}
-        self.n_iter_ = monitor.n_iter
+            point, direction = problem.at(coupling, intercept), None
+            try:
+                if len(varying):
+                    point, direction = solve(problem, point, monitor)
+                else:
+                    monitor(point)
+                    monitor.status = "converged"
+            except KeyboardInterrupt:
+                if monitor.n_iter > 0:
+                    self._take_over(monitor, offset)
+                    keep(vars(self).copy())
+                raise
+        self._take_over(monitor, offset, point)
         self._conclude(problem, point, direction, monitor)
+
+    def _take_over(self, monitor, offset, point=None):
+        """Set the attributes from a point, or from the last one that the monitor has seen."""
+        self.n_iter_, coupling, intercept = monitor.last
+        if point is not None and np.isfinite(point.value):
+            self.n_iter_, coupling, intercept = monitor.n_iter, point.coupling, point.intercept
+        self.coupling_[np.ix_(self._varying, self._varying)] = coupling
+        self.intercept_[self._varying] = intercept
+        values = np.array(monitor.values[: self.n_iter_ + 1])
+        self.history_, self.converged_ = {"log_pseudo_likelihood": values + offset}, False
 
     def _choose_solver(self, n_parameters):
         """-> the function, and how many iterations it may take."""

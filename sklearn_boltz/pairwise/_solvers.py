@@ -1,9 +1,9 @@
 """Four ways to the maximum of the log pseudo-likelihood.
 
 A solver is a function of the problem, the point where it starts and a monitor, which it
-calls with the value of the objective at the start and after each iteration, and which
-answers whether to stop. It returns the point where it stopped, and the last step of Newton's
-method if it knows one.
+calls with the point at the start and after each iteration, and which answers whether to
+stop. It returns the point where it stopped, and the last step of Newton's method if it knows
+one.
 """
 
 import math
@@ -35,12 +35,19 @@ class Monitor:
         Called after each iteration; returns whether to stop.
     verbose : int
         Print a line for each iteration if greater than 1.
+
+    Attributes
+    ----------
+    values : list of float
+        The objective at the start and after each iteration.
+    last : (int, ndarray, ndarray)
+        The number of the last iteration with a finite objective, its couplings and intercepts.
     """
 
     def __init__(self, tol, max_iter, end_iteration, verbose):
         self.tol, self.max_iter = tol, max_iter
         self.end_iteration, self.verbose = end_iteration, verbose
-        self.values = []
+        self.values, self.last = [], None
         self.status = "start"
 
     @property
@@ -53,9 +60,13 @@ class Monitor:
         """By how much the last iteration raised the objective."""
         return self.values[-1] - self.values[-2] if self.n_iter else math.inf
 
-    def __call__(self, value):
-        """Record a value; -> whether to stop, of which `status` tells the reason."""
+    def __call__(self, point):
+        """Record a point; -> whether to stop, of which `status` tells the reason."""
+        value = point.value
         self.values.append(value)
+        if math.isfinite(value):
+            # Copies, for who has to end here: a solver may go on with the same arrays.
+            self.last = self.n_iter, point.coupling.copy(), point.intercept.copy()
         if self.n_iter and self.verbose > 1:
             print(f"iteration {self.n_iter}: {value:.8f}, rise {self.rise:.3g}")
         asked = self.n_iter > 0 and self.end_iteration()
@@ -83,7 +94,7 @@ def bslm(problem, point, monitor, *, step_size=1.0):
     # As float32 the signs take half the memory, whose bandwidth is the limit.
     signs = np.vstack([np.ones_like(problem.weights), problem.spins]).astype(np.float32)
     weighted, steps = problem.spins * problem.weights, np.empty((2, len(intercept)))
-    while not monitor(point.value):
+    while not monitor(point):
         bslm_sweep(
             signs,
             point.tanh,
@@ -111,7 +122,7 @@ def newton(problem, point, monitor):
     """
     solve, gain, before, near, direction = None, math.inf, math.inf, False, None
     n_renewals = 0
-    while not monitor(point.value):
+    while not monitor(point):
         gradient = problem.gradient(point)
         if solve is not None:
             direction = solve(gradient)
@@ -195,10 +206,10 @@ def lbfgs(problem, point, monitor):
 
     def callback(scaled):
         # The accepted point is the last that was evaluated.
-        if monitor(point.value):
+        if monitor(point):
             raise _Stop
 
-    if monitor(point.value):
+    if monitor(point):
         return point, None
     try:
         minimize(

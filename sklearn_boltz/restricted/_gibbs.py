@@ -98,7 +98,13 @@ class Workers:
         """Call a function of a slice for each block; `work` is the cost of all, in products."""
         if self._pool is None or len(blocks) == 1 or work < MIN_WORK * len(blocks):
             return [function(block) for block in blocks]
-        return list(self._pool.map(function, blocks))
+        errors = np.geterr()  # each thread has its own
+
+        def run(block):
+            with np.errstate(**errors):
+                return function(block)
+
+        return list(self._pool.map(run, blocks))
 
 
 def row_blocks(n_rows, size=BLOCK_ROWS):

@@ -26,12 +26,13 @@ from sklearn_boltz.restricted._frank_wolfe import (
     match_means,
 )
 from sklearn_boltz.restricted._gibbs import Stream, Workers, draw
+from sklearn_boltz.restricted._machine import WORSE
 from sklearn_boltz.restricted._monitor import GAP_ROWS, Monitor
 from sklearn_boltz.restricted._optimizers import SGD
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp import Scheme, learn_batch
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM, SMOOTHING
-from sklearn_boltz.restricted._stochastic import Buffers
+from sklearn_boltz.restricted._stochastic import QUIET, Buffers
 
 # Rows that a unit is fitted to; of more, so many are drawn for each unit. A unit has one
 # weight a feature, and the samples of the model are fewer: more rows would not add to it.
@@ -42,6 +43,7 @@ FIRST_BIAS_STEPS = 10
 TRIES = 5
 # The joint training of the corrective mode: rows of a mini-batch, and learning rate.
 CORRECTIVE_ROWS, CORRECTIVE_RATE = 100, 0.05
+DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate or a larger alpha."
 
 
 class InfiniteRBM(BaseRBM):
@@ -281,21 +283,25 @@ class InfiniteRBM(BaseRBM):
         ------
         ValueError
             If a value is not in the domain, or `init` does not fit the data.
-        FloatingPointError
-            If the parameters grow beyond all bounds.
 
         Warns
         -----
         ConvergenceWarning
-            If the model became worse than it was at the start.
+            If the model became worse than it was at the start. Where parameters grow beyond all
+            bounds, the fit ends with those of before the last unit.
+
+        Notes
+        -----
+        Ctrl-C leaves the model after the last complete insertion; with `warm_start`, the next
+        fit goes on from there.
         """
-        with unchanged_on_error(self), Workers(self.n_jobs) as workers:
+        with unchanged_on_error(self) as keep, Workers(self.n_jobs) as workers:
             going_on = self.warm_start and hasattr(self, "components_")
             X = self._validated(X, reset=not going_on)
             if going_on:
                 X = X.astype(self.components_.dtype, copy=False)
             train, monitor = self._begin(X, going_on)
-            self._insert_units(X, Sample(X[train]), monitor, workers)
+            self._insert_units(X, Sample(X[train]), monitor, workers, keep)
             return self._publish()
 
     def refine(self, X, trainer):
@@ -417,44 +423,66 @@ class InfiniteRBM(BaseRBM):
 
     # Algorithm 1.
 
-    def _insert_units(self, X, data, monitor, workers):
+    def _insert_units(self, X, data, monitor, workers, keep):
         """Insert units; at the end go back to the best model."""
-        target, new = data.visible_mean(), self._law is None
-        if new:
+        best, last = None, self._snapshot()
+        try:
+            with QUIET():
+                best = self._begin_insertions(data, monitor, workers)
+            last = self._snapshot()
+            # Away steps could go on without end.
+            budget = 2 * self.max_components
+            with iterations(self, X, None, name="unit", max_iter=budget) as end_iteration:
+                while self._machine.n_units < self.max_components and budget:
+                    budget -= 1
+                    with QUIET():
+                        inserted = self._insert_unit(data, monitor, workers)
+                    if not inserted:
+                        break
+                    best, last = self._remember(best), self._snapshot()
+                    keep(last)
+                    if end_iteration() or self._has_stopped_rising(best):
+                        break
+        except FloatingPointError as error:
+            vars(self).update(last)
+            message = f"{error} What is kept is the model before the last unit."
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+        if best is not None:
+            self._machine, self._law = best["state"]
+        self._warn_if_worse(monitor.train, -1 if best is None else best["n_iter"])
+
+    def _begin_insertions(self, data, monitor, workers):
+        """Prepare the law of the model; -> the best state, which is that of now."""
+        if self._law is None:
             self._law = self._law_at_the_start(data, workers)
-        machine, law = self._machine, self._law
-        if new:
             # Where means are off, units would be spent on them. A start from elsewhere may be
             # far off.
-            n_steps = FIRST_BIAS_STEPS * self.n_bias_steps
-            match_means(machine, law, target, self.learning_rate, n_steps, workers)
+            self._match_means(data, FIRST_BIAS_STEPS * self.n_bias_steps, workers)
         if not self.history_:
             self._record(monitor, workers, 0.0)
-        best = self._remember(None)
+        return self._remember(None)
+
+    def _insert_unit(self, data, monitor, workers):
+        """Insert a unit; -> whether there is one with a gain."""
+        start, machine, law = perf_counter(), self._machine, self._law
         search = Search(self.alpha, self.n_restarts, self.mode == "plain")
-        # Away steps could go on without end.
-        budget = 2 * self.max_components
-        with iterations(self, X, None, name="unit", max_iter=budget) as end_iteration:
-            while machine.n_units < self.max_components and budget:
-                start, budget = perf_counter(), budget - 1
-                change = self._find(data, search, workers)
-                if change is None:
-                    break
-                machine.insert(change.unit, change.scale, change.shift)
-                law.follow(machine, self.n_gibbs, workers)
-                if self.away_steps:
-                    self._step_away(data, workers)
-                if self.mode == "corrective":
-                    self._train_together(data, workers)
-                match_means(machine, law, target, self.learning_rate, self.n_bias_steps, workers)
-                self.n_iter_ += 1
-                self._record(monitor, workers, perf_counter() - start, change)
-                best = self._remember(best)
-                if end_iteration() or self._has_stopped_rising(best):
-                    break
-        if self.early_stopping:
-            self._machine, self._law = best["state"]
-        self._warn_if_worse()
+        change = self._find(data, search, workers)
+        if change is None:
+            return False
+        machine.insert(change.unit, change.scale, change.shift)
+        law.follow(machine, self.n_gibbs, workers)
+        if self.away_steps:
+            self._step_away(data, workers)
+        if self.mode == "corrective":
+            self._train_together(data, workers)
+        self._match_means(data, self.n_bias_steps, workers)
+        self.n_iter_ += 1
+        self._record(monitor, workers, perf_counter() - start, change)
+        return True
+
+    def _match_means(self, data, n_steps, workers):
+        target = data.visible_mean()
+        match_means(self._machine, self._law, target, self.learning_rate, n_steps, workers)
 
     def _find(self, data, search, workers):
         """The unit to insert, or None if there is none with a gain."""
@@ -496,9 +524,7 @@ class InfiniteRBM(BaseRBM):
     def _record(self, monitor, workers, seconds, change=None):
         machine = self._machine
         if not all(np.isfinite(a).all() for a in machine.parameters()):
-            raise FloatingPointError(
-                "The parameters diverged; use a smaller learning_rate, or a larger alpha."
-            )
+            raise FloatingPointError(DIVERGED)
         norm = 0.0 if change is None else change.scale * np.linalg.norm(change.unit)
         entry = {
             "n_components": machine.n_units,
@@ -509,6 +535,8 @@ class InfiniteRBM(BaseRBM):
             "norm": float(norm),
             "seconds": seconds,
         }
+        if not np.isfinite(list(entry.values())).all():
+            raise FloatingPointError(DIVERGED)
         self._add_to_history(entry)
         self.history_["n_components"] = self.history_["n_components"].astype(int)
 
@@ -530,16 +558,31 @@ class InfiniteRBM(BaseRBM):
         widened = self.history_["free_energy_gap"][-1] > best["gap"]
         return widened and self.n_iter_ - best["n_iter"] >= self.n_iter_no_change
 
-    def _warn_if_worse(self):
-        path = self.history_["train_log_likelihood"]
+    def _warn_if_worse(self, rows, kept):
+        """Warn where training rows became less probable; `kept` is the place in `history_`."""
+        path = self.history_.get("train_log_likelihood", [])
+        if not len(path):
+            return
         if not path[-1] > path[0] - 1:
-            warnings.warn(
+            message = (
                 f"The log-likelihood fell from {path[0]:.1f} to {path[-1]:.1f} nats while units "
-                'were inserted. Use mode="safeguarded", a larger alpha, or more '
-                "n_model_samples.",
-                ConvergenceWarning,
-                stacklevel=4,
+                'were inserted. Use mode="safeguarded", a larger alpha, a smaller '
+                "learning_rate, or more n_model_samples."
             )
+        elif path[kept] < self._least_log_likelihood(rows):
+            message = f"{WORSE} Use a smaller learning_rate."
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+    def _snapshot(self):
+        """The attributes that a fit leaves which ends here; no one changes them any more."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        state = other._machine, other._law, other._rng
+        other._machine, other._law, other._rng = copy.deepcopy(state)
+        other.history_ = dict(other.history_)
+        return vars(other._publish())
 
     def _publish(self):
         """Set the public attributes from the state of the machine."""

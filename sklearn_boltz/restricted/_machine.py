@@ -20,9 +20,19 @@ from sklearn_boltz.restricted._tap import Iteration, distinct, select, total_log
 CHUNK_ROWS = 1000
 # Transitions of a chain from independent features to where TAP starts without rows of data.
 TAP_START_STEPS = 100
+WORSE = (
+    "The training diverged: its rows are less probable than with independent units, by a bit "
+    "for each feature or more."
+)
 _RANDOM_STATE = ["random_state", np.random.Generator]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
+IMPUTE_CONSTRAINTS = {
+    "X": ["array-like"],
+    "how": [StrOptions({"mean", "mode", "sample"})],
+    "n_steps": _POSITIVE,
+    "random_state": _RANDOM_STATE,
+}
 
 
 class BaseMachine(BaseBoltzmann):
@@ -92,6 +102,16 @@ class BaseMachine(BaseBoltzmann):
             figures = ", ".join(f"{name} {value:.4g}" for name, value in entry.items())
             print(f"[{type(self).__name__}] {heading}{figures}")
 
+    def _visible_base(self):
+        """The law of independent features that fits the data."""
+        return self._base()
+
+    def _least_log_likelihood(self, rows):
+        """What any sound training exceeds: a bit for each feature less than independent units."""
+        base, field = self._visible_base(), np.zeros((1, rows.shape[1]), rows.dtype)
+        independent = base.log_weight(rows).mean() - base.log_partition_sum(field)[0]
+        return independent - rows.shape[1] * np.log(2)
+
     # Data.
 
     def _validated(self, X, *, reset=False, allow_nan=False):
@@ -105,6 +125,7 @@ class BaseMachine(BaseBoltzmann):
             ensure_all_finite="allow-nan" if allow_nan else True,
             reset=reset,
         )
+        X = X.astype(X.dtype.type, copy=False)  # to the byte order of the machine
         if not issparse(X):
             X = self._binarized(X)
             self._check_bounds(X)
@@ -376,13 +397,9 @@ class BaseMachine(BaseBoltzmann):
                 )
         return states[:, : self.n_features_in_]
 
-    def _to_impute(self, X, how, n_steps):
-        """Check what `impute` got; -> rows, where values are missing, the model."""
+    def _to_impute(self, X):
+        """-> rows, where values are missing, the model."""
         check_is_fitted(self)
-        if how not in ("mean", "mode", "sample"):
-            raise ValueError(f"how must be 'mean', 'mode' or 'sample', got {how!r}.")
-        if n_steps < 1:
-            raise ValueError(f"n_steps must be at least 1, got {n_steps}.")
         X = np.array(self._validated(X, allow_nan=True))
         return X, np.isnan(X), self._model()
 

@@ -56,6 +56,8 @@ class SpectralDescent(SGD):
     def _sharp(gradient):
         if gradient.ndim == 1:
             return np.abs(gradient).sum() * np.sign(gradient)
+        if not np.isfinite(gradient).all():
+            return gradient  # there is no decomposition; who checks the parameters will see it
         U, s, Vt = svd(gradient, full_matrices=False, check_finite=False)
         return s.sum() * (U @ Vt)
 

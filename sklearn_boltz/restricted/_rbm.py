@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._base import make_generator
 from sklearn_boltz.restricted import _sampling
 from sklearn_boltz.restricted._gibbs import Stream, Workers
-from sklearn_boltz.restricted._machine import _COUNT, _RANDOM_STATE, BaseMachine
+from sklearn_boltz.restricted._machine import _COUNT, _RANDOM_STATE, IMPUTE_CONSTRAINTS, BaseMachine
 from sklearn_boltz.restricted._model import Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.units import Bernoulli
 
@@ -248,6 +248,7 @@ class BaseRBM(BaseMachine):
 
     # Missing values.
 
+    @validate_params(IMPUTE_CONSTRAINTS, prefer_skip_nested_validation=True)
     def impute(self, X, *, how="mean", n_steps=200, random_state=None):
         """Fill missing values from their law given the observed values of the row.
 
@@ -271,7 +272,7 @@ class BaseRBM(BaseMachine):
         X : ndarray of shape (n_samples, n_features)
             A copy with the missing values filled.
         """
-        X, missing, model = self._to_impute(X, how, n_steps)
+        X, missing, model = self._to_impute(X)
         rng = make_generator(random_state)
         filled = _sampling.impute(model, X, missing, how, n_steps, rng)
         return np.where(missing, filled, X).astype(X.dtype)

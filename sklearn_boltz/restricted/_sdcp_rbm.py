@@ -248,9 +248,8 @@ class SDCPRBM(StochasticRBM):
     def _start(self, X):
         self._base_sum, self._base_count = np.zeros(X.shape[1]), 0
         self._keep_rows(X)
-        weights = self._rng.normal(0, self.weights_init, (self.n_components, X.shape[1]))
         self._learner = Learner(
-            weights.astype(X.dtype),
+            self._first_weights(self.n_components, X.shape[1], X.dtype),
             self._base_intercept.copy(),
             np.zeros(self.n_components, dtype=X.dtype),
             (self._base_sum / self._base_count).astype(X.dtype),
@@ -286,6 +285,9 @@ class SDCPRBM(StochasticRBM):
 
     def _new_monitor(self, X, train, valid):
         return Monitor(X, train, valid, self._base(), self._evaluation_seed)
+
+    def _log_likelihoods(self):
+        return self.history_["log_pseudo_likelihood"]
 
     def _publish(self):
         self._check_finite()

@@ -2,6 +2,7 @@
 
 import copy
 import warnings
+from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
 
@@ -14,8 +15,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._base import dense, make_generator, unchanged_on_error
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz.restricted._gibbs import Workers
-from sklearn_boltz.restricted._machine import BaseMachine
+from sklearn_boltz.restricted._machine import WORSE, BaseMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
+
+DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
+# Overflow shows in the parameters, which are looked at.
+QUIET = partial(np.errstate, over="ignore", invalid="ignore")
 
 
 class Buffers:
@@ -37,9 +42,10 @@ class StochasticMachine(BaseMachine):
 
     A child has `_start(X)` and `_resume()`, which set `_learner`, `_keep_rows(X)`, for what it
     keeps of the data, `_learn_batch(V, workers, buffers)`, `_new_monitor(X, train, valid)`,
-    an object with a method `measure(model, workers)`, `_publish()`, and `_check_same_size()`,
-    which raises an error where the parameters ask for another machine than that to go on with.
-    A learner has `parameters()`, a list of arrays, and `model()`.
+    an object with `rows` and a method `measure(model, workers)`, `_log_likelihoods()`, what
+    it measured of these rows, in nats, one entry for each epoch, `_publish()`, and
+    `_check_same_size()`, which raises an error where the parameters ask for another machine than
+    that to go on with. A learner has `parameters()`, a list of arrays, and `model()`.
     """
 
     _parameter_constraints = {
@@ -75,29 +81,29 @@ class StochasticMachine(BaseMachine):
         ------
         ValueError
             If a value is not in the domain.
-        FloatingPointError
-            If the parameters grow beyond all bounds.
 
         Warns
         -----
         ConvergenceWarning
-            If `early_stopping` is set and `max_iter` ended the fit.
+            If the training diverges. Where parameters grow beyond all bounds, the fit ends with
+            those of the epoch before. Also if `early_stopping` is set and `max_iter` ended
+            the fit.
+
+        Notes
+        -----
+        Ctrl-C leaves the model of the last complete epoch, if there is one, and that of before
+        the fit if not. With `warm_start`, the next fit goes on from there.
         """
-        with unchanged_on_error(self):
+        with unchanged_on_error(self) as keep:
             going_on = self.warm_start and hasattr(self, "components_")
             X = self._validated(X, reset=not going_on)
             X = self._begin_or_resume(X, going_on)
             train, monitor = self._monitor(X)
             with Workers(self.n_jobs) as workers:
-                stopped = self._learn_epochs(X, train, monitor, workers)
-            if self.early_stopping and not stopped:
-                warnings.warn(
-                    f"The validation log-likelihood was still rising after {self.n_iter_} "
-                    "epochs. Increase max_iter, or fit on with warm_start.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
-            return self._publish()
+                status = self._learn_epochs(X, train, monitor, workers, keep)
+            self._publish()
+            self._conclude(status, monitor.rows)
+            return self
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None):
@@ -114,18 +120,31 @@ class StochasticMachine(BaseMachine):
         -------
         self : object
             The estimator.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If parameters grow beyond all bounds; they are then those of before.
         """
         with unchanged_on_error(self):
-            going_on = hasattr(self, "components_")
+            before, going_on = vars(self).copy(), hasattr(self, "components_")
             X = self._validated(X, reset=not going_on)
             X = self._begin_or_resume(X, going_on)
-            if going_on:
+            if not going_on:
+                before = self._snapshot()
+            else:
                 self._keep_rows(X)
             self._n_passes += 1
             V = np.ascontiguousarray(dense(X))
-            with Workers(self.n_jobs) as workers:
-                self._learn_batch(V, workers, Buffers())
-            return self._publish()
+            try:
+                with Workers(self.n_jobs) as workers, QUIET():
+                    self._learn_batch(V, workers, Buffers())
+                return self._publish()
+            except FloatingPointError as error:
+                vars(self).update(before)
+                kept = "What is kept is the model before this batch."
+                warnings.warn(f"{error} {kept}", ConvergenceWarning, stacklevel=2)
+                return self
 
     # The start, and going on.
 
@@ -145,6 +164,13 @@ class StochasticMachine(BaseMachine):
         self._n_passes, self.n_iter_, self.history_, self._best = 0, 0, {}, None
         return X
 
+    def _first_weights(self, n_above, n_below, dtype):
+        with QUIET():
+            weights = self._rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
+        if not np.isfinite(weights).all():
+            raise ValueError(f"weights_init={self.weights_init:g} is too large for {dtype}.")
+        return weights
+
     def _rate(self):
         if self.learning_rate_schedule == "constant":
             return float(self.learning_rate)
@@ -152,7 +178,15 @@ class StochasticMachine(BaseMachine):
 
     def _check_finite(self):
         if not all(np.isfinite(a).all() for a in self._learner.parameters()):
-            raise FloatingPointError("The parameters diverged; use a smaller learning_rate.")
+            raise FloatingPointError(DIVERGED)
+
+    def _snapshot(self):
+        """The attributes that a fit leaves which ends here; no one changes them any more."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        other._learner, other._rng = copy.deepcopy((self._learner, self._rng))
+        other.history_ = dict(self.history_)
+        return vars(other._publish())
 
     # Epochs.
 
@@ -161,29 +195,43 @@ class StochasticMachine(BaseMachine):
         train, valid = self._split_rows(X.shape[0])
         return np.sort(train), self._new_monitor(X, train, valid)
 
-    def _learn_epochs(self, X, train, monitor, workers):
-        """Make `max_iter` epochs; -> whether the validation rows stopped them."""
-        buffers = Buffers()
+    def _learn_epochs(self, X, train, monitor, workers, keep):
+        """Make `max_iter` epochs; -> why they ended."""
+        buffers, last = Buffers(), self._snapshot()
         with iterations(self, X, None, name="epoch", max_iter=self.max_iter) as end_iteration:
             for _ in range(self.max_iter):
-                start = perf_counter()
-                self._n_passes += 1
-                order = train[self._rng.permutation(len(train))]
-                # A step from a few rows would be as long as any, and spoil the epoch: a rest goes
-                # to the last mini-batch if it is less than half of one.
-                least = (self.batch_size + 1) // 2
-                for batch in gen_batches(len(train), self.batch_size, min_batch_size=least):
-                    self._learn_batch(dense(X[order[batch]]), workers, buffers)
-                self._record(monitor, workers, perf_counter() - start)
-                stopped = self.early_stopping and self._has_stopped_rising()
-                if end_iteration() or stopped:
-                    return True
-        return False
+                try:
+                    with QUIET():
+                        self._learn_epoch(X, train, monitor, workers, buffers)
+                except FloatingPointError:
+                    vars(self).update(last)
+                    return "diverged"
+                converged = self.early_stopping and self._has_stopped_rising()
+                last = self._snapshot()
+                keep(last)
+                if end_iteration():
+                    return "asked"
+                if converged:
+                    return "converged"
+        return "max_iter"
+
+    def _learn_epoch(self, X, train, monitor, workers, buffers):
+        start = perf_counter()
+        self._n_passes += 1
+        order = train[self._rng.permutation(len(train))]
+        # A step from a few rows would be as long as any, and spoil the epoch: a rest goes
+        # to the last mini-batch if it is less than half of one.
+        least = (self.batch_size + 1) // 2
+        for batch in gen_batches(len(train), self.batch_size, min_batch_size=least):
+            self._learn_batch(dense(X[order[batch]]), workers, buffers)
+        self._record(monitor, workers, perf_counter() - start)
 
     def _record(self, monitor, workers, seconds):
         self._check_finite()
-        self.n_iter_ += 1
         entry = monitor.measure(self._learner.model(), workers)
+        if not np.isfinite(list(entry.values())).all():
+            raise FloatingPointError(DIVERGED)
+        self.n_iter_ += 1
         entry |= {"learning_rate": self._rate(), "seconds": seconds}
         self._add_to_history(entry, f"epoch {self.n_iter_}: ")
 
@@ -198,6 +246,22 @@ class StochasticMachine(BaseMachine):
         for mine, best in zip(self._learner.parameters(), self._best["parameters"], strict=True):
             mine[...] = best
         return True
+
+    def _conclude(self, status, rows):
+        """Warn of a fit that ended badly."""
+        epoch = self._best["epoch"] if status == "converged" else self.n_iter_
+        if status == "diverged":
+            message = f"{DIVERGED} What is kept is the model before epoch {self.n_iter_ + 1}."
+        elif epoch and self._log_likelihoods()[epoch - 1] < self._least_log_likelihood(rows):
+            message = f"{WORSE} Use a smaller learning_rate or weights_init."
+        elif status == "max_iter" and self.early_stopping:
+            message = (
+                f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "
+                "Increase max_iter, or fit on with warm_start."
+            )
+        else:
+            return
+        warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
 
 class StochasticRBM(StochasticMachine, BaseRBM):

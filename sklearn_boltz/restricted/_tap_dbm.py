@@ -371,10 +371,11 @@ default="bernoulli"
 
     # Training.
 
-    def _learn_epochs(self, X, train, monitor, workers):
+    def _learn_epochs(self, X, train, monitor, workers, keep):
         if self.pretrain_max_iter and not self._n_passes and not self.pretrain_history_:
             self._pretrain(X if len(train) == X.shape[0] else X[train], workers)
-        return super()._learn_epochs(X, train, monitor, workers)
+            keep(self._snapshot())
+        return super()._learn_epochs(X, train, monitor, workers, keep)
 
     def _pretrain(self, X, workers):
         """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""

@@ -9,7 +9,12 @@ import numpy as np
 from scipy.special import logit
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils._param_validation import (
+    Interval,
+    InvalidParameterError,
+    StrOptions,
+    validate_params,
+)
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_boltz._base import dense, make_generator
@@ -18,6 +23,7 @@ from sklearn_boltz.restricted._clamped import visible_side
 from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._inference import INFERENCES
 from sklearn_boltz.restricted._layered import stacked
+from sklearn_boltz.restricted._machine import IMPUTE_CONSTRAINTS
 from sklearn_boltz.restricted._monitor import GAP_ROWS
 from sklearn_boltz.restricted._optimizers import SGD
 from sklearn_boltz.restricted._stochastic import StochasticMachine
@@ -97,6 +103,9 @@ class TAPMachine(StochasticMachine):
         # weights are, and the other even layers without preferences.
         return stacked([self._base_law, *(law.base() for law in self._machine().layers[2::2])])
 
+    def _visible_base(self):
+        return self._base_law
+
     def _side(self, V):
         with Workers(self.n_jobs) as workers:
             return visible_side(self._machine(), V, self._iteration(), workers)
@@ -106,10 +115,15 @@ class TAPMachine(StochasticMachine):
             return self.visible.bounds if isinstance(self.visible, UnitLaw) else (0.0, 1.0)
         if self.visible not in ("truncated_gaussian", "truncated_gauss_bernoulli"):
             raise ValueError("visible_range is for truncated laws, given by their names.")
-        if len(self.visible_range) != 2 or not self.visible_range[0] < self.visible_range[1]:
-            raise ValueError(f"visible_range must be (low, high), got {self.visible_range!r}.")
-        low, high = self.visible_range
-        return float(low), float(high)
+        try:
+            low, high = map(float, self.visible_range)
+        except (TypeError, ValueError):
+            low = high = np.nan
+        if not -np.inf < low < high < np.inf:
+            raise InvalidParameterError(
+                f"visible_range must be (low, high) with low < high, got {self.visible_range!r}."
+            )
+        return low, high
 
     def _first_visible(self, X):
         """The law of the visible layer that the training begins with."""
@@ -122,9 +136,6 @@ class TAPMachine(StochasticMachine):
 
     def _first_hidden(self, name, law, n_units, dtype):
         return first_law(name, law, lambda law: law.neutral(n_units, dtype), n_units, dtype)
-
-    def _first_weights(self, n_above, n_below, dtype):
-        return self._rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
 
     # Training: what `StochasticMachine` asks for.
 
@@ -171,15 +182,24 @@ class TAPMachine(StochasticMachine):
         self._check_finite()
         self._expose(self._learner.model())
         self._forget()
-        if self.history_ and self.history_["converged"][-1] < LEAST_CONVERGED:
-            warnings.warn(
-                f"TAP converges from {self.history_['converged'][-1]:.0%} of the training rows "
-                "only: the model may be in a spin-glass phase. Use a smaller learning_rate, a "
-                "larger alpha or fewer hidden units.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
         return self
+
+    def _log_likelihoods(self):
+        n_units = sum(len(law) for law in self._machine().layers)
+        return self.history_["tap_log_likelihood"] * n_units
+
+    def _conclude(self, status, rows):
+        converged = self.history_["converged"][-1] if self.history_ else 1.0
+        if status == "diverged" or converged >= LEAST_CONVERGED:
+            super()._conclude(status, rows)
+            return
+        warnings.warn(
+            f"TAP converges from {converged:.0%} of the training rows only: the model may be in "
+            "a spin-glass phase. Use a smaller learning_rate, a larger alpha or fewer hidden "
+            "units.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
     # Solutions and likelihood.
 
@@ -334,6 +354,10 @@ class TAPMachine(StochasticMachine):
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
         return solutions.visible_mean[:, : self.n_features_in_]
 
+    @validate_params(
+        {**IMPUTE_CONSTRAINTS, "method": [StrOptions({"auto", "tap", "gibbs"})]},
+        prefer_skip_nested_validation=True,
+    )
     def impute(self, X, *, how="mean", method="auto", n_steps=200, random_state=None):
         """Fill missing values from their law given the observed values of the row.
 
@@ -360,16 +384,16 @@ class TAPMachine(StochasticMachine):
         X : ndarray of shape (n_samples, n_features)
             A copy with the missing values filled.
         """
-        if method not in ("auto", "tap", "gibbs") or (method == "tap" and how == "sample"):
+        if method == "tap" and how == "sample":
             raise ValueError(f"method={method!r} does not go with how={how!r}.")
-        X, missing, model = self._to_impute(X, how, n_steps)
+        X, missing, model = self._to_impute(X)
         pad, some = self._machine().padded, missing.any(axis=1)
         # Other layers of the side of the features are missing always.
         of_side = pad(missing, True)
-        by_tap = np.zeros(len(X), dtype=bool)
-        if method != "gibbs" and how != "sample":
+        by_tap = some & (method != "gibbs" and how != "sample")
+        if method == "auto":
             exact = partial(_sampling.can_impute_exactly, model)
-            by_tap = some & [method == "tap" or not exact(m) for m in of_side]
+            by_tap[by_tap] = [not exact(m) for m in of_side[by_tap]]
         filled, rng = np.zeros(X.shape), make_generator(random_state)
         rows, what = some & ~by_tap, "sample" if how == "sample" else "mean"
         by_gibbs = _sampling.impute(model, pad(X[rows]), of_side[rows], what, n_steps, rng)

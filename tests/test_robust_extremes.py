@@ -1,0 +1,265 @@
+"""Weights, learning rates and sizes at the ends of what numbers can do."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from test_common import DEFAULTS
+
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz.loglinear._distribution import LogLinearModel
+from sklearn_boltz.restricted._rbm import BaseRBM
+
+
+def name_of(estimator):
+    return type(estimator).__name__
+
+
+def data(n_rows=200, n_features=6, seed=0, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(2, size=(n_rows, n_features))
+    X[:, 1] = X[:, 0] ^ (rng.random(n_rows) < 0.1)
+    return X.astype(dtype)
+
+
+def states(n):
+    return np.array(list(itertools.product([0.0, 1.0], repeat=n)))
+
+
+# Large weights.
+
+# Of two layers of binary units: those that have a pair of intercepts.
+RBMS = [pytest.param(e, id=name_of(e)) for e in DEFAULTS if isinstance(e, BaseRBM)]
+
+
+def with_weights(estimator, scale, dtype, seed=0):
+    """A fitted machine with all parameters ±scale."""
+    model = clone(estimator)
+    if "early_stopping" in model.get_params():
+        model.set_params(early_stopping=False)
+    model.fit(data(dtype=dtype))
+    rng = np.random.default_rng(seed)
+    for name in ("components_", "intercept_hidden_", "intercept_visible_"):
+        shape = getattr(model, name).shape
+        setattr(model, name, (scale * rng.choice([-1, 1], size=shape)).astype(dtype))
+    return model
+
+
+def brute_force(model, X):
+    """ln p of rows, with the hidden units summed out, in float64."""
+    W, c, b = (getattr(model, name).astype(np.float64)
+               for name in ("components_", "intercept_hidden_", "intercept_visible_"))  # fmt: skip
+
+    def log_weight(V):
+        return V @ b + np.logaddexp(0, V @ W.T + c).sum(axis=1)
+
+    return log_weight(X) - logsumexp(log_weight(states(X.shape[1])))
+
+
+@pytest.mark.parametrize("estimator", RBMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e2, 1e4])
+@pytest.mark.filterwarnings("ignore:The AIS estimate")
+@pytest.mark.filterwarnings("ignore:TAP converged from no start")
+def test_large_weights(estimator, dtype, scale):
+    model = with_weights(estimator, scale, dtype)
+    X = states(6)
+    exact = brute_force(model, X)
+    np.testing.assert_allclose(model.score_samples(X), exact, rtol=2e-6, atol=2e-6)
+    assert np.exp(model.score_samples(X)).sum() == pytest.approx(1, rel=1e-4)
+    H = model.transform(X)
+    for values in (
+        H,
+        model.mean_visible(H),
+        model.energy(X, H),
+        model.free_energy(X),
+        model.log_pseudo_likelihood(X),
+    ):
+        assert np.isfinite(values).all()
+    for samples in (
+        model.gibbs(X, 3, random_state=0),
+        model.sample(5, random_state=0, n_steps=10),
+        model.sample(5, random_state=0, n_steps=10, n_temperatures=3),
+        model.sample_visible(model.sample_hidden(X, random_state=0), random_state=0),
+    ):
+        assert set(np.unique(samples)) <= {0, 1}
+    for method in ("ais", "raise", "tap"):
+        estimate = model.log_partition(method, n_temperatures=50, random_state=0)
+        assert np.isfinite(estimate.value)
+    missing = X[:20].copy()
+    missing[:, ::2] = np.nan
+    for how in ("mean", "mode", "sample"):
+        filled = model.impute(missing, how=how, random_state=0)
+        assert (filled >= 0).all() and (filled <= 1).all()
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e4])
+@pytest.mark.parametrize("order", [1, 2])
+def test_tap_with_large_weights_stays_finite(scale, order):
+    model = with_weights(TAPRBM(4, order=order, random_state=0), scale, np.float64)
+    solutions = model.tap_solutions(states(6))
+    for name in ("visible_mean", "hidden_mean", "visible_variance", "hidden_variance"):
+        assert np.isfinite(solutions[name]).all()
+        assert (solutions[name] >= 0).all() and (solutions[name] <= 1).all()
+    assert np.isfinite(solutions.free_energy).all()
+    assert np.isfinite(model.denoise(states(6), flip_probability=0.1)).all()
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e4])
+def test_large_couplings(scale):
+    X = data()
+    model = FVBMPseudoLikelihood().fit(X)
+    rng = np.random.default_rng(0)
+    upper = np.triu(scale * rng.choice([-1, 1], size=(6, 6)), 1)
+    model.coupling_, model.intercept_ = upper + upper.T, scale * rng.choice([-1, 1], size=6)
+    model._log_partition = None
+    spins = 2 * states(6) - 1
+    log_weight = np.einsum("ij,jk,ik->i", spins, upper, spins) + spins @ model.intercept_
+    expected = log_weight - logsumexp(log_weight)
+    np.testing.assert_allclose(model.score_samples(states(6)), expected, rtol=1e-9, atol=1e-9)
+    for values in (model.transform(X), model.log_pseudo_likelihood(X), model.sample(5, 0),
+                   model.marginal([0, 3])):  # fmt: skip
+        assert np.isfinite(values).all()
+
+
+@pytest.mark.parametrize("scale", [1e2, 1e4])
+def test_large_terms(scale):
+    rng = np.random.default_rng(0)
+    basis = (states(5)[1:] > 0).astype(np.int64)
+    theta = scale * rng.choice([-1, 1], size=len(basis))
+    model = LogLinearModel(np.full(5, 2), basis, theta)
+    X = states(5).astype(np.int64)
+    log_weight = (1 - 2 * ((X @ basis.T) % 2)) @ theta
+    np.testing.assert_allclose(model.log_weight(X), log_weight, rtol=1e-12)
+    assert model.log_partition() == pytest.approx(logsumexp(log_weight), rel=1e-12)
+    for values in (
+        model.expectation(basis),
+        model.marginal([0, 2]),
+        model.log_pseudo_likelihood(X),
+        model.sample(5, np.random.default_rng(0)),
+    ):
+        assert np.isfinite(values).all()
+
+
+# Learning rates.
+
+LEARNERS = [
+    SDCPRBM(4, max_iter=5, random_state=0),
+    SDCPRBM(4, max_iter=5, weight_decay=0.1, random_state=0),
+    SDCPRBM(4, max_iter=5, momentum=0.9, random_state=0),
+    SDCPRBM(4, max_iter=5, optimizer="ssd", random_state=0),
+    SDCPRBM(4, max_iter=5, early_stopping=True, random_state=0),
+    TAPRBM(4, max_iter=5, random_state=0),
+    TAPRBM(4, max_iter=5, early_stopping=True, random_state=0),
+    TAPRBM(4, max_iter=5, penalty=None, persistent=True, random_state=0),
+    TAPRBM(4, max_iter=5, visible="truncated_gaussian", random_state=0),
+    TAPRBM(4, max_iter=5, hidden="truncated_gauss_bernoulli", random_state=0),
+    InfiniteRBM(3, random_state=0),
+]
+
+
+@pytest.mark.parametrize("learning_rate", [1e3, 1e6, 1e30, 1e300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: repr(e).replace(" ", ""))
+def test_divergence_is_noticed_and_said(estimator, learning_rate, dtype):
+    X = data(dtype=dtype)
+    model = clone(estimator).set_params(learning_rate=learning_rate)
+    with pytest.warns(ConvergenceWarning, match="smaller learning_rate") as caught:
+        model.fit(X)
+    assert not [w for w in caught if issubclass(w.category, RuntimeWarning)]
+    for name, value in vars(model).items():
+        if name.endswith("_") and isinstance(value, np.ndarray):
+            assert np.isfinite(value).all(), name
+    for name, path in model.history_.items():
+        assert np.isfinite(path).all(), name
+    # What is kept can be gone on from, with the remedy.
+    if model.n_iter_ == 0:
+        model.set_params(learning_rate=0.01, early_stopping=False, warm_start=True).fit(X)
+        assert model.n_iter_ > 0 and np.isfinite(model.score(X))
+
+
+def test_a_sound_training_says_nothing():
+    for estimator in LEARNERS[:1] + LEARNERS[5:6]:
+        for learning_rate in (1e-6, 0.01, 0.3):
+            clone(estimator).set_params(learning_rate=learning_rate).fit(data())
+
+
+# Sizes.
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (3, 1), (20_000, 3), (30, 2000)])
+@pytest.mark.parametrize("estimator", DEFAULTS, ids=name_of)
+@pytest.mark.filterwarnings("ignore:The (AIS|RAISE) estimate")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_sizes(estimator, shape):
+    if shape[1] > 100 and isinstance(estimator, (FSLLDensity, FVBMPseudoLikelihood)):
+        # All joint states, or all pairs of variables.
+        shape = (shape[0], 20 if isinstance(estimator, FSLLDensity) else 100)
+    model = clone(estimator)
+    for name, value in [("early_stopping", False), ("n_model_samples", 50), ("n_restarts", 1),
+                        ("alpha", 1.0), ("max_iter", 2)]:  # fmt: skip
+        if name in model.get_params():
+            model.set_params(**{name: value})
+    X = np.random.default_rng(0).integers(2, size=shape)
+    model.fit(X)
+    for values in (model.transform(X[:50]), model.sample(2, random_state=0)):
+        assert np.isfinite(values).all()
+    if shape[1] < 10:
+        assert np.isfinite(model.score_samples(X)).all()
+
+
+# float32.
+
+
+def sizes_of_rounding(model, X):
+    """The sum of the magnitudes of the terms of a free energy, row by row."""
+    W, c, b = (np.abs(getattr(model, name).astype(np.float64))
+               for name in ("components_", "intercept_hidden_", "intercept_visible_"))  # fmt: skip
+    return X @ b + (X @ W.T + c + np.log(2)).sum(axis=1)
+
+
+@pytest.mark.parametrize("estimator", RBMS)
+@pytest.mark.parametrize("scale", [0.1, 10.0])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_float32_against_float64(estimator, scale):
+    """Free energies differ by the rounding of fields; ln Z, which is summed in float64, by less."""
+    n_features = 100
+    X = np.random.default_rng(0).integers(2, size=(50, n_features))
+    single = clone(estimator)
+    if "early_stopping" in single.get_params():
+        single.set_params(early_stopping=False)
+    single.fit(X.astype(np.float32))
+    rng = np.random.default_rng(1)
+    for name in ("components_", "intercept_hidden_", "intercept_visible_"):
+        value = rng.normal(0, scale, getattr(single, name).shape).astype(np.float32)
+        setattr(single, name, value)
+    double = clone(single).fit(X.astype(np.float64))
+    for name in ("components_", "intercept_hidden_", "intercept_visible_"):
+        setattr(double, name, getattr(single, name).astype(np.float64))
+    assert single.transform(X).dtype == np.float32 and double.transform(X).dtype == np.float64
+    exact = double.log_partition("exact").value
+    assert single.log_partition("exact").value == pytest.approx(exact, rel=1e-12)
+    bound = n_features * np.finfo(np.float32).eps * sizes_of_rounding(double, X)
+    assert (np.abs(single.free_energy(X) - double.free_energy(X)) < bound).all()
+    # A field is off by as much, and the slope of the logistic function is at most 1/4.
+    fields = np.abs(X) @ np.abs(double.components_).T + np.abs(double.intercept_hidden_)
+    off = np.abs(single.transform(X) - double.transform(X))
+    assert (off <= 0.25 * n_features * np.finfo(np.float32).eps * fields + 1e-6).all()
+
+
+def test_log_partition_of_float32_is_accumulated_in_float64():
+    """AIS from the same seed: 2,000 rungs would lose three digits in float32."""
+    X = data(300, 10, dtype=np.float32)
+    single = SDCPRBM(5, max_iter=30, learning_rate=0.3, random_state=0).fit(X)
+    single.intercept_visible_ = single.intercept_visible_ + np.float32(100)
+    double = clone(single).fit(X.astype(np.float64))
+    for name in ("components_", "intercept_hidden_", "intercept_visible_"):
+        setattr(double, name, getattr(single, name).astype(np.float64))
+    exact = double.log_partition("exact").value
+    assert single.log_partition("exact").value == pytest.approx(exact, rel=1e-12)
+    estimate = single.log_partition("ais", n_temperatures=2000, random_state=0)
+    assert estimate.log_weights.dtype == np.float64
+    assert estimate.value == pytest.approx(exact, rel=1e-4)

@@ -1,0 +1,403 @@
+"""Data of any kind and shape, and parameters of any value: no crash, no NaN, clear errors."""
+
+import inspect
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import clone
+from sklearn.utils._param_validation import (
+    InvalidParameterError,
+    generate_invalid_param_val,
+    make_constraint,
+)
+from test_common import DEFAULTS
+
+from sklearn_boltz import TAPRBM
+
+# Hardly any rows separate variables, and extreme parameters diverge: there are warnings.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:The AIS estimate"),
+    pytest.mark.filterwarnings("ignore:With step_size > 1"),
+    pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
+]
+
+
+def name_of(estimator):
+    return type(estimator).__name__
+
+
+every_estimator = pytest.mark.parametrize("estimator", DEFAULTS, ids=name_of)
+
+
+def quick(estimator):
+    """A clone that can be fitted to a single row, in no time."""
+    estimator = clone(estimator)
+    for name, value in [("early_stopping", False), ("n_model_samples", 32)]:
+        if name in estimator.get_params():
+            estimator.set_params(**{name: value})
+    return estimator
+
+
+def assert_finite(values):
+    assert np.isfinite(np.asarray(values, dtype=np.float64)).all()
+
+
+def exercise(model, X):
+    """All that a model can do, on legal dense rows of 0 and 1."""
+    for method in ("score_samples", "transform", "log_pseudo_likelihood"):
+        assert_finite(getattr(model, method)(X))
+    missing = np.array(X, dtype=np.float64)
+    missing[::2, 0] = missing[-1] = np.nan
+    for how in ("mean", "mode", "sample"):
+        assert_finite(model.impute(missing, how=how, random_state=0))
+    samples = np.asarray(model.sample(3, random_state=0), dtype=float)
+    assert set(samples.ravel()) <= {0.0, 1.0}
+    states = np.array(list(itertools.product([0.0, 1.0], repeat=X.shape[1])))
+    total = np.exp(model.score_samples(states)).sum()
+    n_values = getattr(model, "n_values_", np.array([2]))
+    if (n_values == 2).all():
+        assert total == pytest.approx(1, rel=1e-4)
+
+
+# Layouts, types and containers.
+
+DTYPES = [bool, np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64,
+          np.float16, np.float32, np.float64, np.longdouble, object, ">f4", ">i8"]  # fmt: skip
+SPARSE = ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"]
+
+
+def wide(X):
+    """A view of every second row and column of a larger array."""
+    larger = np.full((2 * X.shape[0], 2 * X.shape[1]), X.dtype.type(1))
+    larger[::2, ::2] = X
+    return larger[::2, ::2]
+
+
+def frozen(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "strided": wide,
+    "negative": lambda X: np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
+    "read-only": frozen,
+    "unaligned": lambda X: np.frombuffer(b"x" + X.tobytes(), X.dtype, X.size, 1).reshape(X.shape),
+    "broadcast": lambda X: np.broadcast_to(X[:1], X.shape),
+    "list": lambda X: X.tolist(),
+    "pandas": lambda X: pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])]),
+}
+
+
+def rows(most_rows=12, most_features=5):
+    shapes = st.tuples(st.integers(1, most_rows), st.integers(1, most_features))
+    return shapes.flatmap(lambda shape: arrays(np.int8, shape, elements=st.integers(0, 1)))
+
+
+@every_estimator
+@settings(max_examples=cases(12))
+@given(X=rows(), dtype=st.sampled_from(DTYPES), layout=st.sampled_from(sorted(LAYOUTS)))
+def test_any_type_and_layout(estimator, X, dtype, layout):
+    """The model is that of the same numbers in a plain array."""
+    if np.dtype(dtype) == object and layout == "unaligned":
+        layout = "C"
+    X = X.astype(dtype)
+    given = LAYOUTS[layout](X)
+    plain = np.array(X[:1].repeat(len(X), axis=0) if layout == "broadcast" else X, order="C")
+    model, reference = quick(estimator), quick(estimator)
+    model.fit(given)
+    exercise(model, plain.astype(np.int64))
+    reference.fit(plain)
+    np.testing.assert_allclose(
+        model.score_samples(given), reference.score_samples(plain), rtol=1e-5, atol=1e-5
+    )
+
+
+@every_estimator
+@settings(max_examples=cases(6))
+@given(X=rows(), dtype=st.sampled_from([np.float32, np.float64, np.int64, np.bool_]))
+def test_memory_maps(estimator, X, dtype, tmp_path_factory):
+    path = tmp_path_factory.mktemp("rows") / "X.npy"
+    np.save(path, X.astype(dtype))
+    mapped = np.load(path, mmap_mode="r")
+    model = quick(estimator).fit(mapped)
+    exercise(model, X)
+    np.testing.assert_array_equal(
+        model.score_samples(mapped), quick(estimator).fit(X.astype(dtype)).score_samples(X)
+    )
+
+
+@every_estimator
+@settings(max_examples=cases(8))
+@given(
+    X=rows(),
+    layout=st.sampled_from(SPARSE),
+    dtype=st.sampled_from([np.float64, np.float32, np.int32, np.bool_]),
+    container=st.sampled_from(["array", "matrix"]),
+)
+def test_every_sparse_format(estimator, X, layout, dtype, container):
+    """It is as good as dense rows, or refused in words."""
+    given = getattr(sp, f"{layout}_{container}")(X.astype(dtype))
+    model = quick(estimator)
+    if not model.__sklearn_tags__().input_tags.sparse:
+        with pytest.raises(TypeError, match="[Ss]parse.*dense"):
+            model.fit(given)
+        assert not hasattr(model, "n_features_in_")
+        return
+    model.fit(given)
+    exercise(model, X)
+    np.testing.assert_allclose(model.score_samples(given), model.score_samples(X), atol=1e-5)
+    np.testing.assert_allclose(
+        model.score_samples(X), quick(estimator).fit(X.astype(dtype)).score_samples(X), atol=1e-4
+    )
+
+
+@every_estimator
+def test_polars(estimator):
+    X = np.array([[0, 1], [1, 1], [1, 0], [0, 0]])
+    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    model = quick(estimator).fit(frame)
+    np.testing.assert_array_equal(model.score_samples(frame), quick(model).fit(X).score_samples(X))
+
+
+@every_estimator
+@settings(max_examples=cases(8))
+@given(X=rows(30, 4), data=st.data())
+def test_weights(estimator, X, data):
+    """Counts are rows that are repeated, and a row of weight 0 is not there."""
+    if "sample_weight" not in inspect.signature(estimator.fit).parameters:
+        pytest.skip("no weights")
+    weights = data.draw(st.sampled_from([
+        np.arange(len(X)) % 3, np.full(len(X), 1e-6), np.full(len(X), 1e12), np.ones(len(X)),
+        np.where(np.arange(len(X)) == 0, 1e-300, 0.0),
+    ]))  # fmt: skip
+    model = quick(estimator)
+    if not weights.any():
+        with pytest.raises(ValueError, match="0 for all rows|at least one non-zero"):
+            model.fit(X, sample_weight=weights)
+        return
+    model.fit(X, sample_weight=weights)
+    if type(model).__name__ != "FSLLDensity" or (weights < 3).all():
+        exercise(model, X)
+    assert_finite(model.score_samples(X))
+    if weights.dtype.kind == "i":
+        repeated = quick(estimator).fit(np.repeat(X, weights, axis=0))
+        np.testing.assert_allclose(model.score_samples(X), repeated.score_samples(X), atol=1e-6)
+    for bad in (-1.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"[Nn]egative|NaN|infinity"):
+            quick(estimator).fit(X, sample_weight=np.full(len(X), bad))
+
+
+@settings(max_examples=cases(30))
+@given(X=arrays(np.int8, st.tuples(st.integers(1, 20), st.integers(1, 4)),
+                elements=st.integers(0, 6)), declared=st.booleans())  # fmt: skip
+def test_any_cardinalities(X, declared):
+    (estimator,) = [e for e in DEFAULTS if "n_values" in e.get_params()]
+    model = clone(estimator).set_params(n_values=8 if declared else "auto").fit(X)
+    assert (model.n_values_ >= X.max(axis=0) + 1).all()
+    for how in ("mean", "mode", "sample"):
+        missing = X.astype(float)
+        missing[0] = np.nan
+        assert_finite(model.impute(missing, how=how, random_state=0))
+    if model.n_values_.prod() <= 2**12:
+        states = np.array(list(itertools.product(*map(range, model.n_values_))))
+        assert np.exp(model.score_samples(states)).sum() == pytest.approx(1, rel=1e-9)
+
+
+BAD_DATA = {
+    "one axis": np.zeros(3),
+    "three axes": np.zeros((2, 2, 2)),
+    "no row": np.zeros((0, 3)),
+    "no column": np.zeros((3, 0)),
+    "NaN": np.array([[0.0, np.nan]]),
+    "infinity": np.array([[0.0, np.inf]]),
+    "complex": np.zeros((2, 2), complex),
+    "words": np.array([["a", "b"], ["b", "a"]]),
+    "words as objects": np.array([["a", 1], ["b", 0]], dtype=object),
+    "None": None,
+    "dates": np.full((2, 2), np.datetime64("2020-01-01")),
+    "ragged": [[0, 1], [1]],
+    "far outside": np.array([[0.0, 1e300], [1.0, 0.0]]),
+    "a little outside": np.array([[0.0, 1.0 + 1e-3], [1.0, -1e-3]]),
+    "negative": np.array([[0, -7], [1, 0]]),
+    "sparse outside": sp.csr_array(np.array([[0, 7.5], [1, 0]])),
+    "sparse NaN": sp.csr_array(np.array([[0, np.nan], [1, 0]])),
+}
+
+
+@every_estimator
+@pytest.mark.parametrize("kind", BAD_DATA)
+def test_bad_data_are_refused_in_words_and_change_nothing(estimator, kind):
+    model = quick(estimator)
+    for _ in range(2):
+        before = vars(model).copy()
+        with pytest.raises((ValueError, TypeError)) as caught:
+            model.fit(BAD_DATA[kind])
+        assert len(str(caught.value)) > 20
+        assert vars(model).keys() == before.keys()
+        assert all(vars(model)[name] is value for name, value in before.items())
+        model.fit([[0, 1], [1, 1], [0, 0]])
+    with pytest.raises((ValueError, TypeError)):
+        model.score_samples(BAD_DATA[kind])
+
+
+# Parameters.
+
+
+@every_estimator
+def test_every_parameter_is_constrained(estimator):
+    X = np.array([[0, 1], [1, 1], [0, 0], [1, 0]])
+    parameters = inspect.signature(type(estimator)).parameters
+    assert set(parameters) == set(estimator._parameter_constraints)
+    for name, constraints in estimator._parameter_constraints.items():
+        bad = [object()]
+        for constraint in constraints:
+            # Some have no value that is bad for sure.
+            try:
+                bad.append(generate_invalid_param_val(make_constraint(constraint)))
+            except NotImplementedError:
+                continue
+        bad += [np.nan, -np.inf, np.inf, -1, 10**400, "", [], {}]
+        allowed = [make_constraint(constraint) for constraint in constraints]
+        for value in bad:
+            if any(constraint.is_satisfied_by(value) for constraint in allowed):
+                continue
+            model = quick(estimator).set_params(**{name: value})
+            with pytest.raises(InvalidParameterError, match=f"The {name!r} parameter of"):
+                model.fit(X)
+            if hasattr(model, "partial_fit"):
+                with pytest.raises(InvalidParameterError, match=f"The {name!r} parameter of"):
+                    model.partial_fit(X)
+            assert not hasattr(model, "n_features_in_")
+
+
+@every_estimator
+def test_arguments_of_methods(estimator):
+    X = np.array([[0.0, 1], [1, 1], [0, 0], [1, np.nan]])
+    model = quick(estimator).fit(X[:3])
+    calls = [("sample", {"n_samples": 0}), ("sample", {"n_samples": 1.5}),
+             ("sample", {"random_state": "a"}), ("impute", {"X": X, "how": "median"}),
+             ("impute", {"X": X, "random_state": -1}),
+             ("impute", {"X": X, "n_steps": 0}), ("impute", {"X": X, "n_sweeps": 0}),
+             ("impute", {"X": X, "method": "magic"}), ("gibbs", {"V": X[:3], "n_steps": -1}),
+             ("log_partition", {"method": "magic"}), ("log_partition", {"n_chains": 0}),
+             ("log_partition", {"n_temperatures": 0}), ("tap_solutions", {"max_iter": 0}),
+             ("inference", {"X": X[:3], "level": 1.0})]  # fmt: skip
+    for method, arguments in calls:
+        known = getattr(model, method, None)
+        (name,) = arguments.keys() - {"X", "V"}
+        if not callable(known) or name not in inspect.signature(known).parameters:
+            continue
+        with pytest.raises(InvalidParameterError, match=f"The {name!r} parameter of"):
+            known(**arguments)
+
+
+# Legal values, of which some are absurd.
+VALUES = {
+    "alpha": [0.0, 1e-300, 1e-3, 1.0, 1e6, 1e300],
+    "learning_rate": [1e-300, 0.05, 1.0, 1e3, 1e6, 1e300],
+    "learning_rate_schedule": ["constant", "invscaling"],
+    "power_t": [0.0, 0.5, 1e300],
+    "momentum": [0.0, 0.9, 1 - 1e-16],
+    "weight_decay": [0.0, 0.1, 1e300],
+    "weights_init": [0.0, 1e-300, 0.01, 100.0, 1e4, 1e300],
+    "offset_rate": [0.0, 0.5, 1.0],
+    "optimizer": ["sgd", "ssd"],
+    "centered": [False, True],
+    "persistent": [False, True],
+    "batch_size": [1, 3, 10**9],
+    "n_components": [1, 7],
+    "max_components": [1, 3],
+    "n_inner": [1, 4],
+    "n_gibbs": [1, 5],
+    "max_iter": [1, 2, 5],
+    "early_stopping": [False, True],
+    "validation_fraction": [1e-300, 0.5, 1 - 1e-16],
+    "n_iter_no_change": [1, 10**9],
+    "tol": [1e-300, 1e-3, 1.0, 1e300],
+    "binarize": [None, -1e300, 0.5, 1e300],
+    "order": [1, 2],
+    "tap_max_iter": [1, 30],
+    "tap_tol": [0.0, 1e-8, 1e300],
+    "damping": [0.0, 0.5, 1 - 1e-16],
+    "inference": ["tap", "rbp", "adatap"],
+    "penalty": [None, "l1", "l2"],
+    "mode": ["plain", "safeguarded", "corrective"],
+    "n_model_samples": [1, 16, 64],
+    "n_bias_steps": [0, 5],
+    "n_restarts": [1, 3],
+    "n_corrective": [0, 2],
+    "away_steps": [False, True],
+    "step_size": [1e-300, 0.5, 1.0, 3.0, 1e300],
+    "max_order": [0, 1, None],
+    "max_basis": [0, 2, None],
+    "max_states": [2, 2**30],
+    "dtype": [np.float32, "float64"],
+    "n_jobs": [None, 1, 2, -1],
+    "random_state": [0, None, np.random.RandomState(0)],
+}
+
+
+@every_estimator
+@settings(max_examples=cases(12))
+@given(X=rows(20, 4), dtype=st.sampled_from([np.float32, np.float64]), data=st.data())
+def test_any_legal_parameters(estimator, X, dtype, data):
+    """It works, with finite numbers, or it is refused in words."""
+    model = quick(estimator)
+    X = X.astype(dtype)
+    known = sorted(model.get_params().keys() & VALUES.keys())
+    chosen = data.draw(st.lists(st.sampled_from(known), max_size=5, unique=True))
+    parameters = {name: data.draw(st.sampled_from(VALUES[name]), name) for name in chosen}
+    constraints = model._parameter_constraints
+    for name in chosen:
+        allowed = [make_constraint(constraint) for constraint in constraints[name]]
+        if not any(constraint.is_satisfied_by(parameters[name]) for constraint in allowed):
+            del parameters[name]
+    model.set_params(**parameters)
+    try:
+        model.fit(X)
+    except ValueError as error:
+        causes = "early_stopping", "max_states", "n_samples", "weights_init"
+        assert any(name in str(error) for name in causes)
+        return
+    for name, value in vars(model).items():
+        if name.endswith("_") and isinstance(value, (np.ndarray, float)):
+            assert_finite(value)
+    for path in getattr(model, "history_", {}).values():
+        assert_finite(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for values in (model.score_samples(X), model.transform(X), model.sample(2, random_state=0)):
+            assert_finite(values)
+
+
+@pytest.mark.parametrize(
+    "estimator", [e for e in DEFAULTS if hasattr(e, "weights_init")], ids=name_of
+)
+def test_weights_that_the_type_cannot_hold(estimator):
+    model = clone(estimator).set_params(weights_init=1e300)
+    with pytest.raises(ValueError, match="weights_init=1e\\+300 is too large for float32"):
+        model.fit(np.array([[0, 1], [1, 1]]))
+    assert not hasattr(model, "components_")
+
+
+def test_parameters_that_do_not_go_together_are_named():
+    X = np.array([[0.0, 1], [1, 1], [0, 0]])
+    for visible_range in [(1.0, 0.0), (0.0,), (0.0, np.nan), ("a", "b"), (0.0, np.inf)]:
+        with pytest.raises(ValueError, match="visible_range"):
+            TAPRBM(2, visible="truncated_gaussian", visible_range=visible_range).fit(X)
+    with pytest.raises(ValueError, match="visible_range"):
+        TAPRBM(2, visible_range=(0.0, 2.0)).fit(X)
