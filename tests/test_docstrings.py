@@ -8,6 +8,7 @@ from numpydoc.validate import validate
 
 PUBLIC_MODULES = [
     "sklearn_boltz",
+    "sklearn_boltz.batches",
     "sklearn_boltz.datasets",
     "sklearn_boltz.inspection",
     "sklearn_boltz.loglinear",

@@ -209,7 +209,7 @@ def test_empty_cells(seed, d, n):
         for t in (-1, 1)
         if not ((x[j] == s) & (x[k] == t)).any()
     ]
-    assert empty_cells(x) == sorted(expected)
+    assert empty_cells(n, x @ x.T, x.sum(axis=1)) == sorted(expected)
 
 
 def has_no_maximum(X):

@@ -2,6 +2,7 @@
 
 import math
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -23,11 +24,21 @@ from sklearn_boltz._base import (
     make_generator,
     unchanged_on_error,
 )
+from sklearn_boltz._batches import as_batches, distinct_states, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.loglinear._search import State, search
+
+
+class Counts(NamedTuple):
+    """Rows as states, and how often each counts; `dtype` is the type that they came in."""
+
+    dtype: np.dtype
+    n_values: np.ndarray
+    rows: np.ndarray
+    weights: np.ndarray
 
 
 class FSLLDensity(BaseBoltzmann):
@@ -222,8 +233,10 @@ class FSLLDensity(BaseBoltzmann):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Integers from 0 on, or anything real if `binarize` is set.
+        X : array-like of shape (n_samples, n_features), or batches
+            Integers from 0 on, or anything real if `binarize` is set. Of
+            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, only the
+            distinct rows are kept, with their numbers; one pass is made.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -240,10 +253,8 @@ class FSLLDensity(BaseBoltzmann):
             If a value is not in the domain, or if there are too many joint states.
         """
         with unchanged_on_error(self):
-            X = validate_data(self, X)
-            n_values = self._initial_n_values(X)
-            rows, weights = self._check_rows(X, sample_weight, n_values)
-            return self._fit_rows(X, n_values, rows, weights)
+            counts = self._counts(X, sample_weight, reset=True)
+            return self._fit_rows(X, *counts)
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -255,7 +266,7 @@ class FSLLDensity(BaseBoltzmann):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or batches
             More rows.
         y : Ignored
             Present for API consistency.
@@ -269,17 +280,25 @@ class FSLLDensity(BaseBoltzmann):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "basis_")
-            X = validate_data(self, X, reset=first)
-            n_values = self._initial_n_values(X)
+            dtype, n_values, rows, weights = self._counts(X, sample_weight, reset=first)
             if not first:
                 n_values = np.maximum(n_values, self.n_values_)
-            rows, weights = self._check_rows(X, sample_weight, n_values)
-            if not first:
                 rows = np.concatenate([self._rows, rows])
                 weights = np.concatenate([self._weights, weights])
-            return self._fit_rows(X, n_values, rows, weights)
+            return self._fit_rows(X, dtype, n_values, rows, weights)
 
-    def _fit_rows(self, X, n_values, rows, weights):
+    def _counts(self, X, sample_weight, reset):
+        """Check rows; -> how often each counts."""
+        batches = as_batches(X, sample_weight)
+        if batches is not None:
+            return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
+        X = validate_data(self, X, reset=reset)
+        n_values = self._initial_n_values(X)
+        if not reset:
+            n_values = np.maximum(n_values, self.n_values_)
+        return Counts(X.dtype, n_values, *self._check_rows(X, sample_weight, n_values))
+
+    def _fit_rows(self, X, dtype, n_values, rows, weights):
         """Search for the terms.
 
         A column that is constant in the data is independent of the others in the model: it
@@ -308,7 +327,7 @@ class FSLLDensity(BaseBoltzmann):
         self.history_ = {"cost": self.cost_path_, "n_basis": np.array(state.n_basis_path)}
         self.n_iter_ = state.n_moves
         self._n_features_out = len(self.theta_)
-        self._sample_dtype = X.dtype
+        self._sample_dtype = dtype
         return self
 
     def _search_terms(self, state, n_values, group, rows, weights, end_iteration):
@@ -628,6 +647,17 @@ class FSLLDensity(BaseBoltzmann):
         tags.input_tags.positive_only = self.binarize is None
         tags.input_tags.categorical = self.binarize is None
         return tags
+
+
+def _counts_of_batch(estimator, batch):
+    found = estimator._counts(batch, None, reset=True)
+    return Counts(found.dtype, found.n_values, *distinct_states(found.rows, found.weights))
+
+
+def _merge_counts(one, other):
+    rows, weights = (np.concatenate(pair) for pair in zip(one[2:], other[2:], strict=True))
+    n_values = np.maximum(one.n_values, other.n_values)
+    return Counts(one.dtype, n_values, *distinct_states(rows, weights))
 
 
 def _collapse(codes, weights):

@@ -92,7 +92,7 @@ def existence_report(problem, point, direction=None):
     """
     # With a penalty there always is one.
     unpenalised = problem.alpha == 0
-    empty = empty_cells(problem.spins[:, : problem.n_rows]) if unpenalised else []
+    empty = empty_cells(*problem.cell_sums()) if unpenalised else []
     if empty or problem.n_parameters > MAX_NEWTON_PARAMETERS:
         return empty, {}, math.nan
     gradient = problem.gradient(point)
@@ -102,14 +102,13 @@ def existence_report(problem, point, direction=None):
     return empty, separated, float(gradient @ direction) / 2
 
 
-def empty_cells(spins):
+def empty_cells(n, both, single):
     """Pairs of variables j < k with values that never occur together.
 
-    If x_j = s never meets x_k = t, then m_jk -> -st ∞ with b_j -> -s ∞ and b_k -> -t ∞ never
-    lowers the pseudo-likelihood.
+    From the number n of rows and the sums Σ x_j x_k and Σ x_j over them. If x_j = s never meets
+    x_k = t, then m_jk -> -st ∞ with b_j -> -s ∞ and b_k -> -t ∞ never lowers the
+    pseudo-likelihood.
     """
-    d, n = spins.shape
-    both, single = spins @ spins.T, spins.sum(axis=1)
     found = []
     for s in (-1, 1):
         for t in (-1, 1):
@@ -128,12 +127,12 @@ def recession(problem, direction):
     coupling, intercept = problem.unpack(direction)
     if (np.abs(coupling).sum(axis=1) + np.abs(intercept)).max(initial=0) < MIN_STEP:
         return {}
-    gain = (problem.spins * problem.fields(coupling, intercept))[:, : problem.n_rows]
-    largest = np.abs(gain).max(initial=0)
-    if largest < MIN_STEP or gain.min() < -0.01 * largest:
+    least, greatest = problem.gains(coupling, intercept)
+    largest = max(np.abs(least).max(initial=0), np.abs(greatest).max(initial=0))
+    if largest < MIN_STEP or least.min() < -0.01 * largest:
         return {}
     strong = np.abs(coupling) > 0.05 * np.abs(direction).max()
     return {
         j: np.flatnonzero(strong[j]).tolist()
-        for j in np.flatnonzero(gain.max(axis=1) > 0.1 * largest).tolist()
+        for j in np.flatnonzero(greatest > 0.1 * largest).tolist()
     }

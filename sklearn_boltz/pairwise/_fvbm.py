@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import nullcontext
+from copy import copy
 from functools import partial
 from numbers import Integral, Real
 
@@ -13,6 +14,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions, valid
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from sklearn_boltz._base import BaseBoltzmann, limit_blas, make_generator, unchanged_on_error
+from sklearn_boltz._batches import as_batches, fresh, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.pairwise._bslm import row_fields
@@ -27,6 +29,7 @@ from sklearn_boltz.pairwise._sampling import (
     log_weight,
 )
 from sklearn_boltz.pairwise._solvers import MAX_NEWTON_PARAMETERS, Monitor, bslm, lbfgs, newton
+from sklearn_boltz.pairwise._streamed import StreamedPseudoLikelihood, Sums
 
 # Connected variables whose joint states are enumerated: for the normalising constant and
 # exact samples, and for the law of the missing values of one row.
@@ -201,8 +204,11 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Values -1 and 1, 0 and 1 or bool, or anything real if `binarize` is set.
+        X : array-like of shape (n_samples, n_features), or batches
+            Values -1 and 1, 0 and 1 or bool, or anything real if `binarize` is set. Of
+            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, the
+            distinct rows are kept if they have no more than four million entries; if they
+            have, there is a pass over the batches for each evaluation of the objective.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -242,20 +248,118 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 stacklevel=2,
             )
         with unchanged_on_error(self) as keep:
+            batches = as_batches(X, sample_weight)
+            if batches is not None:
+                self._fit_batches(batches, coupling_init, intercept_init, keep)
+                return self
             X = validate_data(self, X)
             self.values_ = self._coding(X)
-            positive = self._check_values(X)
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
-            if not weights.sum() > 0:
-                raise ValueError("sample_weight is 0 for all rows: there is nothing to fit.")
+            positive, weights = self._check_rows(X, sample_weight)
             start = self._start(X.shape[1], coupling_init, intercept_init)
             with blas_threads(X.shape[1], MIN_THREADED_FIT):
-                if not weights.all():
-                    positive, weights = positive[weights > 0], weights[weights > 0]
-                self._fit_rows(X, positive, weights, *start, keep)
+                self._sample_dtype = X.dtype
+                self._fit_distinct(X, *distinct_rows(positive, weights), *start, keep)
         return self
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Add rows to those seen before, and fit all of them.
+
+        The result is that of `fit` on all rows at once: of the rows seen before, each distinct
+        one and its weight are kept, at 1 bit an entry. The fit starts from the parameters of
+        the last one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            More rows, in the coding of the first ones.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
+
+        Returns
+        -------
+        self : FVBMPseudoLikelihood
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a value is not in the domain, or if the estimator was fitted to batches with so
+            many distinct rows that they were not kept.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As `fit` does.
+        """
+        with unchanged_on_error(self):
+            first = not hasattr(self, "coupling_")
+            X = validate_data(self, X, reset=first)
+            if first:
+                self.values_ = self._coding(X)
+            elif self._seen is None:
+                raise ValueError(
+                    "The batches of the last fit had so many distinct rows that they were not "
+                    "kept, so there is nothing to add rows to. Fit Batches of all rows."
+                )
+            positive, weights = self._check_rows(X, sample_weight)
+            start = None, None
+            if not first:
+                bits, counts = self._seen
+                before = np.unpackbits(bits, axis=1, count=X.shape[1]).astype(bool)
+                positive = np.concatenate([before, positive])
+                weights = np.concatenate([counts, weights])
+                start = self.coupling_, self.intercept_
+            with blas_threads(X.shape[1], MIN_THREADED_FIT):
+                if first:
+                    self._sample_dtype = X.dtype
+                # Interrupted, the estimator goes back to the rows of before: nothing is kept.
+                self._fit_distinct(
+                    X, *distinct_rows(positive, weights), *start, keep=lambda attributes: None
+                )
+        return self
+
+    def _check_rows(self, X, sample_weight):
+        """-> whether each entry has the higher value, and how often each row counts."""
+        positive = self._check_values(X)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.sum() > 0:
+            raise ValueError("sample_weight is 0 for all rows: there is nothing to fit.")
+        return (
+            (positive, weights) if weights.all() else (positive[weights > 0], weights[weights > 0])
+        )
+
+    def _fit_batches(self, batches, coupling_init, intercept_init, keep):
+        """Collect the distinct rows if they are few, else go through the batches repeatedly."""
+        found = summarise(self, batches, _sums_of_batch, _merge_sums, reset=True).result
+        low, self._sample_dtype, sums = found
+        self.values_ = np.array([0 if low is None else low, 1])
+        d = len(sums.means)
+        start = self._start(d, coupling_init, intercept_init)
+        with blas_threads(d, MIN_THREADED_FIT):
+            if sums.rows is not None:
+                self._fit_distinct(batches, *distinct_rows(sums.rows, sums.weights), *start, keep)
+                return
+            if self.solver in ("bslm", "ga"):
+                raise ValueError(
+                    f"solver={self.solver!r} keeps all distinct rows in memory, and these batches "
+                    "have too many. Use solver='newton' or 'lbfgs'."
+                )
+            self._seen, self._varying = None, np.flatnonzero(np.abs(sums.means) < sums.total)
+            kept = self._varying
+            part = Sums(sums.total, sums.means[kept], sums.moments[np.ix_(kept, kept)], None, None)
+            positive = partial(_positive_of_batch, self._unfitted(), kept)
+            problem = StreamedPseudoLikelihood(batches, positive, part, self.alpha)
+            self._fit_problem(batches, problem, sums.means, sums.total, *start, keep)
+
+    def _unfitted(self):
+        """What checks the values of rows, and no more."""
+        checker = fresh(self)
+        checker.values_ = self.values_
+        return checker
 
     def _start(self, d, coupling, intercept):
         """Couplings and intercepts to start from; None where the user leaves it open."""
@@ -285,21 +389,25 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 raise ValueError(f"intercept_init must be a finite vector of shape {(d,)}.")
         return coupling, intercept
 
-    def _fit_rows(self, X, positive, weights, coupling, intercept, keep):
-        """Fit the columns that vary; those that do not are set aside."""
-        spins, counts = distinct_rows(positive, weights)
-        self._log_partition, self._sample_dtype = None, X.dtype
+    def _fit_distinct(self, X, spins, counts, coupling, intercept, keep):
+        """Fit distinct rows that are in memory, of shape (d, n_distinct)."""
+        self._seen = np.packbits(spins.T > 0, axis=1), counts
         self._varying = varying = np.flatnonzero(np.ptp(spins, axis=1))
-        total = counts.sum()
-        constant = np.setdiff1d(np.arange(len(spins)), varying)
-        self._base = np.arctanh(spins @ counts / (total + 1))
-        self.coupling_ = np.zeros((len(spins), len(spins)))
+        sums, total = spins @ counts, counts.sum()
+        if len(varying) < len(spins):
+            spins = spins[varying]
+        problem = PseudoLikelihood(spins, counts, self.alpha)
+        self._fit_problem(X, problem, sums, total, coupling, intercept, keep)
+
+    def _fit_problem(self, X, problem, sums, total, coupling, intercept, keep):
+        """Fit the columns that vary; those that do not are set aside."""
+        self._log_partition, varying = None, self._varying
+        constant = np.setdiff1d(np.arange(len(sums)), varying)
+        self._base = np.arctanh(sums / (total + 1))
+        self.coupling_ = np.zeros((len(sums), len(sums)))
         self.intercept_ = self._base.copy()
         # What the constant columns add to the log pseudo-likelihood of all.
         offset = -total * np.log1p(np.exp(-2 * np.abs(self._base[constant]))).sum()
-        if len(constant):
-            spins = spins[varying]
-        problem = PseudoLikelihood(spins, counts, self.alpha)
         block = np.ix_(varying, varying)
         coupling = (self.coupling_ if coupling is None else coupling)[block]
         intercept = (self._base if intercept is None else intercept)[varying]
@@ -359,7 +467,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 f"{self.history_['log_pseudo_likelihood'][-1]:.6f}, {monitor.status}"
             )
         if message:
-            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+            warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
     # Data to spins.
 
@@ -703,6 +811,31 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         # With a threshold, anything real is legal.
         tags.input_tags.categorical = self.binarize is None
         return tags
+
+
+def _sums_of_batch(estimator, batch):
+    """-> the lower value, or None if it does not occur, the type, and the sums over the rows."""
+    X = validate_data(estimator, batch)
+    estimator.values_ = estimator._coding(X)
+    positive = estimator._check_values(X)
+    low = None if positive.all() and estimator.binarize is None else int(estimator.values_[0])
+    return low, X.dtype, Sums.of(positive)
+
+
+def _merge_sums(one, other):
+    (low, dtype, sums), (other_low, _, others) = one, other
+    if None not in (low, other_low) and low != other_low:
+        raise ValueError(
+            "FVBMPseudoLikelihood wants -1 and 1 or 0 and 1 in all batches, but one batch has the "
+            "value -1 and another 0. Recode them, or set `binarize` to a threshold."
+        )
+    return other_low if low is None else low, dtype, sums + others
+
+
+def _positive_of_batch(estimator, columns, k, batch):
+    """Where these columns have the higher value."""
+    estimator = copy(estimator)
+    return estimator._check_values(validate_data(estimator, batch))[:, columns]
 
 
 def blas_threads(n_features, least):

@@ -27,6 +27,36 @@ class Point(NamedTuple):
     value: float
 
 
+class Line(NamedTuple):
+    """Points on the way from one in some direction."""
+
+    problem: "PseudoLikelihood"
+    point: Point
+    coupling: np.ndarray
+    intercept: np.ndarray
+    step: np.ndarray
+
+    def __call__(self, size):
+        """The point after a step of that size."""
+        fields = np.multiply(self.step, size, out=self.problem.array())
+        fields += self.point.fields
+        return self.problem.at(
+            self.point.coupling + size * self.coupling,
+            self.point.intercept + size * self.intercept,
+            fields,
+        )
+
+    def reject(self, new):
+        """Take back the arrays of a point that is of no use."""
+        self.problem.recycle(new.fields, new.tanh)
+
+    def leave(self, *, old=False):
+        """Take back the arrays of the line, and with `old` of the point where it began."""
+        self.problem.recycle(self.step)
+        if old:
+            self.problem.recycle(self.point.fields, self.point.tanh)
+
+
 class PseudoLikelihood:
     """Σ_i w_i Σ_j [x_ij F_ij - ln cosh F_ij - ln 2] - ½ α Σ_{j<k} m_jk², with F = M x + b.
 
@@ -97,6 +127,24 @@ class PseudoLikelihood:
             - self.alpha / 4 * np.vdot(coupling, coupling)
         )
         return Point(coupling, intercept, fields, tanh, float(value))
+
+    def line(self, point, direction):
+        """From a point in a direction: the function of a step's size that gives the new point.
+
+        The arrays of the old point are the problem's again after `Line.leave`.
+        """
+        coupling, intercept = self.unpack(direction)
+        return Line(self, point, coupling, intercept, self.fields(coupling, intercept))
+
+    def cell_sums(self):
+        """How many rows are looked at, Σ x_j x_k and Σ x_j: whether cells are empty."""
+        spins = self.spins[:, : self.n_rows]
+        return spins.shape[1], spins @ spins.T, spins.sum(axis=1)
+
+    def gains(self, coupling, intercept):
+        """The least and the greatest x_ij F_ij of each variable, each of shape (d,)."""
+        gain = (self.spins * self.fields(coupling, intercept))[:, : self.n_rows]
+        return gain.min(axis=1), gain.max(axis=1)
 
     def gradient(self, point):
         """∂/∂θ, of shape (n_parameters,)."""

@@ -169,23 +169,18 @@ def line_search(problem, point, direction, slope):
 
     The arrays of the old point are the problem's again.
     """
-    coupling, intercept = problem.unpack(direction)
-    step = problem.fields(coupling, intercept)
+    line = problem.line(point, direction)
     # Near the maximum the rise drowns in the rounding of the sum.
     floor = point.value - 1e-13 * abs(point.value)
     size = 1.0
     while size > 1e-9:
-        fields = np.multiply(step, size, out=problem.array())
-        fields += point.fields
-        new = problem.at(
-            point.coupling + size * coupling, point.intercept + size * intercept, fields
-        )
+        new = line(size)
         if new.value >= floor + 1e-4 * size * slope:
-            problem.recycle(step, point.fields, point.tanh)
+            line.leave(old=True)
             return new
-        problem.recycle(new.fields, new.tanh)
+        line.reject(new)
         size /= 2
-    problem.recycle(step)
+    line.leave()
     return point
 
 

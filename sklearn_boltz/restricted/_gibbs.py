@@ -1,5 +1,6 @@
 """Gibbs sampling: random numbers, threads over blocks of rows, chains."""
 
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from copy import copy
@@ -7,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 
 from sklearn_boltz._base import _thread_pools, limit_blas
 from sklearn_boltz.restricted._gibbs_kernel import bernoulli_draw, gibbs_chains, uniform
@@ -107,13 +109,29 @@ class Workers:
         return list(self._pool.map(run, blocks))
 
 
+def has_other_processes():
+    """Whether joblib is configured to work in other processes, and this is not one of them."""
+    backend, n_jobs = get_active_backend()
+    if getattr(backend, "supports_sharedmem", False) or n_jobs == 1:
+        return False
+    # On a worker of Dask, joblib is configured as where the task came from.
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return True
+    try:
+        distributed.get_worker()
+    except ValueError:
+        return True
+    return False
+
+
 def row_blocks(n_rows, size=BLOCK_ROWS):
     """Slices of nearly equal length that cover the rows, whatever the threads."""
     n_blocks = max(1, round(n_rows / size), min(2, n_rows // LEAST_ROWS))
     return [slice(*ends) for ends in pairwise(n_rows * k // n_blocks for k in range(n_blocks + 1))]
 
 
-def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False):
+def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, first_row=0):
     """Make transitions of one Markov chain a row, in place.
 
     Parameters
@@ -128,6 +146,8 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False):
     workers : Workers
     from_hidden : bool
         Whether the chains start at `H`, so that the first transition is only half a one.
+    first_row : int
+        What the random numbers take for the number of the first chain, where these are a part.
     """
     first, weights = stream.step, model.weights_by_visible
     if type(model.visible) is type(model.hidden) is Bernoulli:
@@ -135,7 +155,7 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False):
         def block(rows):
             gibbs_chains(
                 weights, model.visible.intercept, model.hidden.intercept, V[rows], H[rows],
-                n_steps, from_hidden, stream.seed, first, rows.start,
+                n_steps, from_hidden, stream.seed, first, first_row + rows.start,
             )  # fmt: skip
             return first + 2 * n_steps
 
@@ -144,7 +164,9 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False):
         def block(rows):
             # Each block takes the same steps: a random number depends on its row as well.
             own = copy(stream)
-            _run_chains_of_any_units(model, V[rows], H[rows], n_steps, own, rows.start, from_hidden)
+            _run_chains_of_any_units(
+                model, V[rows], H[rows], n_steps, own, first_row + rows.start, from_hidden
+            )
             return own.step
 
     work = len(V) * weights.size * (2 * n_steps + 1)

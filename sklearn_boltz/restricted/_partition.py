@@ -6,10 +6,12 @@ from copy import copy
 from itertools import pairwise
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
-from sklearn_boltz.restricted._gibbs import row_blocks, run_chains
+from sklearn_boltz._base import limit_blas
+from sklearn_boltz.restricted._gibbs import has_other_processes, row_blocks, run_chains
 from sklearn_boltz.restricted._gibbs_kernel import anneal
 from sklearn_boltz.restricted._model import Model
 from sklearn_boltz.restricted.units import Bernoulli
@@ -219,7 +221,7 @@ def _anneal(model, base, betas, V, stream, workers):
     model = model._replace(weights=np.asfortranarray(model.weights))  # once for all blocks
     fast = type(base) is type(model.visible) is type(model.hidden) is Bernoulli
     anneal_block = _anneal_bernoulli if fast else _anneal_any_units
-    first = stream.take(0)
+    first, blocks = stream.take(0), row_blocks(len(V))
 
     def block(rows):
         # Each block takes the same steps of the stream: a number depends on its row as well.
@@ -227,10 +229,29 @@ def _anneal(model, base, betas, V, stream, workers):
         anneal_block(model, base, betas, V[rows], log_weights[rows], own, rows.start)
         return own.step
 
-    work = len(V) * model.weights.size * 2 * len(betas)
-    last = workers.map(block, row_blocks(len(V)), work)[-1]
+    if len(blocks) > 1 and has_other_processes():
+        # One tuple for each: of arrays that are arguments, Dask's backend keeps a single copy on
+        # some worker, which may die.
+        settings = anneal_block, model, base, betas, stream
+        found = Parallel()(delayed(_anneal_elsewhere)((*settings, V[b], b.start)) for b in blocks)
+        for rows, (states, weights, _) in zip(blocks, found, strict=True):
+            V[rows], log_weights[rows] = states, weights
+        last = found[-1][-1]
+    else:
+        work = len(V) * model.weights.size * 2 * len(betas)
+        last = workers.map(block, blocks, work)[-1]
     stream.take(last - first)
     return log_weights
+
+
+def _anneal_elsewhere(settings):
+    """A block in another process; -> where the chains are, their log-weights, the next step."""
+    anneal_block, model, base, betas, stream, V, first_row = settings
+    # joblib may send several blocks with one and the same stream.
+    V, log_weights, own = np.array(V), np.zeros(len(V)), copy(stream)
+    with limit_blas(1):
+        anneal_block(model, base, betas, V, log_weights, own, first_row)
+    return V, log_weights, own.step
 
 
 def _anneal_bernoulli(model, base, betas, V, log_weights, stream, first_row):

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.special import logit
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from sklearn_boltz.restricted._data_parallel import learn_sdcp_batch, outliving
 from sklearn_boltz.restricted._gibbs import Stream
 from sklearn_boltz.restricted._monitor import Monitor
 from sklearn_boltz.restricted._optimizers import OPTIMIZERS
@@ -271,6 +272,11 @@ class SDCPRBM(StochasticRBM):
 
     def _learn_batch(self, V, workers, buffers):
         learn_batch(self._learner, V, self._scheme(), self._rate(), workers, buffers)
+
+    def _learn_parts(self, parts):
+        self._learner = outliving(
+            learn_sdcp_batch, self._learner, parts, self._scheme(), self._rate()
+        )
 
     def _scheme(self):
         return Scheme(

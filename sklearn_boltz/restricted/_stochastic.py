@@ -13,10 +13,13 @@ from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._base import dense, make_generator, unchanged_on_error
+from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz.restricted._data_parallel import Parts
 from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._machine import WORSE, BaseMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted._streams import StreamedRows
 
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
 # Overflow shows in the parameters, which are looked at.
@@ -41,11 +44,12 @@ class StochasticMachine(BaseMachine):
     """The loop over epochs and mini-batches; how to learn from one is for the child to say.
 
     A child has `_start(X)` and `_resume()`, which set `_learner`, `_keep_rows(X)`, for what it
-    keeps of the data, `_learn_batch(V, workers, buffers)`, `_new_monitor(X, train, valid)`,
-    an object with `rows` and a method `measure(model, workers)`, `_log_likelihoods()`, what
-    it measured of these rows, in nats, one entry for each epoch, `_publish()`, and
-    `_check_same_size()`, which raises an error where the parameters ask for another machine than
-    that to go on with. A learner has `parameters()`, a list of arrays, and `model()`.
+    keeps of the data, `_learn_batch(V, workers, buffers)`, `_learn_parts(parts)`, the same for
+    rows that lie on other machines, `_new_monitor(X, train, valid)`, an object with `rows` and a
+    method `measure(model, workers)`, `_log_likelihoods()`, what it measured of these rows, in
+    nats, one entry for each epoch, `_publish()`, and `_check_same_size()`, which raises an error
+    where the parameters ask for another machine than that to go on with. A learner has
+    `parameters()`, a list of arrays, and `model()`.
     """
 
     _parameter_constraints = {
@@ -67,8 +71,11 @@ class StochasticMachine(BaseMachine):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Legal values of the visible units, or anything real if `binarize` is set.
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
+            Legal values of the visible units, or anything real if `binarize` is set. Of
+            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, a few
+            batches are in memory at a time; where Dask has a cluster, its workers share each
+            mini-batch.
         y : Ignored
             Present for API consistency.
 
@@ -96,7 +103,11 @@ class StochasticMachine(BaseMachine):
         """
         with unchanged_on_error(self) as keep:
             going_on = self.warm_start and hasattr(self, "components_")
-            X = self._validated(X, reset=not going_on)
+            batches = as_batches(X)
+            if batches is None:
+                X = self._validated(X, reset=not going_on)
+            else:
+                X = StreamedRows(self, batches, reset=not going_on, indexed=batches is not X)
             X = self._begin_or_resume(X, going_on)
             train, monitor = self._monitor(X)
             with Workers(self.n_jobs) as workers:
@@ -191,7 +202,16 @@ class StochasticMachine(BaseMachine):
     # Epochs.
 
     def _monitor(self, X):
-        """-> numbers of the rows to train on, and what watches over the training."""
+        """-> numbers of the rows to train on, and what watches over the training.
+
+        Of batches that are not indexed, the first are those of the rows *not* to train on.
+        """
+        if isinstance(X, StreamedRows) and not X.indexed:
+            if self.early_stopping and X.shape[0] < 2:
+                raise ValueError("early_stopping needs two rows at least; there is 1.")
+            rng = np.random.default_rng(self._evaluation_seed)
+            some, valid = X.choose(rng, self.early_stopping and self.validation_fraction)
+            return valid, self._new_monitor(X, some, valid)
         train, valid = self._split_rows(X.shape[0])
         return np.sort(train), self._new_monitor(X, train, valid)
 
@@ -218,13 +238,24 @@ class StochasticMachine(BaseMachine):
     def _learn_epoch(self, X, train, monitor, workers, buffers):
         start = perf_counter()
         self._n_passes += 1
+        for V in self._mini_batches(X, train):
+            if isinstance(V, Parts):
+                self._learn_parts(V)
+            else:
+                self._learn_batch(V, workers, buffers)
+        self._record(monitor, workers, perf_counter() - start)
+
+    def _mini_batches(self, X, train):
+        """Yield the mini-batches of an epoch."""
+        if isinstance(X, StreamedRows) and not X.indexed:
+            yield from X.mini_batches(train, self.batch_size, self._rng)
+            return
         order = train[self._rng.permutation(len(train))]
         # A step from a few rows would be as long as any, and spoil the epoch: a rest goes
         # to the last mini-batch if it is less than half of one.
         least = (self.batch_size + 1) // 2
         for batch in gen_batches(len(train), self.batch_size, min_batch_size=least):
-            self._learn_batch(dense(X[order[batch]]), workers, buffers)
-        self._record(monitor, workers, perf_counter() - start)
+            yield dense(X[order[batch]])
 
     def _record(self, monitor, workers, seconds):
         self._check_finite()

@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz.restricted._clamped import clamp
 from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._layered import Layered
+from sklearn_boltz.restricted._streams import StreamedRows
 from sklearn_boltz.restricted._tap_machine import LAWS, TAPMachine, with_parameters
 from sklearn_boltz.restricted._tap_monitor import DeepTAPMonitor
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
@@ -373,7 +374,13 @@ default="bernoulli"
 
     def _learn_epochs(self, X, train, monitor, workers, keep):
         if self.pretrain_max_iter and not self._n_passes and not self.pretrain_history_:
-            self._pretrain(X if len(train) == X.shape[0] else X[train], workers)
+            if isinstance(X, StreamedRows) and not X.indexed:
+                raise ValueError(
+                    "Layers are trained one by one on rows in memory. Set pretrain_max_iter=0 to "
+                    "learn from batches, or fit an array of some rows first, with warm_start."
+                )
+            whole = len(train) == X.shape[0] and not isinstance(X, StreamedRows)
+            self._pretrain(X if whole else X[train], workers)
             keep(self._snapshot())
         return super()._learn_epochs(X, train, monitor, workers, keep)
 

@@ -114,7 +114,7 @@ def learn_batch(learner, V, scheme, rate, workers, buffers):
         _ascent(k, W, data, free, scheme, rate, workers, buffers)
         for k, W in enumerate(machine.weights)
     ]
-    if all(type(units) is Bernoulli for units in machine.layers):
+    if all_bernoulli(machine):
         pairs = zip(data.means, free.means, strict=True)
         slopes = [{"intercept": a.mean(axis=0) - b.mean(axis=0)} for a, b in pairs]
     else:
@@ -125,6 +125,11 @@ def learn_batch(learner, V, scheme, rate, workers, buffers):
     for units, slope in zip(learner.layers, slopes, strict=True):
         units.ascend(slope, rate)
     return change
+
+
+def all_bernoulli(machine):
+    """Whether the means are all that the parameters of the units have to do with."""
+    return all(type(units) is Bernoulli for units in machine.layers)
 
 
 def _follow(machine, starts, scheme, workers, buffers, hidden_at_starts=None):
@@ -209,18 +214,25 @@ def unit_gradients(clamped, solutions, order):
     gradients : list of dict of str to ndarray
         Of each layer, from the visible one up.
     """
-    machine = clamped.machine
-    visible, *hidden = machine.layers
-    at_data = [visible.gradients(clamped.V)]
-    for units, (B, A) in zip(hidden, clamped.fields(order), strict=True):
-        at_data.append(units.gradients(None, B, A))
-    at_solutions = [
-        units.gradients(None, B, A)
-        for units, (B, A) in zip(
-            machine.layers, fields_of_layers(machine, solutions, order), strict=True
-        )
-    ]
+    at_data = gradients_at_rows(clamped, order)
+    at_solutions = gradients_at_solutions(clamped.machine, solutions, order)
     return [
         {name: data[name] - model[name] for name in data}
         for data, model in zip(at_data, at_solutions, strict=True)
     ]
+
+
+def gradients_at_rows(clamped, order):
+    """The part of `unit_gradients` that rows have: means over them."""
+    visible, *hidden = clamped.machine.layers
+    fields = zip(hidden, clamped.fields(order), strict=True)
+    return [
+        visible.gradients(clamped.V),
+        *(units.gradients(None, B, A) for units, (B, A) in fields),
+    ]
+
+
+def gradients_at_solutions(machine, solutions, order):
+    """The part that is taken away: means over solutions."""
+    fields = zip(machine.layers, fields_of_layers(machine, solutions, order), strict=True)
+    return [units.gradients(None, B, A) for units, (B, A) in fields]

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sklearn_boltz._base import dense, make_generator
 from sklearn_boltz.restricted import _sampling, _tap
 from sklearn_boltz.restricted._clamped import visible_side
+from sklearn_boltz.restricted._data_parallel import learn_tap_batch, outliving
 from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._inference import INFERENCES
 from sklearn_boltz.restricted._layered import stacked
@@ -27,6 +28,7 @@ from sklearn_boltz.restricted._machine import IMPUTE_CONSTRAINTS
 from sklearn_boltz.restricted._monitor import GAP_ROWS
 from sklearn_boltz.restricted._optimizers import SGD
 from sklearn_boltz.restricted._stochastic import StochasticMachine
+from sklearn_boltz.restricted._streams import StreamedRows
 from sklearn_boltz.restricted._tap import Evidence, Iteration
 from sklearn_boltz.restricted._tap_learning import Learner, Scheme, learn_batch
 from sklearn_boltz.restricted._tap_monitor import TAPMonitor
@@ -38,6 +40,8 @@ LAWS = {
     "truncated_gaussian": TruncatedGaussian,
     "truncated_gauss_bernoulli": TruncatedGaussBernoulli,
 }
+# Rows of batches to which the laws of visible units are fitted before the training.
+FIRST_ROWS = 10_000
 # Rows of the training that are kept, for TAP to start at.
 N_STARTS = 100
 # Iterations after which a start is given up, outside of the training.
@@ -130,8 +134,17 @@ class TAPMachine(StochasticMachine):
         options = {}
         if self.visible_range is not None:
             options = dict(zip(("low", "high"), self.visible_range, strict=True))
+        rows = X
+        if (
+            isinstance(X, StreamedRows)
+            and isinstance(self.visible, str)
+            and self.visible != "bernoulli"
+        ):
+            # Whatever is fitted to them is only where the training begins.
+            n_rows = X.shape[0]
+            rows = X[np.linspace(0, n_rows - 1, min(n_rows, FIRST_ROWS)).round().astype(int)]
         return first_law(
-            "visible", self.visible, lambda law: law.from_data(X, **options), X.shape[1], X.dtype
+            "visible", self.visible, lambda law: law.from_data(rows, **options), X.shape[1], X.dtype
         )
 
     def _first_hidden(self, name, law, n_units, dtype):
@@ -165,11 +178,18 @@ class TAPMachine(StochasticMachine):
         )
 
     def _learn_batch(self, V, workers, buffers):
-        scheme = Scheme(
+        learn_batch(self._learner, V, self._scheme(), self._rate(), workers, buffers)
+
+    def _learn_parts(self, parts):
+        self._learner = outliving(
+            learn_tap_batch, self._learner, parts, self._scheme(), self._rate()
+        )
+
+    def _scheme(self):
+        return Scheme(
             self._iteration(max_iter=self.tap_max_iter), self.persistent, self.batch_size,
             self.penalty, self.alpha,
         )  # fmt: skip
-        learn_batch(self._learner, V, scheme, self._rate(), workers, buffers)
 
     def _new_monitor(self, X, train, valid):
         sets = None, None

@@ -1,0 +1,566 @@
+"""Rows that come in batches: memory maps, streams, parquet files, Dask collections."""
+
+import os
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import issparse
+
+# Entries of a batch that is cut from an array.
+BATCH_ENTRIES = 2**21
+# Rows of a batch that is read from a file.
+FILE_ROWS = 2**15
+
+
+class Batches:
+    """
+    Rows that come in batches, for data that do not fit in memory.
+
+    What `fit` of :class:`~sklearn_boltz.FSLLDensity`, :class:`~sklearn_boltz.FVBMPseudoLikelihood`,
+    :class:`~sklearn_boltz.SDCPRBM` and :class:`~sklearn_boltz.TAPRBM` takes in place of an array.
+    At any time a few batches are in memory. A memory map, a Dask collection, a
+    ``pyarrow.dataset.Dataset`` or a generator may be given to `fit` itself, which then makes this
+    object with the default options.
+
+    Parameters
+    ----------
+    source : object
+        One of
+
+        - an array, a memory map of one, or a CSR matrix, which is cut into batches;
+        - an iterable of batches, for example a list, or an object that yields them from the start
+          each time that it is iterated over;
+        - a callable without arguments that returns such an iterable;
+        - an iterator, such as a generator: it serves one pass, which is enough for
+          `FSLLDensity` and where `FVBMPseudoLikelihood` meets few distinct rows;
+        - the path of a parquet file or of a folder of them, or a ``pyarrow.dataset.Dataset``
+          (pyarrow must be installed);
+        - a ``dask.array`` or ``dask.dataframe``, whose partitions are the batches. What can be
+          computed where they are is computed there.
+
+        A batch is an array, a CSR matrix, a data frame or a table.
+    batch_rows : int, default=None
+        Rows of a batch, where the source is cut by this class; with a parquet file, at most. None
+        for two million entries of an array, or 32,768 rows of a file.
+    n_lanes : int, default=4
+        Number of batches of which the rows are mixed: a mini-batch takes its rows from so many
+        at once. On a cluster each lane is the share of one worker, so there should be as many as
+        workers, or a multiple.
+
+    Raises
+    ------
+    ValueError
+        At the second pass over an iterator.
+
+    Notes
+    -----
+    An epoch of mini-batches takes the batches in random order, if the source can give them in
+    any order (arrays, lists, Dask), and otherwise as they come; within each lane, the rows of a
+    batch are in random order. Rows that are sorted in a file had better be shuffled there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz import FSLLDensity
+    >>> from sklearn_boltz.batches import Batches
+    >>> def read():
+    ...     for seed in range(10):
+    ...         X = np.random.default_rng(seed).integers(2, size=(100, 3))
+    ...         X[:, 2] = X[:, 0] ^ X[:, 1]
+    ...         yield X
+    >>> FSLLDensity().fit(Batches(read)).get_feature_names_out()
+    array(['x0*x1*x2'], dtype=object)
+    """
+
+    def __init__(self, source, *, batch_rows=None, n_lanes=4):
+        if batch_rows is not None and batch_rows < 1:
+            raise ValueError(f"batch_rows must be at least 1, got {batch_rows}.")
+        if n_lanes < 1:
+            raise ValueError(f"n_lanes must be at least 1, got {n_lanes}.")
+        self.source, self.batch_rows, self.n_lanes = source, batch_rows, n_lanes
+        self._blocks = _blocks_of(source, batch_rows)
+
+    def __iter__(self):
+        return iter(self._blocks)
+
+    @property
+    def n_batches(self):
+        """Number of batches; None where they can only be had one after another."""
+        return self._blocks.n_blocks
+
+    def batch(self, k):
+        """
+        Return the batch of number k.
+
+        Parameters
+        ----------
+        k : int
+            From 0 to `n_batches` - 1.
+
+        Returns
+        -------
+        batch : array-like of shape (n_rows, n_features)
+            Its rows.
+        """
+        return self._blocks.block(k)
+
+    def map_reduce(self, function, merge):
+        """
+        Merge what a function finds in each batch, in order.
+
+        Parameters
+        ----------
+        function : callable
+            Of the number and the rows of a batch; it may be called in another process.
+        merge : callable
+            Of two results; associative.
+
+        Returns
+        -------
+        result : object
+            ``merge(merge(function(0, batch_0), function(1, batch_1)), ...)``, but for the order
+            of evaluation. Batches without rows are left out.
+
+        Raises
+        ------
+        ValueError
+            If there are no rows.
+        """
+        result = self._blocks.map_reduce(partial(_unless_empty, function), partial(_merge, merge))
+        if result is None:
+            raise ValueError("There are no rows: found 0 sample(s) in all batches.")
+        return result
+
+    def futures(self, client):
+        """
+        Load the batches of a Dask collection into the memory of a cluster.
+
+        Parameters
+        ----------
+        client : distributed.Client
+            The cluster.
+
+        Returns
+        -------
+        futures : list of distributed.Future
+            Of arrays.
+        """
+        return self._blocks.futures(client)
+
+    def take(self, wanted):
+        """
+        Return some rows of some batches of a Dask collection, picked where they are.
+
+        Parameters
+        ----------
+        wanted : dict of int to ndarray of int
+            Numbers of rows, by the number of the batch.
+
+        Returns
+        -------
+        rows : dict of int to {ndarray, sparse matrix}
+            The rows, by the number of the batch.
+        """
+        return self._blocks.take(wanted)
+
+    @property
+    def is_dask(self):
+        """Whether the batches are partitions of a Dask collection."""
+        return isinstance(self._blocks, _Dask)
+
+    def rows(self, rows):
+        """
+        Return the rows of the given numbers, if the source is an array; else None.
+
+        Parameters
+        ----------
+        rows : ndarray of int of shape (n_rows,)
+            Numbers of rows.
+
+        Returns
+        -------
+        X : {ndarray, sparse matrix} of shape (n_rows, n_features) or None
+            The rows.
+        """
+        return self._blocks.array[rows] if isinstance(self._blocks, _Slices) else None
+
+
+def as_batches(X, sample_weight=None):
+    """`X` as `Batches` if it does not lie in memory as a whole; else None."""
+    if isinstance(X, np.memmap):
+        # With weights for each row, these lie in memory, and so may the rows.
+        return Batches(X) if X.ndim == 2 and len(X) and sample_weight is None else None
+    is_batches = hasattr(X, "map_reduce")
+    if not (is_batches or _is_dataset(X) or _is_dask(X) or hasattr(X, "__next__")):
+        return None
+    if sample_weight is not None:
+        raise ValueError(
+            "sample_weight does not go with batches. Call partial_fit for each batch with its "
+            "weights."
+        )
+    return X if is_batches else Batches(X)
+
+
+def rows_of(batch):
+    """A batch as an array or CSR matrix."""
+    if issparse(batch):
+        return batch.tocsr()
+    return batch if isinstance(batch, np.ndarray) else np.asarray(batch)
+
+
+# Sources: objects with `n_blocks`, `block`, `__iter__` and `map_reduce`.
+
+
+def _blocks_of(source, batch_rows):
+    if isinstance(source, (str, os.PathLike)):
+        return _Parquet(_open_dataset(source), batch_rows)
+    if _is_dataset(source):
+        return _Parquet(source, batch_rows)
+    if _is_dask(source):
+        return _Dask(source)
+    if issparse(source) or isinstance(source, np.ndarray):
+        if source.ndim != 2:
+            raise ValueError(f"An array of rows has two axes, got shape {source.shape}.")
+        return _Slices(source, batch_rows)
+    if hasattr(source, "__next__"):
+        return _Once(source)
+    in_memory = hasattr(source, "__array__") or hasattr(source, "__dataframe__")
+    if hasattr(source, "__getitem__") and hasattr(source, "__len__") and not in_memory:
+        return _Listed(source)
+    if (callable(source) or hasattr(source, "__iter__")) and not in_memory:
+        return _Passes(source)
+    raise ValueError(
+        f"Batches cannot be made of {type(source).__name__}: give an array or a memory map, an "
+        "iterable of arrays, a callable that returns one, the path of a parquet file, or a "
+        "dask.array or dask.dataframe. A data frame in memory goes to fit itself."
+    )
+
+
+def _package(X):
+    return type(X).__module__.split(".")[0]
+
+
+def _is_dataset(X):
+    return _package(X) == "pyarrow" and hasattr(X, "scanner")
+
+
+def _is_dask(X):
+    return _package(X) == "dask" and hasattr(X, "to_delayed")
+
+
+class _Blocks:
+    """Batches one after another."""
+
+    n_blocks = None
+
+    def map_reduce(self, function, merge):
+        result = None
+        for k, block in enumerate(self):
+            result = merge(result, function(k, block))
+        return result
+
+
+class _Passes(_Blocks):
+    """An iterable, or a callable that returns one."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def __iter__(self):
+        return iter(self.source() if callable(self.source) else self.source)
+
+
+class _Once(_Blocks):
+    """An iterator: one pass."""
+
+    def __init__(self, iterator):
+        self.iterator, self.used = iterator, False
+
+    def __iter__(self):
+        if self.used:
+            raise ValueError(
+                "More than one pass over the rows is needed, and an iterator has only one. Give "
+                "Batches(f), where the function f returns a new iterator at each call, or a list."
+            )
+        self.used = True
+        return self.iterator
+
+
+class _Listed(_Blocks):
+    """A sequence of batches."""
+
+    def __init__(self, source):
+        self.source = source
+
+    @property
+    def n_blocks(self):
+        return len(self.source)
+
+    def block(self, k):
+        return self.source[k]
+
+    def __iter__(self):
+        return (self.block(k) for k in range(self.n_blocks))
+
+
+class _Slices(_Listed):
+    """An array in pieces."""
+
+    def __init__(self, array, batch_rows):
+        # As a plain array: a view of a memory map would be taken for one again.
+        self.array = np.asarray(array) if isinstance(array, np.ndarray) else array.tocsr()
+        self.step = batch_rows or max(1, BATCH_ENTRIES // max(1, array.shape[1]))
+
+    @property
+    def n_blocks(self):
+        return -(-self.array.shape[0] // self.step)
+
+    def block(self, k):
+        return self.array[k * self.step : (k + 1) * self.step]
+
+
+class _Parquet(_Blocks):
+    """What pyarrow reads, a few row groups at a time."""
+
+    def __init__(self, dataset, batch_rows):
+        self.dataset, self.batch_rows = dataset, batch_rows or FILE_ROWS
+
+    def __iter__(self):
+        from pyarrow import Table
+
+        # Read one fragment ahead: by default many batches are, which is memory.
+        options = {"batch_readahead": 2, "fragment_readahead": 1}
+        for batch in self.dataset.to_batches(batch_size=self.batch_rows, **options):
+            yield Table.from_batches([batch])
+
+
+def _open_dataset(path):
+    try:
+        from pyarrow import dataset
+    except ImportError as error:
+        raise ImportError(
+            f"pyarrow reads {os.fspath(path)!r}, and is not installed: pip install pyarrow, or "
+            "give a callable that yields arrays."
+        ) from error
+    return dataset.dataset(path, format="parquet")
+
+
+class _Dask(_Listed):
+    """Partitions of a Dask collection, in any cluster or in this process."""
+
+    def __init__(self, collection):
+        if len(getattr(collection, "numblocks", ())) > 1:
+            collection = collection.rechunk({1: -1})
+        self.parts = list(np.ravel(collection.to_delayed()))
+
+    @property
+    def n_blocks(self):
+        return len(self.parts)
+
+    def block(self, k):
+        return self.parts[k].compute()
+
+    def map_reduce(self, function, merge):
+        """By a tree of tasks; only the result comes here."""
+        from dask import delayed
+
+        function, merge = delayed(function, pure=False), delayed(merge, pure=False)
+        level = [function(k, part) for k, part in enumerate(self.parts)]
+        while len(level) > 1:
+            pairs = [merge(*level[k : k + 2]) for k in range(0, len(level) - 1, 2)]
+            level = pairs + level[2 * len(pairs) :]
+        return level[0].compute()
+
+    def take(self, wanted):
+        from dask import compute, delayed
+
+        picked = {k: delayed(_pick)(self.parts[k], rows) for k, rows in wanted.items()}
+        return compute(picked)[0]
+
+    def futures(self, client):
+        from dask import delayed
+
+        return client.compute([delayed(rows_of)(part) for part in self.parts])
+
+
+def _pick(batch, rows):
+    return rows_of(batch)[rows]
+
+
+def _unless_empty(function, k, batch):
+    batch = batch if hasattr(batch, "shape") else np.asarray(batch)
+    return function(k, batch) if batch.shape[0] else None
+
+
+def _merge(merge, one, other):
+    if one is None or other is None:
+        return other if one is None else one
+    return merge(one, other)
+
+
+# What an estimator finds in batches.
+
+
+class Summary(NamedTuple):
+    """The columns of batches, their numbers of rows, and what a function found."""
+
+    columns: tuple
+    lengths: dict
+    result: Any
+
+
+def summarise(estimator, batches, function, merge, *, reset):
+    """Merge what a function finds in each batch, and learn the names of the columns.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `reset`, its `n_features_in_` and `feature_names_in_` are set; without, they must be
+        those of the batches.
+    batches : Batches
+    function : callable
+        Of an estimator with the same parameters and a batch, which it validates.
+    merge : callable
+        Of two results.
+    reset : bool
+
+    Returns
+    -------
+    summary : Summary
+    """
+    known = _columns(estimator)
+    found = batches.map_reduce(
+        partial(_summary, fresh(estimator), function), partial(_merge_summaries, merge)
+    )
+    n_features, names = found.columns
+    if reset:
+        estimator.n_features_in_ = n_features
+        vars(estimator).pop("feature_names_in_", None)
+        if names is not None:
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif n_features != known[0] or (names and known[1] and names != known[1]):
+        raise ValueError(
+            f"The batches have {_described(found.columns)}, but {type(estimator).__name__} was "
+            f"fitted with {_described(known)}."
+        )
+    return found
+
+
+def fresh(estimator):
+    """An unfitted estimator with the same parameters, without callbacks."""
+    return type(estimator)(**estimator.get_params(deep=False))
+
+
+def _columns(estimator):
+    names = getattr(estimator, "feature_names_in_", None)
+    return getattr(estimator, "n_features_in_", None), None if names is None else tuple(names)
+
+
+def _described(columns):
+    n_features, names = columns
+    return f"{n_features} columns" + ("" if names is None else f" named {list(names)}")
+
+
+def _summary(estimator, function, k, batch):
+    estimator = fresh(estimator)
+    try:
+        result = function(estimator, batch)
+    except ValueError as error:
+        raise ValueError(f"In batch {k}: {error}") from error
+    return Summary(_columns(estimator), {k: batch.shape[0]}, result)
+
+
+def _merge_summaries(merge, one, other):
+    if one.columns != other.columns:
+        raise ValueError(
+            f"All batches must have the same columns: batch {next(iter(one.lengths))} has "
+            f"{_described(one.columns)}, and batch {next(iter(other.lengths))} has "
+            f"{_described(other.columns)}."
+        )
+    return Summary(one.columns, one.lengths | other.lengths, merge(one.result, other.result))
+
+
+# Distinct rows, and mini-batches.
+
+
+def distinct_states(rows, weights):
+    """Collapse equal rows of small integers.
+
+    Parameters
+    ----------
+    rows : ndarray of bool or unsigned int of shape (n_rows, n_features)
+    weights : ndarray of float64 of shape (n_rows,)
+
+    Returns
+    -------
+    rows : ndarray of shape (n_distinct, n_features)
+    weights : ndarray of float64 of shape (n_distinct,)
+        The sums over equal rows.
+    """
+    rows = rows.view(np.uint8) if rows.dtype == bool else rows
+    widths = [max(1, int(top).bit_length()) for top in rows.max(axis=0)]
+    if sum(widths) <= 64:
+        keys = np.zeros(len(rows), dtype=np.uint64)
+        for column, width in zip(rows.T, widths, strict=True):
+            keys <<= np.uint64(width)
+            keys |= column
+    else:
+        packed = np.packbits(rows, axis=1) if max(widths) == 1 else np.ascontiguousarray(rows)
+        keys = packed.view(np.dtype((np.void, packed.itemsize * packed.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return rows[first], np.bincount(inverse.ravel(), weights)
+
+
+def mini_batches(blocks, n_lanes, batch_size, rng):
+    """Cut blocks of rows into mini-batches that mix the rows of a few of them.
+
+    Parameters
+    ----------
+    blocks : iterator of (object, ndarray of int)
+        A block, and the numbers of the rows in it that may be used.
+    n_lanes : int
+    batch_size : int
+    rng : Generator
+
+    Yields
+    ------
+    pieces : list of (int, object, ndarray of int)
+        The number of the lane, a block and numbers of rows in it. There are `batch_size` rows in
+        all; a rest of less than half of that joins the last mini-batch.
+    """
+    blocks, lanes, last = iter(blocks), {}, None
+    while True:
+        pieces, missing = [], batch_size
+        while missing and _refill(lanes, blocks, n_lanes, rng):
+            for n_left, k in zip(range(len(lanes), 0, -1), sorted(lanes), strict=True):
+                block, rows = lanes.pop(k)
+                taken, left = np.split(rows, [-(-missing // n_left)])
+                pieces += [(k, block, taken)] if len(taken) else []
+                missing -= len(taken)
+                if len(left):
+                    lanes[k] = block, left
+        if missing:
+            break
+        if last is not None:
+            yield last
+        last = pieces
+    # A step from a few rows would be as long as any, and spoil the epoch.
+    if last is not None and batch_size - missing < (batch_size + 1) // 2:
+        pieces = last + pieces
+    elif last is not None:
+        yield last
+    if pieces:
+        yield pieces
+
+
+def _refill(lanes, blocks, n_lanes, rng):
+    """Give each lane that has run dry a new block while there are any; -> the lanes."""
+    for k in range(n_lanes):
+        while k not in lanes:
+            block, rows = next(blocks, (None, None))
+            if rows is None:
+                return lanes
+            if len(rows):
+                lanes[k] = block, rng.permutation(rows)
+    return lanes

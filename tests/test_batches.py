@@ -1,0 +1,386 @@
+"""Rows that come in batches give what the same rows in memory give."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz._batches import as_batches, distinct_states, mini_batches
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.pairwise import _streamed
+from sklearn_boltz.restricted import _streams
+
+
+def make_rows(n_rows=900, n_features=8):
+    """Bits of which the second half mostly repeats the first."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(n_rows, n_features)).astype(np.uint8)
+    half = n_features // 2
+    X[:, half : 2 * half] ^= (
+        X[:, half : 2 * half] ^ X[:, :half] ^ (rng.random((n_rows, half)) < 0.2)
+    )
+    return X
+
+
+def memory_map(X, path):
+    X.tofile(path / "rows")
+    return np.memmap(path / "rows", dtype=X.dtype, mode="r", shape=X.shape)
+
+
+def pieces_of(X, step=130):
+    return [X[start : start + step] for start in range(0, len(X), step)]
+
+
+SOURCES = {
+    "map": memory_map,
+    "small batches": lambda X, path: Batches(memory_map(X, path), batch_rows=77),
+    "list": lambda X, path: Batches(pieces_of(X)),
+    "callable": lambda X, path: Batches(lambda: iter(pieces_of(X))),
+    "with empty ones": lambda X, path: Batches([X[:0], *pieces_of(X), X[:0]]),
+}
+
+
+@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
+def test_fsll_has_the_same_bits(make, tmp_path):
+    X = make_rows()
+    expected, model = FSLLDensity().fit(X), FSLLDensity().fit(make(X, tmp_path))
+    np.testing.assert_array_equal(model.basis_, expected.basis_)
+    np.testing.assert_array_equal(model.theta_, expected.theta_)
+    assert model.cost_ == expected.cost_ and model.n_features_in_ == X.shape[1]
+    assert model.sample(2, random_state=0).dtype == X.dtype
+
+
+def test_fsll_takes_numbers_of_values_that_grow_from_batch_to_batch():
+    X = np.random.default_rng(0).integers(3, size=(400, 3))
+    X[:, 1] = X[:, 0]
+    X[:200] %= 2
+    X = np.hstack([X, np.full((400, 1), 300)])
+    expected, model = FSLLDensity().fit(X), FSLLDensity().fit(iter(pieces_of(X)))
+    np.testing.assert_array_equal(model.n_values_, expected.n_values_)
+    np.testing.assert_array_equal(model.theta_, expected.theta_)
+    more = FSLLDensity().partial_fit(Batches(X[:200], batch_rows=50)).partial_fit(iter([X[200:]]))
+    np.testing.assert_allclose(more.theta_, expected.theta_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
+def test_fvbm_has_the_same_bits_where_few_rows_are_distinct(make, tmp_path):
+    X = make_rows()
+    expected = FVBMPseudoLikelihood().fit(X)
+    model = FVBMPseudoLikelihood().fit(make(X, tmp_path))
+    np.testing.assert_array_equal(model.coupling_, expected.coupling_)
+    np.testing.assert_array_equal(model.intercept_, expected.intercept_)
+
+
+@pytest.fixture
+def no_rows_kept(monkeypatch):
+    monkeypatch.setattr(_streamed, "MOST_ENTRIES", 8)
+    monkeypatch.setattr(_streamed, "PART_ENTRIES", 300)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("alpha", [0.0, 3.0])
+def test_fvbm_by_passes_over_the_batches(no_rows_kept, solver, alpha):
+    X = make_rows()
+    X[:, 6] = 1
+    expected = FVBMPseudoLikelihood(solver=solver, alpha=alpha).fit(X)
+    model = FVBMPseudoLikelihood(solver=solver, alpha=alpha).fit(Batches(X, batch_rows=200))
+    # L-BFGS ends a few roundings apart.
+    tol = 1e-11 if solver == "newton" else 1e-4
+    np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=tol)
+    np.testing.assert_allclose(model.intercept_, expected.intercept_, atol=tol)
+    np.testing.assert_allclose(
+        model.history_["log_pseudo_likelihood"][[0, -1]],
+        expected.history_["log_pseudo_likelihood"][[0, -1]], rtol=1e-12, atol=1e-4,
+    )  # fmt: skip
+    assert model.converged_
+
+
+def test_fvbm_by_passes_knows_where_there_is_no_maximum(no_rows_kept):
+    X = make_rows()
+    X[:, 1] &= X[:, 0]
+    with pytest.warns(UserWarning, match="never occurs together"):
+        FVBMPseudoLikelihood().fit(Batches(X))
+    Y = make_rows()
+    Y[:, 2] = Y[:, [0, 1, 3]].sum(axis=1) >= 2
+    with pytest.warns(UserWarning, match="is determined"):
+        FVBMPseudoLikelihood().fit(Batches(Y))
+
+
+def test_fvbm_by_passes_cannot_do_everything(no_rows_kept):
+    X = make_rows()
+    with pytest.raises(ValueError, match="Use solver='newton'"):
+        FVBMPseudoLikelihood(solver="bslm").fit(Batches(X))
+    with pytest.raises(ValueError, match="Batches\\(f\\)"):
+        FVBMPseudoLikelihood().fit(iter(pieces_of(X)))
+    model = FVBMPseudoLikelihood().fit(Batches(X))
+    with pytest.raises(ValueError, match="not kept"):
+        model.partial_fit(X)
+
+
+def test_fvbm_codings_over_batches():
+    X = make_rows() * 2.0 - 1
+    ones = np.ones((3, X.shape[1]))
+    expected = FVBMPseudoLikelihood().fit(np.vstack([ones, X]))
+    model = FVBMPseudoLikelihood().fit(Batches([ones, X]))
+    np.testing.assert_array_equal(model.coupling_, expected.coupling_)
+    assert model.values_.tolist() == [-1, 1]
+    with pytest.raises(ValueError, match="in all batches"):
+        FVBMPseudoLikelihood().fit(Batches([ones, X, ones * 0]))
+    binarized = FVBMPseudoLikelihood(binarize=0).fit(Batches([ones, X]))
+    np.testing.assert_array_equal(binarized.coupling_, expected.coupling_)
+    assert binarized.values_.tolist() == [0, 1]
+
+
+def test_fvbm_partial_fit_is_fit_of_all_rows():
+    X, weights = make_rows(), np.arange(900) % 3 + 0.5
+    expected = FVBMPseudoLikelihood(tol=1e-10).fit(X, sample_weight=weights)
+    model = FVBMPseudoLikelihood(tol=1e-10).partial_fit(X[:500], sample_weight=weights[:500])
+    model.partial_fit(X[500:], sample_weight=weights[500:])
+    np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=1e-9)
+    after = FVBMPseudoLikelihood(tol=1e-10).fit(X[:500]).partial_fit(X[500:])
+    np.testing.assert_allclose(
+        after.coupling_, FVBMPseudoLikelihood(tol=1e-10).fit(X).coupling_, atol=1e-9
+    )
+    before = model.coupling_.copy()
+    with pytest.raises(ValueError, match="wants the values 0 and 1"):
+        model.partial_fit(X + 1)
+    np.testing.assert_array_equal(model.coupling_, before)
+
+
+# Restricted machines.
+
+MACHINES = [
+    SDCPRBM(5, max_iter=2, random_state=0),
+    SDCPRBM(5, max_iter=2, random_state=0, early_stopping=True, batch_size=64),
+    TAPRBM(5, max_iter=2, random_state=0),
+    TAPRBM(5, max_iter=2, random_state=0, early_stopping=True),
+]
+
+
+@pytest.fixture
+def quiet(recwarn):
+    """Two epochs are few, and early stopping says so."""
+
+
+def same_machine(one, other, **tolerance):
+    for name in ("components_", "intercept_visible_", "intercept_hidden_"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), **tolerance)
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: type(m).__name__)
+def test_machines_have_the_same_bits_on_a_memory_map(machine, quiet, tmp_path):
+    X = make_rows()
+    expected, model = clone(machine).fit(X), clone(machine).fit(memory_map(X, tmp_path))
+    same_machine(model, expected, rtol=0)
+    for name in set(expected.history_) - {"seconds"}:
+        np.testing.assert_array_equal(model.history_[name], expected.history_[name])
+    expected.set_params(warm_start=True).fit(X)
+    model.set_params(warm_start=True).fit(memory_map(X, tmp_path))
+    same_machine(model, expected, rtol=0)
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: type(m).__name__)
+def test_machines_on_batches_do_not_depend_on_the_source(machine, quiet, monkeypatch, tmp_path):
+    X = make_rows()
+    expected = clone(machine).fit(Batches(pieces_of(X, 130)))
+    model = clone(machine).fit(Batches(memory_map(X, tmp_path), batch_rows=130))
+    same_machine(model, expected, rtol=0)
+    model = clone(machine).fit(Batches(sp.csr_matrix(X.astype(np.float32)), batch_rows=130))
+    same_machine(model, expected, rtol=0, atol=1e-6)
+    # A memory map of many rows is taken in batches, not by the numbers of its rows.
+    monkeypatch.setattr(_streams, "MOST_INDEXED", 100)
+    monkeypatch.setattr("sklearn_boltz._batches.BATCH_ENTRIES", 130 * X.shape[1])
+    same_machine(clone(machine).fit(memory_map(X, tmp_path)), expected, rtol=0)
+
+
+def test_one_batch_is_trained_on_as_an_array_by_partial_fit():
+    """A source of one mini-batch: nothing to shuffle but its rows."""
+    X = make_rows(100)
+    model = SDCPRBM(5, max_iter=1, random_state=0).fit(Batches([X]))
+    rows = np.sort(np.random.default_rng(0).permutation(100))  # all of them, in their order
+    expected = SDCPRBM(5, max_iter=1, random_state=0).partial_fit(X[rows])
+    # The order of the epoch takes random numbers, but these are not those of the chains.
+    same_machine(model, expected, rtol=1e-5, atol=1e-7)
+
+
+def test_validation_rows_are_not_trained_on(recwarn):
+    X = make_rows(200)
+    source = Batches(X, batch_rows=60)
+    rows = _streams.StreamedRows(SDCPRBM(), source, reset=True)
+    _, valid = rows.choose(np.random.default_rng(1), 0.1)
+    assert len(valid) == 20
+    seen = np.vstack(list(rows.mini_batches(valid, 32, np.random.default_rng(0))))
+    expected = np.delete(X, valid, axis=0)
+    np.testing.assert_array_equal(
+        np.sort(seen @ 2.0 ** np.arange(8)), np.sort(expected @ 2.0 ** np.arange(8))
+    )
+    np.testing.assert_array_equal(rows[valid], X[valid])
+    streamed = _streams.StreamedRows(SDCPRBM(), Batches(lambda: pieces_of(X)), reset=True)
+    np.testing.assert_array_equal(streamed[valid], X[valid])
+    assert streamed[[]].shape == (0, 8)
+
+
+def test_truncated_units_on_batches(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.beta(2, 5, size=(500, 4))
+    machine = TAPRBM(3, visible="truncated_gaussian", max_iter=1, random_state=0)
+    model = clone(machine).fit(Batches(X, batch_rows=120))
+    expected = clone(machine).fit(X)
+    # All rows are looked at, here, for where the training begins.
+    np.testing.assert_allclose(
+        model._base_law.intercept, expected._base_law.intercept, rtol=1e-6, atol=1e-9
+    )
+    assert np.isfinite(model.tap_log_likelihood(X)).all()
+
+
+def test_machines_want_more_than_one_pass():
+    X = make_rows()
+    model = SDCPRBM(3, max_iter=1)
+    with pytest.raises(ValueError, match="More than one pass"):
+        model.fit(iter(pieces_of(X)))
+    assert not hasattr(model, "n_features_in_")
+    lengths = iter([130, 130, 130, 77, 60])
+    with pytest.raises(ValueError, match="the same rows each time"):
+        model.fit(Batches(lambda: pieces_of(X, next(lengths))))
+
+
+# The parts.
+
+
+@given(
+    lengths=st.lists(st.integers(0, 40), max_size=6),
+    n_lanes=st.integers(1, 5),
+    batch_size=st.integers(1, 30),
+    seed=st.integers(0, 10),
+)
+def test_mini_batches_have_each_row_once(lengths, n_lanes, batch_size, seed):
+    blocks = [(k, np.arange(n)) for k, n in enumerate(lengths)]
+    batches = list(mini_batches(iter(blocks), n_lanes, batch_size, np.random.default_rng(seed)))
+    found = sorted((k, row) for pieces in batches for _, k, rows in pieces for row in rows)
+    assert found == [(k, row) for k, n in enumerate(lengths) for row in range(n)]
+    sizes = [sum(len(rows) for _, _, rows in pieces) for pieces in batches]
+    assert all(size == batch_size for size in sizes[:-1])
+    if len(sizes) > 1:
+        assert (batch_size + 1) // 2 <= sizes[-1] < batch_size + (batch_size + 1) // 2
+    for pieces in batches:
+        assert all(0 <= lane < n_lanes for lane, _, _ in pieces)
+
+
+def test_mini_batches_mix():
+    blocks = [(k, np.arange(100)) for k in range(4)]
+    first = next(iter(mini_batches(iter(blocks), 4, 20, np.random.default_rng(0))))
+    assert [(lane, k, len(rows)) for lane, k, rows in first] == [(k, k, 5) for k in range(4)]
+
+
+@pytest.mark.parametrize("n_features, top", [(3, 1), (70, 1), (5, 300), (30, 255)])
+def test_distinct_states(n_features, top):
+    rng = np.random.default_rng(0)
+    rows = rng.integers(top + 1, size=(50, n_features)).astype(np.min_scalar_type(top))
+    rows, weights = rows[rng.integers(50, size=400)], rng.random(400)
+    found, sums = distinct_states(rows, weights)
+    expected = {}
+    for row, weight in zip(rows.tolist(), weights, strict=True):
+        expected[tuple(row)] = expected.get(tuple(row), 0) + weight
+    assert dict(zip(map(tuple, found.tolist()), sums, strict=True)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "model", [FSLLDensity(n_values=2), FVBMPseudoLikelihood(), SDCPRBM(2), TAPRBM(2)]
+)
+def test_errors_name_the_batch(model):
+    X = make_rows()
+    bad = X.copy()
+    bad[3, 5] = 2
+    with pytest.raises(ValueError, match=r"In batch 1: .* in column 5.* row 3 has the value 2"):
+        clone(model).fit(Batches([X, bad]))
+    with pytest.raises(ValueError, match="In batch 1: Input X contains NaN"):
+        clone(model).fit(Batches([X, np.full(X.shape, np.nan)]))
+    with pytest.raises(ValueError, match="batch 0 has 8 columns, and batch 1 has 3 columns"):
+        clone(model).fit(Batches([X, X[:, :3]]))
+    with pytest.raises(ValueError, match="0 sample"):
+        clone(model).fit(Batches([]))
+
+
+def test_weights_do_not_go_with_batches(tmp_path):
+    X, weights = make_rows(), np.arange(900.0)
+    with pytest.raises(ValueError, match="partial_fit"):
+        FSLLDensity().fit(Batches(X), sample_weight=weights)
+    # But a memory map with weights is an array.
+    expected = FSLLDensity().fit(X, sample_weight=weights)
+    model = FSLLDensity().fit(memory_map(X, tmp_path), sample_weight=weights)
+    np.testing.assert_array_equal(model.theta_, expected.theta_)
+
+
+def test_names_of_columns():
+    pd = pytest.importorskip("pandas")
+    X = make_rows()
+    frames = pieces_of(pd.DataFrame(X, columns=list("abcdefgh")))
+    for model in (FSLLDensity(), SDCPRBM(2, max_iter=1), TAPRBM(2, max_iter=1)):
+        assert model.fit(Batches(frames)).feature_names_in_.tolist() == list("abcdefgh")
+    fitted = SDCPRBM(2, max_iter=1, warm_start=True).fit(Batches(frames))
+    other = [frame.rename(columns={"a": "z"}) for frame in frames]
+    with pytest.raises(ValueError, match="was fitted with 8 columns named"):
+        fitted.fit(Batches(other))
+    assert not hasattr(FSLLDensity().fit(Batches(frames)).fit(Batches(X)), "feature_names_in_")
+
+
+def test_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import dataset, parquet
+
+    X = make_rows()
+    table = pa.table({name: X[:, j] for j, name in enumerate("abcdefgh")})
+    parquet.write_table(table.slice(0, 400), tmp_path / "1.parquet", row_group_size=90)
+    parquet.write_table(table.slice(400), tmp_path / "2.parquet", row_group_size=90)
+    expected = FSLLDensity().fit(X)
+    for source in (
+        Batches(tmp_path),
+        Batches(str(tmp_path), batch_rows=50),
+        dataset.dataset(tmp_path),
+    ):
+        model = FSLLDensity().fit(source)
+        np.testing.assert_array_equal(model.theta_, expected.theta_)
+        assert model.feature_names_in_.tolist() == list("abcdefgh")
+    machine = SDCPRBM(3, max_iter=1, random_state=0)
+    same_machine(
+        clone(machine).fit(Batches(tmp_path)),
+        clone(machine).fit(Batches(lambda: (b for b in Batches(tmp_path)))), rtol=0,
+    )  # fmt: skip
+
+
+def test_what_is_no_source():
+    for source in (3, None):
+        with pytest.raises(ValueError, match="cannot be made of"):
+            Batches(source)
+    with pytest.raises(ValueError, match="two axes"):
+        Batches(np.zeros(3))
+    with pytest.raises(ValueError, match="n_lanes"):
+        Batches([], n_lanes=0)
+    with pytest.raises(ValueError, match="batch_rows"):
+        Batches([], batch_rows=0)
+    assert as_batches([[0, 1]]) is None and as_batches(np.zeros((2, 2))) is None
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        FSLLDensity(),
+        FVBMPseudoLikelihood(),
+        SDCPRBM(2, max_iter=1, n_inner=1, n_gibbs=1, batch_size=2**13),
+    ],
+)
+def test_memory_is_flat(model, tmp_path):
+    """Four times the rows take hardly more; a float32 copy of the last would be 8 MiB."""
+    peaks = []
+    for n_rows in (2**13, 2**16, 2**18):  # the first to warm up
+        X = memory_map(np.resize(make_rows(2**10), (n_rows, 8)), tmp_path)
+        tracemalloc.start()
+        clone(model).fit(Batches(X, batch_rows=2**13))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[2] < peaks[1] + 2**18

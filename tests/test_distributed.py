@@ -1,0 +1,211 @@
+"""Several processes give what one gives, also where one of them is killed."""
+
+import os
+from functools import partial
+from itertools import chain
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold
+
+from fatal import FatalBernoulli, FatalRBM, fatal_score
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz._batches import _Dask
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.pairwise import _streamed
+from sklearn_boltz.restricted import _partition
+from sklearn_boltz.restricted._data_parallel import find_cluster
+from sklearn_boltz.restricted._gibbs import Stream, Workers
+from sklearn_boltz.restricted._model import Model
+from sklearn_boltz.units import Bernoulli
+
+dask = pytest.importorskip("dask")
+da = pytest.importorskip("dask.array")
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def shared_client():
+    """Two processes."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        # That a worker is killed is not the fault of its tasks.
+        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def client(shared_client):
+    """Two processes, also after a test has killed one."""
+    shared_client.wait_for_workers(2, timeout=60)
+    return shared_client
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(400, 8)).astype(np.float64)
+    X[:, 4:] = np.where(rng.random((400, 4)) < 0.2, 1 - X[:, :4], X[:, :4])
+    return X
+
+
+@pytest.fixture
+def nothing_is_collected(monkeypatch):
+    def block(self, k):
+        raise AssertionError("a batch was brought here")
+
+    monkeypatch.setattr(_Dask, "block", block)
+
+
+# Through joblib.
+
+
+def test_grid_search_outlives_a_worker(client, X, tmp_path):
+    grid = {"alpha": [0.5, 1.0, 2.0]}
+    splits = list(KFold(2).split(X))
+    expected = GridSearchCV(FSLLDensity(), grid, cv=splits).fit(X)
+    scoring = partial(fatal_score, str(tmp_path / "dead"))
+    # Of arrays that are not named here, joblib keeps a single copy, on some worker.
+    with joblib.parallel_config("dask", scatter=[X, *chain(*splits)]):
+        search = GridSearchCV(FSLLDensity(), grid, cv=splits, scoring=scoring).fit(X)
+    assert (tmp_path / "dead").exists()
+    scores = "mean_test_score"
+    np.testing.assert_array_equal(search.cv_results_[scores], expected.cv_results_[scores])
+    assert search.best_params_ == expected.best_params_
+    np.testing.assert_array_equal(search.best_estimator_.theta_, expected.best_estimator_.theta_)
+
+
+def test_annealed_chains_have_the_same_bits(client, X):
+    model = SDCPRBM(5, max_iter=1, random_state=0).fit(X)
+    options = {"n_chains": 300, "n_temperatures": 50, "X": X[:10], "random_state": 0}
+    for method in ("ais", "raise"):
+        expected = model.log_partition(method, **options)
+        with joblib.parallel_config("dask"):
+            estimate = model.log_partition(method, **options)
+        assert estimate.value == expected.value
+        np.testing.assert_array_equal(estimate.log_weights, expected.log_weights)
+        np.testing.assert_array_equal(estimate.states, expected.states)
+
+
+@pytest.mark.parametrize("batch_size", [1, 10])
+def test_annealed_chains_in_other_processes_of_any_kind(X, monkeypatch, batch_size):
+    """As by loky, but without the processes: also where joblib sends several blocks at once."""
+    model = SDCPRBM(5, max_iter=1, random_state=0).fit(X)
+    expected = model.log_partition("ais", n_chains=300, n_temperatures=50, random_state=0)
+    monkeypatch.setattr(_partition, "has_other_processes", lambda: True)
+    monkeypatch.setattr(_partition, "Parallel", partial(joblib.Parallel, batch_size=batch_size))
+    found = model.log_partition("ais", n_chains=300, n_temperatures=50, random_state=0)
+    np.testing.assert_array_equal(found.log_weights, expected.log_weights)
+
+
+def test_annealed_chains_outlive_a_worker(client, tmp_path):
+    rng = np.random.default_rng(0)
+    visible = FatalBernoulli(rng.normal(size=6), str(tmp_path / "dead"))
+    model = Model(rng.normal(size=(4, 6)), visible, Bernoulli(rng.normal(size=4)))
+
+    def estimate():
+        with Workers(1) as workers:
+            return _partition.annealed_importance_sampling(
+                model, Bernoulli(np.zeros(6)), np.linspace(0, 1, 20), 300, Stream(1), workers
+            )
+
+    expected = estimate()
+    with joblib.parallel_config("dask"):
+        found = estimate()
+    assert (tmp_path / "dead").exists()
+    np.testing.assert_array_equal(found.log_weights, expected.log_weights)
+    # A ladder of 20 temperatures is short: within ten standard errors of the truth.
+    exact = _partition.exact_log_partition(model._replace(visible=Bernoulli(visible.intercept)))
+    assert abs(found.value - exact) < 10 * found.std_err
+
+
+# Collections.
+
+
+def collections(X):
+    yield da.from_array(X, chunks=(90, 3))
+    pd = pytest.importorskip("pandas")
+    dd = pytest.importorskip("dask.dataframe")
+    yield dd.from_pandas(pd.DataFrame(X, columns=list("abcdefgh")), npartitions=3)
+
+
+def test_statistics_are_reduced_on_the_workers(client, X, nothing_is_collected):
+    density, machine = FSLLDensity().fit(X), FVBMPseudoLikelihood().fit(X)
+    for rows in collections(X):
+        found = FSLLDensity().fit(rows)
+        np.testing.assert_array_equal(found.basis_, density.basis_)
+        np.testing.assert_allclose(found.theta_, density.theta_, rtol=1e-12)
+        found = FVBMPseudoLikelihood().fit(rows)
+        np.testing.assert_allclose(found.coupling_, machine.coupling_, atol=1e-12)
+    assert found.feature_names_in_.tolist() == list("abcdefgh")
+
+
+def test_objectives_are_summed_on_the_workers(client, X, nothing_is_collected, monkeypatch):
+    expected = FVBMPseudoLikelihood().fit(X)
+    # A worker keeps what it finds, but here it is too much.
+    monkeypatch.setattr(_streamed, "_few", lambda rows, weights: (None, None))
+    model = FVBMPseudoLikelihood().fit(da.from_array(X, chunks=(90, 8)))
+    np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=1e-11)
+    assert model.n_iter_ == expected.n_iter_
+
+
+def test_errors_on_workers_name_the_batch(client, X):
+    bad = X.copy()
+    bad[100, 2] = 7
+    for model in (FVBMPseudoLikelihood(), SDCPRBM(2)):
+        with pytest.raises(ValueError, match="In batch 1: .* in column 2.* row 10 has the value 7"):
+            model.fit(da.from_array(bad, chunks=(90, 8)))
+
+
+TRAINED = [
+    SDCPRBM(5, n_inner=2, max_iter=1, early_stopping=True, random_state=0),
+    SDCPRBM(5, n_inner=1, centered=False, momentum=0.5, weight_decay=0.1, max_iter=1,
+            random_state=0),
+    SDCPRBM(5, n_inner=2, n_gibbs=1, persistent=True, optimizer="ssd", max_iter=1, random_state=0),
+    TAPRBM(5, tap_tol=0, max_iter=2, random_state=0),
+    TAPRBM(5, tap_tol=0, persistent=True, penalty="l1", max_iter=1, random_state=0),
+    TAPDBM((5, 3), tap_tol=0, pretrain_max_iter=0, max_iter=1, random_state=0),
+    TAPDBM((5, 3, 2), tap_tol=0, pretrain_max_iter=0, persistent=True, max_iter=1, random_state=0),
+    TAPRBM(5, tap_tol=0, visible="truncated_gaussian", order=1, penalty=None, max_iter=1,
+           random_state=0),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("machine", TRAINED, ids=range(len(TRAINED)))
+def test_mini_batches_are_shared(client, X, machine, nothing_is_collected):
+    rows = Batches(X, batch_rows=90)
+    expected = clone(machine).fit(rows)
+    model = clone(machine).fit(da.from_array(X, chunks=(90, 8)))
+    for name in ("components_", "intercept_visible_", "intercept_hidden_"):
+        found, known = getattr(model, name), getattr(expected, name)
+        deep = isinstance(known, list)
+        for mine, own in zip(found, known, strict=True) if deep else [(found, known)]:
+            np.testing.assert_allclose(mine, own, atol=1e-12)
+    for name in set(expected.history_) - {"seconds"}:
+        np.testing.assert_allclose(model.history_[name], expected.history_[name], atol=1e-9)
+    untrained = clone(machine).set_params(max_iter=0).fit(rows)
+    assert not np.allclose(expected.components_[0], untrained.components_[0])
+
+
+def test_mini_batches_outlive_a_worker(client, X, tmp_path):
+    rows = Batches(X, batch_rows=90)
+    expected = SDCPRBM(4, n_inner=2, max_iter=1, random_state=0).fit(rows)
+    machine = FatalRBM(str(tmp_path / "dead"), os.getpid())
+    machine.fit(da.from_array(X, chunks=(90, 8)))
+    assert (tmp_path / "dead").exists()
+    np.testing.assert_allclose(machine.components_, expected.components_, atol=1e-12)
+
+
+def test_mini_batches_without_a_cluster(X):
+    """Dask alone: the partitions come here, one by one."""
+    with dask.config.set(scheduler="synchronous"):
+        if find_cluster() is None:
+            model = SDCPRBM(5, max_iter=1, random_state=0).fit(da.from_array(X, chunks=(90, 8)))
+            expected = SDCPRBM(5, max_iter=1, random_state=0).fit(Batches(X, batch_rows=90))
+            np.testing.assert_array_equal(model.components_, expected.components_)
