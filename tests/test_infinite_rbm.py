@@ -12,23 +12,26 @@ from hypothesis.extra.numpy import arrays
 from oracles_rbm import SmallRBM, binary, random_rbm
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_matrix
-from scipy.special import expit, logsumexp
+from scipy.special import expit, logit, logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.neural_network import BernoulliRBM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_boltz.datasets import make_bars_and_stripes
+from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
 from sklearn_boltz.restricted._frank_wolfe import (
+    SCALES,
     Chains,
     Enumeration,
     Machine,
     Sample,
     Search,
+    best_change,
     find_away,
     find_unit,
+    linear_minimum,
     linearised_objective,
     match_means,
     rescaled,
@@ -99,6 +102,46 @@ def test_linearised_objective_is_the_functional_gradient(rbm, data):
     numeric = approx_fprime(unit, lambda u: linearised_objective(u, data, law, 0.3)[0], 1e-7)
     np.testing.assert_allclose(gradient, numeric, atol=1e-6)
     assert linearised_objective(0 * unit, data, law, 0.3)[0] == pytest.approx(0)
+
+
+def test_linearised_objective_of_a_centred_unit(rbm, data):
+    """As above where the visible biases take back the mean pushes of the unit."""
+    law, unit = Enumeration.of(machine_of(rbm)), np.random.default_rng(2).normal(size=7)
+    mismatch = np.append(data.visible_mean() - law.visible_mean(), 0)
+    field = rbm.V @ unit[:-1] + unit[-1]
+    added = np.logaddexp(0, field) - data.mean(expit(field)) * rbm.V @ unit[:-1]
+
+    def with_count(c):
+        log_p = -rbm.free_energy() + c * added
+        return data.probability @ (log_p - logsumexp(log_p))
+
+    slope = (with_count(1e-4) - with_count(-1e-4)) / 2e-4
+    objective, gradient = linearised_objective(unit, data, law, 0.3, mismatch)
+    assert objective - 0.15 * unit @ unit == pytest.approx(-slope, abs=1e-7)
+    numeric = approx_fprime(
+        unit, lambda u: linearised_objective(u, data, law, 0.3, mismatch)[0], 1e-7
+    )
+    np.testing.assert_allclose(gradient, numeric, atol=1e-6)
+
+
+def test_means_that_do_not_match_do_not_hide_the_units():
+    """As printed, the search ends at a unit that is always on: a shift of the visible biases."""
+    V = binary(6)
+    p = np.exp(3.0 * (V[:, 0] - 0.5) * (V[:, 1] - 0.5))  # a pair of features, and four others
+    data = Sample(V, p / p.sum())
+    b = np.full(6, 0.5)  # should be 0
+    machine = Machine(np.zeros((1, 6)), b, np.zeros(1), b, SGD(), Stream(0))
+    law = Enumeration.of(machine)
+    mismatch = np.append(data.visible_mean() - law.visible_mean(), 0)
+    gains = {}
+    for name, args in {"printed": (), "centred": (mismatch,)}.items():
+        starts = starting_points(3, data, law, np.random.default_rng(0))
+        units = [linear_minimum(start, data, law, 0.001, *args)[0] for start in starts]
+        gains[name] = [
+            best_change(rescaled(u, (data.field(u), law.field(u)), SCALES, data, law), 0.0).gain
+            for u in units
+        ]
+    assert max(gains["printed"]) < 0.01 < 0.1 < max(gains["centred"])
 
 
 @pytest.mark.parametrize("container", [np.asarray, csr_matrix])
@@ -295,14 +338,14 @@ def test_whole_multiplicities_are_an_rbm(X):
 def test_learns_bars_and_stripes():
     """9 pixels are enumerated: the log-likelihood rises with every unit."""
     X = make_bars_and_stripes(3)
-    model = InfiniteRBM(16, alpha=0.01, early_stopping=False, random_state=0).fit(X)
+    model = InfiniteRBM(16, mode="safeguarded", early_stopping=False, random_state=0).fit(X)
     path = model.history_["train_log_likelihood"]
     assert (np.diff(path) > 0).all()
     assert path[0] == pytest.approx(-6.238, abs=0.01)
     assert -3.1 < model.score(X) < -2.599
     assert model.score(X) == pytest.approx(path[-1])
     assert model.n_components_ == len(model.components_) == model.n_iter_ == 16
-    corrected = InfiniteRBM(16, alpha=0.01, early_stopping=False, mode="corrective", random_state=0)
+    corrected = InfiniteRBM(16, early_stopping=False, random_state=0)
     assert corrected.fit(X).score(X) > model.score(X)
 
 
@@ -315,7 +358,8 @@ def test_samples_do_about_as_well_as_enumeration(X, n_model_samples):
 
 
 def test_history(X, capsys):
-    model = fitted(X, verbose=1, early_stopping=True, n_iter_no_change=50)
+    options = dict(mode="safeguarded", early_stopping=True, n_iter_no_change=50)
+    model = fitted(X, verbose=1, **options)
     assert set(model.history_) == {
         "n_components", "log_likelihood", "train_log_likelihood", "free_energy_gap", "gain",
         "ess", "scale", "norm", "seconds",
@@ -354,6 +398,24 @@ def test_nothing_to_gain_leaves_a_neutral_unit():
     assert model.transform(X).shape == (48, 1)
 
 
+def test_a_penalty_does_not_keep_every_unit_out():
+    """One-hot rows: from small weights there is a way if alpha is below a quarter of 1/81."""
+    X = make_shifting_bar(9).astype(float)
+    excess = np.cov(X.T, bias=True) - np.diag(np.full(9, 8 / 81))  # independent features
+    assert np.linalg.eigvalsh(excess).max() == pytest.approx(1 / 81)
+    data, b = Sample(X), logit(np.full(9, 1 / 9))
+    machine = Machine(np.zeros((1, 9)), b, np.zeros(1), b, SGD(), Stream(0))
+    law = Enumeration.of(machine)
+    with Workers(1) as workers:
+        for alpha, found in [(0.01, False), (0.003, True)]:
+            change = find_unit(data, data, law, Search(alpha), np.random.default_rng(0), workers)
+            assert (change is not None and change.gain > 1e-4) == found
+    model = InfiniteRBM(8, early_stopping=False, random_state=0).fit(X)
+    path = model.history_["train_log_likelihood"]
+    assert path[0] == pytest.approx(8 * np.log(8 / 9) - np.log(9), abs=0.01)
+    assert model.n_components_ == 8 and path[-1] > path[0] + 0.1
+
+
 def test_the_plain_algorithm_diverges_and_says_so():
     rng = np.random.default_rng(0)
     prototypes = rng.random((5, 40)) < 0.5
@@ -370,12 +432,12 @@ def test_the_plain_algorithm_diverges_and_says_so():
 
 def test_goes_on_from_a_fitted_rbm(X):
     start = SDCPRBM(2, max_iter=5, random_state=0).fit(X)
-    model = fitted(X, init=start)
+    model = fitted(X, init=start, mode="safeguarded")
     np.testing.assert_array_equal(model.components_[:2], start.components_)
     assert model.history_["n_components"][0] == 2
     assert model.n_components_ > 2
     frozen = clone(InfiniteRBM(init=FrozenEstimator(start)))
-    assert fitted(X, init=frozen.init).score(X) == model.score(X)
+    assert fitted(X, init=frozen.init, mode="safeguarded").score(X) == model.score(X)
     with pytest.raises(ValueError, match="FrozenEstimator"):
         fitted(X, init=clone(start))
     with pytest.raises(ValueError, match="init has 12 visible units, and X has 5"):
@@ -409,7 +471,7 @@ def same(a, b):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
 
 
-@pytest.mark.parametrize("options", [{}, {"mode": "corrective"}, {"away_steps": True}])
+@pytest.mark.parametrize("options", [{}, {"mode": "safeguarded"}, {"away_steps": True}])
 def test_warm_start_and_pickle_go_on_as_if_uninterrupted(X, options):
     whole = fitted(X, **options)
     parts = fitted(X, max_components=1, warm_start=True, **options)
@@ -422,7 +484,7 @@ def test_warm_start_and_pickle_go_on_as_if_uninterrupted(X, options):
 
 
 def test_insertion_goes_on_from_parameters_that_a_user_set(X):
-    model = fitted(X, warm_start=True)
+    model = fitted(X, mode="safeguarded", warm_start=True)
     model.components_ = model.components_[:1].copy()
     model.intercept_hidden_ = model.intercept_hidden_[:1].copy()
     kept = model.components_.copy()

@@ -170,11 +170,14 @@ class Machine(Learner):
 # The linearised objective, and its minimum.
 
 
-def linearised_objective(unit, data, law, alpha):
+def linearised_objective(unit, data, law, alpha, mismatch=0.0):
     """What the unit is to minimise (eq. 9), and the gradient.
 
     Its negative is the derivative of the penalised mean log-likelihood by the weight of the
-    unit, but for a constant.
+    unit, but for a constant. With a `mismatch` of the means, the unit comes with the shift of
+    the visible biases that takes back its mean pushes, s = E_data[σ(w·v)]. Otherwise a unit
+    that is always on, and does no more than shift the biases, would look best where the means
+    do not match quite.
 
     Parameters
     ----------
@@ -183,19 +186,26 @@ def linearised_objective(unit, data, law, alpha):
         Of the data and of the model.
     alpha : float
         λ of the paper.
+    mismatch : ndarray of float64 of shape (n_visible + 1,), default=0.0
+        E_data[v] − E_model[v], and last 0; 0 for the objective as printed.
 
     Returns
     -------
     objective : float
-        λ/2 ‖w‖² + E_model[softplus(w·v)] − E_data[softplus(w·v)].
+        λ/2 ‖w‖² + E_model[softplus(w·v)] − E_data[softplus(w·v)] + s w·mismatch.
     gradient : ndarray of float64 of shape (n_visible + 1,)
     """
-    objective, gradient = alpha / 2 * (unit @ unit), alpha * unit
-    for sample, sign in ((law, 1), (data, -1)):
-        field = sample.field(unit)
-        objective += sign * sample.mean(np.logaddexp(0, field))
-        gradient += sign * sample.moment(expit(field))
-    return objective, gradient
+    law_field, data_field = law.field(unit), data.field(unit)
+    on = expit(data_field)
+    shift, push = data.mean(on), float(np.sum(unit * mismatch))
+    objective = (
+        alpha / 2 * (unit @ unit)
+        + law.mean(np.logaddexp(0, law_field))
+        - data.mean(np.logaddexp(0, data_field))
+        + shift * push
+    )
+    gradient = alpha * unit + law.moment(expit(law_field)) + shift * mismatch
+    return objective, gradient - data.moment(on - push * on * (1 - on))
 
 
 def starting_points(n_starts, data, law, rng):
@@ -234,10 +244,10 @@ def starting_points(n_starts, data, law, rng):
     return units
 
 
-def linear_minimum(start, data, law, alpha):
-    """Go down the linearised objective; -> a unit and its objective."""
+def linear_minimum(start, *args):
+    """Go down `linearised_objective`; -> a unit and its objective."""
     end = minimize(
-        linearised_objective, start, (data, law, alpha), "L-BFGS-B", jac=True,
+        linearised_objective, start, args, "L-BFGS-B", jac=True,
         bounds=[(-LARGEST_WEIGHT, LARGEST_WEIGHT)] * len(start), options=L_BFGS,
     )  # fmt: skip
     return end.x, float(end.fun)
@@ -347,8 +357,11 @@ def find_unit(data, subset, law, search, rng, workers):
         None if no unit improves the linearised objective.
     """
     starts = starting_points(search.n_restarts, subset, law, rng)
+    mismatch = np.zeros(len(starts[0]))
+    if not search.plain:
+        mismatch[:-1] = subset.visible_mean() - law.visible_mean()
     found = workers.map(
-        lambda start: linear_minimum(start, subset, law, search.alpha),
+        lambda start: linear_minimum(start, subset, law, search.alpha, mismatch),
         starts,
         # Each takes some dozens of products with the rows.
         100 * (len(subset) + len(law)) * subset.rows.shape[1] * len(starts),

@@ -39,7 +39,8 @@ from sklearn_boltz.restricted._stochastic import QUIET, Buffers
 FITTED_ROWS = 10_000
 # How many times `n_bias_steps` there may be at the start.
 FIRST_BIAS_STEPS = 10
-# Searches without success before the fit ends: the starts may have had bad luck.
+# Searches without success before the fit ends: the starts may have had bad luck, or the
+# penalty may have kept every unit out.
 TRIES = 5
 # The joint training of the corrective mode: rows of a mini-batch, and learning rate.
 CORRECTIVE_ROWS, CORRECTIVE_RATE = 100, 0.05
@@ -56,8 +57,9 @@ class InfiniteRBM(BaseRBM):
     be known. The result is an ordinary RBM, or where to start the training of one from, by
     `refine`.
 
-    As printed, the algorithm can diverge. By default each insertion is centred and has the
-    scale of largest gain, as samples of the model measure it; see Notes.
+    As printed, the algorithm can diverge. Here each insertion is centred and has the scale of
+    largest gain, as samples of the model measure it; see Notes. By default all units are then
+    trained together for a moment.
 
     Parameters
     ----------
@@ -66,12 +68,13 @@ class InfiniteRBM(BaseRBM):
 
     alpha : float, default=0.01
         Strength of the L2 penalty on the weights of a unit when it is looked for, λ in the
-        paper.
+        paper. It falls to a quarter with each search in vain, but not in the plain mode.
 
-    mode : {"safeguarded", "plain", "corrective"}, default="safeguarded"
-        ``"plain"`` is the algorithm as printed; it may diverge. ``"corrective"`` trains all
-        units together for a while after each insertion: fewer units do as well, and each
-        costs more.
+    mode : {"corrective", "safeguarded", "plain"}, default="corrective"
+        ``"corrective"`` trains all units together for a moment after each insertion.
+        ``"safeguarded"`` leaves units as they came: each costs less, but more of them, and
+        more time in all, are needed to do as well. ``"plain"`` is the algorithm as printed;
+        it may diverge.
 
     learning_rate : float, default=0.1
         Length of a step of the visible biases.
@@ -182,6 +185,11 @@ class InfiniteRBM(BaseRBM):
     law of the model before the insertion, which the chains have. Scales at which fewer than
     a fifth of them would count are left out.
 
+    Of a unit with small weights w the linearised objective is
+    (α |w|² − w·(C_data − C_model)w / 4) / 2, with C the covariances: there is a way down from
+    w = 0 only if an eigenvalue of their difference is above 4 α. Where features are rarely on,
+    the covariances are small. So α falls where no unit is found.
+
     Integers and booleans are computed with in float32. The fit has the same bits whatever
     the number of threads. Its time for a unit is linear in units, rows and features.
 
@@ -206,7 +214,7 @@ class InfiniteRBM(BaseRBM):
         **BaseRBM._parameter_constraints,
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "mode": [StrOptions({"safeguarded", "plain", "corrective"})],
+        "mode": [StrOptions({"corrective", "safeguarded", "plain"})],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "n_model_samples": [Interval(Integral, 1, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
@@ -222,7 +230,7 @@ class InfiniteRBM(BaseRBM):
         max_components=500,
         *,
         alpha=0.01,
-        mode="safeguarded",
+        mode="corrective",
         learning_rate=0.1,
         n_model_samples=2000,
         n_gibbs=5,
@@ -486,7 +494,9 @@ class InfiniteRBM(BaseRBM):
 
     def _find(self, data, search, workers):
         """The unit to insert, or None if there is none with a gain."""
-        for _ in range(TRIES):
+        for k in range(TRIES):
+            if k and not search.plain:
+                search = search._replace(alpha=search.alpha / 4)
             subset = self._subset(data)
             change = find_unit(data, subset, self._law, search, self._rng, workers)
             if change is not None and (change.gain > self.tol or search.plain):
