@@ -21,7 +21,7 @@ from sklearn.utils._param_validation import (
 )
 from test_common import DEFAULTS
 
-from sklearn_boltz import TAPRBM
+from sklearn_boltz import TAPDBM, TAPRBM, InfiniteRBM
 
 # Hardly any rows separate variables, and extreme parameters diverge: there are warnings.
 pytestmark = [
@@ -55,7 +55,8 @@ def assert_finite(values):
 def exercise(model, X):
     """All that a model can do, on legal dense rows of 0 and 1."""
     for method in ("score_samples", "transform", "log_pseudo_likelihood"):
-        assert_finite(getattr(model, method)(X))
+        if hasattr(model, method):  # a deep machine has no pseudo-likelihood
+            assert_finite(getattr(model, method)(X))
     missing = np.array(X, dtype=np.float64)
     missing[::2, 0] = missing[-1] = np.nan
     for how in ("mean", "mode", "sample"):
@@ -65,7 +66,8 @@ def exercise(model, X):
     states = np.array(list(itertools.product([0.0, 1.0], repeat=X.shape[1])))
     total = np.exp(model.score_samples(states)).sum()
     n_values = getattr(model, "n_values_", np.array([2]))
-    if (n_values == 2).all():
+    # Of a deep machine, the log-probability of a row is an approximation.
+    if (n_values == 2).all() and not isinstance(model, TAPDBM):
         assert total == pytest.approx(1, rel=1e-4)
 
 
@@ -160,6 +162,8 @@ def test_every_sparse_format(estimator, X, layout, dtype, container):
     model.fit(given)
     exercise(model, X)
     np.testing.assert_allclose(model.score_samples(given), model.score_samples(X), atol=1e-5)
+    if isinstance(model, InfiniteRBM):
+        return  # a last bit of a sum decides on which bits are drawn
     np.testing.assert_allclose(
         model.score_samples(X), quick(estimator).fit(X.astype(dtype)).score_samples(X), atol=1e-4
     )

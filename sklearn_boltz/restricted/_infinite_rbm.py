@@ -186,7 +186,7 @@ class InfiniteRBM(BaseRBM):
     a fifth of them would count are left out.
 
     Of a unit with small weights w the linearised objective is
-    (α |w|² − w·(C_data − C_model)w / 4) / 2, with C the covariances: there is a way down from
+    (α w·w − w·(C_data − C_model)w / 4) / 2, with C the covariances: there is a way down from
     w = 0 only if an eigenvalue of their difference is above 4 α. Where features are rarely on,
     the covariances are small. So α falls where no unit is found.
 
