@@ -105,7 +105,7 @@ html_theme_options = {
     "footer_end": ["theme-version"],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": [], "install": [], "developer_guide": []}
+html_sidebars = {"index": [], "install": [], "developer_guide": [], "reproduced": []}
 html_math_renderer = "mathml"
 
 
