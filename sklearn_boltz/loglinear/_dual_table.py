@@ -64,9 +64,10 @@ class DualTable:
         outer, inner = self.space.split_layout(N_INNER)
         outer_lengths, outer_orders = self.space.term_lengths(outer, self.n_features)
         inner_lengths, inner_orders = self.space.term_lengths(inner, self.n_features)
+        most = np.finfo(dtype).max / 4  # an alpha beyond it forbids all terms just as well
         return Penalty(
-            (self._scale * outer_lengths).astype(dtype),
-            (self._scale * (self._half_log_n + inner_lengths)).astype(dtype),
+            np.minimum(self._scale * outer_lengths, most).astype(dtype),
+            np.minimum(self._scale * (self._half_log_n + inner_lengths), most).astype(dtype),
             outer_orders,
             inner_orders,
             max_order,
