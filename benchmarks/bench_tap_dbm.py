@@ -18,7 +18,7 @@ import warnings
 
 import matplotlib
 import numpy as np
-from _common import interleaved, make_parser, print_check, print_table, report
+from _common import binary, interleaved, load_mnist, make_parser, print_check, print_table, report
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -33,11 +33,8 @@ import matplotlib.pyplot as plt
 
 def load(args):
     """Training and test rows, 0 or 1, with their labels."""
-    with np.load(args.data / "mnist.npz", allow_pickle=False) as file:
-        sets = [file["X_train"], file["X_test"]]
-        X, X_test = ((images.reshape(-1, 784) > 127.5).astype(np.float32) for images in sets)
-        y, y_test = file["y_train"], file["y_test"]
-    return X[: args.rows], y[: args.rows], X_test[: args.test_rows], y_test[: args.test_rows]
+    X, X_test, y, y_test = load_mnist(args.data, args.rows)
+    return binary(X), y, binary(X_test[: args.test_rows]), y_test[: args.test_rows]
 
 
 def make(sizes, args, pretrain):

@@ -210,6 +210,7 @@ class InfiniteRBM(BaseRBM):
     True
     """
 
+    _changed_in_place = "_machine", "_law", "_rng"
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         "max_components": [Interval(Integral, 1, None, closed="left")],
@@ -584,15 +585,6 @@ class InfiniteRBM(BaseRBM):
         else:
             return
         warnings.warn(message, ConvergenceWarning, stacklevel=4)
-
-    def _snapshot(self):
-        """The attributes that a fit leaves which ends here; no one changes them any more."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        state = other._machine, other._law, other._rng
-        other._machine, other._law, other._rng = copy.deepcopy(state)
-        other.history_ = dict(other.history_)
-        return vars(other._publish())
 
     def _publish(self):
         """Set the public attributes from the state of the machine."""

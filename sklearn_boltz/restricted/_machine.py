@@ -1,5 +1,6 @@
 """BaseMachine: what the estimators share that see their model as two sides of units."""
 
+import copy
 import warnings
 from numbers import Integral, Real
 
@@ -63,6 +64,8 @@ class BaseMachine(BaseBoltzmann):
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
+    # The attributes that a training changes in place, from one mini-batch or unit to the next.
+    _changed_in_place = ()
     # How ln Z is estimated where it cannot be computed.
     _estimate_of_log_partition = "ais"
 
@@ -101,6 +104,16 @@ class BaseMachine(BaseBoltzmann):
         if self.verbose:
             figures = ", ".join(f"{name} {value:.4g}" for name, value in entry.items())
             print(f"[{type(self).__name__}] {heading}{figures}")
+
+    def _snapshot(self):
+        """The attributes that a fit leaves which ends here; no one changes them any more."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        # In one go: they may share arrays.
+        state = {name: getattr(self, name) for name in self._changed_in_place}
+        vars(other).update(copy.deepcopy(state))
+        other.history_ = dict(self.history_)
+        return vars(other._publish())
 
     def _visible_base(self):
         """The law of independent features that fits the data."""

@@ -52,6 +52,7 @@ class StochasticMachine(BaseMachine):
     `parameters()`, a list of arrays, and `model()`.
     """
 
+    _changed_in_place = "_learner", "_rng"
     _parameter_constraints = {
         **BaseMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -190,14 +191,6 @@ class StochasticMachine(BaseMachine):
     def _check_finite(self):
         if not all(np.isfinite(a).all() for a in self._learner.parameters()):
             raise FloatingPointError(DIVERGED)
-
-    def _snapshot(self):
-        """The attributes that a fit leaves which ends here; no one changes them any more."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        other._learner, other._rng = copy.deepcopy((self._learner, self._rng))
-        other.history_ = dict(self.history_)
-        return vars(other._publish())
 
     # Epochs.
 
