@@ -208,7 +208,7 @@ def linearised_objective(unit, data, law, alpha, mismatch=0.0):
     return objective, gradient - data.moment(on - push * on * (1 - on))
 
 
-def starting_points(n_starts, data, law, rng):
+def starting_points(n_starts, data, law, rng, first=0):
     """Units to start from: where data and model differ, at rows of the data, at random.
 
     To second order in w, the objective is −w·Cw / 8 with C the difference of the second
@@ -219,6 +219,8 @@ def starting_points(n_starts, data, law, rng):
     n_starts : int
     data, law : Sample
     rng : Generator
+    first : int, default=0
+        Which of the three kinds is the first.
 
     Returns
     -------
@@ -227,7 +229,7 @@ def starting_points(n_starts, data, law, rng):
     """
     n_visible, mean = data.rows.shape[1], data.visible_mean()
     units = []
-    for k in range(n_starts):
+    for k in range(first, first + n_starts):
         if k % 3 == 1:
             row = data.rows[[rng.integers(len(data))]]
             direction = (row if isinstance(row, np.ndarray) else row.toarray())[0] - mean
@@ -330,11 +332,24 @@ def best_change(changes, min_ess):
 
 
 class Search(NamedTuple):
-    """How to look for a unit; `plain` is the paper's way, without line search and centring."""
+    """How to look for a unit.
+
+    Attributes
+    ----------
+    alpha : float
+        λ of the paper.
+    n_restarts : int
+        Number of starts.
+    plain : bool
+        The paper's way, without line search and centring.
+    n_failed : int
+        Searches in vain before this one, which begins with another kind of start.
+    """
 
     alpha: float = 0.1
-    n_restarts: int = 3
+    n_restarts: int = 1
     plain: bool = False
+    n_failed: int = 0
 
 
 def find_unit(data, subset, law, search, rng, workers):
@@ -356,7 +371,7 @@ def find_unit(data, subset, law, search, rng, workers):
     change : Change or None
         None if no unit improves the linearised objective.
     """
-    starts = starting_points(search.n_restarts, subset, law, rng)
+    starts = starting_points(search.n_restarts, subset, law, rng, search.n_failed)
     mismatch = np.zeros(len(starts[0]))
     if not search.plain:
         mismatch[:-1] = subset.visible_mean() - law.visible_mean()

@@ -90,10 +90,11 @@ class InfiniteRBM(BaseRBM):
         Number of steps of the visible biases after each insertion, at most; they end when
         the means of the model are those of the data, to within the noise of the chains.
 
-    n_restarts : int, default=3
-        Number of starts of the search for a unit.
+    n_restarts : int, default=1
+        Number of starts of the search for a unit. More than one pay on small data where units
+        stay as they come, not where all are trained together.
 
-    n_corrective : int, default=20
+    n_corrective : int, default=60
         Number of mini-batches of joint training after each insertion, in the corrective mode.
 
     away_steps : bool, default=False
@@ -236,8 +237,8 @@ class InfiniteRBM(BaseRBM):
         n_model_samples=2000,
         n_gibbs=5,
         n_bias_steps=30,
-        n_restarts=3,
-        n_corrective=20,
+        n_restarts=1,
+        n_corrective=60,
         away_steps=False,
         init=None,
         early_stopping=True,
@@ -496,6 +497,7 @@ class InfiniteRBM(BaseRBM):
     def _find(self, data, search, workers):
         """The unit to insert, or None if there is none with a gain."""
         for k in range(TRIES):
+            search = search._replace(n_failed=k)
             if k and not search.plain:
                 search = search._replace(alpha=search.alpha / 4)
             subset = self._subset(data)
