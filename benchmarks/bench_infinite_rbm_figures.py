@@ -48,8 +48,6 @@ TRAINERS = {
     "CD-10": dict(n_inner=1, n_gibbs=10, centered=False),
     "CS-DCP": dict(n_inner=6, n_gibbs=4),
 }
-# Of the runs of AIS that choose, on the validation rows; those of the tables are longer.
-SHORT = dict(n_temperatures=1000, n_chains=100)
 
 
 class Point(NamedTuple):
@@ -112,12 +110,12 @@ def chosen_size(path, patience=10, tol=1e-3):
 # Training.
 
 
-def train(model, X, X_valid, n_epochs, n_parts):
+def train(model, X, X_valid, n_epochs, n_parts, args):
     """Go on with a training; -> its best state on the validation rows, epochs, CPU seconds.
 
     The start is one of the states.
     """
-    best = log_likelihood(model, X_valid, SHORT)[0], copy.deepcopy(model)
+    best = log_likelihood(model, X_valid, args.short)[0], copy.deepcopy(model)
     done, spent = 0, 0.0
     model.set_params(warm_start=True)
     for end in np.unique(np.linspace(0, n_epochs, n_parts + 1).astype(int))[1:]:
@@ -125,7 +123,7 @@ def train(model, X, X_valid, n_epochs, n_parts):
         model.set_params(max_iter=int(end) - done).fit(X)
         spent += process_time() - start
         done = int(end)
-        value = log_likelihood(model, X_valid, SHORT)[0]
+        value = log_likelihood(model, X_valid, args.short)[0]
         if value > best[0]:
             best = value, copy.deepcopy(model)
     return best[1], done, spent
@@ -155,11 +153,11 @@ def choose(name, X, X_valid, fw, growth, args):
     for rate, batch in itertools.product(args.rates, args.batches):
         trainer = SDCPRBM(args.sizes[0], learning_rate=rate, batch_size=batch, n_jobs=args.jobs,
                           random_state=args.seed, **TRAINERS[name])  # fmt: skip
-        model, _, spent = train(start_of(trainer, X, fw), X, X_valid, args.trial, 1)
+        model, _, spent = train(start_of(trainer, X, fw), X, X_valid, args.trial, 1, args)
         if fw is None:
             more = n_epochs_in(growth + spent, spent, args.trial)
-            model = train(model, X, X_valid, more, args.parts)[0]
-        value = log_likelihood(model, X_valid, SHORT)[0]
+            model = train(model, X, X_valid, more, args.parts, args)[0]
+        value = log_likelihood(model, X_valid, args.short)[0]
         best = max(best, (value, trainer), key=lambda pair: pair[0])
     trainer = best[1]
     print(
@@ -180,16 +178,16 @@ def compared(fw, growth, choices, sets, args):
         start = process_time()
         model = start_of(refiner, X, fw)
         begun = process_time() - start
-        model, n_epochs, refining = train(model, X, X_valid, args.epochs, args.parts)
+        model, n_epochs, refining = train(model, X, X_valid, args.epochs, args.parts, args)
         total = growth + begun + refining
         yield f"{name}, from FW", model, total, n_epochs
         model = start_of(trainer, X, None)
-        first, n_epochs, spent = train(model, X, X_valid, args.epochs, args.parts)
+        first, n_epochs, spent = train(model, X, X_valid, args.epochs, args.parts, args)
         yield f"{name}, random, as many epochs", first, spent, n_epochs
         more = n_epochs_in(total, spent, n_epochs)
-        second, n_more, longer = train(model, X, X_valid, more, 2 * args.parts)
+        second, n_more, longer = train(model, X, X_valid, more, 2 * args.parts, args)
         if n_more:
-            first = max(first, second, key=lambda m: log_likelihood(m, X_valid, SHORT)[0])
+            first = max(first, second, key=lambda m: log_likelihood(m, X_valid, args.short)[0])
         yield f"{name}, random, as long", first, spent + longer, n_epochs + n_more
 
 
@@ -366,6 +364,7 @@ def main():
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--parts", type=int, default=4, help="looks at the validation rows")
     parser.add_argument("--temperatures", type=int, default=2000, help="of AIS for the tables")
+    parser.add_argument("--chains", type=int, default=100, help="of AIS for the tables")
     parser.add_argument("--paper-temperatures", action="store_true", help="14,500, 500 chains")
     parser.add_argument("--minutes", type=float, default=60, help="no size is begun after these")
     parser.add_argument("--redraw", action="store_true", help="only from the table of a run")
@@ -376,7 +375,9 @@ def main():
     args.sizes = sorted(args.sizes)
     # As in the paper: pixels of MNIST are on above 127.
     args.threshold = True
-    args.ladder = dict(n_temperatures=args.temperatures, n_chains=100)
+    args.ladder = dict(n_temperatures=args.temperatures, n_chains=args.chains)
+    # Of the runs of AIS that choose, on the validation rows.
+    args.short = dict(n_temperatures=1000, n_chains=max(100, args.chains // 4))
     if args.paper_temperatures:
         parts = [(0, 0.5, 501), (0.5, 0.9, 4001), (0.9, 1, 10_001)]
         betas = np.unique(np.concatenate([np.linspace(*part) for part in parts]))
