@@ -80,6 +80,8 @@ sphinx_gallery_conf = {
     "min_reported_time": 1000,
     "write_computation_times": False,
     "remove_config_comments": True,
+    # What draws has shown itself.
+    "ignore_repr_types": r"matplotlib|sklearn_boltz\.inspection",
     "image_srcset": ["2x"],
 }
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -105,7 +107,9 @@ html_theme_options = {
     "footer_end": ["theme-version"],
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"index": [], "install": [], "developer_guide": [], "reproduced": []}
+# Room for lines of code and for tables; the gallery's pages lead on to one another.
+WIDE = "index", "install", "developer_guide", "reproduced", "auto_examples/*"
+html_sidebars = {page: [] for page in WIDE}
 html_math_renderer = "mathml"
 
 

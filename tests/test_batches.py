@@ -214,7 +214,7 @@ def test_validation_rows_are_not_trained_on(recwarn):
     rows = _streams.StreamedRows(SDCPRBM(), source, reset=True)
     _, valid = rows.choose(np.random.default_rng(1), 0.1)
     assert len(valid) == 20
-    seen = np.vstack(list(rows.mini_batches(valid, 32, np.random.default_rng(0))))
+    seen = np.vstack(list(rows.all_but(valid).mini_batches(32, np.random.default_rng(0))))
     expected = np.delete(X, valid, axis=0)
     np.testing.assert_array_equal(
         np.sort(seen @ 2.0 ** np.arange(8)), np.sort(expected @ 2.0 ** np.arange(8))

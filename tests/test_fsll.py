@@ -54,6 +54,29 @@ def test_greedy_follows_the_paper(n_values, alpha):
     assert model.n_iter_ == len(brute.moves)
 
 
+@settings(max_examples=15)
+@given(
+    n_values=st.lists(st.integers(2, 3), min_size=1, max_size=3),
+    n_samples=st.integers(2, 20),
+    alpha=st.sampled_from([0.0, 1e-300, 1e-3]),
+    max_basis=st.sampled_from([None, 1, 4]),
+    solver=st.sampled_from(SOLVERS),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_ends_without_tolerance_and_penalty(
+    n_values, alpha, n_samples, max_basis, solver, dtype, seed
+):
+    """And no term comes twice, though one that is there costs no more than one that is not."""
+    X = np.column_stack([np.random.default_rng(seed).integers(m, size=n_samples) for m in n_values])
+    model = FSLLDensity(
+        n_values=n_values, solver=solver, alpha=alpha, tol=1e-300, max_basis=max_basis, dtype=dtype
+    ).fit(X)
+    assert model.converged_
+    assert len(np.unique(model.basis_, axis=0)) == len(model.basis_)
+    assert (np.diff(model.cost_path_) <= 1e-5).all()
+
+
 @cases
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_exact_quantities(n_values, solver):

@@ -421,7 +421,7 @@ def test_schedule_and_history(X, capsys):
 
 def test_starts_at_the_base_rates(X):
     model = fitted(X, max_iter=0)
-    mean = (X.sum(axis=0) + 0.25) / (len(X) + 0.5)
+    mean = (X.sum(axis=0) + 0.5) / (len(X) + 1)
     np.testing.assert_allclose(model.intercept_visible_, logit(mean))
     assert 0 < np.abs(model.components_).max() < 0.1
 

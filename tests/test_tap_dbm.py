@@ -193,6 +193,18 @@ def test_pre_training_is_that_of_rbms(digits):
     np.testing.assert_array_equal(model.intercept_hidden_[1], second.intercept_hidden_)
 
 
+def test_rows_that_do_not_converge_are_told():
+    """Strong couplings between the hidden layers: iterations jump to and fro."""
+    X = rows()
+    model = TAPDBM((5, 4), pretrain_max_iter=0, max_iter=0, random_state=0).fit(X)
+    W = model.components_[1]
+    W[...] = 50 * np.random.default_rng(0).normal(size=W.shape)
+    model.intercept_hidden_[1][...] = -W.sum(axis=1) / 2
+    for method in (model.transform, model.free_energy):
+        with pytest.warns(ConvergenceWarning, match="% of the rows; .* larger damping"):
+            assert np.isfinite(method(X)).all()
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("visible", LAWS)
 def test_laws_of_each_layer(grey, visible):

@@ -15,6 +15,9 @@ N_JOINT = 20
 # Precision of the joint refits, in nats: to decide on the next moves, and at the end. A step
 # of Newton's method squares what is left, so the result is better by far.
 ENOUGH, FINAL = 1e-6, 1e-10
+# What a cost is known to, in units of the last place. Moves that are worth less go to and fro for
+# ever.
+ROUNDING = 16
 # Pairs of active terms whose moments are gathered at once.
 PAIRS = 2**21
 
@@ -102,6 +105,7 @@ def search(
         Changed in place.
     solver : {"greedy", "newton"}
     tol : float
+        At least some rounding errors of the cost are taken.
     max_iter, max_basis : int or float
     end_iteration : callable
         Called after each move; returns whether to stop.
@@ -113,6 +117,7 @@ def search(
     converged : bool
     """
     solver = SOLVERS[solver]
+    tol = max(tol, _rounding(table, state.cost))
     removal_tol = 0.0 if solver.removes_freely else tol
     settled, stopped, n_before = False, False, 0
     champion = table.scan(-tol)
@@ -167,7 +172,8 @@ def best_move(table, state, champion, tol, removal_tol):
         What a move must lower the cost by.
     """
     moves = []
-    if champion is not None and champion[1] >= 0:
+    # An active term is adjusted instead, which is as good: without a penalty it may be the best.
+    if champion is not None and champion[1] >= 0 and champion[1] not in state.codes:
         change, code = champion
         moves.append(Move(change, code, table.step_to_data(code), -1, tol))
     if len(state.codes):
@@ -179,6 +185,11 @@ def best_move(table, state, champion, tol, removal_tol):
         moves.append(Move(remove, int(state.codes[j]), step, j, removal_tol))
     worth = [move for move in moves if move.change < -move.tol]
     return min(worth, key=lambda move: move.change, default=None)
+
+
+def _rounding(table, value):
+    """Some rounding errors of a value that follows from the tables."""
+    return ROUNDING * float(np.finfo(table.t.dtype).eps) * max(1.0, abs(value))
 
 
 def log_growth(t, step):
@@ -236,7 +247,7 @@ def _line_search(table, state, direction, slope, d):
     If no step lowers the cost, state and table stay as they are.
     """
     theta, log_partition = state.theta, state.log_partition
-    rounding = 16 * np.finfo(table.t.dtype).eps * max(1.0, abs(log_partition))
+    rounding = _rounding(table, log_partition)
     scale = 1.0
     for _ in range(12):
         trial = theta + scale * direction

@@ -51,10 +51,12 @@ static inline uint32_t rbm_bits(uint64_t key, uint32_t column)
     return x ^ (x >> 14);
 }
 
-/* Uniform on (0, 1): the midpoints of 2^24 and of 2^31 intervals. */
+/* Uniform on (0, 1): the midpoints of 2^24 and of 2^31 intervals, in float as they are rounded,
+ * but never to 1: what has probability 1 must happen. */
 static inline float rbm_uniform_f32(uint64_t key, uint32_t column)
 {
-    return ((float)(int32_t)(rbm_bits(key, column) >> 8) + 0.5f) * 0x1p-24f;
+    const float u = ((float)(int32_t)(rbm_bits(key, column) >> 8) + 0.5f) * 0x1p-24f;
+    return u < 1 ? u : 0x1.fffffep-1f;
 }
 
 static inline double rbm_uniform_f64(uint64_t key, uint32_t column)

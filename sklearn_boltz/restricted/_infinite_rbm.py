@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from time import perf_counter
 
 import numpy as np
-from scipy.special import logit
 from sklearn.base import _fit_context, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -31,8 +30,9 @@ from sklearn_boltz.restricted._monitor import GAP_ROWS, Monitor
 from sklearn_boltz.restricted._optimizers import SGD
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp import Scheme, learn_batch
-from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM, SMOOTHING
+from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted._stochastic import QUIET, Buffers
+from sklearn_boltz.restricted.units import smoothed_log_odds
 
 # Rows that a unit is fitted to; of more, so many are drawn for each unit. A unit has one
 # weight a feature, and the samples of the model are fewer: more rows would not add to it.
@@ -371,9 +371,8 @@ class InfiniteRBM(BaseRBM):
             self._take_over_parameters()
             return self._watch(X)
         self._rng = make_generator(self.random_state)
-        mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-        smoothing = SMOOTHING / X.shape[0]
-        self._base_intercept = logit((mean + smoothing / 2) / (1 + smoothing)).astype(X.dtype)
+        log_odds = smoothed_log_odds(X.sum(axis=0, dtype=np.float64), X.shape[0])
+        self._base_intercept = log_odds.astype(X.dtype)
         self._evaluation_seed = int(self._rng.integers(2**31))
         self._machine = self._make_machine(X, self.init, Stream.from_generator(self._rng))
         self._law, self.n_iter_, self.history_ = None, 0, {}

@@ -3,7 +3,6 @@
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import logit
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz.restricted._data_parallel import learn_sdcp_batch, outliving
@@ -12,10 +11,7 @@ from sklearn_boltz.restricted._monitor import Monitor
 from sklearn_boltz.restricted._optimizers import OPTIMIZERS
 from sklearn_boltz.restricted._sdcp import Learner, Scheme, learn_batch
 from sklearn_boltz.restricted._stochastic import StochasticRBM
-
-# One half of an observation is spread evenly over the values of each feature, so that the
-# log-odds of a constant column are finite.
-SMOOTHING = 0.5
+from sklearn_boltz.restricted.units import smoothed_log_odds
 
 
 class SDCPRBM(StochasticRBM):
@@ -267,8 +263,8 @@ class SDCPRBM(StochasticRBM):
         """Add rows to the means of the features, and set their log-odds."""
         self._base_sum = self._base_sum + np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
         self._base_count += X.shape[0]
-        mean = (self._base_sum + SMOOTHING / 2) / (self._base_count + SMOOTHING)
-        self._base_intercept = logit(mean).astype(X.dtype)
+        log_odds = smoothed_log_odds(self._base_sum, self._base_count)
+        self._base_intercept = log_odds.astype(X.dtype)
 
     def _learn_batch(self, V, workers, buffers):
         learn_batch(self._learner, V, self._scheme(), self._rate(), workers, buffers)

@@ -9,7 +9,6 @@ from time import perf_counter
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._base import dense, make_generator, unchanged_on_error
@@ -19,7 +18,7 @@ from sklearn_boltz.restricted._data_parallel import Parts
 from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._machine import WORSE, BaseMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted._streams import StreamedRows
+from sklearn_boltz.restricted._streams import ChosenRows, StreamedRows
 
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
 # Overflow shows in the parameters, which are looked at.
@@ -110,9 +109,9 @@ class StochasticMachine(BaseMachine):
             else:
                 X = StreamedRows(self, batches, reset=not going_on, indexed=batches is not X)
             X = self._begin_or_resume(X, going_on)
-            train, monitor = self._monitor(X)
+            rows, monitor = self._divide(X)
             with Workers(self.n_jobs) as workers:
-                status = self._learn_epochs(X, train, monitor, workers, keep)
+                status = self._learn_epochs(rows, monitor, workers, keep)
             self._publish()
             self._conclude(status, monitor.rows)
             return self
@@ -194,28 +193,27 @@ class StochasticMachine(BaseMachine):
 
     # Epochs.
 
-    def _monitor(self, X):
-        """-> numbers of the rows to train on, and what watches over the training.
-
-        Of batches that are not indexed, the first are those of the rows *not* to train on.
-        """
+    def _divide(self, X):
+        """-> the rows to train on, and what watches over the training."""
         if isinstance(X, StreamedRows) and not X.indexed:
             if self.early_stopping and X.shape[0] < 2:
                 raise ValueError("early_stopping needs two rows at least; there is 1.")
             rng = np.random.default_rng(self._evaluation_seed)
             some, valid = X.choose(rng, self.early_stopping and self.validation_fraction)
-            return valid, self._new_monitor(X, some, valid)
+            return X.all_but(valid), self._new_monitor(X, some, valid)
         train, valid = self._split_rows(X.shape[0])
-        return np.sort(train), self._new_monitor(X, train, valid)
+        return ChosenRows(X, train), self._new_monitor(X, train, valid)
 
-    def _learn_epochs(self, X, train, monitor, workers, keep):
+    def _learn_epochs(self, rows, monitor, workers, keep):
         """Make `max_iter` epochs; -> why they ended."""
         buffers, last = Buffers(), self._snapshot()
-        with iterations(self, X, None, name="epoch", max_iter=self.max_iter) as end_iteration:
+        with iterations(
+            self, rows.source, None, name="epoch", max_iter=self.max_iter
+        ) as end_iteration:
             for _ in range(self.max_iter):
                 try:
                     with QUIET():
-                        self._learn_epoch(X, train, monitor, workers, buffers)
+                        self._learn_epoch(rows, monitor, workers, buffers)
                 except FloatingPointError:
                     vars(self).update(last)
                     return "diverged"
@@ -228,27 +226,15 @@ class StochasticMachine(BaseMachine):
                     return "converged"
         return "max_iter"
 
-    def _learn_epoch(self, X, train, monitor, workers, buffers):
+    def _learn_epoch(self, rows, monitor, workers, buffers):
         start = perf_counter()
         self._n_passes += 1
-        for V in self._mini_batches(X, train):
+        for V in rows.mini_batches(self.batch_size, self._rng):
             if isinstance(V, Parts):
                 self._learn_parts(V)
             else:
                 self._learn_batch(V, workers, buffers)
         self._record(monitor, workers, perf_counter() - start)
-
-    def _mini_batches(self, X, train):
-        """Yield the mini-batches of an epoch."""
-        if isinstance(X, StreamedRows) and not X.indexed:
-            yield from X.mini_batches(train, self.batch_size, self._rng)
-            return
-        order = train[self._rng.permutation(len(train))]
-        # A step from a few rows would be as long as any, and spoil the epoch: a rest goes
-        # to the last mini-batch if it is less than half of one.
-        least = (self.batch_size + 1) // 2
-        for batch in gen_batches(len(train), self.batch_size, min_batch_size=least):
-            yield dense(X[order[batch]])
 
     def _record(self, monitor, workers, seconds):
         self._check_finite()

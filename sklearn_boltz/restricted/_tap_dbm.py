@@ -11,7 +11,12 @@ from sklearn_boltz.restricted._clamped import clamp
 from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._layered import Layered
 from sklearn_boltz.restricted._streams import StreamedRows
-from sklearn_boltz.restricted._tap_machine import LAWS, TAPMachine, with_parameters
+from sklearn_boltz.restricted._tap_machine import (
+    LAWS,
+    LEAST_CONVERGED,
+    TAPMachine,
+    with_parameters,
+)
 from sklearn_boltz.restricted._tap_monitor import DeepTAPMonitor
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
 from sklearn_boltz.restricted.units import UnitLaw
@@ -372,17 +377,16 @@ default="bernoulli"
 
     # Training.
 
-    def _learn_epochs(self, X, train, monitor, workers, keep):
+    def _learn_epochs(self, rows, monitor, workers, keep):
         if self.pretrain_max_iter and not self._n_passes and not self.pretrain_history_:
-            if isinstance(X, StreamedRows) and not X.indexed:
+            if isinstance(rows, StreamedRows):
                 raise ValueError(
                     "Layers are trained one by one on rows in memory. Set pretrain_max_iter=0 to "
                     "learn from batches, or fit an array of some rows first, with warm_start."
                 )
-            whole = len(train) == X.shape[0] and not isinstance(X, StreamedRows)
-            self._pretrain(X if whole else X[train], workers)
+            self._pretrain(rows.in_memory(), workers)
             keep(self._snapshot())
-        return super()._learn_epochs(X, train, monitor, workers, keep)
+        return super()._learn_epochs(rows, monitor, workers, keep)
 
     def _pretrain(self, X, workers):
         """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""
@@ -414,12 +418,26 @@ default="bernoulli"
     # What follows from rows.
 
     def _clamped(self, function, X):
-        """Apply a function of `Clamped` to rows, a chunk at a time: an array or a list of them."""
-        X, machine, iteration = self._checked(X), self._machine(), self._iteration()
+        """Apply a function of `Clamped` to rows, a chunk at a time."""
+        X, machine, iteration, n_converged = self._checked(X), self._machine(), self._iteration(), 0
         with Workers(self.n_jobs) as workers:
-            return self._by_chunks(
-                lambda V: function(clamp(machine, np.ascontiguousarray(V), iteration, workers)), X
+
+            def of_chunk(V):
+                nonlocal n_converged
+                clamped = clamp(machine, np.ascontiguousarray(V), iteration, workers)
+                n_converged += np.count_nonzero(clamped.converged)
+                return function(clamped)
+
+            found = self._by_chunks(of_chunk, X)
+        if n_converged < LEAST_CONVERGED * X.shape[0]:
+            warnings.warn(
+                f"With the row held fast TAP converges for {n_converged / X.shape[0]:.0%} of the "
+                "rows; of the others, this is what the last iteration gave. Use a larger damping, "
+                "or train with a smaller learning_rate or a larger alpha.",
+                ConvergenceWarning,
+                stacklevel=3,
             )
+        return found
 
     def transform(self, X):
         """Return means of hidden units given each row, features for a classifier.

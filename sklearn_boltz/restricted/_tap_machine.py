@@ -209,7 +209,8 @@ class TAPMachine(StochasticMachine):
         return self.history_["tap_log_likelihood"] * n_units
 
     def _conclude(self, status, rows):
-        converged = self.history_["converged"][-1] if self.history_ else 1.0
+        names = {"converged", "converged_clamped"} & self.history_.keys()
+        converged = min((self.history_[name][-1] for name in names), default=1.0)
         if status == "diverged" or converged >= LEAST_CONVERGED:
             super()._conclude(status, rows)
             return

@@ -390,6 +390,24 @@ class UnitLaw:
         return np.asarray(values.mean(axis=0, dtype=np.float64)).ravel()
 
 
+def smoothed_log_odds(ones, n_rows):
+    """Log-odds of the means of columns and of one more row of values ½, in float64.
+
+    So they are finite where a column is constant.
+
+    Parameters
+    ----------
+    ones : array-like of shape (n_units,) or (1, n_units)
+        Sums of the columns.
+    n_rows : int
+
+    Returns
+    -------
+    log_odds : ndarray of float64 of shape (n_units,)
+    """
+    return logit((np.asarray(ones, dtype=np.float64).ravel() + 0.5) / (n_rows + 1))
+
+
 class Bernoulli(UnitLaw):
     """
     Units with the values 0 and 1, w(x) = exp(U x).
@@ -431,8 +449,7 @@ class Bernoulli(UnitLaw):
         units : Bernoulli
             With the log-odds of the means of the columns, and of one row of values ½.
         """
-        ones = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
-        return cls(logit((ones + 0.5) / (X.shape[0] + 1)).astype(X.dtype))
+        return cls(smoothed_log_odds(X.sum(axis=0, dtype=np.float64), X.shape[0]).astype(X.dtype))
 
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
