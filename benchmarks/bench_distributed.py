@@ -59,12 +59,13 @@ def make_rows(n_rows, n_columns):
 
 def grid_search(X):
     with parallel_config("dask"):
-        return GridSearchCV(FSLLDensity(max_basis=10), {"alpha": [0.5, 1, 2, 4]}, cv=2).fit(X)
+        rates = {"learning_rate": [0.02, 0.05, 0.1, 0.2]}
+        return GridSearchCV(SDCPRBM(100, max_iter=1, random_state=0), rates, cv=2).fit(X)
 
 
 def annealing(machine):
     with parallel_config("dask"):
-        return machine.log_partition("ais", n_chains=400, n_temperatures=1000, random_state=0)
+        return machine.log_partition("ais", n_chains=400, n_temperatures=3000, random_state=0)
 
 
 def tasks(da, n_rows):
@@ -76,7 +77,7 @@ def tasks(da, n_rows):
     options = {"n_components": 200, "batch_size": 2000, "max_iter": 1, "random_state": 0}
     steps = len(wide) // 2000
     return [
-        ("GridSearchCV", lambda: grid_search(narrow), lambda m: m.best_estimator_.theta_, None),
+        ("GridSearchCV", lambda: grid_search(wide), lambda m: m.best_estimator_.components_, None),
         ("AIS, 400 chains", lambda: annealing(machine), lambda e: e.log_weights, None),
         ("FSLLDensity", lambda: FSLLDensity(max_basis=10).fit(few), lambda m: m.theta_, None),
         ("FVBMPseudoLikelihood", lambda: FVBMPseudoLikelihood().fit(few), lambda m: m.coupling_,
