@@ -17,8 +17,10 @@ from _common import binary, load_mnist, print_table
 from sklearn.datasets import load_digits
 
 from sklearn_boltz import TAPRBM
+from sklearn_boltz.restricted._clamped import clamp
 from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._inference import INFERENCES
+from sklearn_boltz.restricted._layered import Layered
 from sklearn_boltz.restricted._model import Model
 from sklearn_boltz.restricted._tap import Iteration
 from sklearn_boltz.restricted._tap_learning import unit_gradients
@@ -45,9 +47,10 @@ def step(model, V, method, n_iter, rate, workers):
     n = len(V)
     slope = model.mean_hidden(V).T @ V / n - found.hidden_mean.T @ found.visible_mean / n
     slope -= model.weights * (found.hidden_variance.T @ found.visible_variance) / n
-    for units, slopes in zip((model.visible, model.hidden),
-                             unit_gradients(model, V, found, 2), strict=True):  # fmt: skip
-        units.ascend(slopes, rate)
+    machine = Layered([model.weights], [model.visible, model.hidden])
+    slopes = unit_gradients(clamp(machine, V, iteration, workers), found, 2)
+    for units, slopes_of_units in zip(machine.layers, slopes, strict=True):
+        units.ascend(slopes_of_units, rate)
     # In place: a model holds its arrays as they are.
     np.add(model.weights, rate * slope, out=model.weights)
 
