@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import (
 from test_common import DEFAULTS
 
 from sklearn_boltz import TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.restricted._gibbs import MOST_CHAINS, rows_to_start_at
 
 # Hardly any rows separate variables, and extreme parameters diverge: there are warnings.
 pytestmark = [
@@ -386,6 +387,19 @@ def test_any_legal_parameters(estimator, X, dtype, data):
         warnings.simplefilter("ignore", RuntimeWarning)
         for values in (model.score_samples(X), model.transform(X), model.sample(2, random_state=0)):
             assert_finite(values)
+
+
+@pytest.mark.parametrize(
+    "estimator", [e for e in DEFAULTS if hasattr(e, "persistent")], ids=name_of
+)
+def test_batches_without_end_and_persistent_chains(estimator):
+    """As many chains as the batch has rows would fill all memory."""
+    X = np.random.default_rng(0).integers(2, size=(20, 4))
+    model = quick(estimator).set_params(batch_size=10**12, persistent=True, max_iter=2)
+    assert_finite(model.fit(X).score_samples(X))
+    assert rows_to_start_at(10**12, 20).shape == (MOST_CHAINS,)
+    assert rows_to_start_at(10**12, 10**5).shape == (10**5,)
+    assert rows_to_start_at(5, 3).tolist() == [0, 1, 2, 0, 1]
 
 
 @pytest.mark.parametrize(

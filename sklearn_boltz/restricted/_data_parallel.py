@@ -15,7 +15,7 @@ import numpy as np
 
 from sklearn_boltz._base import dense
 from sklearn_boltz.restricted._clamped import clamp, visible_side
-from sklearn_boltz.restricted._gibbs import Stream, Workers, draw, run_chains
+from sklearn_boltz.restricted._gibbs import Stream, Workers, draw, rows_to_start_at, run_chains
 from sklearn_boltz.restricted._tap_learning import (
     _follow,
     all_bernoulli,
@@ -257,10 +257,10 @@ def learn_sdcp_batch(learner, parts, scheme, rate):
     found = parts.map(_hidden_means, deepcopy(learner.model()), parts.rows)
     data = parts.total(found)
     means, stream, seed = data.means(), learner.stream, learner.stream.seed
-    ends = _split(scheme.n_chains if scheme.persistent else len(parts), parts.lengths)
     if scheme.persistent and learner.chains is None:
-        starts = np.arange(scheme.n_chains) % len(parts)
+        starts = rows_to_start_at(scheme.n_chains, len(parts))
         learner.chains = draw(parts.second(found)[starts], stream)
+    ends = _split(len(learner.chains) if scheme.persistent else len(parts), parts.lengths)
     states = [None] * len(parts.rows)
     for inner in range(scheme.n_inner):
         if scheme.persistent:
@@ -363,7 +363,7 @@ def learn_tap_batch(learner, parts, scheme, rate):
     share = share_of_starts = [length / n_rows for length in parts.lengths.tolist()]
     if scheme.persistent:
         if learner.starts is None:
-            first = parts.all_rows()[np.arange(scheme.n_solutions) % n_rows]
+            first = parts.all_rows()[rows_to_start_at(scheme.n_solutions, n_rows)]
             with Workers(1) as workers:
                 learner.starts = visible_side(machine, first, scheme.iteration, workers)
         starts = np.array_split(learner.starts, len(parts.rows))

@@ -20,6 +20,8 @@ from sklearn_boltz.restricted.units import Bernoulli
 BLOCK_ROWS, LEAST_ROWS = 100, 40
 # Multiplications that must fall to a thread before it pays to wake it.
 MIN_WORK = 4_000_000
+# Persistent chains at most, unless there are more rows.
+MOST_CHAINS = 10_000
 
 
 class Stream:
@@ -179,6 +181,15 @@ def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidde
             H[...] = model.hidden.sample(model.hidden_field(V), stream, first_row)
         V[...] = model.visible.sample(model.visible_field(H), stream, first_row)
     H[...] = model.mean_hidden(V)
+
+
+def rows_to_start_at(n_chains, n_rows):
+    """Numbers of the rows at which persistent chains start, each row in its turn.
+
+    There are as many chains as a mini-batch has rows. A `batch_size` that only says "all rows"
+    makes as many chains as there are rows, or `MOST_CHAINS`.
+    """
+    return np.arange(min(n_chains, max(n_rows, MOST_CHAINS))) % n_rows
 
 
 def draw(p, stream):

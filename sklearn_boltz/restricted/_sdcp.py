@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.restricted._gibbs import draw, row_blocks, run_chains
+from sklearn_boltz.restricted._gibbs import draw, row_blocks, rows_to_start_at, run_chains
 from sklearn_boltz.restricted._gibbs_kernel import moments
 from sklearn_boltz.restricted._model import Model
 from sklearn_boltz.restricted.units import Bernoulli
@@ -179,7 +179,7 @@ def _column_means(A):
 def _persistent_chains(learner, H, scheme, buffers, dtype, n_visible):
     """Buffers for the chains, the hidden ones as they were left; they begin at the data."""
     if learner.chains is None:
-        starts = np.arange(scheme.n_chains) % len(H)
+        starts = rows_to_start_at(scheme.n_chains, len(H))
         learner.chains = draw(H[starts], learner.stream)
     H_chains = buffers("H_chains", learner.chains.shape, dtype)
     H_chains[...] = learner.chains

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from sklearn_boltz.restricted._clamped import clamp, fields_of_layers
-from sklearn_boltz.restricted._gibbs import row_blocks
+from sklearn_boltz.restricted._gibbs import row_blocks, rows_to_start_at
 from sklearn_boltz.restricted._layered import Layered
 from sklearn_boltz.restricted._tap import (
     Iteration,
@@ -101,7 +101,7 @@ def learn_batch(learner, V, scheme, rate, workers, buffers):
         data = Beliefs([V, hidden_at_starts], [None, None])
     if scheme.persistent:
         if learner.starts is None:
-            learner.starts = starts[np.arange(scheme.n_solutions) % len(V)]
+            learner.starts = starts[rows_to_start_at(scheme.n_solutions, len(V))]
         starts = learner.starts
     solutions, change = _follow(machine, starts, scheme, workers, buffers, hidden_at_starts)
     if scheme.persistent:
