@@ -24,7 +24,7 @@ from sklearn_boltz.restricted._frank_wolfe import (
     find_unit,
     match_means,
 )
-from sklearn_boltz.restricted._gibbs import Stream, Workers, draw
+from sklearn_boltz.restricted._gibbs import Stream, Workers, draw, rows_to_start_at
 from sklearn_boltz.restricted._machine import WORSE
 from sklearn_boltz.restricted._monitor import GAP_ROWS, Monitor
 from sklearn_boltz.restricted._optimizers import SGD
@@ -353,7 +353,7 @@ class InfiniteRBM(BaseRBM):
         learner, model = refined._learner, self._model()
         learner.hidden_offset = self._by_chunks(model.mean_hidden, V).mean(axis=0)
         if refined.persistent:
-            starts = self._law.rows[np.arange(refined.batch_size) % len(self._law)]
+            starts = self._law.rows[rows_to_start_at(refined.batch_size, len(self._law))]
             learner.chains = draw(model.mean_hidden(starts), learner.stream)
         refined.set_params(max_iter=wanted["max_iter"], warm_start=True).fit(X)
         refined.initial_history_ = dict(self.history_)
