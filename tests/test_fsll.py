@@ -4,17 +4,19 @@ import math
 import pickle
 import signal
 import threading
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import cases as n_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
-from sklearn_boltz.loglinear import _search
+from sklearn_boltz.loglinear import _fsll, _search
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
 
@@ -354,6 +356,119 @@ def test_ising_edges_are_found():
     assert np.abs(model.theta_ - 0.5).max() < 6 / math.sqrt(100_000) * 3
 
 
+# The cost, where some columns are constant and so are searched by themselves.
+
+
+@st.composite
+def small_tables(draw):
+    """Rows, weights and numbers of values of a few columns, of which some may be constant."""
+    n_values = draw(st.lists(st.sampled_from([2, 2, 2, 3, 4, 5]), min_size=1, max_size=5))
+    n_samples = draw(st.integers(1, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = random_data(n_values, n_samples, rng, n_patterns=draw(st.integers(1, 4)))
+    for i, m in enumerate(n_values):
+        if draw(st.booleans()):
+            X[:, i] = rng.integers(m)
+    if draw(st.booleans()):
+        X = np.repeat(X, 20, axis=0)
+    weights = None
+    kind = draw(st.sampled_from(["none", "counts", "real"]))
+    if kind != "none":
+        weights = rng.integers(0, 4, len(X)) if kind == "counts" else 3 * rng.random(len(X))
+        weights[0] = 1
+    return X, weights, n_values
+
+
+@given(
+    table=small_tables(),
+    solver=st.sampled_from(SOLVERS),
+    alpha=st.sampled_from([0.02, 0.2, 1.0]),
+    max_basis=st.sampled_from([None, None, 2]),
+    max_iter=st.sampled_from([None, None, 3]),
+)
+@settings(max_examples=n_cases(150))
+def test_cost_against_all_joint_states(table, solver, alpha, max_basis, max_iter):
+    X, weights, n_values = table
+    model = FSLLDensity(
+        n_values=n_values, solver=solver, alpha=alpha, max_basis=max_basis, max_iter=max_iter
+    ).fit(X, sample_weight=weights)
+    data = oracles.smoothed_frequencies(X, n_values, weights)
+    n_samples = len(X) if weights is None else weights.sum()
+    p = probabilities(model)
+    r = oracles.description_lengths(n_values, n_samples, alpha)
+    rows = [np.ravel_multi_index(y, n_values) for y in model.basis_]
+    assert model.cost_ == pytest.approx(data @ np.log(data / p) + r[rows].sum(), abs=1e-9)
+    assert model.cost_path_[0] == pytest.approx(data @ np.log(data * len(data)), abs=1e-12)
+    assert model.cost_path_[-1] == model.cost_
+    assert np.all(np.diff(model.cost_path_) <= 1e-12)
+    assert len(model.cost_path_) == model.n_iter_ + 1
+    np.testing.assert_array_equal(model.history_["cost"], model.cost_path_)
+    n_basis = model.history_["n_basis"]
+    assert len(n_basis) == len(model.cost_path_)
+    assert (n_basis[0], n_basis[-1]) == (0, len(model.basis_))
+    assert max_basis is None or n_basis.max() <= max_basis
+    energy = model.theta_ @ oracles.basis_matrix(n_values)[rows]
+    expected = np.log(np.exp(energy - energy.max()).sum()) + energy.max()
+    assert model.log_partition_ == pytest.approx(expected, abs=1e-11)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_cost_of_a_constant_column(solver):
+    """It adds the description length of its weight and a part for the spread observation."""
+    X = np.random.default_rng(0).integers(2, size=(500, 4))
+    X[:, 2] = X[:, 0] ^ X[:, 1]
+    alone = FSLLDensity(solver=solver).fit(X).cost_
+    assert alone == pytest.approx(0.0314, abs=1e-4)
+    costs = [FSLLDensity(solver=solver).fit(np.pad(X, ((0, 0), (0, n)))).cost_ for n in (1, 2, 3)]
+    assert np.all(np.diff([alone, *costs]) > 0)
+    assert costs == pytest.approx([0.0451, 0.0609, 0.0780], abs=1e-4)
+
+
+def test_constant_columns_do_not_coarsen_the_search():
+    """In float32, what a cost is known to depends on its size: on that of the group alone."""
+    X = random_data([2] * 5, 3000, seed=0)
+    options = {"solver": "greedy", "dtype": "float32", "alpha": 0.0, "tol": 1e-5}
+    alone = FSLLDensity(**options).fit(X)
+    among = FSLLDensity(**options).fit(np.pad(X, ((0, 0), (0, 300))))
+    found = among.basis_[among.basis_[:, :5].any(axis=1), :5]
+    np.testing.assert_array_equal(found, alone.basis_)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_callback_stops_the_search_of_all_groups(solver, monkeypatch):
+    answers = iter([True])
+
+    @contextmanager
+    def iterations(*args, **options):
+        yield lambda: next(answers, False)
+
+    monkeypatch.setattr(_fsll, "iterations", iterations)
+    X = np.pad(random_data([2, 2, 2], 300, seed=0), ((0, 0), (0, 3)))
+    model = FSLLDensity(solver=solver).fit(X)
+    assert not model.converged_
+    assert model.history_["n_basis"][1] == len(model.basis_) == 1
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_a_refit_of_no_terms_is_no_iteration(solver):
+    X = np.pad(random_data([2, 2, 2], 300, seed=0), ((0, 0), (0, 3)))
+    model = FSLLDensity(solver=solver, max_basis=0).fit(X)
+    assert model.n_iter_ == 0
+    assert model.cost_path_.tolist() == [model.cost_]
+
+
+def test_the_end_is_told_once(capsys):
+    X = np.pad(random_data([2, 2, 2], 300, seed=0), ((0, 0), (0, 2)))
+    model = FSLLDensity(verbose=1).fit(X)
+    end = f"[FSLLDensity] end: {len(model.basis_)} terms, cost {model.cost_:.6f}\n"
+    assert capsys.readouterr().out == end
+    FSLLDensity(verbose=2).fit(X)
+    *moves, last = capsys.readouterr().out.splitlines(keepends=True)
+    assert last == end
+    costs = [float(line.split()[-1]) for line in moves]
+    np.testing.assert_allclose(costs, model.cost_path_[1:], atol=1e-6)
+
+
 # Awkward data.
 
 
@@ -414,8 +529,6 @@ def test_too_many_states_are_refused_at_once():
 
 
 def test_memory_is_checked_before_allocation(monkeypatch):
-    from sklearn_boltz.loglinear import _fsll
-
     monkeypatch.setattr(_fsll, "available_memory", lambda: 2**20)
     monkeypatch.setattr(_fsll, "DualTable", lambda *a, **k: pytest.fail("allocated"))
     with pytest.raises(ValueError, match="take 0.0156 GiB; 0.000977 GiB are available"):

@@ -29,7 +29,7 @@ from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._dual_table import DualTable
-from sklearn_boltz.loglinear._search import State, search
+from sklearn_boltz.loglinear._search import History, State, search
 
 
 class Counts(NamedTuple):
@@ -122,7 +122,8 @@ class FSLLDensity(BaseBoltzmann):
         description length of the terms for each sample (eq. 2.5).
 
     cost_path_ : ndarray of float64 of shape (`n_iter_` + 1,)
-        The cost at the start and after each move or joint refit. It never rises.
+        The cost at the start and after each move or joint refit. It never rises by more than
+        rounding.
 
     n_iter_ : int
         Number of moves and joint refits.
@@ -308,33 +309,37 @@ class FSLLDensity(BaseBoltzmann):
         constant = np.setdiff1d(np.arange(len(n_values)), varying)
         self._check_size(n_values[varying])
         size = math.prod(n_values.tolist())
-        codes, first, weights = _collapse(
+        _, first, weights = _collapse(
             StateSpace(n_values[varying]).encode(rows[:, varying]), weights
         )
         self._rows, self._weights = rows[first], weights
-        state = State(math.log(size), _initial_kl(weights, size))
         with iterations(self, X, None, name="move", max_iter=self.max_iter) as end_iteration:
+            history = History(_initial_kl(weights, size), end_iteration, self.verbose)
             groups = ([varying] if len(varying) else []) + list(constant[:, None])
             parts = [
-                self._search_terms(state, n_values, group, self._rows, weights, end_iteration)
+                self._search_terms(history, n_values, group, self._rows, weights)
                 for group in groups
             ]
+        if self.verbose:
+            print(f"[FSLLDensity] end: {history}")
         bases, thetas, converged = zip(*parts, strict=True)
         self.n_values_, self.converged_ = n_values, all(converged)
         self.basis_, self.theta_ = np.concatenate(bases), np.concatenate(thetas)
         self.log_partition_ = self._model().log_partition()
-        self.cost_, self.cost_path_ = state.cost, np.array(state.cost_path)
-        self.history_ = {"cost": self.cost_path_, "n_basis": np.array(state.n_basis_path)}
-        self.n_iter_ = state.n_moves
+        self.cost_, self.cost_path_ = history.cost_path[-1], np.array(history.cost_path)
+        self.history_ = {"cost": self.cost_path_, "n_basis": np.array(history.n_basis_path)}
+        self.n_iter_ = history.n_moves
         self._n_features_out = len(self.theta_)
         self._sample_dtype = dtype
         return self
 
-    def _search_terms(self, state, n_values, group, rows, weights, end_iteration):
+    def _search_terms(self, history, n_values, group, rows, weights):
         """Search among the terms of some variables; -> basis, theta, converged."""
         space = StateSpace(n_values[group])
         codes, _, weights = _collapse(space.encode(rows[:, group]), weights)
-        state.begin()
+        state = State(math.log(space.size), _initial_kl(weights, space.size))
+        max_iter = math.inf if self.max_iter is None else self.max_iter
+        max_basis = math.inf if self.max_basis is None else self.max_basis
         n_threads = effective_n_jobs(self.n_jobs)
         table = DualTable(
             space,
@@ -352,10 +357,9 @@ class FSLLDensity(BaseBoltzmann):
                 state,
                 solver=self.solver,
                 tol=self.tol,
-                max_iter=math.inf if self.max_iter is None else self.max_iter,
-                max_basis=math.inf if self.max_basis is None else self.max_basis,
-                end_iteration=end_iteration,
-                verbose=self.verbose,
+                max_iter=0 if history.stopped else max_iter - history.n_moves,
+                max_basis=max_basis - history.n_basis_path[-1],
+                end_iteration=history.follow(state),
             )
         basis = np.zeros((len(state.codes), len(n_values)), dtype=np.int64)
         basis[:, group] = space.decode(state.codes)

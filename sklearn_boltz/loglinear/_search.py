@@ -33,7 +33,7 @@ class Move(NamedTuple):
 
 
 class State:
-    """θ, and the cost that it has.
+    """θ of the variables of one dual table, and the cost that it has.
 
     Attributes
     ----------
@@ -43,30 +43,13 @@ class State:
         Their weights and description lengths.
     log_partition : float
     cost : float
-    cost_path, n_basis_path : list
-        One entry for the start and one for each move.
+    n_moves : int
+        Number of changes so far.
     """
 
     def __init__(self, log_partition, cost):
-        self.log_partition, self.cost = log_partition, cost
-        self.cost_path, self.n_basis_path = [cost], [0]
-        self.codes, self.n_elsewhere = (), 0
-        self.begin()
-
-    def begin(self):
-        """Start on the terms of other variables, which are independent of those so far."""
-        self.n_elsewhere += len(self.codes)
+        self.log_partition, self.cost, self.n_moves = log_partition, cost, 0
         self.codes, self.theta, self.penalty = np.empty(0, dtype=np.int64), np.empty(0), np.empty(0)
-
-    @property
-    def n_basis(self):
-        """Number of terms."""
-        return self.n_elsewhere + len(self.codes)
-
-    @property
-    def n_moves(self):
-        """Number of changes so far."""
-        return len(self.cost_path) - 1
 
     def apply(self, move, table):
         """Take over a move."""
@@ -80,18 +63,63 @@ class State:
                 self.codes = np.delete(self.codes, move.place)
                 self.theta = np.delete(self.theta, move.place)
                 self.penalty = np.delete(self.penalty, move.place)
-        self.record(self.cost + move.change)
-
-    def record(self, cost):
-        """Note the cost after a move."""
-        self.cost = cost
-        self.cost_path.append(cost)
-        self.n_basis_path.append(self.n_basis)
+        self.cost += move.change
+        self.n_moves += 1
 
 
-def search(
-    table, state, *, solver, tol, max_iter, max_basis, end_iteration=lambda: False, verbose=0
-):
+class History:
+    """The costs and the numbers of terms of all variables together, move by move.
+
+    Groups of variables that are independent of each other are searched one after another, each
+    with a table and a state of its own. The divergence from all data is the sum of those from
+    the data of each group, plus a constant.
+
+    Parameters
+    ----------
+    cost : float
+        Without any term.
+    end_iteration : callable
+        Called after each move; returns whether to stop.
+    verbose : int
+        Whether to print a line for each move, if greater than 1.
+
+    Attributes
+    ----------
+    cost_path, n_basis_path : list
+        One entry for the start and one for each move.
+    stopped : bool
+        Whether `end_iteration` has asked to stop.
+    """
+
+    def __init__(self, cost, end_iteration=lambda: False, verbose=0):
+        self.cost_path, self.n_basis_path, self.stopped = [cost], [0], False
+        self._end_iteration, self._verbose = end_iteration, verbose
+
+    @property
+    def n_moves(self):
+        """Number of moves so far."""
+        return len(self.cost_path) - 1
+
+    def follow(self, state):
+        """Begin with the next group; return what its search is to call after each move."""
+        elsewhere = self.cost_path[-1] - state.cost
+        n_elsewhere = self.n_basis_path[-1]
+
+        def end_iteration():
+            self.cost_path.append(elsewhere + state.cost)
+            self.n_basis_path.append(n_elsewhere + len(state.codes))
+            if self._verbose > 1:
+                print(f"[FSLLDensity] move {self.n_moves}: {self}")
+            self.stopped = self._end_iteration() or self.stopped
+            return self.stopped
+
+        return end_iteration
+
+    def __str__(self):
+        return f"{self.n_basis_path[-1]} terms, cost {self.cost_path[-1]:.6f}"
+
+
+def search(table, state, *, solver, tol, max_iter, max_basis, end_iteration=lambda: False):
     """Lower the cost by the best move, again and again, until no move is worth `tol`.
 
     Algorithm 1 of the paper. With ``solver="newton"`` the active terms are refitted jointly
@@ -109,8 +137,6 @@ def search(
     max_iter, max_basis : int or float
     end_iteration : callable
         Called after each move; returns whether to stop.
-    verbose : int
-        Whether to print a line at the end, and more if greater than 1.
 
     Returns
     -------
@@ -124,7 +150,7 @@ def search(
     while True:
         n_moves = state.n_moves
         stopped = stopped or n_moves >= max_iter
-        n_free = max_basis - state.n_basis
+        n_free = max_basis - len(state.codes)
         move = None
         if not stopped:
             candidate = champion if n_free > 0 else None
@@ -144,21 +170,11 @@ def search(
             champion = table.scan(-tol)
         else:
             solver.settle(table, state, FINAL)
-            _tell(state, n_moves, end_iteration, verbose)
-            if verbose:
-                print(f"[FSLLDensity] end: {state.n_basis} terms, cost {state.cost:.6f}")
+            if state.n_moves > n_moves:
+                end_iteration()
             return not stopped
-        stopped = _tell(state, n_moves, end_iteration, verbose) or stopped
-
-
-def _tell(state, n_moves, end_iteration, verbose):
-    """Report a move, if there was one; return whether to stop."""
-    if state.n_moves == n_moves:
-        return False
-    if verbose > 1:
-        move = f"move {state.n_moves}"
-        print(f"[FSLLDensity] {move}: {state.n_basis} terms, cost {state.cost:.6f}")
-    return end_iteration()
+        if state.n_moves > n_moves:
+            stopped = end_iteration() or stopped
 
 
 def best_move(table, state, champion, tol, removal_tol):
@@ -203,10 +219,12 @@ def refit(table, state, precision):
 
     The gradient of KL(p_d || p) is θ̄ - d̄, and its Hessian the covariance of the basis
     functions, which is read off the dual table. The last step is the first one that promises
-    less than `precision`, in nats.
+    less than `precision`, in nats. Without terms, nothing happens.
     """
+    if not len(state.codes):
+        return
     codes, d = state.codes, table.d[state.codes].astype(np.float64)
-    for _ in range(20 if len(codes) else 0):
+    for _ in range(20):
         gradient = table.t[codes] - d
         factor = _cholesky(covariance(table.space, table.t, codes, codes), table.t.dtype)
         direction = -cho_solve((factor, True), gradient)
@@ -214,7 +232,7 @@ def refit(table, state, precision):
         accepted = _line_search(table, state, direction, slope, d)
         if not accepted or -slope < precision:
             break
-    state.record(state.cost)
+    state.n_moves += 1
 
 
 def covariance(space, t, left, right):
@@ -316,8 +334,6 @@ def _append(table, state, codes, penalty, tol):
     refit(table, state, ENOUGH)
     if state.cost < before["cost"] - tol:
         return True
-    state.cost_path.pop()
-    state.n_basis_path.pop()
     vars(state).update(before)
     table.refresh(state.codes, state.theta)
     return False
