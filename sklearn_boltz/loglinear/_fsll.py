@@ -524,6 +524,12 @@ class FSLLDensity(BaseBoltzmann):
         table : pandas.DataFrame, or Bunch of arrays where pandas is not installed
             Columns ``term`` (name), ``order`` (number of variables), ``weight`` (θ_y) and
             ``expectation`` (E[Φ_y] under the model).
+
+        Notes
+        -----
+        pandas is optional. A Bunch is a dict whose entries are attributes, too, so
+        ``table["term"][:3]`` and ``table.weight`` are the same columns with pandas and without.
+        Methods of a data frame, such as ``table.head()``, need pandas.
         """
         check_is_fitted(self)
         strongest = np.argsort(-np.abs(self.theta_), kind="stable")
