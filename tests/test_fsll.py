@@ -520,19 +520,88 @@ def test_constant_columns_cost_no_states():
     assert (model.sample(1000, random_state=0).mean(axis=0)[:7] > 0.98).all()
 
 
-def test_too_many_states_are_refused_at_once():
-    X = np.random.default_rng(0).integers(2, size=(10, 100))
-    with pytest.raises(ValueError, match=r"columns .* have 1\.\d+e\+30 joint states.*GiB.*fewer"):
-        FSLLDensity().fit(X)
-    with pytest.raises(ValueError, match="max_states is 1000"):
-        FSLLDensity(max_states=1000).fit(X[:, :12])
+OTHERS = "FVBMPseudoLikelihood (a network of pairs) or SDCPRBM (a density)"
 
 
-def test_memory_is_checked_before_allocation(monkeypatch):
-    monkeypatch.setattr(_fsll, "available_memory", lambda: 2**20)
+def refusal(monkeypatch, X, memory, **options):
+    """What is said of data with too many joint states, before anything is allocated."""
+    monkeypatch.setattr(_fsll, "available_memory", lambda: memory)
     monkeypatch.setattr(_fsll, "DualTable", lambda *a, **k: pytest.fail("allocated"))
-    with pytest.raises(ValueError, match="take 0.0156 GiB; 0.000977 GiB are available"):
-        FSLLDensity().fit(np.random.default_rng(0).integers(2, size=(2000, 20)))
+    with pytest.raises(ValueError) as error:
+        FSLLDensity(**options).fit(X)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("memory", [None, 2**34])
+def test_too_many_columns_are_refused_with_the_estimators_to_take(monkeypatch, memory):
+    X = np.random.default_rng(0).integers(2, size=(50, 571))
+    for max_states in (2**30, 2**600):
+        message = refusal(monkeypatch, X, memory or 2**34, max_states=max_states)
+        assert "The 571 columns that are not constant have 2**571 joint states." in message
+        assert "about 26 binary columns" in message
+        assert OTHERS in message
+        assert "float32" not in message
+        assert "max_states=" not in message
+        assert "e+" not in message
+        assert "KBinsDiscretizer" not in message
+    assert "more than 10,000 GiB, and 16 GiB are available" in message
+    assert "max_states is 1,073,741,824." in refusal(monkeypatch, X, memory)
+    X = np.random.default_rng(0).integers(2, size=(50, 3000))
+    assert "2**3000 joint" in refusal(monkeypatch, X, 2**34, max_states=2**4000)
+
+
+def test_too_many_states_for_max_states(monkeypatch):
+    X = np.random.default_rng(0).integers(2, size=(50, 12))
+    message = refusal(monkeypatch, X, 2**30, max_states=1000)
+    assert "have 4,096 joint states. max_states is 1,000." in message
+    assert "max_states=4096 would fit" in message
+    assert "float32" not in message
+    message = refusal(monkeypatch, X, 2**15, max_states=1000)
+    assert "max_states=" not in message
+    assert OTHERS in message
+
+
+@pytest.mark.parametrize(
+    ("dtype", "memory", "advised"),
+    [
+        (np.float64, 2**24 - 1, True),
+        (np.float64, 2**23, True),
+        (np.float64, 2**23 - 1, False),
+        (np.float32, 2**23 - 1, False),
+    ],
+)
+def test_float32_is_advised_only_where_it_fits(monkeypatch, dtype, memory, advised):
+    """The two tables of 20 binary columns take 2**24 bytes, or 2**23 in float32."""
+    X = np.random.default_rng(0).integers(2, size=(2000, 20))
+    message = refusal(monkeypatch, X, memory, dtype=dtype)
+    assert "have 2**20 joint states. The two tables take" in message
+    assert "MiB are available" in message
+    assert ("dtype=np.float32" in message) == advised
+    assert (OTHERS in message) != advised
+
+
+def test_columns_with_many_values_are_named(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({f"c{m}": np.append(rng.integers(m, size=99), m - 1) for m in range(2, 14)})
+    X["age"] = np.append(rng.integers(90, size=99), 89)
+    message = refusal(monkeypatch, X, 2**34)
+    assert "have 560,431,872,000 joint states" in message
+    assert "Use fewer values, for example by KBinsDiscretizer." in message
+    assert "The most are in column 'age' (90), column 'c13' (13), column 'c12' (12)." in message
+    assert "about 26 binary columns" in message
+    message = refusal(monkeypatch, X[["age", "c2", "c3"]], 2**34, max_states=200)
+    assert "The most are in column 'age' (90), column 'c3' (3)." in message
+    many = np.column_stack([rng.integers(3, size=(50, 1)), rng.integers(2, size=(50, 100))])
+    message = refusal(monkeypatch, many, 2**34)
+    assert "have about 10**31 joint states" in message
+    assert "Use fewer" not in message  # fewer values would not help
+
+
+def test_a_constant_column_can_have_too_many_values(monkeypatch):
+    message = refusal(monkeypatch, [[0, 10**9], [1, 10**9]], 2**30)
+    assert "Column 1 has 1,000,000,001 values." in message
+    assert "KBinsDiscretizer" in message
+    assert OTHERS not in message
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.loglinear._search import History, State, search
+from sklearn_boltz.loglinear._size import check_size
 
 
 class Counts(NamedTuple):
@@ -88,7 +89,8 @@ class FSLLDensity(BaseBoltzmann):
         each move of a single coordinate, so the search ends by itself.
 
     max_states : int, default=2**30
-        Refuse data with more joint states than this. Constant columns do not count.
+        Refuse data with more joint states than this. A constant column is counted by itself:
+        it has a table of its own.
 
     dtype : {float64, float32}, default=float64
         Type of the two tables with one entry for each joint state. float32 halves the memory
@@ -307,7 +309,8 @@ class FSLLDensity(BaseBoltzmann):
         """
         varying = np.flatnonzero(rows.min(axis=0) != rows.max(axis=0))
         constant = np.setdiff1d(np.arange(len(n_values)), varying)
-        self._check_size(n_values[varying])
+        groups = ([varying] if len(varying) else []) + list(constant[:, None])
+        self._check_sizes(n_values, groups)
         size = math.prod(n_values.tolist())
         _, first, weights = _collapse(
             StateSpace(n_values[varying]).encode(rows[:, varying]), weights
@@ -315,7 +318,6 @@ class FSLLDensity(BaseBoltzmann):
         self._rows, self._weights = rows[first], weights
         with iterations(self, X, None, name="move", max_iter=self.max_iter) as end_iteration:
             history = History(_initial_kl(weights, size), end_iteration, self.verbose)
-            groups = ([varying] if len(varying) else []) + list(constant[:, None])
             parts = [
                 self._search_terms(history, n_values, group, self._rows, weights)
                 for group in groups
@@ -422,21 +424,17 @@ class FSLLDensity(BaseBoltzmann):
             raise ValueError("sample_weight is 0 for all rows: there is nothing to fit.")
         return rows[weights > 0], weights[weights > 0]
 
-    def _check_size(self, n_values):
-        """Refuse too large a state space before anything is allocated."""
-        size = math.prod(n_values.tolist())
-        needed = 2 * size * np.dtype(self.dtype).itemsize
+    def _check_sizes(self, n_values, groups):
+        """Refuse too large a table before anything is allocated."""
         memory = available_memory()
-        # The cap is for f"{...}": an integer of 300 digits still is a float.
-        what = (
-            f"The {len(n_values)} columns that are not constant have {min(size, 10**300):.4g} "
-            f"joint states, whose two tables take {min(needed, 10**300) / 2**30:.3g} GiB"
-        )
-        remedy = "Use fewer columns, fewer values (KBinsDiscretizer), or dtype=np.float32."
-        if size > self.max_states:
-            raise ValueError(f"{what}; max_states is {self.max_states}. {remedy}")
-        if memory is not None and needed > memory:
-            raise ValueError(f"{what}; {memory / 2**30:.3g} GiB are available. {remedy}")
+        for group in groups:
+            check_size(
+                n_values[group].tolist(),
+                [self._column(j) for j in group],
+                max_states=self.max_states,
+                itemsize=np.dtype(self.dtype).itemsize,
+                memory=memory,
+            )
 
     def _model(self):
         return LogLinearModel(self.n_values_, self.basis_, self.theta_)

@@ -1,0 +1,97 @@
+"""Whether the tables of all joint states are too large, and what to do then."""
+
+import math
+
+from sklearn_boltz.loglinear._basis import is_power_of_two
+
+# Binary columns that fit in the memory of a laptop.
+USUAL_COLUMNS = 26
+
+
+def check_size(n_values, names, *, max_states, itemsize, memory):
+    """Refuse too many joint states before anything is allocated.
+
+    Parameters
+    ----------
+    n_values : list of int
+        Numbers of values of the columns that share a table.
+    names : list of str
+        What the columns are called in a message.
+    max_states : int
+        Joint states at most.
+    itemsize : int
+        Bytes of an entry of the two tables.
+    memory : int or None
+        Bytes that are available; None if that is not known.
+
+    Raises
+    ------
+    ValueError
+        If there are too many joint states.
+    """
+
+    def fits(size, itemsize=itemsize):
+        return size <= max_states and (memory is None or 2 * size * itemsize <= memory)
+
+    size = math.prod(n_values)
+    if fits(size):
+        return
+    sentences = [_what(size, names), *_limit(size, max_states, itemsize, memory)]
+    remedy = None
+    if itemsize > 4 and fits(size, 4):
+        remedy = f"With dtype=np.float32 they take {_bytes(8 * size)}, which fits."
+    elif memory is not None and 2 * size * itemsize <= memory:
+        remedy = f"max_states={size} would fit into memory."
+    if remedy is not None:
+        sentences.append(remedy)
+    if max(n_values) > 2 and fits(2 ** len(names)):
+        sentences.append(_fewer_values(n_values, names))
+    if len(names) > 1 and size > 2**USUAL_COLUMNS:
+        sentences.append(f"FSLLDensity is meant for up to about {USUAL_COLUMNS} binary columns.")
+    if len(names) > 1 and (size > 2**USUAL_COLUMNS or remedy is None):
+        sentences.append(
+            "For more, take FVBMPseudoLikelihood (a network of pairs) or SDCPRBM (a density); "
+            "both are for binary columns."
+        )
+    raise ValueError(" ".join(sentences))
+
+
+def _what(size, names):
+    """What is too large."""
+    if len(names) == 1:
+        return f"{names[0][0].upper()}{names[0][1:]} has {_count(size)} values."
+    return f"The {len(names)} columns that are not constant have {_count(size)} joint states."
+
+
+def _limit(size, max_states, itemsize, memory):
+    """Which limit is exceeded, and the memory where the numbers tell something."""
+    if size > max_states:
+        yield f"max_states is {max_states:,}."
+    needed = 2 * size * itemsize
+    if memory is not None and (size <= max_states or needed <= memory):
+        yield f"The two tables take {_bytes(needed)}, and {_bytes(memory)} are available."
+
+
+def _fewer_values(n_values, names):
+    """Which columns have the most values."""
+    order = sorted(range(len(names)), key=lambda i: -n_values[i])[:3]
+    most = ", ".join(f"{names[i]} ({n_values[i]:,})" for i in order if n_values[i] > 2)
+    where = f" The most are in {most}." if len(names) > 1 else ""
+    return f"Use fewer values, for example by KBinsDiscretizer.{where}"
+
+
+def _count(size):
+    """A number of states, short also where it has hundreds of digits."""
+    if size >= 2**20 and is_power_of_two(size):
+        return f"2**{size.bit_length() - 1}"
+    return f"{size:,}" if size < 10**15 else f"about 10**{round(math.log10(size))}"
+
+
+def _bytes(number):
+    if number >= 10_000 * 2**30:  # perhaps too large for a float
+        return "more than 10,000 GiB"
+    for unit in ("bytes", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number:.4g} {unit}"
+        number /= 1024
+    return f"{number:.4g} GiB"
