@@ -1,5 +1,6 @@
 """The objective with its derivatives, the four solvers, and the existence of a maximum."""
 
+import re
 import warnings
 
 import numpy as np
@@ -11,7 +12,9 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.pairwise._existence import empty_cells
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.pairwise import _streamed
+from sklearn_boltz.pairwise._existence import empty_cells, rarest_cell
 from sklearn_boltz.pairwise._objective import PseudoLikelihood, distinct_rows, unpack
 
 SOLVERS = ["newton", "lbfgs", "bslm", "ga"]
@@ -170,9 +173,17 @@ def test_warm_start(solver):
 
 
 def test_max_iter_warns_and_says_how_far():
-    with pytest.warns(ConvergenceWarning, match="max_iter=2.* exists, but it is far, and some"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2.* exists, but it is far, some"):
         model = FVBMPseudoLikelihood(solver="bslm", max_iter=2).fit(spins())
     assert model.n_iter_ == 2 and not model.converged_
+
+
+def test_large_models_make_no_claim_of_a_maximum():
+    """Beyond 3,000 parameters nobody looks for separation, only for values that never meet."""
+    X = np.random.default_rng(0).choice([-1, 1], size=(1000, 78))
+    with pytest.warns(ConvergenceWarning, match="or whether there is one, is not looked at") as c:
+        FVBMPseudoLikelihood(max_iter=2).fit(X)
+    assert "maximum exists" not in str(c[0].message)
 
 
 def test_an_early_end_by_tol_warns_that_the_maximum_is_far():
@@ -182,6 +193,100 @@ def test_an_early_end_by_tol_warns_that_the_maximum_is_far():
     with pytest.warns(ConvergenceWarning, match="less than tol=0.01, but the maximum"):
         FVBMPseudoLikelihood(solver="bslm", tol=1e-2).fit(X)
     assert FVBMPseudoLikelihood(tol=1e-2).fit(X).converged_
+
+
+def rare_values(n=10_000, d=30, seed=2):
+    """Correlated columns, the last of which are rarely 1."""
+    rng = np.random.default_rng(seed)
+    field = 0.7 * rng.normal(size=(n, 1)) + 0.7 * rng.normal(size=(n, d))
+    return (field > np.linspace(0.5, 2.5, d)).astype(int)
+
+
+def far_couplings(d):
+    """Couplings so strong that the pseudo-likelihood has no curvature there."""
+    coupling = np.zeros((d, d))
+    coupling[0, 1] = coupling[1, 0] = -28.0
+    return coupling
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_newton_does_not_overshoot_where_values_are_rare(streamed, monkeypatch):
+    """The sum rose while one coupling went to -30, and no step led back from there."""
+    X = rare_values()
+    if streamed:
+        monkeypatch.setattr(_streamed, "MOST_ENTRIES", 1)
+    model = FVBMPseudoLikelihood().fit(Batches([X[:4000], X[4000:]]) if streamed else X)
+    assert model.converged_ and model.n_iter_ < 30
+    assert (model._seen is None) == streamed
+    spins = 2 * X - 1
+    gradient = spins.T @ (spins - model.transform(X))
+    gradient += gradient.T
+    np.fill_diagonal(gradient, 0)
+    assert np.abs(gradient).max() < 1e-3
+
+
+def test_newton_comes_back_from_where_there_is_no_curvature():
+    X = spins(n=2000)
+    model = FVBMPseudoLikelihood().fit(X, coupling_init=far_couplings(5))
+    assert model.converged_
+    assert_allclose(model.coupling_, FVBMPseudoLikelihood().fit(X).coupling_, atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0, 0.1])
+@pytest.mark.parametrize("ending", ["max_iter", "tol"])
+def test_no_figure_where_the_curvature_does_not_tell(alpha, ending):
+    X = (spins(n=2000) + 1) // 2
+    limits = {"max_iter": 2} if ending == "max_iter" else {"tol": 1e6}
+    model = FVBMPseudoLikelihood(solver="bslm", alpha=alpha, **limits)
+    count = min(((X[:, 0] == s) & (X[:, 1] == t)).sum() for s in (0, 1) for t in (0, 1))
+    with pytest.warns(ConvergenceWarning, match="does not tell how far the maximum is") as caught:
+        model.fit(X, coupling_init=far_couplings(5))
+    message = str(caught[0].message)
+    assert "nats above" not in message and not model.converged_
+    if alpha == 0:
+        assert "the coupling of column 0 and column 1 (column 0 = " in message
+        assert f"in {count} of 2000 rows" in message
+    else:
+        assert re.search(r"the (intercept|coupling) of column [01].* of 2000 rows", message)
+    assert ("or whether there is one" in message) == ("alpha=1" in message) == (alpha == 0)
+    assert ("a larger max_iter" if ending == "max_iter" else "a smaller tol") in message
+
+
+def test_the_figure_of_what_is_missing_is_about_right():
+    """Within a factor of 2, for 100 early ends; it was 0 for Newton's method."""
+    ratios = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        d, n = rng.integers(2, 8), rng.integers(50, 2000)
+        common = rng.normal(size=(n, 1)) * rng.uniform(0, 2)
+        X = (common + rng.normal(size=(n, d)) > rng.normal(size=d)).astype(int)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            early = FVBMPseudoLikelihood(
+                solver=["bslm", "lbfgs", "newton"][seed % 3], max_iter=int(rng.integers(1, 8))
+            ).fit(X)
+        figure = [re.search(r"some ([-\d.e+]+) nats", str(w.message)) for w in caught]
+        if figure and figure[0]:
+            best = FVBMPseudoLikelihood(tol=1e-9).fit(X).history_["log_pseudo_likelihood"][-1]
+            missing = best - early.history_["log_pseudo_likelihood"][-1]
+            if missing > 0.01:
+                ratios.append(float(figure[0][1]) / missing)
+    assert len(ratios) > 40
+    assert 0.5 < min(ratios) and max(ratios) < 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_rarest_cell(seed):
+    problem, _ = random_problem(seed, d=3)
+    x, w = problem.spins, problem.weights
+    cells = {(s, t): w[(x[0] == s) & (x[2] == t)].sum() for s in (-1, 1) for t in (-1, 1)}
+    count, s, t = rarest_cell(problem, 0, 2)
+    assert count == pytest.approx(min(cells.values()), abs=1e-9)
+    assert cells[s, t] == pytest.approx(count, abs=1e-9)
+    count, s, t = rarest_cell(problem, 1, 1)
+    assert s == t and count == pytest.approx(w[x[1] == s].sum(), abs=1e-9)
+    assert count <= w.sum() / 2 + 1e-9
 
 
 def test_long_steps_of_gradient_ascent():

@@ -46,6 +46,11 @@ class Line(NamedTuple):
             fields,
         )
 
+    def move(self):
+        """By how much a whole step moves the field of any row, at most."""
+        step = self.step[:, : self.problem.n_rows]
+        return max(step.max(initial=0), -step.min(initial=0))
+
     def reject(self, new):
         """Take back the arrays of a point that is of no use."""
         self.problem.recycle(new.fields, new.tanh)

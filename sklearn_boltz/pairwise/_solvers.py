@@ -20,6 +20,9 @@ MAX_NEWTON_PARAMETERS = 3000
 NEAR = 1e-3
 # Matrices of Newton's method in single precision, before it goes on in double.
 FEW = 4
+# By how much a step of Newton's method moves the field of a row at most. Where a field is beyond
+# ±20 the objective has no curvature left in double precision, and no step leads back.
+MAX_MOVE = 10.0
 
 
 class Monitor:
@@ -167,13 +170,18 @@ def information_solver(problem, point, dtype=np.float64):
 def line_search(problem, point, direction, slope):
     """Halve the step until the objective rises by a part of what the slope promises.
 
-    The arrays of the old point are the problem's again.
+    It begins with a step that moves no field by more than `MAX_MOVE`: the sum over all
+    variables may rise although one of them overshoots its maximum by far. The arrays of the old
+    point are the problem's again.
     """
     line = problem.line(point, direction)
     # Near the maximum the rise drowns in the rounding of the sum.
     floor = point.value - 1e-13 * abs(point.value)
     size = 1.0
-    while size > 1e-9:
+    if largest_move(line.coupling, line.intercept) > MAX_MOVE:
+        size = MAX_MOVE / max(line.move(), MAX_MOVE)
+    least = 1e-9 * size
+    while size > least:
         new = line(size)
         if new.value >= floor + 1e-4 * size * slope:
             line.leave(old=True)
@@ -182,6 +190,11 @@ def line_search(problem, point, direction, slope):
         size /= 2
     line.leave()
     return point
+
+
+def largest_move(coupling, intercept):
+    """A bound on how far a direction moves the field of any row."""
+    return (np.abs(coupling).sum(axis=1) + np.abs(intercept)).max(initial=0)
 
 
 class _Stop(Exception):

@@ -155,6 +155,11 @@ class Line(NamedTuple):
             self.point.intercept + size * self.intercept,
         )
 
+    def move(self):
+        """By how much a whole step moves the field of any row, at most."""
+        least, greatest = self.problem.gains(self.coupling, self.intercept)
+        return max(greatest.max(initial=0), -least.min(initial=0))
+
     def reject(self, new):
         """Nothing: no arrays like the data are kept."""
 
