@@ -1,6 +1,7 @@
 """FVBMPseudoLikelihood: the model, its codings and what can be asked of it."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -13,7 +14,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.pairwise import _fvbm
 from sklearn_boltz.pairwise._objective import unpack
-from sklearn_boltz.pairwise._sampling import annealed_log_partition
+from sklearn_boltz.pairwise._sampling import annealed_log_partition, gibbs_sample
+from sklearn_boltz.pairwise._spurious import TOLERANCE, strange_columns
+
+# The parameters of `machine` are set by hand, so their rates are not those of its rows.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:In (these samples|samples|the weighted):UserWarning"
+)
 
 
 def all_spins(d):
@@ -309,6 +316,127 @@ def test_standard_error_of_annealed_importance_sampling():
     z = np.array([(run.value - log_partition) / run.std_err for run in runs])
     assert abs(z.mean()) < 5 / np.sqrt(60)
     assert 0.5 < z.std() < 2
+
+
+# Mass far from the data.
+
+
+def test_rates_of_exact_samples_are_rarely_strange():
+    """Of 4,000 sets of 20 columns, whose rates are off by the tolerance, none or one is reported.
+
+    With a probability of at most 1e-4 each, two or more are reported once in 13 runs of
+    new seeds, by the bound; Chernoff's is far from tight, and none is the rule.
+    """
+    rng = np.random.default_rng(0)
+    expected = np.linspace(0.01, 0.99, 20)
+    found = 0
+    for n in (1, 10, 100, 1000):
+        for sign in (-1, 1):
+            law = np.clip(expected + sign * TOLERANCE, 0, 1)
+            rates = rng.binomial(n, law, size=(500, 20)) / n
+            found += sum(len(strange_columns(r, expected, n)) > 0 for r in rates)
+    assert found <= 1
+
+
+def test_strange_columns_are_those_far_off():
+    expected = np.array([0.1, 0.5, 0.5, 0.9])
+    found = strange_columns(np.array([0.12, 0.9, 0.52, 0.1]), expected, 200)
+    assert_array_equal(found, [3, 1])
+    # A share of 1 of 500 draws: exp(-500 KL(1 || 0.15)) is nothing; of 2 draws it may be chance.
+    assert len(strange_columns(np.array([1.0]), np.array([0.1]), 500)) == 1
+    assert len(strange_columns(np.array([1.0]), np.array([0.1]), 2)) == 0
+
+
+def sparse_machine(d, rng, degree=4, scale=0.3):
+    """Couplings of a random graph, and intercepts."""
+    theta = rng.normal(scale=scale, size=d * (d + 1) // 2)
+    theta[d:] *= rng.random(len(theta) - d) < degree / (d - 1)
+    return unpack(theta, d)
+
+
+@pytest.mark.parametrize("d", [30, 40])
+def test_a_model_of_its_own_data_does_not_warn(d):
+    """Each `sample` warns with a probability of at most 1e-4 while no rate is off by 0.05.
+
+    Over 20 calls a false alarm comes once in 500 runs of new seeds at most. The
+    estimates move the rates by some 0.01 to 0.03. The weighted states are not independent draws:
+    that they do not warn is measured, not proved.
+    """
+    rng = np.random.default_rng(d)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for n in (1000, 5000):
+            X = gibbs_sample(*sparse_machine(d, rng), n, 200, rng).astype(int)
+            model = FVBMPseudoLikelihood(alpha=1.0).fit(X)
+            for n_samples in (1, 10, 100, 1000, 5000):
+                model.sample(n_samples, random_state=n_samples)
+            assert np.isfinite(model.log_partition_)
+
+
+def quiet_and_active_rows(d, n=5000, seed=0):
+    """Columns that are independent given the kind of row, of which a fifth is active."""
+    rng = np.random.default_rng(seed)
+    rate = rng.choice([0.03, 0.25], size=(n, 1), p=[0.8, 0.2])
+    return (rng.random((n, d)) < rate).astype(int)
+
+
+@pytest.mark.parametrize("d", [20, 30])
+def test_mass_far_from_the_data_warns(d):
+    """With a common cause, the estimate prefers a state that no row is near."""
+    X = quiet_and_active_rows(d)
+    model = FVBMPseudoLikelihood(alpha=1.0).fit(X)
+    match = r"column \d+ is 1 with a rate of .*, in the training data of 0.0\d+ .* held-out `score`"
+    with pytest.warns(UserWarning, match="In these samples, " + match) as caught:
+        samples = model.sample(200, random_state=0)
+    assert caught[0].filename == __file__
+    assert samples.mean() > 0.5 > X.sum(axis=1).max() / d - 0.3
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        score = model.score(X)
+    assert any("In samples of the model, column" in str(w.message) for w in caught) == (d > 26)
+    # As the message says, a large penalty helps; independent columns had been better than none.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = FVBMPseudoLikelihood(alpha=len(X) / 2).fit(X)
+        assert abs(model.sample(200, random_state=0).mean() - X.mean()) < 0.05
+        p = X.mean(axis=0)
+        independent = (p * np.log(p) + (1 - p) * np.log1p(-p)).sum()
+        assert score < independent < model.score(X)
+
+
+def test_annealing_finds_mass_far_from_the_data():
+    """Some of the chains end there: the estimate is good, and the weighted rates are not."""
+    X = quiet_and_active_rows(27)
+    model = FVBMPseudoLikelihood(alpha=1000.0).fit(X)
+    with pytest.warns(UserWarning) as caught:
+        assert np.isfinite(model.log_partition_)
+    assert {w.filename for w in caught} == {__file__}
+    assert any("In the weighted states" in str(w.message) for w in caught)
+
+
+@pytest.mark.parametrize("d", [6, 30])
+def test_parameters_that_were_set_are_not_compared_with_the_data(d):
+    model = machine(d, scale=0.05)
+    model.intercept_ = np.full(d, -2.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.sample(1000, random_state=0).mean() < -0.5
+        assert np.isfinite(model.log_partition_)
+
+
+def test_spurious_state_of_fifty_neurons(shared_data):
+    """The estimate of 40,000 rows has nearly all mass where nearly all neurons fire."""
+    X = np.load(shared_data / "spikes_maxent_toolbox.npz")["spikes50"]
+    model = FVBMPseudoLikelihood().fit(X)
+    assert model.converged_
+    with pytest.warns(UserWarning, match=r"In these samples, column \d+ is 1 with a rate of"):
+        assert model.sample(100, random_state=0).mean() > 0.5
+    # A penalty of a tenth of the rows removes it.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = FVBMPseudoLikelihood(alpha=4000).fit(X)
+        assert abs(model.sample(1000, random_state=0).mean() - X.mean()) < 0.01
+        assert model.log_partition_std_error_ < 0.01
 
 
 # Imputation.

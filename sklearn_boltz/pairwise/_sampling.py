@@ -9,10 +9,16 @@ from sklearn_boltz.pairwise._gibbs import gibbs_sweeps
 
 
 class LogPartition(NamedTuple):
-    """An estimate of ln Z."""
+    """An estimate of ln Z.
+
+    By annealed importance sampling, also the means of the variables under the weighted states
+    in which its chains end, and the effective number of these.
+    """
 
     value: float
     std_err: float
+    means: np.ndarray | None = None
+    n_effective: float = np.inf
 
 
 class Chains:
@@ -130,7 +136,7 @@ def annealed_log_partition(
     Returns
     -------
     log_partition : LogPartition
-        With the standard error of ln Z by the delta method.
+        With the standard error of ln Z by the delta method, and weighted means.
     """
     chains = Chains(independent_spins(base, n_chains, generator), coupling, draw_seed(generator))
     log_w = np.zeros(n_chains)
@@ -141,4 +147,7 @@ def annealed_log_partition(
     w = np.exp(log_w - log_w.max())
     log_base = np.logaddexp(base, -base).sum()
     value = log_base + logsumexp(log_w) - np.log(n_chains)
-    return LogPartition(float(value), float(w.std(ddof=1) / w.mean() / np.sqrt(n_chains)))
+    std_err = float(w.std(ddof=1) / w.mean() / np.sqrt(n_chains))
+    return LogPartition(
+        float(value), std_err, w @ chains.spins / w.sum(), float(w.sum() ** 2 / (w @ w))
+    )
