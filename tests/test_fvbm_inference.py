@@ -4,11 +4,14 @@ import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.pairwise import PairwiseInference
+from sklearn_boltz.pairwise._inference import holm
 from sklearn_boltz.pairwise._objective import unpack
 
 
@@ -126,24 +129,54 @@ def test_null_hypotheses():
         model.inference(X, null=[0.0, 1.0])
 
 
-def test_adjusted_p_values(result, monkeypatch):
+def test_adjusted_p_values(result):
     p, n = result.p_value, len(result.names)
     order = np.argsort(p)
     bh = np.minimum.accumulate((p[order] * n / np.arange(1, n + 1))[::-1])[::-1]
     assert_allclose(result.adjusted_p_value("fdr_bh")[order], np.minimum(bh, 1))
+    assert_array_equal(result.adjusted_p_value(), holm(p))
     with pytest.raises(ValueError, match="method must be"):
         result.adjusted_p_value("bonferroni")
+
+
+def holm_rejects(p, level):
+    """Holm's procedure, step by step: the smallest p value first, until one is not rejected."""
+    left, rejected = list(range(len(p))), set()
+    while left:
+        j = min(left, key=lambda k: p[k])
+        if p[j] > level / len(left):
+            break
+        rejected.add(j)
+        left.remove(j)
+    return rejected
+
+
+p_values = st.lists(st.sampled_from([0.0, 1e-300, 1e-3, 0.01, 0.2, 1.0]) | st.floats(0, 1),
+                    min_size=1, max_size=12)  # fmt: skip
+
+
+@settings(max_examples=200)
+@given(p_values, st.floats(0.001, 0.999))
+def test_holm_rejects_what_its_procedure_rejects(p, level):
+    p = np.array(p)
+    adjusted = holm(p)
+    # Rounding decides where a value is equal to the level.
+    if not np.isclose(adjusted, level, rtol=1e-12, atol=0).any():
+        assert set(np.flatnonzero(adjusted <= level)) == holm_rejects(p, level)
+    assert ((p <= adjusted) & (adjusted <= 1)).all()
+
+
+@settings(max_examples=50)
+@given(p_values)
+def test_holm_is_that_of_statsmodels(p):
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    assert_allclose(holm(np.array(p)), multitest.multipletests(p, method="holm")[1], rtol=1e-12)
+
+
+def test_holm_needs_no_other_package(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "statsmodels", None)
     monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
-    with pytest.raises(ImportError, match="pip install statsmodels"):
-        result.adjusted_p_value()
-
-
-def test_holm(result):
-    pytest.importorskip("statsmodels")
-    p, n = result.p_value, len(result.names)
-    order = np.argsort(p)
-    holm = np.maximum.accumulate(p[order] * np.arange(n, 0, -1))
-    assert_allclose(result.adjusted_p_value()[order], np.minimum(holm, 1))
+    assert np.isfinite(result.adjusted_p_value("holm")).all()
 
 
 def test_frame_and_summary(result, capsys):
@@ -189,6 +222,8 @@ def test_a_constant_column_has_no_standard_error():
     assert_allclose(result.std_err[~unknown], alone.std_err)
     adjusted = result.adjusted_p_value("fdr_bh")
     assert_allclose(adjusted[~unknown], alone.adjusted_p_value("fdr_bh"))
+    assert_allclose(result.adjusted_p_value()[~unknown], alone.adjusted_p_value())
+    assert np.isnan(result.adjusted_p_value()[unknown]).all()
     assert "nan" in str(result)
 
 
