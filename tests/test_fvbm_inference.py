@@ -1,6 +1,7 @@
 """Standard errors, tests and intervals."""
 
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.pairwise import PairwiseInference
 from sklearn_boltz.pairwise._inference import holm
 from sklearn_boltz.pairwise._objective import unpack
+from sklearn_boltz.pairwise._sampling import gibbs_sample
 
 
 def table(folder, name):
@@ -35,6 +37,10 @@ def test_senate_estimates(senate, shared_data):
     assert model.log_pseudo_likelihood(X).sum() == pytest.approx(total, rel=1e-12)
 
 
+few_rows = pytest.mark.filterwarnings("ignore:There are 147 rows for 8 columns:UserWarning")
+
+
+@few_rows
 @pytest.mark.parametrize(("name", "oracle"), [("std_err", "se"), ("z", "z"), ("p_value", "p")])
 def test_senate_inference(senate, shared_data, name, oracle):
     X, model = senate
@@ -47,6 +53,7 @@ def test_senate_inference(senate, shared_data, name, oracle):
     assert_allclose(values[d:], expected, rtol=1e-5)
 
 
+@few_rows
 def test_senate_covariance(senate, shared_data):
     X, model = senate
     expected = table(shared_data, "senate_cov.csv") / len(X)
@@ -88,6 +95,41 @@ def test_coverage_of_the_intervals():
         covered.append((result.ci_low < theta) & (theta < result.ci_high))
     low, high = binom.interval(1 - 1e-6, n_sets, 0.95)
     assert low / n_sets <= np.mean(covered) <= high / n_sets
+
+
+def test_few_rows_warn(capsys):
+    truth, _ = known_machine(5, 0.3)
+    X = truth.sample(100, random_state=0)
+    constant = np.ones((100, 1), dtype=int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # A constant column has no parameters that are estimated.
+        FVBMPseudoLikelihood().fit(np.hstack([X, constant])).inference(np.hstack([X, constant]))
+        FVBMPseudoLikelihood().fit(X[:50]).inference(X[:50], sample_weight=np.full(50, 2.0))
+    model = FVBMPseudoLikelihood(alpha=1.0).fit(X[:99])
+    for method in (model.inference, model.summary):
+        with pytest.warns(UserWarning, match="There are 99 rows for 5 columns") as caught:
+            method(X[:99])
+        assert caught[0].filename == __file__ or method == model.summary
+
+
+def test_intervals_of_few_rows_are_too_narrow():
+    """What the warning says: with 5 rows a column, 95 % intervals cover less than 93 %.
+
+    Of 12 data sets; the coverage is near 0.88, with a standard deviation of 0.02 over data sets:
+    a false alarm is 8 standard errors away.
+    """
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(12):
+        theta = rng.normal(scale=0.3, size=40 * 41 // 2)
+        theta[40:] *= rng.random(len(theta) - 40) < 4 / 39
+        X = gibbs_sample(*unpack(theta, 40), 200, 200, rng).astype(int)
+        model = FVBMPseudoLikelihood().fit(X)
+        with pytest.warns(UserWarning, match="200 rows for 40 columns"):
+            result = model.inference(X)
+        covered.append(((result.ci_low < theta) & (theta < result.ci_high)).mean())
+    assert np.mean(covered) < 0.93
 
 
 def test_standard_errors_are_the_spread_of_the_estimates():
@@ -232,5 +274,6 @@ def test_a_singular_information_is_a_clear_error():
     with pytest.warns(UserWarning, match="never occurs together"):
         model = FVBMPseudoLikelihood().fit(X)
     model.coupling_ *= 100
+    X = np.tile(X, (20, 1))
     with pytest.raises(ValueError, match="singular: the data do not determine"):
         model.inference(X)

@@ -43,6 +43,9 @@ DOUBTFUL = 0.2
 # Chains, and their sweeps, that then tell whether the model has mass far from the data.
 N_COMPARED, N_SWEEPS = 200, 200
 
+# Rows a column, below which intervals are too narrow: benchmarks/bench_fvbm_intervals.py.
+FEW_ROWS = 20
+
 # With fewer parameters the matrices of a fit, and of the inference after it, are so small
 # that threads of BLAS mostly wait for each other.
 MIN_THREADED_FIT = 20_000
@@ -797,8 +800,18 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             With ``estimate, std_err, z, p_value, ci_low, ci_high, names, covariance``.
             NaN where a column was constant in the fit.
 
+        Warns
+        -----
+        UserWarning
+            If there are fewer than 20 rows for each column that varies.
+
         Notes
         -----
+        Standard errors are asymptotic. In simulations of sparse networks with 10 to 40 columns,
+        95 % intervals covered the truth in 93 to 94 % of the cases with 10 to 20 rows a column and
+        in 88 % with 5, and of the edges at a false discovery rate of 5 %, 4 to 9 % and 24 % were
+        false; with 30 rows a column and more, intervals were right. The guide has the table.
+
         The covariance is the sandwich H⁻¹ J H⁻¹ of the information H and the products of the
         scores J (reference 2 of the class), both summed over the rows. With ``alpha > 0`` H
         contains the penalty; intervals then do not account for the bias of the estimates.
@@ -812,6 +825,13 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         null = np.zeros_like(estimate) if null is None else np.asarray(null, dtype=np.float64)
         if null.shape not in ((), estimate.shape):
             raise ValueError(f"null must be a number or of shape {estimate.shape}: {null.shape}.")
+        if weights.sum() < FEW_ROWS * len(self._varying):
+            warnings.warn(
+                f"There are {weights.sum():g} rows for {len(self._varying)} columns. With fewer "
+                f"than {FEW_ROWS} rows a column intervals tend to be too narrow and p values too "
+                "small, so that more edges are false than the method of adjustment promises.",
+                stacklevel=3,
+            )
         with blas_threads(self.n_features_in_, MIN_THREADED_INFERENCE):
             covariance = self._covariance(self._check_values(X), weights)
         return PairwiseInference(
