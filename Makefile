@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 DATA ?= ../shared/data
+# pip and setuptools print advice that is not for whoever builds this package. Errors are shown.
+QUIETLY = -qq --no-warn-script-location
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.h')
 
 .PHONY: demo test test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
@@ -10,10 +12,10 @@ KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.h')
 # A stamp a set of extras: installing is done once, and again when a kernel changes.
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install $(QUIETLY) --upgrade pip
 
 $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml setup.py $(KERNELS)
-	$(BIN)/pip install --quiet --editable ".[$*]"
+	$(BIN)/pip install $(QUIETLY) --editable ".[$*]"
 	@touch $@
 
 demo: $(VENV)/.installed-data
@@ -25,7 +27,7 @@ test: $(VENV)/.installed-test
 # The oldest scikit-learn that is supported, with libraries of its time.
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/pip install --quiet --editable ".[test]" \
+	.venv-oldest/bin/pip install $(QUIETLY) --editable ".[test]" \
 		"scikit-learn==1.6.*" "numpy<2.3" "scipy<1.16" "pandas<3" "polars<1.30"
 	.venv-oldest/bin/python -m pytest
 
@@ -35,7 +37,7 @@ test-wheel: $(VENV)/bin/python
 	rm -rf .venv-wheel build/wheel build/wheel-test
 	$(BIN)/pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv .venv-wheel
-	.venv-wheel/bin/pip install --quiet "$$(echo build/wheel/*.whl)[test]"
+	.venv-wheel/bin/pip install $(QUIETLY) "$$(echo build/wheel/*.whl)[test]"
 	mkdir -p build/wheel-test/doc
 	cp -r tests README.md pyproject.toml build/wheel-test
 	cp -r doc/*.rst doc/user_guide build/wheel-test/doc
@@ -68,7 +70,7 @@ reproduce-quick: $(VENV)/.installed-test
 		$(BIN)/python $$script --quick --data $(DATA) || exit 1; done
 
 dist: $(VENV)/bin/python
-	$(BIN)/pip install --quiet build
+	$(BIN)/pip install $(QUIETLY) build
 	$(BIN)/python -m build
 
 clean:

@@ -7,7 +7,7 @@ see the same load; ratios of the seconds of an epoch are medians over the turns.
 scikit-learn's; `rbms` and `learnergy` (both on PyTorch) are skipped where they are not installed.
 Mini-batches have 100 rows and chains make one transition, except for CS-DCP. What they learn is
 judged by this library: the parameters go into an `SDCPRBM`, whose likelihood is exact for few
-variables, else between AIS (from above, most often) and RAISE (from below).
+variables, else estimated by AIS and by RAISE: where they agree there is nothing against them.
 
 On the way from the gradient to the step the libraries differ: `rbms` divides the gradient by its
 length, so that the rate is the length of a step, of which more parameters need more: it gets the

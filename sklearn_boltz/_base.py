@@ -1,28 +1,97 @@
 """What every estimator shares: domain checks, score, feature names, tags."""
 
 import os
+import sys
 import warnings
 from contextlib import contextmanager
-from functools import cache
+from difflib import get_close_matches
+from functools import cache, wraps
+from hashlib import sha1
 from importlib.metadata import version
+from inspect import Parameter, signature
 from numbers import Integral
 from threading import Lock
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils.validation import validate_data
 from threadpoolctl import ThreadpoolController
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
+from sklearn_boltz._tables import foreign_coding, has_dates, looks_coded, shown, unusable_cell
 
 VERSION = version("sklearn_boltz")
+
+# What to do about missing cells.
+COMPLETE_TO_FIT = (
+    "`fit` needs complete rows: leave the others out, or fill them, for example by "
+    "sklearn.impute.SimpleImputer(strategy='most_frequent'). A fitted model fills missing cells "
+    "by `impute`."
+)
+COMPLETE_TO_USE = "Fill missing cells by `impute` first."
+# What other libraries call a parameter, and what it is called here: the first that there is.
+OTHER_NAMES = {
+    "max_iter": "n_iter n_epochs num_epochs epochs nb_epoch max_epochs iterations n_iterations",
+    "n_components": "n_hidden num_hidden hidden_units n_hidden_units hidden_size nh k_hidden",
+    "hidden_layer_sizes": "n_hidden hidden_layers layers n_components n_layers hidden_units",
+    "max_components": "n_components n_hidden hidden_units",
+    "learning_rate": "learning_rate_init lr eta eta0 step epsilon",
+    "learning_rate_schedule": "learning_rate_policy schedule decay",
+    "batch_size": "batch minibatch_size mini_batch_size n_batch batchsize",
+    "n_gibbs": "k cd_k n_gibbs_steps gibbs_steps gibbs_k cd_steps n_steps",
+    "weight_decay": "alpha l2 lambda_ reg penalty_strength weight_cost weightcost",
+    "alpha": "C l1 l2 lambda_ reg penalty_strength weight_decay",
+    "validation_fraction": "val_fraction validation_split val_split",
+    "n_iter_no_change": "patience",
+    "random_state": "seed rng random_seed",
+    "n_jobs": "n_threads num_threads n_workers",
+    "binarize": "threshold binarise binarization",
+    "visible": "visible_type visible_units v_type input_type",
+    "hidden": "hidden_type h_type",
+    "warm_start": "resume",
+    "max_order": "order interaction_order degree",
+    "solver": "method algorithm optimizer",
+}
 
 
 def dense(X):
     """Rows as an ndarray, which is new where they are sparse."""
     return X.toarray() if issparse(X) else X
+
+
+def _with_hints(method):
+    """The method, with an error for unknown arguments that names the class and the right one."""
+    parameters = signature(method).parameters
+    known = [name for name in parameters if name != "self"]
+    if any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return method
+
+    @wraps(method)
+    def hinting(self, *args, **kwargs):
+        for name in kwargs:
+            if name not in known:
+                of_method = "" if method.__name__ == "__init__" else f".{method.__name__}()"
+                hint = _hint(name, known)
+                raise TypeError(
+                    f"{type(self).__name__}{of_method} has no parameter {name!r}. {hint}"
+                )
+        return method(self, *args, **kwargs)
+
+    return hinting
+
+
+def _hint(name, known):
+    """What a user probably means by an unknown parameter, in a sentence."""
+    if name == "sample_weight":
+        return "Repeat rows as often as they count: np.repeat(X, weights, axis=0)."
+    same = [ours for ours, theirs in OTHER_NAMES.items() if name in theirs.split()]
+    found = [ours for ours in same if ours in known] or get_close_matches(name, known, 1)
+    return f"Did you mean {found[0]!r}?" if found else f"There are: {', '.join(known)}."
 
 
 class BaseBoltzmann(
@@ -32,6 +101,33 @@ class BaseBoltzmann(
 
     A child defines `fit`, `transform` and `score_samples`, and sets `_n_features_out`.
     """
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        for name in ("__init__", "fit", "partial_fit", "score"):
+            if name in vars(cls):
+                setattr(cls, name, _with_hints(vars(cls)[name]))
+
+    def set_params(self, **params):
+        """Set parameters.
+
+        Parameters
+        ----------
+        **params : dict
+            Names and values.
+
+        Returns
+        -------
+        self : estimator instance
+            The estimator.
+        """
+        known = self.get_params(deep=False)
+        for name in params:
+            if "__" not in name and name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}. {_hint(name, known)}"
+                )
+        return super().set_params(**params)
 
     # Where the HTML representation links to.
     _doc_link_module = "sklearn_boltz"
@@ -52,7 +148,12 @@ class BaseBoltzmann(
     # scikit-learn does this for its own estimators only.
 
     def __getstate__(self):
-        return {**super().__getstate__(), "_sklearn_boltz_version": VERSION}
+        state = {**super().__getstate__(), "_sklearn_boltz_version": VERSION}
+        if "_derived" in state:
+            # Numbers took long to compute; arrays are only large.
+            derived = state["_derived"].items()
+            state["_derived"] = {k: v for k, v in derived if k != "covariance"}
+        return state
 
     def __setstate__(self, state):
         state = dict(state)
@@ -68,6 +169,7 @@ class BaseBoltzmann(
             )
         super().__setstate__(state)
 
+    @_with_hints
     def score(self, X, y=None):
         """Return the mean log-probability of the rows.
 
@@ -84,6 +186,56 @@ class BaseBoltzmann(
             Mean of `score_samples`, in nats; `GridSearchCV` maximises it.
         """
         return float(np.mean(self.score_samples(X)))
+
+    def _cached(self, name, compute, *others):
+        """A figure that follows from the fitted parameters, such as ln Z.
+
+        It is computed again where their content has changed, however a user has changed it.
+
+        Parameters
+        ----------
+        name : str
+        compute : callable
+            Without arguments.
+        *others : ndarray
+            What the figure depends on besides.
+
+        Returns
+        -------
+        figure : object
+        """
+        derived, state = vars(self).setdefault("_derived", {}), fingerprint(self._parameters())
+        if derived.get("parameters") != state:
+            derived.clear()
+            derived["parameters"] = state
+        key = fingerprint(others)
+        if derived.get(name, (None, None))[0] != key:
+            derived[name] = key, compute()
+        return derived[name][1]
+
+    # Tables.
+
+    def _validate(self, X, *, reset, allow_nan=False, **options):
+        """Check a table as scikit-learn does; an error names the cell and the remedy."""
+        finite = "allow-nan" if allow_nan else True
+        try:
+            checked = validate_data(self, X, reset=reset, ensure_all_finite=finite, **options)
+            if checked.dtype.kind not in "biuf" or has_dates(X):
+                raise TypeError("The values of X must be numbers.")
+        except (TypeError, ValueError) as error:
+            complete = COMPLETE_TO_FIT if reset else COMPLETE_TO_USE
+            description = unusable_cell(X, None if allow_nan else complete)
+            if description is None:
+                raise
+            raise ValueError(f"{type(self).__name__}: {description}") from error
+        if reset and self.binarize is not None and looks_coded(checked):
+            warnings.warn(
+                f"{type(self).__name__}: the table holds -1, 0 and 1 only. If -1 stands for a "
+                f"missing value, binarize={self.binarize:g} makes a {int(-1 > self.binarize)} of "
+                f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {COMPLETE_TO_FIT}",
+                stacklevel=find_stack_level(),
+            )
+        return checked
 
     def _column(self, j):
         """How error messages name column j."""
@@ -132,7 +284,7 @@ class BaseBoltzmann(
         with np.errstate(over="ignore"):
             return np.where(np.isnan(X), X, X > self.binarize).astype(X.dtype)
 
-    def _check_domain(self, X, legal, domain, remedy):
+    def _check_domain(self, X, legal, domain, remedy, first_row=0):
         """Raise a ValueError that names the first entry where `legal` is False.
 
         Parameters
@@ -142,15 +294,63 @@ class BaseBoltzmann(
         domain : callable
             From a column number, what the values of the column may be.
         remedy : str
-            What the user can do.
+            What the user can do, if the coding of the values is not recognised.
+        first_row : int
+            Number of the first row of `X` in the data.
         """
         if legal.all():
             return
-        i, j = np.unravel_index(np.argmin(legal), legal.shape)
+        negative = ~legal & (X < 0)
+        i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
+        coding = foreign_coding(X, j, COMPLETE_TO_FIT)
+        if coding is None and negative.any():
+            coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(
-            f"{type(self).__name__} wants {domain(j)} in {self._column(j)}, "
-            f"but row {i} has the value {X[i, j]!s}. {remedy}"
+            f"{type(self).__name__} needs {domain(j)} in {self._column(j)}, "
+            f"but row {first_row + i} has the value {shown(X[i, j])}. {coding or remedy}"
         )
+
+
+def fingerprint(arrays):
+    """A digest of the content of arrays: another one if a single bit differs."""
+    digest = sha1(usedforsecurity=False)
+    for array in arrays:
+        array = np.asarray(array)
+        by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
+        digest.update(f"{array.dtype.str} {array.shape} {by_columns};".encode())
+        digest.update(np.ascontiguousarray(array.T if by_columns else array).data)
+    return digest.hexdigest()
+
+
+def find_stack_level():
+    """The level for a warning of the first frame outside of this package and its callers."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith(
+        ("sklearn_boltz.", "sklearn.", "joblib.")
+    ):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def validate_arguments(constraints):
+    """Check the arguments of a method, as scikit-learn does; errors name the public class."""
+
+    def decorate(method):
+        parameters = signature(method)
+
+        @wraps(method)
+        def checked(self, *args, **kwargs):
+            if not get_config()["skip_parameter_validation"]:
+                given = parameters.bind(self, *args, **kwargs)
+                given.apply_defaults()
+                values = {k: v for k, v in given.arguments.items() if k in constraints}
+                caller = f"{type(self).__name__}.{method.__name__}"
+                validate_parameter_constraints(constraints, values, caller_name=caller)
+            return method(self, *args, **kwargs)
+
+        return checked
+
+    return decorate
 
 
 def make_generator(random_state):

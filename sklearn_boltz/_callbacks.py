@@ -6,6 +6,8 @@ is empty, the decorator returns its argument and the iterations are not reported
 
 from contextlib import contextmanager
 
+import numpy as np
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
@@ -36,19 +38,28 @@ def iterations(estimator, X, y, *, name, max_iter=None):
     Yields
     ------
     end_iteration : callable
-        To be called at the end of each iteration; returns whether a callback asks to stop.
+        To be called at the end of each iteration, with a function that returns the fitted
+        attributes as they are then; it returns whether a callback asks to stop. The attributes
+        are only computed for callbacks that look at them.
     """
     # Without callbacks a fit must not pay for them.
     if not getattr(estimator, "_skl_callbacks", None):
-        yield lambda: False
+        yield lambda attributes: False
         return
+    if y is None and hasattr(X, "shape"):
+        # scikit-learn's ScoringMonitor scores only where there is a target. Ours ignore it.
+        y = np.zeros(X.shape[0])
     context = estimator._init_callback_context(max_subtasks=max_iter)
     context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
 
-    def end_iteration():
+    def end_iteration(attributes):
         step = context.subcontext(task_name=name)
         step.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
-        return bool(step.call_on_fit_task_end(estimator=estimator, X=X, y=y))
+        return bool(
+            step.call_on_fit_task_end(
+                estimator=estimator, X=X, y=y, reconstruction_attributes=attributes
+            )
+        )
 
     yield end_iteration
-    context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
+    context.call_on_fit_task_end(estimator=estimator, X=X, y=y, reconstruction_attributes={})

@@ -147,7 +147,7 @@ def test_fvbm_partial_fit_is_fit_of_all_rows():
         after.coupling_, FVBMPseudoLikelihood(tol=1e-10).fit(X).coupling_, atol=1e-9
     )
     before = model.coupling_.copy()
-    with pytest.raises(ValueError, match="wants the values 0 and 1"):
+    with pytest.raises(ValueError, match="needs the values 0 and 1"):
         model.partial_fit(X + 1)
     np.testing.assert_array_equal(model.coupling_, before)
 
@@ -244,7 +244,7 @@ def test_machines_want_more_than_one_pass():
     with pytest.raises(ValueError, match="More than one pass"):
         model.fit(iter(pieces_of(X)))
     assert not hasattr(model, "n_features_in_")
-    lengths = iter([130, 130, 130, 77, 60])
+    lengths = iter([130, 130, 77, 60])
     with pytest.raises(ValueError, match="the same rows each time"):
         model.fit(Batches(lambda: pieces_of(X, next(lengths))))
 
@@ -298,7 +298,7 @@ def test_errors_name_the_batch(model):
     bad[3, 5] = 2
     with pytest.raises(ValueError, match=r"In batch 1: .* in column 5.* row 3 has the value 2"):
         clone(model).fit(Batches([X, bad]))
-    with pytest.raises(ValueError, match="In batch 1: Input X contains NaN"):
+    with pytest.raises(ValueError, match=r"In batch 1: .*column 0 has no value \(NaN\)"):
         clone(model).fit(Batches([X, np.full(X.shape, np.nan)]))
     with pytest.raises(ValueError, match="batch 0 has 8 columns, and batch 1 has 3 columns"):
         clone(model).fit(Batches([X, X[:, :3]]))

@@ -440,7 +440,7 @@ def test_a_callback_stops_the_search_of_all_groups(solver, monkeypatch):
 
     @contextmanager
     def iterations(*args, **options):
-        yield lambda: next(answers, False)
+        yield lambda attributes: next(answers, False)
 
     monkeypatch.setattr(_fsll, "iterations", iterations)
     X = np.pad(random_data([2, 2, 2], 300, seed=0), ((0, 0), (0, 3)))
@@ -608,7 +608,7 @@ def test_a_constant_column_can_have_too_many_values(monkeypatch):
     ("X", "message"),
     [
         ([[0.5, 1.0]], "integers 0, 1, 2, ... in column 0, but row 0 has the value 0.5.*binarize"),
-        ([[0, 1], [1, -1]], "in column 1, but row 1 has the value -1.*OrdinalEncoder"),
+        ([[0, 2], [1, -1]], "in column 1, but row 1 has the value -1.*OrdinalEncoder"),
         ([[0, 1e300]], "in column 1, but row 0 has the value 1e[+]300"),
     ],
 )

@@ -106,6 +106,8 @@ def test_values_beyond_zero_and_one():
     V = model.fit(X).sample(50, random_state=0)
     assert V.min() >= -2 and V.max() <= 3 and V.min() < 0
     with pytest.raises(ValueError, match="values from -2 to 3"):
+        model.fit(X + 5)
+    with pytest.warns(UserWarning, match="values from -2 to 3"):
         model.transform(X + 5)
     with pytest.raises(ValueError, match="visible_range"):
         model.set_params(visible_range=(3, -2)).fit(X)

@@ -1,6 +1,7 @@
 """FSLLDensity: the full-span log-linear model."""
 
 import math
+import warnings
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -13,16 +14,17 @@ from sklearn.utils._param_validation import (
     InvalidParameterError,
     Options,
     StrOptions,
-    validate_params,
 )
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sklearn_boltz._base import (
     BaseBoltzmann,
     available_memory,
+    find_stack_level,
     limit_blas,
     make_generator,
     unchanged_on_error,
+    validate_arguments,
 )
 from sklearn_boltz._batches import as_batches, distinct_states, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
@@ -31,6 +33,9 @@ from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.loglinear._search import History, State, search
 from sklearn_boltz.loglinear._size import check_size
+
+# Rows from which on a value that never occurs is no accident.
+ROWS_TO_TELL = 20
 
 
 class Counts(NamedTuple):
@@ -257,7 +262,7 @@ class FSLLDensity(BaseBoltzmann):
         """
         with unchanged_on_error(self):
             counts = self._counts(X, sample_weight, reset=True)
-            return self._fit_rows(X, *counts)
+            return self._fit_rows(X, y, *counts)
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -288,20 +293,20 @@ class FSLLDensity(BaseBoltzmann):
                 n_values = np.maximum(n_values, self.n_values_)
                 rows = np.concatenate([self._rows, rows])
                 weights = np.concatenate([self._weights, weights])
-            return self._fit_rows(X, dtype, n_values, rows, weights)
+            return self._fit_rows(X, y, dtype, n_values, rows, weights)
 
     def _counts(self, X, sample_weight, reset):
         """Check rows; -> how often each counts."""
         batches = as_batches(X, sample_weight)
         if batches is not None:
             return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
-        X = validate_data(self, X, reset=reset)
+        X = self._validate(X, reset=reset)
         n_values = self._initial_n_values(X)
         if not reset:
             n_values = np.maximum(n_values, self.n_values_)
         return Counts(X.dtype, n_values, *self._check_rows(X, sample_weight, n_values))
 
-    def _fit_rows(self, X, dtype, n_values, rows, weights):
+    def _fit_rows(self, X, y, dtype, n_values, rows, weights):
         """Search for the terms.
 
         A column that is constant in the data is independent of the others in the model: it
@@ -316,27 +321,37 @@ class FSLLDensity(BaseBoltzmann):
             StateSpace(n_values[varying]).encode(rows[:, varying]), weights
         )
         self._rows, self._weights = rows[first], weights
-        with iterations(self, X, None, name="move", max_iter=self.max_iter) as end_iteration:
-            history = History(_initial_kl(weights, size), end_iteration, self.verbose)
-            parts = [
-                self._search_terms(history, n_values, group, self._rows, weights)
+        terms = []  # of each group: a function that returns its basis and weights as they are
+
+        def attributes():
+            bases, thetas = zip(*[now() for now in terms], strict=True)
+            basis, theta = np.concatenate(bases), np.concatenate(thetas)
+            return {
+                "n_values_": n_values,
+                "basis_": basis,
+                "theta_": theta,
+                "_n_features_out": len(theta),
+                "_sample_dtype": dtype,
+            }
+
+        with iterations(self, X, y, name="move", max_iter=self.max_iter) as end_move:
+            history = History(
+                _initial_kl(weights, size), lambda: end_move(attributes), self.verbose
+            )
+            converged = [
+                self._search_terms(history, terms, n_values, group, self._rows, weights)
                 for group in groups
             ]
+            vars(self).update(attributes())
         if self.verbose:
             print(f"[FSLLDensity] end: {history}")
-        bases, thetas, converged = zip(*parts, strict=True)
-        self.n_values_, self.converged_ = n_values, all(converged)
-        self.basis_, self.theta_ = np.concatenate(bases), np.concatenate(thetas)
-        self.log_partition_ = self._model().log_partition()
+        self.converged_, self.n_iter_ = all(converged), history.n_moves
         self.cost_, self.cost_path_ = history.cost_path[-1], np.array(history.cost_path)
         self.history_ = {"cost": self.cost_path_, "n_basis": np.array(history.n_basis_path)}
-        self.n_iter_ = history.n_moves
-        self._n_features_out = len(self.theta_)
-        self._sample_dtype = dtype
         return self
 
-    def _search_terms(self, history, n_values, group, rows, weights):
-        """Search among the terms of some variables; -> basis, theta, converged."""
+    def _search_terms(self, history, terms, n_values, group, rows, weights):
+        """Search among the terms of some variables; -> whether the search converged."""
         space = StateSpace(n_values[group])
         codes, _, weights = _collapse(space.encode(rows[:, group]), weights)
         state = State(math.log(space.size), _initial_kl(weights, space.size))
@@ -353,8 +368,15 @@ class FSLLDensity(BaseBoltzmann):
             dtype=np.dtype(self.dtype),
             n_threads=n_threads,
         )
+
+        def now():
+            basis = np.zeros((len(state.codes), len(n_values)), dtype=np.int64)
+            basis[:, group] = space.decode(state.codes)
+            return basis, state.theta
+
+        terms.append(now)
         with table, limit_blas(1):
-            converged = search(
+            return search(
                 table,
                 state,
                 solver=self.solver,
@@ -363,9 +385,6 @@ class FSLLDensity(BaseBoltzmann):
                 max_basis=max_basis - history.n_basis_path[-1],
                 end_iteration=history.follow(state),
             )
-        basis = np.zeros((len(state.codes), len(n_values)), dtype=np.int64)
-        basis[:, group] = space.decode(state.codes)
-        return basis, state.theta, converged
 
     # Data to states.
 
@@ -375,6 +394,7 @@ class FSLLDensity(BaseBoltzmann):
             if self.binarize is not None:
                 return np.full(X.shape[1], 2)
             self._check_integers(X)
+            self._warn_of_counts_from_one(X)
             return np.maximum(X.max(axis=0).astype(np.int64) + 1, 2)
         n_values = np.asarray(self.n_values)
         if n_values.ndim == 0:
@@ -393,15 +413,27 @@ class FSLLDensity(BaseBoltzmann):
     def _check_integers(self, X):
         with np.errstate(over="ignore"):  # in float16, 2**31 is infinite
             legal = np.isnan(X) | ((X >= 0) & (X < 2**31) & (X == np.floor(X)))
-        negative = "Negative values in data are no states. " if (X < 0).any() else ""
         self._check_domain(
             X,
             legal,
             lambda j: "the integers 0, 1, 2, ...",
-            f"{negative}Set `binarize` to a threshold, or encode the columns with "
+            "Set `binarize` to a threshold, or encode the columns with "
             "sklearn.preprocessing.OrdinalEncoder (categories) or "
             "KBinsDiscretizer(encode='ordinal') (numbers).",
         )
+
+    def _warn_of_counts_from_one(self, X):
+        """Warn of columns that vary from 1 on: a value 0 that never occurs costs states."""
+        low, high = X.min(axis=0), X.max(axis=0)
+        columns = np.flatnonzero((low == 1) & (high > 1))
+        if len(columns) and len(X) >= ROWS_TO_TELL:
+            more = f" and {len(columns) - 1} more columns have" if len(columns) > 1 else " has"
+            warnings.warn(
+                f"FSLLDensity: {self._column(columns[0])}{more} values from 1 to "
+                f"{int(high[columns].max())} and never 0. Values count from 0, so that a value "
+                "that never occurs is added. Subtract 1; or give n_values, if 0 is possible.",
+                stacklevel=find_stack_level(),
+            )
 
     def _to_states(self, X, n_values):
         """Check the domain; -> X as values 0 .. n_values - 1, NaN kept."""
@@ -439,12 +471,21 @@ class FSLLDensity(BaseBoltzmann):
     def _model(self):
         return LogLinearModel(self.n_values_, self.basis_, self.theta_)
 
+    def _parameters(self):
+        return [self.n_values_, self.basis_, self.theta_]
+
     def _validated_states(self, X):
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
+        X = self._validate(X, reset=False)
         return self._to_states(X, self.n_values_).astype(np.int64), X.dtype
 
     # What a fitted model can do.
+
+    @property
+    def log_partition_(self):
+        """Logarithm of the normalising constant, in nats."""
+        check_is_fitted(self)
+        return self._cached("log_partition", lambda: self._model().log_partition())
 
     def score_samples(self, X):
         """Return the log-probability of each row.
@@ -588,12 +629,11 @@ class FSLLDensity(BaseBoltzmann):
         check_is_fitted(self)
         return self._model().marginal(self._variables(features))
 
-    @validate_params(
+    @validate_arguments(
         {
             "n_samples": [Interval(Integral, 1, None, closed="left")],
             "random_state": ["random_state", np.random.Generator],
-        },
-        prefer_skip_nested_validation=True,
+        }
     )
     def sample(self, n_samples=1, random_state=None):
         """Draw independent samples from the model.
@@ -614,13 +654,12 @@ class FSLLDensity(BaseBoltzmann):
         states = self._model().sample(n_samples, make_generator(random_state))
         return states.astype(self._sample_dtype)
 
-    @validate_params(
+    @validate_arguments(
         {
             "X": ["array-like"],
             "how": [StrOptions({"mean", "mode", "sample"})],
             "random_state": ["random_state", np.random.Generator],
-        },
-        prefer_skip_nested_validation=True,
+        }
     )
     def impute(self, X, *, how="mean", random_state=None):
         """Fill missing values from their law given the observed values of the row.
@@ -641,7 +680,7 @@ class FSLLDensity(BaseBoltzmann):
             A copy with the missing values filled.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan", copy=True)
+        X = self._validate(X, reset=False, allow_nan=True, copy=True)
         missing = np.isnan(X)
         if not missing.any():
             return X

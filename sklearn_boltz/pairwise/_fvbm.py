@@ -4,17 +4,24 @@ import warnings
 from contextlib import nullcontext
 from copy import copy
 from functools import partial
-from hashlib import sha256
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import OneToOneFeatureMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, Options, StrOptions, validate_params
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from sklearn_boltz._base import BaseBoltzmann, limit_blas, make_generator, unchanged_on_error
+from sklearn_boltz._base import (
+    BaseBoltzmann,
+    find_stack_level,
+    fingerprint,
+    limit_blas,
+    make_generator,
+    unchanged_on_error,
+    validate_arguments,
+)
 from sklearn_boltz._batches import as_batches, fresh, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz.loglinear._distribution import LogLinearModel
@@ -262,20 +269,20 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             warnings.warn(
                 "With step_size > 1 gradient ascent may lower the pseudo-likelihood and need "
                 "not converge.",
-                stacklevel=2,
+                stacklevel=find_stack_level(),
             )
         with unchanged_on_error(self) as keep:
             batches = as_batches(X, sample_weight)
             if batches is not None:
-                self._fit_batches(batches, coupling_init, intercept_init, keep)
+                self._fit_batches(batches, y, coupling_init, intercept_init, keep)
                 return self
-            X = validate_data(self, X)
-            self.values_ = self._coding(X)
-            positive, weights = self._check_rows(X, sample_weight)
-            start = self._start(X.shape[1], coupling_init, intercept_init)
-            with blas_threads(X.shape[1], MIN_THREADED_FIT):
-                self._sample_dtype = X.dtype
-                self._fit_distinct(X, *distinct_rows(positive, weights), *start, keep)
+            rows = self._validate(X, reset=True)
+            self.values_ = self._coding(rows)
+            positive, weights = self._check_rows(rows, sample_weight)
+            start = self._start(rows.shape[1], coupling_init, intercept_init)
+            with blas_threads(rows.shape[1], MIN_THREADED_FIT):
+                self._sample_dtype = rows.dtype
+                self._fit_distinct((X, y), *distinct_rows(positive, weights), *start, keep)
         return self
 
     @with_callbacks
@@ -314,28 +321,28 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "coupling_")
-            X = validate_data(self, X, reset=first)
+            rows = self._validate(X, reset=first)
             if first:
-                self.values_ = self._coding(X)
+                self.values_ = self._coding(rows)
             elif self._seen is None:
                 raise ValueError(
                     "The batches of the last fit had so many distinct rows that they were not "
                     "kept, so there is nothing to add rows to. Fit Batches of all rows."
                 )
-            positive, weights = self._check_rows(X, sample_weight)
+            positive, weights = self._check_rows(rows, sample_weight)
             start = None, None
             if not first:
                 bits, counts = self._seen
-                before = np.unpackbits(bits, axis=1, count=X.shape[1]).astype(bool)
+                before = np.unpackbits(bits, axis=1, count=rows.shape[1]).astype(bool)
                 positive = np.concatenate([before, positive])
                 weights = np.concatenate([counts, weights])
                 start = self.coupling_, self.intercept_
-            with blas_threads(X.shape[1], MIN_THREADED_FIT):
+            with blas_threads(rows.shape[1], MIN_THREADED_FIT):
                 if first:
-                    self._sample_dtype = X.dtype
+                    self._sample_dtype = rows.dtype
                 # Interrupted, the estimator goes back to the rows of before: nothing is kept.
                 self._fit_distinct(
-                    X, *distinct_rows(positive, weights), *start, keep=lambda attributes: None
+                    (X, y), *distinct_rows(positive, weights), *start, keep=lambda attributes: None
                 )
         return self
 
@@ -349,7 +356,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             (positive, weights) if weights.all() else (positive[weights > 0], weights[weights > 0])
         )
 
-    def _fit_batches(self, batches, coupling_init, intercept_init, keep):
+    def _fit_batches(self, batches, y, coupling_init, intercept_init, keep):
         """Collect the distinct rows if they are few, else go through the batches repeatedly."""
         found = summarise(self, batches, _sums_of_batch, _merge_sums, reset=True).result
         low, self._sample_dtype, sums = found
@@ -358,7 +365,9 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         start = self._start(d, coupling_init, intercept_init)
         with blas_threads(d, MIN_THREADED_FIT):
             if sums.rows is not None:
-                self._fit_distinct(batches, *distinct_rows(sums.rows, sums.weights), *start, keep)
+                self._fit_distinct(
+                    (batches, y), *distinct_rows(sums.rows, sums.weights), *start, keep
+                )
                 return
             if self.solver in ("bslm", "ga"):
                 raise ValueError(
@@ -370,7 +379,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             part = Sums(sums.total, sums.means[kept], sums.moments[np.ix_(kept, kept)], None, None)
             positive = partial(_positive_of_batch, self._unfitted(), kept)
             problem = StreamedPseudoLikelihood(batches, positive, part, self.alpha)
-            self._fit_problem(batches, problem, sums.means, sums.total, *start, keep)
+            self._fit_problem((batches, y), problem, sums.means, sums.total, *start, keep)
 
     def _unfitted(self):
         """What checks the values of rows, and no more."""
@@ -406,7 +415,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 raise ValueError(f"intercept_init must be a finite vector of shape {(d,)}.")
         return coupling, intercept
 
-    def _fit_distinct(self, X, spins, counts, coupling, intercept, keep):
+    def _fit_distinct(self, data, spins, counts, coupling, intercept, keep):
         """Fit distinct rows that are in memory, of shape (d, n_distinct)."""
         self._seen = np.packbits(spins.T > 0, axis=1), counts
         self._varying = varying = np.flatnonzero(np.ptp(spins, axis=1))
@@ -414,11 +423,11 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         if len(varying) < len(spins):
             spins = spins[varying]
         problem = PseudoLikelihood(spins, counts, self.alpha)
-        self._fit_problem(X, problem, sums, total, coupling, intercept, keep)
+        self._fit_problem(data, problem, sums, total, coupling, intercept, keep)
 
-    def _fit_problem(self, X, problem, sums, total, coupling, intercept, keep):
+    def _fit_problem(self, data, problem, sums, total, coupling, intercept, keep):
         """Fit the columns that vary; those that do not are set aside."""
-        self._log_partition, varying = None, self._varying
+        varying = self._varying
         constant = np.setdiff1d(np.arange(len(sums)), varying)
         self._base = np.arctanh(sums / (total + 1))
         self.coupling_ = np.zeros((len(sums), len(sums)))
@@ -429,8 +438,13 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         coupling = (self.coupling_ if coupling is None else coupling)[block]
         intercept = (self._base if intercept is None else intercept)[varying]
         solve, max_iter = self._choose_solver(problem.n_parameters)
-        with iterations(self, X, None, name="iteration", max_iter=max_iter) as end_iteration:
-            monitor = Monitor(self.tol, max_iter, end_iteration, self.verbose)
+
+        def attributes():
+            _, *last = monitor.last
+            return dict(zip(("coupling_", "intercept_"), self._whole(*last), strict=True))
+
+        with iterations(self, *data, name="iteration", max_iter=max_iter) as end_iteration:
+            monitor = Monitor(self.tol, max_iter, lambda: end_iteration(attributes), self.verbose)
             point, direction = problem.at(coupling, intercept), None
             try:
                 if len(varying):
@@ -443,7 +457,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                     self._take_over(monitor, offset)
                     keep(vars(self).copy())
                 raise
-        self._take_over(monitor, offset, point)
+            self._take_over(monitor, offset, point)
         self._conclude(problem, point, direction, monitor)
 
     def _take_over(self, monitor, offset, point=None):
@@ -451,11 +465,17 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         self.n_iter_, coupling, intercept = monitor.last
         if point is not None and np.isfinite(point.value):
             self.n_iter_, coupling, intercept = monitor.n_iter, point.coupling, point.intercept
-        self.coupling_[np.ix_(self._varying, self._varying)] = coupling
-        self.intercept_[self._varying] = intercept
+        self.coupling_, self.intercept_ = self._whole(coupling, intercept)
         values = np.array(monitor.values[: self.n_iter_ + 1])
         self.history_, self.converged_ = {"log_pseudo_likelihood": values + offset}, False
-        self._estimate = digest(self.coupling_, self.intercept_)
+        self._estimate = fingerprint(self._parameters())
+
+    def _whole(self, coupling, intercept):
+        """Parameters of all columns, from those of the columns that vary."""
+        whole = np.zeros_like(self.coupling_), self._base.copy()
+        whole[0][np.ix_(self._varying, self._varying)] = coupling
+        whole[1][self._varying] = intercept
+        return whole
 
     def _choose_solver(self, n_parameters):
         """-> the function, and how many iterations it may take."""
@@ -485,7 +505,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 f"{self.history_['log_pseudo_likelihood'][-1]:.6f}, {monitor.status}"
             )
         if message:
-            warnings.warn(message, ConvergenceWarning, stacklevel=5)
+            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
 
     # Data to spins.
 
@@ -514,7 +534,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
     def _validated_spins(self, X):
         """-> ±1 of float64, and the type of X."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
+        X = self._validate(X, reset=False)
         return to_spins(self._check_values(X)), X.dtype
 
     def _decoded(self, spins):
@@ -591,15 +611,19 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
 
     def _partition(self):
         check_is_fitted(self)
-        if self._log_partition is None:
-            if self._is_enumerable():
-                self._log_partition = LogPartition(self._model().log_partition(), 0.0)
-            else:
-                self._log_partition = annealed_log_partition(
-                    self.coupling_, self.intercept_, self._base, generator=make_generator(0)
-                )
-                self._warn_of_partition(self._log_partition)
-        return self._log_partition
+        return self._cached("partition", self._compute_partition)
+
+    def _compute_partition(self):
+        if self._is_enumerable():
+            return LogPartition(self._model().log_partition(), 0.0)
+        partition = annealed_log_partition(
+            self.coupling_, self.intercept_, self._base, generator=make_generator(0)
+        )
+        self._warn_of_partition(partition)
+        return partition
+
+    def _parameters(self):
+        return [self.coupling_, self.intercept_]
 
     def _warn_of_partition(self, partition):
         """Say so if the annealed chains do not vouch for ln Z, or find mass far from the data."""
@@ -609,27 +633,27 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             warnings.warn(
                 f"The estimate of log_partition_ is uncertain by at least {partition.std_err:.2g} "
                 "nats: the model has modes that chains rarely find, perhaps far from the data.",
-                stacklevel=4,
+                stacklevel=find_stack_level(),
             )
             # A few states have nearly all the weight, too few to compare. Plain chains have more.
             where, n = "In samples of the model,", N_COMPARED
             generator = make_generator(0)
             spins = gibbs_sample(self.coupling_, self.intercept_, n, N_SWEEPS, generator)
             means = spins.mean(axis=0)
-        self._warn_if_far_from_data(where, means, n, stacklevel=5)
+        self._warn_if_far_from_data(where, means, n)
 
-    def _warn_if_far_from_data(self, where, means, n, stacklevel):
+    def _warn_if_far_from_data(self, where, means, n):
         """Compare means of spins over n states of the model with those of the training data.
 
         Parameters that the user has set have nothing to do with these.
         """
-        if digest(self.coupling_, self.intercept_) != self._estimate:
+        if fingerprint(self._parameters()) != self._estimate:
             return
         rates, expected = (1 + means) / 2, (1 + np.tanh(self._base)) / 2
         columns = strange_columns(rates, expected, n)
         if len(columns):
             message = spurious_message(where, rates, expected, columns, self._column)
-            warnings.warn(message, stacklevel=stacklevel)
+            warnings.warn(message, stacklevel=find_stack_level())
 
     def _is_enumerable(self):
         """Whether each set of connected variables is small enough."""
@@ -674,13 +698,12 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             )
         return np.flip(self._model().marginal(variables))
 
-    @validate_params(
+    @validate_arguments(
         {
             "n_samples": [Interval(Integral, 1, None, closed="left")],
             "random_state": ["random_state", Options(type, {np.random.Generator})],
             "n_sweeps": [Interval(Integral, 1, None, closed="left")],
-        },
-        prefer_skip_nested_validation=True,
+        }
     )
     def sample(self, n_samples=1, random_state=None, *, n_sweeps=200):
         """Draw samples from the model.
@@ -716,17 +739,16 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         else:
             spins = gibbs_sample(self.coupling_, self.intercept_, n_samples, n_sweeps, generator)
         means = spins.mean(axis=0)
-        self._warn_if_far_from_data("In these samples,", means, n_samples, stacklevel=4)
+        self._warn_if_far_from_data("In these samples,", means, n_samples)
         return self._decoded(spins).astype(self._sample_dtype)
 
-    @validate_params(
+    @validate_arguments(
         {
             "X": ["array-like"],
             "how": [StrOptions({"mean", "mode", "sample"})],
             "random_state": ["random_state", Options(type, {np.random.Generator})],
             "n_sweeps": [Interval(Integral, 1, None, closed="left")],
-        },
-        prefer_skip_nested_validation=True,
+        }
     )
     def impute(self, X, *, how="mean", random_state=None, n_sweeps=200):
         """Fill missing values from their law given the observed values of the row.
@@ -751,7 +773,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             A copy with the missing values filled, in the coding of the training data.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, ensure_all_finite="allow-nan", copy=True)
+        X = self._validate(X, reset=False, allow_nan=True, copy=True)
         missing = np.isnan(X)
         if not missing.any():
             return X
@@ -770,14 +792,13 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         X[missing] = self._decoded(spins)[missing]
         return X
 
-    @validate_params(
+    @validate_arguments(
         {
             "X": ["array-like"],
             "sample_weight": ["array-like", None],
             "null": ["array-like", Real, None],
             "level": [Interval(Real, 0, 1, closed="neither")],
-        },
-        prefer_skip_nested_validation=True,
+        }
     )
     def inference(self, X, *, sample_weight=None, null=None, level=0.95):
         """Standard errors, Wald tests and confidence intervals of the estimates.
@@ -817,7 +838,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         contains the penalty; intervals then do not account for the bias of the estimates.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False)
+        X = self._validate(X, reset=False)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         estimate = np.concatenate(
             [self.intercept_, self.coupling_[np.triu_indices(len(self.coupling_), 1)]]
@@ -830,10 +851,13 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 f"There are {weights.sum():g} rows for {len(self._varying)} columns. With fewer "
                 f"than {FEW_ROWS} rows a column intervals tend to be too narrow and p values too "
                 "small, so that more edges are false than the method of adjustment promises.",
-                stacklevel=3,
+                stacklevel=find_stack_level(),
             )
+        positive = self._check_values(X)
         with blas_threads(self.n_features_in_, MIN_THREADED_INFERENCE):
-            covariance = self._covariance(self._check_values(X), weights)
+            covariance = self._cached(
+                "covariance", lambda: self._covariance(positive, weights), positive, weights
+            )
         return PairwiseInference(
             estimate=estimate,
             covariance=covariance,
@@ -884,7 +908,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
 
 def _sums_of_batch(estimator, batch):
     """-> the lower value, or None if it does not occur, the type, and the sums over the rows."""
-    X = validate_data(estimator, batch)
+    X = estimator._validate(batch, reset=True)
     estimator.values_ = estimator._coding(X)
     positive = estimator._check_values(X)
     low = None if positive.all() and estimator.binarize is None else int(estimator.values_[0])
@@ -895,7 +919,7 @@ def _merge_sums(one, other):
     (low, dtype, sums), (other_low, _, others) = one, other
     if None not in (low, other_low) and low != other_low:
         raise ValueError(
-            "FVBMPseudoLikelihood wants -1 and 1 or 0 and 1 in all batches, but one batch has the "
+            "FVBMPseudoLikelihood needs -1 and 1 or 0 and 1 in all batches, but one batch has the "
             "value -1 and another 0. Recode them, or set `binarize` to a threshold."
         )
     return other_low if low is None else low, dtype, sums + others
@@ -904,18 +928,13 @@ def _merge_sums(one, other):
 def _positive_of_batch(estimator, columns, k, batch):
     """Where these columns have the higher value."""
     estimator = copy(estimator)
-    return estimator._check_values(validate_data(estimator, batch))[:, columns]
+    return estimator._check_values(estimator._validate(batch, reset=True))[:, columns]
 
 
 def blas_threads(n_features, least):
     """A context in which BLAS has one thread if there are less than `least` parameters."""
     n_parameters = n_features * (n_features + 1) // 2
     return limit_blas(1) if n_parameters < least else nullcontext()
-
-
-def digest(*arrays):
-    """A few bytes that tell whether arrays have been changed."""
-    return sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).digest()
 
 
 def to_spins(positive):

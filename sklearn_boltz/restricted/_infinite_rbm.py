@@ -11,7 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import dense, make_generator, unchanged_on_error
+from sklearn_boltz._base import dense, find_stack_level, make_generator, unchanged_on_error
+from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz.restricted._frank_wolfe import (
     BURN_IN,
@@ -25,8 +26,15 @@ from sklearn_boltz.restricted._frank_wolfe import (
     match_means,
 )
 from sklearn_boltz.restricted._gibbs import Stream, Workers, draw, rows_to_start_at
-from sklearn_boltz.restricted._machine import WORSE
-from sklearn_boltz.restricted._monitor import GAP_ROWS, Monitor
+from sklearn_boltz.restricted._monitor import (
+    BETTER,
+    GAP_ROWS,
+    MOST_TEMPERATURES,
+    Comparison,
+    Monitor,
+    independent_log_likelihood,
+    no_better,
+)
 from sklearn_boltz.restricted._optimizers import SGD
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp import Scheme, learn_batch
@@ -305,14 +313,23 @@ class InfiniteRBM(BaseRBM):
         Ctrl-C leaves the model after the last complete insertion; with `warm_start`, the next
         fit goes on from there.
         """
+        if as_batches(X) is not None and not isinstance(X, np.ndarray):
+            raise ValueError(
+                "InfiniteRBM needs all rows in memory: a search looks at them anew for each "
+                "unit. Fit an array of some of the rows, or use SDCPRBM, which takes batches."
+            )
         with unchanged_on_error(self) as keep, Workers(self.n_jobs) as workers:
             going_on = self.warm_start and hasattr(self, "components_")
-            X = self._validated(X, reset=not going_on)
+            rows = self._validated(X, reset=not going_on)
             if going_on:
-                X = X.astype(self.components_.dtype, copy=False)
-            train, monitor = self._begin(X, going_on)
-            self._insert_units(X, Sample(X[train]), monitor, workers, keep)
-            return self._publish()
+                rows = rows.astype(self.components_.dtype, copy=False)
+            train, monitor = self._begin(rows, going_on)
+            # Away steps could go on without end.
+            budget = 2 * self.max_components
+            with iterations(self, X, y, name="unit", max_iter=budget) as end_unit:
+                self._insert_units(Sample(rows[train]), budget, monitor, workers, keep, end_unit)
+                self._publish()
+            return self
 
     def refine(self, X, trainer):
         """Train all units together from here on.
@@ -432,33 +449,30 @@ class InfiniteRBM(BaseRBM):
 
     # Algorithm 1.
 
-    def _insert_units(self, X, data, monitor, workers, keep):
+    def _insert_units(self, data, budget, monitor, workers, keep, end_unit):
         """Insert units; at the end go back to the best model."""
         best, last = None, self._snapshot()
         try:
             with QUIET():
                 best = self._begin_insertions(data, monitor, workers)
             last = self._snapshot()
-            # Away steps could go on without end.
-            budget = 2 * self.max_components
-            with iterations(self, X, None, name="unit", max_iter=budget) as end_iteration:
-                while self._machine.n_units < self.max_components and budget:
-                    budget -= 1
-                    with QUIET():
-                        inserted = self._insert_unit(data, monitor, workers)
-                    if not inserted:
-                        break
-                    best, last = self._remember(best), self._snapshot()
-                    keep(last)
-                    if end_iteration() or self._has_stopped_rising(best):
-                        break
+            while self._machine.n_units < self.max_components and budget:
+                budget -= 1
+                with QUIET():
+                    inserted = self._insert_unit(data, monitor, workers)
+                if not inserted:
+                    break
+                best, last = self._remember(best), self._snapshot()
+                keep(last)
+                if end_unit(last.copy) or self._has_stopped_rising(best):
+                    break
         except FloatingPointError as error:
             vars(self).update(last)
             message = f"{error} What is kept is the model before the last unit."
-            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
         if best is not None:
             self._machine, self._law = best["state"]
-        self._warn_if_worse(monitor.train, -1 if best is None else best["n_iter"])
+        self._warn_if_worse(monitor, -1 if best is None else best["n_iter"])
 
     def _begin_insertions(self, data, monitor, workers):
         """Prepare the law of the model; -> the best state, which is that of now."""
@@ -570,8 +584,8 @@ class InfiniteRBM(BaseRBM):
         widened = self.history_["free_energy_gap"][-1] > best["gap"]
         return widened and self.n_iter_ - best["n_iter"] >= self.n_iter_no_change
 
-    def _warn_if_worse(self, rows, kept):
-        """Warn where training rows became less probable; `kept` is the place in `history_`."""
+    def _warn_if_worse(self, monitor, kept):
+        """Warn of a model that is no better than none; `kept` is the place in `history_`."""
         path = self.history_.get("train_log_likelihood", [])
         if not len(path):
             return
@@ -581,18 +595,21 @@ class InfiniteRBM(BaseRBM):
                 'were inserted. Use mode="safeguarded", a larger alpha, a smaller '
                 "learning_rate, or more n_model_samples."
             )
-        elif path[kept] < self._least_log_likelihood(rows):
-            message = f"{WORSE} Use a smaller learning_rate."
         else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+            comparison = monitor.compare({name: v[kept] for name, v in self.history_.items()})
+            if comparison.exceeds(BETTER):
+                return
+            remedies = (
+                "Use a smaller alpha, a smaller learning_rate, more n_model_samples or more rows"
+            )
+            message = no_better(comparison, self.n_features_in_, remedies)
+        warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
 
     def _publish(self):
         """Set the public attributes from the state of the machine."""
         machine = self._machine
         self.components_, self.intercept_visible_, self.intercept_hidden_ = machine.parameters()
         self.n_components_ = len(self.components_)
-        self._forget()
         return self
 
 
@@ -602,14 +619,22 @@ class LikelihoodMonitor(Monitor):
     def __init__(self, X, train, valid, base, seed):
         super().__init__(X, train, valid, base, seed)
         self.train = dense(X[train[:GAP_ROWS]])
+        self.n_temperatures = MOST_TEMPERATURES  # a unit takes longer than an epoch
 
     def measure(self, model, workers):
         """Return a dict of figures."""
         log_partition = self._log_partition(model, workers)
         train = -model.free_energy(self.train).mean()
         figures = {"train_log_likelihood": float(train - log_partition)}
-        if self.valid is None:
+        if self.held_out is None:
             return figures
-        valid = -model.free_energy(self.valid).mean()
+        valid = -model.free_energy(self.held_out.valid).mean()
         gap = float(train - valid)
         return {"log_likelihood": float(valid - log_partition), **figures, "free_energy_gap": gap}
+
+    def compare(self, figures):
+        """Compare the model with independent columns."""
+        if self.held_out is not None:
+            return self.held_out.compare(figures)
+        independent = independent_log_likelihood(self.base, self.train)
+        return Comparison("training rows", figures["train_log_likelihood"], independent)

@@ -31,6 +31,11 @@ class Layered(NamedTuple):
     layers: list
 
     @property
+    def n_units(self):
+        """Number of units of all layers."""
+        return sum(len(units) for units in self.layers)
+
+    @property
     def columns(self):
         """Of each layer, its columns in the arrays of its side: a list of slices."""
         columns, ends = [], [0, 0]

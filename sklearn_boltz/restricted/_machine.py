@@ -5,13 +5,21 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, gen_batches
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import BaseBoltzmann, dense, make_generator
+from sklearn_boltz._base import (
+    COMPLETE_TO_USE,
+    BaseBoltzmann,
+    dense,
+    find_stack_level,
+    make_generator,
+    validate_arguments,
+)
+from sklearn_boltz._tables import foreign_coding, shown
 from sklearn_boltz.restricted import _partition, _sampling
 from sklearn_boltz.restricted._gibbs import Stream, Workers
 from sklearn_boltz.restricted._inference import by_tap
@@ -19,12 +27,10 @@ from sklearn_boltz.restricted._tap import Iteration, distinct, select, total_log
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
 CHUNK_ROWS = 1000
+# Part of the bounds by which a value may be out of range: scaling in float32 leaves as much.
+ROUNDING = 1e-6
 # Transitions of a chain from independent features to where TAP starts without rows of data.
 TAP_START_STEPS = 100
-WORSE = (
-    "The training diverged: its rows are less probable than with independent units, by a bit "
-    "for each feature or more."
-)
 _RANDOM_STATE = ["random_state", np.random.Generator]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
@@ -49,8 +55,7 @@ class BaseMachine(BaseBoltzmann):
     - `_visible_bounds()`, the least and the greatest legal value of data;
     - `_side(V)`, rows of the visible side for rows of features, if these are not all of it.
 
-    `fit` sets `components_`, calls `_forget`, and sets `_evaluation_seed`, for estimates that
-    must be the same each time.
+    `fit` sets `components_` and `_evaluation_seed`, for estimates that must be the same each time.
     """
 
     _parameter_constraints = {
@@ -68,20 +73,6 @@ class BaseMachine(BaseBoltzmann):
     _changed_in_place = ()
     # How ln Z is estimated where it cannot be computed.
     _estimate_of_log_partition = "ais"
-
-    def _forget(self):
-        """Drop what was computed from earlier parameters."""
-        self._cache = {}
-
-    def _cached(self, name, compute):
-        """A costly figure, computed again where a user has set a fitted attribute."""
-        parameters = self._parameters()
-        known = self._cache.get("parameters", [])
-        if [id(a) for a in parameters] != [id(a) for a in known]:
-            self._cache = {"parameters": parameters}
-        if name not in self._cache:
-            self._cache[name] = compute()
-        return self._cache[name]
 
     def _split_rows(self, n_rows):
         """Numbers of the rows to train on and of those set aside, both in random order."""
@@ -119,70 +110,105 @@ class BaseMachine(BaseBoltzmann):
         """The law of independent features that fits the data."""
         return self._base()
 
-    def _least_log_likelihood(self, rows):
-        """What any sound training exceeds: a bit for each feature less than independent units."""
-        base, field = self._visible_base(), np.zeros((1, rows.shape[1]), rows.dtype)
-        independent = base.log_weight(rows).mean() - base.log_partition_sum(field)[0]
-        return independent - rows.shape[1] * np.log(2)
-
     # Data.
 
-    def _validated(self, X, *, reset=False, allow_nan=False):
-        """Check rows; -> legal values, float32 or float64, dense or CSR."""
-        X = validate_data(
-            self,
+    def _validated(self, X, *, reset=False, allow_nan=False, clip=False):
+        """Check rows; -> legal values, float32 or float64, dense or CSR.
+
+        With `clip`, values out of range are set to its nearest end, with a warning.
+        """
+        X = self._validate(
             X,
             accept_sparse=False if allow_nan else "csr",
             # The first is for all other types: integers and booleans work in float32.
             dtype=[np.float32, np.float64],
-            ensure_all_finite="allow-nan" if allow_nan else True,
+            allow_nan=allow_nan,
             reset=reset,
         )
         X = X.astype(X.dtype.type, copy=False)  # to the byte order of the machine
         if not issparse(X):
-            X = self._binarized(X)
-            self._check_bounds(X)
-            return X
+            return self._bounded(self._binarized(X), clip)
         if self.binarize is not None:
             if self.binarize < 0:
                 raise ValueError("binarize must not be negative for sparse data.")
             X = X.copy()
             X.data = self._binarized(X.data)
             X.eliminate_zeros()
-        low, high = self._visible_bounds()
-        if not low <= 0 <= high:
-            self._check_bounds(X.toarray())
-        elif X.nnz and (X.data.min() < low or X.data.max() > high):
-            place = int(np.argmax((X.data < low) | (X.data > high)))
-            row = int(np.searchsorted(X.indptr, place, side="right")) - 1
-            dense = X[[row]].toarray()
-            self._check_bounds(dense, row)
-        return X
+        return self._bounded_sparse(X, clip)
 
-    def _check_bounds(self, X, first_row=0):
+    def _bounded(self, X, clip):
+        """Rows within the bounds: rounding errors are mended, other values refused or clipped."""
         low, high = self._visible_bounds()
         # Without temporaries where all is well; a NaN takes the other way.
         if X.min() >= low and X.max() <= high:
-            return
-        legal = np.isnan(X) | ((X >= low) & (X <= high))
-        if legal.all():
-            return
-        negative = (
-            "Negative values in data are no probabilities. " if low == 0 and (X < 0).any() else ""
-        )
-        where = f" (row {first_row} of the data)" if first_row else ""
+            return X
+        legal = self._are_legal(X)
+        if not legal.all():
+            if not clip:
+                self._refuse(X, legal)
+            row, column = np.unravel_index(np.argmin(legal), legal.shape)
+            columns = np.flatnonzero(~legal.all(axis=0))
+            self._warn_of_clipping(X, row, column, (~legal).sum(), len(columns))
+        return X.clip(low, high)
+
+    def _bounded_sparse(self, X, clip):
+        low, high = self._visible_bounds()
+        if not low <= 0 <= high:  # the zeros are outside
+            return csr_array(self._bounded(X.toarray(), clip))
+        if not X.nnz or (X.data.min() >= low and X.data.max() <= high):
+            return X
+        legal = self._are_legal(X.data)
+        if not legal.all():
+            place = np.argmin(legal)
+            row = int(np.searchsorted(X.indptr, place, side="right")) - 1
+            rows = X[[row]].toarray()
+            if not clip:
+                self._refuse(rows, self._are_legal(rows), row)
+            columns = np.unique(X.indices[~legal])
+            n_values, column = (~legal).sum(), X.indices[place]
+            self._warn_of_clipping(rows, 0, column, n_values, len(columns), row)
+        X = X.copy()
+        X.data = X.data.clip(low, high)
+        return X
+
+    def _are_legal(self, values):
+        """Where values are within the bounds, to rounding errors, or NaN."""
+        low, high = self._visible_bounds()
+        size = max([abs(end) for end in (low, high) if np.isfinite(end)], default=1.0)
+        rounding = ROUNDING * size
+        return ~((values < low - rounding) | (values > high + rounding))
+
+    def _domain(self, column=None):
+        return "values from {:g} to {:g}".format(*self._visible_bounds())
+
+    def _refuse(self, X, legal, first_row=0):
+        self._check_domain(X, legal, self._domain, self._remedy(X), first_row)
+
+    def _remedy(self, X):
+        """What to do about values out of range."""
+        low, high = self._visible_bounds()
         scaler = "" if (low, high) == (0, 1) else f"feature_range=({low:g}, {high:g}), "
-        self._check_domain(
-            X,
-            legal,
-            lambda j: f"values from {low:g} to {high:g}" + where,
-            f"{negative}Set `binarize` to a threshold, or scale the columns with "
-            f"sklearn.preprocessing.MinMaxScaler({scaler}clip=True).",
+        return (
+            "Set `binarize` to a threshold, or scale the columns with "
+            f"sklearn.preprocessing.MinMaxScaler({scaler}clip=True)."
+        )
+
+    def _warn_of_clipping(self, X, row, column, n_values, n_columns, first_row=0):
+        one = n_values == 1
+        coding = foreign_coding(X, column, COMPLETE_TO_USE)
+        warnings.warn(
+            f"{type(self).__name__}: {n_values:,} value{'' if one else 's'} in {n_columns:,} "
+            f"column{'' if n_columns == 1 else 's'} {'is' if one else 'are'} outside of the "
+            f"{self._domain()} and {'was' if one else 'were'} set to the nearer end; the first is "
+            f"{shown(X[row, column])} in {self._column(column)}, row {first_row + row}. "
+            f"{coding or 'MinMaxScaler(clip=True) before this step does the same silently.'}",
+            UserWarning,
+            stacklevel=find_stack_level(),
         )
 
     def _checked(self, X):
         check_is_fitted(self)
-        X = self._validated(X)
+        X = self._validated(X, clip=True)
         return X.astype(self._model().dtype, copy=False)
 
     def _side(self, V):
@@ -217,11 +243,18 @@ class BaseMachine(BaseBoltzmann):
     def log_partition_(self):
         """Logarithm of the normalising constant."""
         check_is_fitted(self, "components_")
-        return self._cached(
-            "log_partition", lambda: self.log_partition(random_state=self._evaluation_seed).value
-        )
 
-    @validate_params(
+        def compute():
+            estimate = self.log_partition(random_state=self._evaluation_seed)
+            return Bunch(value=estimate.value, method=estimate.method)
+
+        estimate = self._cached("log_partition", compute)
+        floor = self._cached("log_partition_floor", Bunch)
+        if estimate.method != "exact" and floor and floor.low > estimate.value:
+            return floor.value
+        return estimate.value
+
+    @validate_arguments(
         {
             "method": [StrOptions({"auto", "exact", "ais", "raise", "tap"})],
             "n_chains": _POSITIVE,
@@ -229,8 +262,7 @@ class BaseMachine(BaseBoltzmann):
             "X": ["array-like", "sparse matrix", None],
             "random_state": _RANDOM_STATE,
             "n_jobs": [Integral, None],
-        },
-        prefer_skip_nested_validation=True,
+        }
     )
     def log_partition(
         self,
@@ -249,10 +281,14 @@ class BaseMachine(BaseBoltzmann):
         method : {"auto", "exact", "ais", "raise", "tap"}, default="auto"
             ``"exact"`` enumerates the smaller layer, of 26 units at most. ``"ais"`` is
             annealed importance sampling [1]_ from the base rates of the training data: the
-            estimate of Z is unbiased, that of ln Z too low in the mean. ``"raise"`` runs
-            the chains the other way [2]_ and errs on the other side, so that a likelihood
-            computed with it is conservative. ``"tap"`` is ln Σ exp(−F) over distinct TAP
-            solutions with free energies F [3]_: deterministic given where it starts, and
+            estimate of Z is unbiased, that of ln Z too low in the mean, and with probability
+            95 % ln Z is greater than the estimate less 3 nats, however few chains carry it.
+            ``"raise"`` runs chains the other way [2]_, beside AIS. It overestimates ln Z where
+            they start at samples of the model. Where they do not, as in a model with mass far
+            from the data, it may be too low as well: it bounds the likelihood of the
+            distribution that the annealing ends in, not that of the model. ``"tap"`` is
+            ln Σ exp(−F) over distinct TAP solutions with free energies F [3]_: deterministic
+            given where it starts, and
             neither a bound nor unbiased. ``"auto"`` is exact up to 20 units, else AIS, or
             TAP in an estimator that is trained by it.
         n_chains : int, default=100
@@ -275,17 +311,26 @@ class BaseMachine(BaseBoltzmann):
         Returns
         -------
         estimate : Bunch
-            `value` in nats, `std_err`, its standard error by the delta method, `ess`, the
-            effective number of chains, `log_weights` of the chains, and `method`. Of TAP,
-            `std_err` is NaN, `ess` the number of distinct solutions and `log_weights` minus
-            their free energies.
+            `value` in nats; `std_err`, its standard error by the delta method; `low` and
+            `high`, between which ln Z lies with a probability of 95 % each, as far as the
+            method can tell, and infinite where it cannot; `verdict`, what the estimate is
+            worth, in words; `ess`, the effective number of chains; `log_weights` of the
+            chains; `states` where they ended; and `method`. Of TAP, `std_err` is NaN, `ess`
+            the number of distinct solutions and `log_weights` minus their free energies.
 
         Warns
         -----
         UserWarning
-            If few chains carry the estimate.
+            If few chains carry the estimate, or if AIS shows that ln Z is greater than RAISE
+            says.
         ConvergenceWarning
             If no start of TAP converges.
+
+        Notes
+        -----
+        `log_partition_`, and with it `score_samples`, is the estimate of ``method="auto"``. If
+        `low` of a later run is above that, the estimate of this run takes its place for as long
+        as the parameters are the same.
 
         References
         ----------
@@ -312,20 +357,24 @@ class BaseMachine(BaseBoltzmann):
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
             if method == "tap":
                 return self._tap_log_partition(model, X, n_chains, stream, workers)
-            if X is None or method == "ais":
-                n_rows = 1
-                estimate = _partition.annealed_importance_sampling(
-                    model, self._base(), betas, n_chains, stream, workers
-                )
-                starts = _partition.resampled(estimate, rng)
-            else:
-                n_rows = min(n_chains, X.shape[0])
-                starts = dense(X[np.arange(n_chains) % n_rows])
+            estimate = forward = _partition.annealed_importance_sampling(
+                model, self._base(), betas, n_chains, stream, workers
+            )
             if method == "raise":
-                estimate = _partition.reverse_importance_sampling(
+                n_rows = 1 if X is None else min(n_chains, X.shape[0])
+                if X is None:
+                    starts = _partition.resampled(forward, rng)
+                else:
+                    starts = dense(X[np.arange(n_chains) % n_rows])
+                backward = _partition.reverse_importance_sampling(
                     model, self._base(), betas, starts, stream, workers, n_rows
                 )
-        _partition.warn_if_unreliable(estimate)
+                estimate = _partition.bracketed(forward, backward, from_model=X is None)
+        floor = self._cached("log_partition_floor", Bunch)
+        if forward.low > floor.get("low", -np.inf):
+            floor.update(low=forward.low, value=forward.value)
+        if not estimate.trusted:
+            warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
         return estimate
 
     def _tap_log_partition(self, model, X, n_starts, stream, workers):
@@ -344,8 +393,10 @@ class BaseMachine(BaseBoltzmann):
                 stacklevel=3,
             )
         return Bunch(
-            value=total_log_partition(chosen), std_err=np.nan, ess=float(len(kept)),
-            log_weights=-chosen.free_energy, method="tap", states=chosen.visible_mean,
+            value=total_log_partition(chosen), std_err=np.nan, low=-np.inf, high=np.inf,
+            ess=float(len(kept)), log_weights=-chosen.free_energy, method="tap",
+            states=chosen.visible_mean, trusted=bool(chosen.converged.any()),
+            verdict="An expansion for weak weights: its error is not known. AIS gives a floor.",
         )  # fmt: skip
 
     def _tap_starts(self, model, n_starts, stream, workers):
@@ -359,15 +410,14 @@ class BaseMachine(BaseBoltzmann):
 
     # New rows, and missing values.
 
-    @validate_params(
+    @validate_arguments(
         {
             "n_samples": _POSITIVE,
             "random_state": _RANDOM_STATE,
             "n_steps": _COUNT,
             "init": ["array-like", "sparse matrix", None],
             "n_temperatures": _POSITIVE,
-        },
-        prefer_skip_nested_validation=True,
+        }
     )
     def sample(self, n_samples=1, random_state=None, *, n_steps=1000, init=None, n_temperatures=1):
         """Draw samples from the model by Markov chains, one for each sample.
@@ -411,10 +461,11 @@ class BaseMachine(BaseBoltzmann):
         return states[:, : self.n_features_in_]
 
     def _to_impute(self, X):
-        """-> rows, where values are missing, the model."""
+        """-> rows as given and as the model takes them, where values are missing, the model."""
         check_is_fitted(self)
-        X = np.array(self._validated(X, allow_nan=True))
-        return X, np.isnan(X), self._model()
+        given = self._validate(X, reset=False, allow_nan=True, dtype=[np.float32, np.float64])
+        X = np.array(self._bounded(self._binarized(given), clip=True))
+        return given, X, np.isnan(X), self._model()
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

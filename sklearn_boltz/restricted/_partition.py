@@ -1,7 +1,6 @@
 """The normalising constant of an RBM: exact, and by annealed importance sampling both ways."""
 
 import math
-import warnings
 from copy import copy
 from itertools import pairwise
 
@@ -23,6 +22,9 @@ BLOCK_STATES = 2**11
 # An estimate is not to be trusted if fewer chains than this carry it, or if it is as
 # uncertain as this, in nats.
 MIN_ESS, MAX_STD_ERR = 5.0, 0.5
+# An estimate of Z without bias is greater than e³ Z with a probability of e⁻³ = 5 % at most, by
+# Markov's inequality.
+MARKOV = 3.0
 
 
 def n_bits(units):
@@ -105,9 +107,10 @@ def exact_log_partition(model):
 
 def exact_estimate(model):
     """`exact_log_partition` in the form of an estimate."""
+    value = exact_log_partition(model)
     return Bunch(
-        value=exact_log_partition(model), std_err=0.0, ess=math.inf, log_weights=None,
-        method="exact", states=None,
+        value=value, std_err=0.0, low=value, high=value, ess=math.inf, log_weights=None,
+        method="exact", states=None, trusted=True, verdict="Exact, by enumeration.",
     )  # fmt: skip
 
 
@@ -164,8 +167,8 @@ def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
     Returns
     -------
     estimate : Bunch
-        `value`, `std_err` (delta method), `ess`, `log_weights`; exp(value) is unbiased.
-        `states` are the ends of the chains.
+        `value`, `std_err` (delta method), `ess`, `log_weights`; exp(value) is unbiased, so that
+        ln Z is above `low` with a probability of 95 %. `states` are the ends of the chains.
     """
     V = base.sample(np.zeros((n_chains, len(base)), dtype=model.dtype), stream)
     log_weights = _anneal(model, base, betas, V, stream, workers)
@@ -179,8 +182,10 @@ def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1
     Where the chains start at samples of the model, the mean weight is unbiased for 1/Z, so
     that ln Z is overestimated in the mean. Where they start at rows of data (RAISE, Burda et
     al., 2015), the mean weight of the chains of one row, times f(v), is unbiased for the
-    probability of that row under the law of annealing chains: the logarithms of the means are
-    averaged over the rows, and with them a likelihood is underestimated in the mean.
+    probability of that row under the distribution in which annealing ends: the logarithms of the
+    means are averaged over the rows, and with them the likelihood of *that distribution* is
+    underestimated in the mean. Of the model itself it may be overestimated, where the model has
+    mass that neither the rows nor the chains visit.
 
     Parameters
     ----------
@@ -212,7 +217,7 @@ def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1
     estimate = _summary("raise", log_weights, -1, V)
     estimate.update(value=float(values.mean()))
     estimate.update(std_err=float(values.std(ddof=1) / math.sqrt(n_rows)), ess=float(n_rows))
-    return estimate
+    return _judged(estimate)
 
 
 def _anneal(model, base, betas, V, stream, workers):
@@ -288,24 +293,63 @@ def _summary(method, log_weights, sign, states):
     """The logarithm of the mean weight, and how far it is to be trusted."""
     n_chains = len(log_weights)
     weights = np.exp(log_weights - log_weights.max())
-    log_mean = float(logsumexp(log_weights) - math.log(n_chains))
+    value = sign * float(logsumexp(log_weights) - math.log(n_chains))
     ess = float(weights.sum() ** 2 / (weights**2).sum())
     std_err = math.inf
     if n_chains > 1:
         std_err = float(weights.std(ddof=1) / weights.mean() / math.sqrt(n_chains))
-    return Bunch(
-        value=sign * log_mean, std_err=std_err, ess=ess, log_weights=log_weights,
-        method=method, states=states,
+    low = value - MARKOV if method == "ais" else -math.inf
+    estimate = Bunch(
+        value=value, std_err=std_err, low=low, high=math.inf, ess=ess, log_weights=log_weights,
+        method=method, states=states, trusted=True, verdict="",
     )  # fmt: skip
+    return _judged(estimate)
 
 
-def warn_if_unreliable(estimate):
-    """Warn where a few chains carry the whole estimate."""
-    if estimate.ess < MIN_ESS or estimate.std_err > MAX_STD_ERR:
-        warnings.warn(
-            f"The {estimate.method.upper()} estimate of the log-partition is not to be trusted: "
-            f"of {len(estimate.log_weights)} chains {estimate.ess:.1f} count, and the standard "
-            f"error is {estimate.std_err:.2f} nats. Use more temperatures and more chains.",
-            UserWarning,
-            stacklevel=3,
+def _judged(estimate):
+    """Say what the estimate is worth, by itself."""
+    estimate.trusted = estimate.ess >= MIN_ESS and estimate.std_err <= MAX_STD_ERR
+    figures = (
+        f"of {len(estimate.log_weights)} chains {estimate.ess:.1f} count, and the standard error "
+        f"is {estimate.std_err:.2f} nats"
+    )
+    if not estimate.trusted:
+        verdict = f"is not to be trusted: {figures}. Use more temperatures and more chains."
+    elif estimate.method == "ais":
+        verdict = (
+            f"has nothing against it: {figures}. ln Z is at least {estimate.low:.1f} with a "
+            "probability of 95 %; mass that no chain visits could make it greater."
         )
+    else:
+        verdict = f"has nothing against it: {figures}."
+    estimate.verdict = f"The {estimate.method.upper()} estimate of the log-partition {verdict}"
+    return estimate
+
+
+def bracketed(forward, backward, from_model):
+    """The estimate of the reverse chains, with what those of AIS say of it.
+
+    Parameters
+    ----------
+    forward, backward : Bunch
+        Estimates of `annealed_importance_sampling` and `reverse_importance_sampling`.
+    from_model : bool
+        Whether the reverse chains started at what ought to be samples of the model.
+
+    Returns
+    -------
+    estimate : Bunch
+        `backward` with `low`, `high` and `verdict`.
+    """
+    backward.low = forward.low
+    if forward.low > backward.value:
+        backward.trusted = False
+        backward.verdict = (
+            "The RAISE estimate of the log-partition is not to be trusted: it is "
+            f"{backward.value:.1f}, but AIS shows that ln Z is at least {forward.low:.1f} with a "
+            "probability of 95 %. The model has mass that the reverse chains do not visit. "
+            f"score_samples uses the greater estimate, {forward.value:.1f} or more."
+        )
+    elif from_model:
+        backward.high = backward.value + MARKOV
+    return backward

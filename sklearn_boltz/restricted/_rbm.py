@@ -2,10 +2,9 @@
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import make_generator
+from sklearn_boltz._base import make_generator, validate_arguments
 from sklearn_boltz.restricted import _sampling
 from sklearn_boltz.restricted._gibbs import Stream, Workers
 from sklearn_boltz.restricted._machine import _COUNT, _RANDOM_STATE, IMPUTE_CONSTRAINTS, BaseMachine
@@ -156,9 +155,8 @@ class BaseRBM(BaseMachine):
         stream, model = Stream.from_generator(make_generator(random_state)), self._model()
         return model.visible.sample(model.visible_field(H), stream)
 
-    @validate_params(
-        {"V": ["array-like", "sparse matrix"], "n_steps": _COUNT, "random_state": _RANDOM_STATE},
-        prefer_skip_nested_validation=True,
+    @validate_arguments(
+        {"V": ["array-like", "sparse matrix"], "n_steps": _COUNT, "random_state": _RANDOM_STATE}
     )
     def gibbs(self, V, n_steps=1, random_state=None):
         """Make transitions of block Gibbs sampling.
@@ -248,7 +246,7 @@ class BaseRBM(BaseMachine):
 
     # Missing values.
 
-    @validate_params(IMPUTE_CONSTRAINTS, prefer_skip_nested_validation=True)
+    @validate_arguments(IMPUTE_CONSTRAINTS)
     def impute(self, X, *, how="mean", n_steps=200, random_state=None):
         """Fill missing values from their law given the observed values of the row.
 
@@ -272,7 +270,7 @@ class BaseRBM(BaseMachine):
         X : ndarray of shape (n_samples, n_features)
             A copy with the missing values filled.
         """
-        X, missing, model = self._to_impute(X)
+        given, X, missing, model = self._to_impute(X)
         rng = make_generator(random_state)
         filled = _sampling.impute(model, X, missing, how, n_steps, rng)
-        return np.where(missing, filled, X).astype(X.dtype)
+        return np.where(missing, filled, given).astype(given.dtype)

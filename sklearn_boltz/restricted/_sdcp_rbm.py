@@ -44,8 +44,9 @@ class SDCPRBM(StochasticRBM):
     batch_size : int, default=100
         Number of rows of a mini-batch, and of persistent chains.
 
-    max_iter : int, default=10
-        Number of epochs.
+    max_iter : int or "auto", default="auto"
+        Number of epochs. ``"auto"`` makes some 1,500 mini-batches: 10 epochs of many rows, and
+        up to 200 of few, or up to 1,000 with `early_stopping`.
 
     n_inner : int, default=6
         Number of steps for each mini-batch, d in the paper.
@@ -84,7 +85,7 @@ class SDCPRBM(StochasticRBM):
     validation_fraction : float, default=0.1
         Part of the rows that is set aside for early stopping.
 
-    n_iter_no_change : int, default=5
+    n_iter_no_change : int, default=10
         Number of epochs without progress after which to stop.
 
     tol : float, default=1e-3
@@ -195,7 +196,7 @@ class SDCPRBM(StochasticRBM):
         learning_rate_schedule="constant",
         power_t=0.5,
         batch_size=100,
-        max_iter=10,
+        max_iter="auto",
         n_inner=6,
         n_gibbs=4,
         centered=True,
@@ -207,7 +208,7 @@ class SDCPRBM(StochasticRBM):
         weights_init=0.01,
         early_stopping=False,
         validation_fraction=0.1,
-        n_iter_no_change=5,
+        n_iter_no_change=10,
         tol=1e-3,
         binarize=None,
         warm_start=False,
@@ -288,13 +289,9 @@ class SDCPRBM(StochasticRBM):
     def _new_monitor(self, X, train, valid):
         return Monitor(X, train, valid, self._base(), self._evaluation_seed)
 
-    def _log_likelihoods(self):
-        return self.history_["log_pseudo_likelihood"]
-
     def _publish(self):
         self._check_finite()
         self.components_, self.intercept_visible_, self.intercept_hidden_ = (
             self._learner.parameters()
         )
-        self._forget()
         return self

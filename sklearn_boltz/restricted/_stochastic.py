@@ -11,15 +11,18 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._base import dense, make_generator, unchanged_on_error
+from sklearn_boltz._base import dense, find_stack_level, make_generator, unchanged_on_error
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz.restricted._data_parallel import Parts
 from sklearn_boltz.restricted._gibbs import Workers
-from sklearn_boltz.restricted._machine import WORSE, BaseMachine
+from sklearn_boltz.restricted._machine import BaseMachine
+from sklearn_boltz.restricted._monitor import BETTER, no_better
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._streams import ChosenRows, StreamedRows
 
+# With max_iter="auto", at least so many epochs, and so many times more with early stopping.
+LEAST_EPOCHS, MORE_BEFORE_STOP = 10, 5
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
 # Overflow shows in the parameters, which are looked at.
 QUIET = partial(np.errstate, over="ignore", invalid="ignore")
@@ -44,14 +47,15 @@ class StochasticMachine(BaseMachine):
 
     A child has `_start(X)` and `_resume()`, which set `_learner`, `_keep_rows(X)`, for what it
     keeps of the data, `_learn_batch(V, workers, buffers)`, `_learn_parts(parts)`, the same for
-    rows that lie on other machines, `_new_monitor(X, train, valid)`, an object with `rows` and a
-    method `measure(model, workers)`, `_log_likelihoods()`, what it measured of these rows, in
-    nats, one entry for each epoch, `_publish()`, and `_check_same_size()`, which raises an error
-    where the parameters ask for another machine than that to go on with. A learner has
-    `parameters()`, a list of arrays, and `model()`.
+    rows that lie on other machines, `_new_monitor(X, train, valid)`, an object with `held_out` and
+    the methods `measure(model, workers)` and `compare(figures, model, workers)`, `_publish()`, and
+    `_check_same_size()`, which raises an error where the parameters ask for another machine than
+    that to go on with. A learner has `parameters()`, a list of arrays, and `model()`.
     """
 
     _changed_in_place = "_learner", "_rng"
+    # With max_iter="auto", about so many mini-batches, in at most so many epochs.
+    _auto_batches, _most_epochs = 1500, 200
     _parameter_constraints = {
         **BaseMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -59,7 +63,7 @@ class StochasticMachine(BaseMachine):
         "power_t": [Interval(Real, 0, None, closed="left")],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "weights_init": [Interval(Real, 0, None, closed="left")],
         "persistent": ["boolean"],
     }
@@ -67,7 +71,7 @@ class StochasticMachine(BaseMachine):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
-        """Learn the parameters by `max_iter` passes over the rows.
+        """Learn the parameters by passes over the rows.
 
         Parameters
         ----------
@@ -93,8 +97,8 @@ class StochasticMachine(BaseMachine):
         -----
         ConvergenceWarning
             If the training diverges. Where parameters grow beyond all bounds, the fit ends with
-            those of the epoch before. Also if `early_stopping` is set and `max_iter` ended
-            the fit.
+            those of the epoch before. Also if the model is no better than independent columns, and
+            if `early_stopping` is set and `max_iter` ended the fit.
 
         Notes
         -----
@@ -105,15 +109,19 @@ class StochasticMachine(BaseMachine):
             going_on = self.warm_start and hasattr(self, "components_")
             batches = as_batches(X)
             if batches is None:
-                X = self._validated(X, reset=not going_on)
+                rows = self._validated(X, reset=not going_on)
             else:
-                X = StreamedRows(self, batches, reset=not going_on, indexed=batches is not X)
-            X = self._begin_or_resume(X, going_on)
-            rows, monitor = self._divide(X)
-            with Workers(self.n_jobs) as workers:
-                status = self._learn_epochs(rows, monitor, workers, keep)
-            self._publish()
-            self._conclude(status, monitor.rows)
+                rows = StreamedRows(self, batches, reset=not going_on, indexed=batches is not X)
+            rows, monitor = self._divide(self._begin_or_resume(rows, going_on))
+            n_epochs = self._n_epochs(rows)
+            with (
+                Workers(self.n_jobs) as workers,
+                iterations(self, X, y, name="epoch", max_iter=n_epochs) as end_epoch,
+            ):
+                epochs = range(n_epochs)
+                status = self._learn_epochs(rows, epochs, monitor, workers, keep, end_epoch)
+                self._publish()
+                self._conclude(status, monitor, workers)
             return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -204,26 +212,31 @@ class StochasticMachine(BaseMachine):
         train, valid = self._split_rows(X.shape[0])
         return ChosenRows(X, train), self._new_monitor(X, train, valid)
 
-    def _learn_epochs(self, rows, monitor, workers, keep):
-        """Make `max_iter` epochs; -> why they ended."""
+    def _n_epochs(self, rows):
+        """Number of epochs of the fit, at most."""
+        if self.max_iter != "auto":
+            return self.max_iter
+        n_batches = max(1, round(rows.n_rows / self.batch_size))
+        most = self._most_epochs * (MORE_BEFORE_STOP if self.early_stopping else 1)
+        return int(np.clip(round(self._auto_batches / n_batches), LEAST_EPOCHS, most))
+
+    def _learn_epochs(self, rows, epochs, monitor, workers, keep, end_epoch):
+        """Make the epochs; -> why they ended."""
         buffers, last = Buffers(), self._snapshot()
-        with iterations(
-            self, rows.source, None, name="epoch", max_iter=self.max_iter
-        ) as end_iteration:
-            for _ in range(self.max_iter):
-                try:
-                    with QUIET():
-                        self._learn_epoch(rows, monitor, workers, buffers)
-                except FloatingPointError:
-                    vars(self).update(last)
-                    return "diverged"
-                converged = self.early_stopping and self._has_stopped_rising()
-                last = self._snapshot()
-                keep(last)
-                if end_iteration():
-                    return "asked"
-                if converged:
-                    return "converged"
+        for _ in epochs:
+            try:
+                with QUIET():
+                    self._learn_epoch(rows, monitor, workers, buffers)
+            except FloatingPointError:
+                vars(self).update(last)
+                return "diverged"
+            converged = self.early_stopping and self._has_stopped_rising(monitor.held_out)
+            last = self._snapshot()
+            keep(last)
+            if end_epoch(last.copy):
+                return "asked"
+            if converged:
+                return "converged"
         return "max_iter"
 
     def _learn_epoch(self, rows, monitor, workers, buffers):
@@ -245,33 +258,56 @@ class StochasticMachine(BaseMachine):
         entry |= {"learning_rate": self._rate(), "seconds": seconds}
         self._add_to_history(entry, f"epoch {self.n_iter_}: ")
 
-    def _has_stopped_rising(self):
+    def _has_stopped_rising(self, held_out):
         """Compare the validation log-likelihood with the best; at the end, go back to it."""
-        now = self.history_["log_likelihood"][-1]
-        if self._best is None or now > self._best["log_likelihood"] + self.tol:
+        figures = self._figures(self.n_iter_)
+        now, best = figures["log_likelihood"], self._best
+        if best is None or now > best["log_likelihood"] + self.tol:
             parameters = [a.copy() for a in self._learner.parameters()]
-            self._best = {"log_likelihood": now, "epoch": self.n_iter_, "parameters": parameters}
-        if self.n_iter_ - self._best["epoch"] < self.n_iter_no_change:
+            best = {"log_likelihood": now, "epoch": self.n_iter_, "parameters": parameters}
+            best["waiting_since"] = self.n_iter_
+        elif not held_out.has_started(figures):
+            # A plateau at the start is no reason to end, however long.
+            best = {**best, "waiting_since": self.n_iter_}
+        self._best = best
+        if self.n_iter_ - best["waiting_since"] < self.n_iter_no_change:
             return False
-        for mine, best in zip(self._learner.parameters(), self._best["parameters"], strict=True):
-            mine[...] = best
+        for mine, other in zip(self._learner.parameters(), best["parameters"], strict=True):
+            mine[...] = other
         return True
 
-    def _conclude(self, status, rows):
+    def _figures(self, epoch):
+        """What was measured after an epoch."""
+        return {name: values[epoch - 1] for name, values in self.history_.items()}
+
+    def _conclude(self, status, monitor, workers):
         """Warn of a fit that ended badly."""
-        epoch = self._best["epoch"] if status == "converged" else self.n_iter_
+        epoch, comparison = self._best["epoch"] if status == "converged" else self.n_iter_, None
+        if epoch and status != "diverged":
+            model = self._learner.model()
+            comparison = monitor.compare(self._figures(epoch), model, workers)
+        message = self._trouble(status, comparison)
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+
+    def _trouble(self, status, comparison):
+        """What a user should know about the end of a fit, or None."""
         if status == "diverged":
-            message = f"{DIVERGED} What is kept is the model before epoch {self.n_iter_ + 1}."
-        elif epoch and self._log_likelihoods()[epoch - 1] < self._least_log_likelihood(rows):
-            message = f"{WORSE} Use a smaller learning_rate or weights_init."
-        elif status == "max_iter" and self.early_stopping:
-            message = (
+            return f"{DIVERGED} What is kept is the model before epoch {self.n_iter_ + 1}."
+        if comparison is not None and not comparison.exceeds(BETTER):
+            return no_better(comparison, self.n_features_in_, self._remedies())
+        if status == "max_iter" and self.early_stopping:
+            return (
                 f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "
                 "Increase max_iter, or fit on with warm_start."
             )
-        else:
-            return
-        warnings.warn(message, ConvergenceWarning, stacklevel=3)
+        return None
+
+    def _remedies(self):
+        return (
+            f"Train longer (max_iter; there were {self.n_iter_} epochs), in smaller mini-batches "
+            f"(batch_size is {self.batch_size}) or with a larger learning_rate"
+        )
 
 
 class StochasticRBM(StochasticMachine, BaseRBM):

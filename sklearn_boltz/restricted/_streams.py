@@ -32,6 +32,11 @@ class ChosenRows:
     def __init__(self, source, numbers):
         self.source, self.numbers = source, np.sort(numbers)
 
+    @property
+    def n_rows(self):
+        """Number of rows of an epoch."""
+        return len(self.numbers)
+
     def in_memory(self):
         """The rows as an array or a CSR matrix; not copied if they are all of one."""
         if len(self.numbers) == self.source.shape[0] and not isinstance(self.source, StreamedRows):
@@ -84,6 +89,11 @@ class StreamedRows:
         self._check = checker._validated
         self._cluster = find_cluster() if batches.is_dask else None
         self._without = np.empty(0, dtype=np.int64)
+
+    @property
+    def n_rows(self):
+        """Number of rows of an epoch."""
+        return self.shape[0] - len(self._without)
 
     def sum(self, axis=0, dtype=np.float64):
         """The sums of the columns, in float64."""

@@ -40,8 +40,9 @@ class TAPDBM(TAPMachine):
 
     Parameters
     ----------
-    hidden_layer_sizes : array-like of int, default=(256, 256)
-        Number of units of each hidden layer, from the one next to the data upwards.
+    hidden_layer_sizes : int or array-like of int, default=(256, 256)
+        Number of units of each hidden layer, from the one next to the data upwards; an int for
+        one layer.
 
     visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitLaw, \
 default="bernoulli"
@@ -73,7 +74,7 @@ default="bernoulli"
     persistent : bool, default=False
         Whether solutions go on from one mini-batch to the next, and not from the data.
 
-    pretrain_max_iter : int, default=10
+    pretrain_max_iter : int or "auto", default="auto"
         Number of epochs of the training of each layer by itself, with the learning rate,
         mini-batches and so on of the joint training. 0 for none: then the weights of the upper
         layers stay small.
@@ -100,8 +101,9 @@ default="bernoulli"
     batch_size : int, default=100
         Number of rows of a mini-batch, and of persistent solutions.
 
-    max_iter : int, default=10
-        Number of epochs of the joint training.
+    max_iter : int or "auto", default="auto"
+        Number of epochs of the joint training. ``"auto"`` makes some 600 mini-batches: 10
+        epochs of many rows, and up to 100 of few, or up to 500 with `early_stopping`.
 
     weights_init : float, default=0.01
         Standard deviation of the weights at the start.
@@ -114,7 +116,7 @@ default="bernoulli"
     validation_fraction : float, default=0.1
         Part of the rows that is set aside for early stopping.
 
-    n_iter_no_change : int, default=5
+    n_iter_no_change : int, default=10
         Number of epochs without progress after which to stop.
 
     tol : float, default=1e-3
@@ -222,9 +224,9 @@ default="bernoulli"
 
     _parameter_constraints = {
         **TAPMachine._parameter_constraints,
-        "hidden_layer_sizes": ["array-like"],
+        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
         "hidden": [StrOptions(set(LAWS)), UnitLaw, list],
-        "pretrain_max_iter": [Interval(Integral, 0, None, closed="left")],
+        "pretrain_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "output_layer": [Integral, StrOptions({"all"})],
     }
 
@@ -242,7 +244,7 @@ default="bernoulli"
         tap_tol=1e-8,
         damping=0.5,
         persistent=False,
-        pretrain_max_iter=10,
+        pretrain_max_iter="auto",
         learning_rate=0.05,
         learning_rate_schedule="constant",
         power_t=0.5,
@@ -250,11 +252,11 @@ default="bernoulli"
         penalty="l2",
         alpha=1e-3,
         batch_size=100,
-        max_iter=10,
+        max_iter="auto",
         weights_init=0.01,
         early_stopping=False,
         validation_fraction=0.1,
-        n_iter_no_change=5,
+        n_iter_no_change=10,
         tol=1e-3,
         output_layer=-1,
         binarize=None,
@@ -296,8 +298,8 @@ default="bernoulli"
     # The layers.
 
     def _sizes(self):
-        """Numbers of hidden units, checked."""
-        sizes = np.asarray(self.hidden_layer_sizes)
+        """Numbers of hidden units, checked; a number stands for one layer."""
+        sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
         if sizes.ndim != 1 or len(sizes) == 0 or sizes.dtype.kind not in "iu" or sizes.min() < 1:
             raise ValueError(
                 "hidden_layer_sizes must be positive integers, one for each hidden layer, got "
@@ -377,7 +379,7 @@ default="bernoulli"
 
     # Training.
 
-    def _learn_epochs(self, rows, monitor, workers, keep):
+    def _learn_epochs(self, rows, epochs, monitor, workers, keep, end_epoch):
         if self.pretrain_max_iter and not self._n_passes and not self.pretrain_history_:
             if isinstance(rows, StreamedRows):
                 raise ValueError(
@@ -386,7 +388,7 @@ default="bernoulli"
                 )
             self._pretrain(rows.in_memory(), workers)
             keep(self._snapshot())
-        return super()._learn_epochs(rows, monitor, workers, keep)
+        return super()._learn_epochs(rows, epochs, monitor, workers, keep, end_epoch)
 
     def _pretrain(self, X, workers):
         """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""

@@ -1,23 +1,20 @@
 """TAPMachine: what machines share that are trained and used by mean-field inference."""
 
 import copy
-import warnings
 from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import logit
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
     StrOptions,
-    validate_params,
 )
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import dense, make_generator
+from sklearn_boltz._base import dense, make_generator, validate_arguments
 from sklearn_boltz.restricted import _sampling, _tap
 from sklearn_boltz.restricted._clamped import visible_side
 from sklearn_boltz.restricted._data_parallel import learn_tap_batch, outliving
@@ -25,7 +22,7 @@ from sklearn_boltz.restricted._gibbs import Workers
 from sklearn_boltz.restricted._inference import INFERENCES
 from sklearn_boltz.restricted._layered import stacked
 from sklearn_boltz.restricted._machine import IMPUTE_CONSTRAINTS
-from sklearn_boltz.restricted._monitor import GAP_ROWS
+from sklearn_boltz.restricted._monitor import held_out_rows
 from sklearn_boltz.restricted._optimizers import SGD
 from sklearn_boltz.restricted._stochastic import StochasticMachine
 from sklearn_boltz.restricted._streams import StreamedRows
@@ -88,6 +85,8 @@ class TAPMachine(StochasticMachine):
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
 
+    # Solutions are looked for after each epoch: of small data that costs more than the epoch.
+    _auto_batches, _most_epochs = 600, 100
     _estimate_of_log_partition = "tap"
     _monitor_class = TAPMonitor
     _inference = "tap"
@@ -128,6 +127,14 @@ class TAPMachine(StochasticMachine):
                 f"visible_range must be (low, high) with low < high, got {self.visible_range!r}."
             )
         return low, high
+
+    def _remedy(self, X):
+        if not str(self.visible).startswith("truncated"):
+            return super()._remedy(X)
+        return (
+            f"Set visible_range to the range of the data, here ({X.min():.6g}, {X.max():.6g}), or "
+            "scale the columns with sklearn.preprocessing.MinMaxScaler(clip=True)."
+        )
 
     def _first_visible(self, X):
         """The law of the visible layer that the training begins with."""
@@ -192,34 +199,24 @@ class TAPMachine(StochasticMachine):
         )  # fmt: skip
 
     def _new_monitor(self, X, train, valid):
-        sets = None, None
-        if len(valid):
-            gap_rows = train[: min(len(valid), GAP_ROWS)]
-            sets = dense(X[valid]), dense(X[gap_rows])
-        return self._monitor_class(self._rows, *sets, self._iteration(), self._inference)
+        base = self._visible_base()
+        held_out = held_out_rows(X, train, valid, base)
+        return self._monitor_class(self._rows, held_out, base, self._iteration(), self._inference)
 
     def _publish(self):
         self._check_finite()
         self._expose(self._learner.model())
-        self._forget()
         return self
 
-    def _log_likelihoods(self):
-        n_units = sum(len(law) for law in self._machine().layers)
-        return self.history_["tap_log_likelihood"] * n_units
-
-    def _conclude(self, status, rows):
+    def _trouble(self, status, comparison):
         names = {"converged", "converged_clamped"} & self.history_.keys()
         converged = min((self.history_[name][-1] for name in names), default=1.0)
         if status == "diverged" or converged >= LEAST_CONVERGED:
-            super()._conclude(status, rows)
-            return
-        warnings.warn(
+            return super()._trouble(status, comparison)
+        return (
             f"TAP converges from {converged:.0%} of the training rows only: the model may be in "
             "a spin-glass phase. Use a smaller learning_rate, a larger alpha or fewer hidden "
-            "units.",
-            ConvergenceWarning,
-            stacklevel=3,
+            "units."
         )
 
     # Solutions and likelihood.
@@ -230,14 +227,13 @@ class TAPMachine(StochasticMachine):
     def _solutions(self, model, V, workers, **changes):
         return INFERENCES[self._inference](model, V, self._iteration(**changes), workers)
 
-    @validate_params(
+    @validate_arguments(
         {
             "X0": ["array-like", "sparse matrix", None],
             "unique": ["boolean"],
             "max_iter": [Interval(Integral, 1, None, closed="left")],
             "tol": [Interval(Real, 0, None, closed="left"), None],
-        },
-        prefer_skip_nested_validation=True,
+        }
     )
     def tap_solutions(self, X0=None, unique=True, *, max_iter=MOST_ITERATIONS, tol=None):
         """Find fixed points of the free energy from many starts at once.
@@ -307,14 +303,13 @@ class TAPMachine(StochasticMachine):
 
     # Evidence: noisy and missing values.
 
-    @validate_params(
+    @validate_arguments(
         {
             "Y": ["array-like", "sparse matrix"],
             "flip_probability": [Interval(Real, 0, 1, closed="both"), None],
             "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
             "max_iter": [Interval(Integral, 1, None, closed="left")],
-        },
-        prefer_skip_nested_validation=True,
+        }
     )
     def denoise(self, Y, flip_probability=None, *, noise_variance=None, max_iter=MOST_ITERATIONS):
         """Estimate rows from noisy observations of them, with the model as their prior.
@@ -359,7 +354,7 @@ class TAPMachine(StochasticMachine):
             field, precision = (2 * Y - 1) * model.dtype.type(logit(1 - p)), 0.0
         else:
             # Noise may have carried values out of their range.
-            Y = validate_data(self, Y, dtype=model.dtype, reset=False)
+            Y = self._validate(Y, dtype=model.dtype, reset=False)
             field, precision = Y / noise_variance, 1 / noise_variance
         mean, variance = self._base_law.moments(field, precision)
         pad = self._machine().padded
@@ -375,10 +370,7 @@ class TAPMachine(StochasticMachine):
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
         return solutions.visible_mean[:, : self.n_features_in_]
 
-    @validate_params(
-        {**IMPUTE_CONSTRAINTS, "method": [StrOptions({"auto", "tap", "gibbs"})]},
-        prefer_skip_nested_validation=True,
-    )
+    @validate_arguments({**IMPUTE_CONSTRAINTS, "method": [StrOptions({"auto", "tap", "gibbs"})]})
     def impute(self, X, *, how="mean", method="auto", n_steps=200, random_state=None):
         """Fill missing values from their law given the observed values of the row.
 
@@ -407,7 +399,7 @@ class TAPMachine(StochasticMachine):
         """
         if method == "tap" and how == "sample":
             raise ValueError(f"method={method!r} does not go with how={how!r}.")
-        X, missing, model = self._to_impute(X)
+        given, X, missing, model = self._to_impute(X)
         pad, some = self._machine().padded, missing.any(axis=1)
         # Other layers of the side of the features are missing always.
         of_side = pad(missing, True)
@@ -423,7 +415,7 @@ class TAPMachine(StochasticMachine):
             filled[by_tap] = self._imputed_by_tap(model, X[by_tap], missing[by_tap])
         if how == "mode":
             filled = _sampling.nearest_state(self._base_law, filled)
-        return np.where(missing, filled, X).astype(X.dtype)
+        return np.where(missing, filled, given).astype(given.dtype)
 
     def _imputed_by_tap(self, model, X, missing):
         mean, variance = self._base_law.moments(np.zeros(X.shape, model.dtype))

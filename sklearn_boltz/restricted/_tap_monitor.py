@@ -4,7 +4,7 @@ import numpy as np
 
 from sklearn_boltz.restricted._clamped import clamp, visible_side
 from sklearn_boltz.restricted._inference import INFERENCES
-from sklearn_boltz.restricted._monitor import EXACT_UNITS, held_out_figures
+from sklearn_boltz.restricted._monitor import EXACT_UNITS, Comparison, independent_log_likelihood
 from sklearn_boltz.restricted._partition import exact_log_partition, n_enumerated
 from sklearn_boltz.restricted._tap import distinct, select, total_log_partition
 
@@ -18,14 +18,15 @@ class TAPMonitor:
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_features)
-    valid, train : ndarray of shape (n_rows, n_features) or None
-        What was set aside, and rows of the training to compare with.
+    held_out : HeldOut or None
+    base : unit law
+        Of independent features, as the training data have them.
     iteration : Iteration
     inference : str
     """
 
-    def __init__(self, rows, valid, train, iteration, inference):
-        self.rows, self.valid, self.train = rows, valid, train
+    def __init__(self, rows, held_out, base, iteration, inference):
+        self.rows, self.held_out, self.base = rows, held_out, base
         self.iteration = iteration._replace(max_iter=MOST_ITERATIONS)
         self.inference = INFERENCES[inference]
 
@@ -41,20 +42,27 @@ class TAPMonitor:
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
         log_partition = total_log_partition(chosen)
-        n_units = len(model.visible) + len(model.hidden)
         log_likelihood = -free_energy(self.rows).mean() - log_partition
         figures = {
-            "tap_log_likelihood": float(log_likelihood) / n_units,
+            "tap_log_likelihood": float(log_likelihood) / machine.n_units,
             "n_solutions": len(kept),
             "free_energy": float(chosen.free_energy.mean()),
             "free_energy_std": float(chosen.free_energy.std()),
             "converged": float(solutions.converged.mean()),
         }
-        if self.valid is None:
+        if self.held_out is None:
             return figures
         if n_enumerated(model) <= EXACT_UNITS:
             log_partition = exact_log_partition(model)
-        return figures | held_out_figures(free_energy, self.valid, self.train, log_partition)
+        return figures | self.held_out.figures(free_energy, log_partition)
+
+    def compare(self, figures, machine, workers):
+        """Compare the model with independent columns."""
+        if self.held_out is not None:
+            return self.held_out.compare(figures)
+        log_likelihood = figures["tap_log_likelihood"] * machine.n_units
+        independent = independent_log_likelihood(self.base, self.rows)
+        return Comparison("training rows", log_likelihood, independent)
 
 
 class DeepTAPMonitor(TAPMonitor):

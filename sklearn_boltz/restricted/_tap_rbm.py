@@ -79,8 +79,9 @@ default="bernoulli"
     batch_size : int, default=100
         Number of rows of a mini-batch, and of persistent solutions.
 
-    max_iter : int, default=10
-        Number of epochs.
+    max_iter : int or "auto", default="auto"
+        Number of epochs. ``"auto"`` makes some 600 mini-batches: 10 epochs of many rows, and up
+        to 100 of few, or up to 500 with `early_stopping`.
 
     weights_init : float, default=0.01
         Standard deviation of the weights at the start.
@@ -93,7 +94,7 @@ default="bernoulli"
     validation_fraction : float, default=0.1
         Part of the rows that is set aside for early stopping.
 
-    n_iter_no_change : int, default=5
+    n_iter_no_change : int, default=10
         Number of epochs without progress after which to stop.
 
     tol : float, default=1e-3
@@ -209,11 +210,11 @@ default="bernoulli"
         penalty="l2",
         alpha=1e-3,
         batch_size=100,
-        max_iter=10,
+        max_iter="auto",
         weights_init=0.01,
         early_stopping=False,
         validation_fraction=0.1,
-        n_iter_no_change=5,
+        n_iter_no_change=10,
         tol=1e-3,
         binarize=None,
         warm_start=False,

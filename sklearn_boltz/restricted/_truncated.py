@@ -96,6 +96,8 @@ class TruncatedGaussian(UnitLaw):
     array([0.083, 0.01 ])
     """
 
+    __module__ = "sklearn_boltz.units"  # where users find it
+
     def __init__(self, intercept, precision, low=0.0, high=1.0):
         if not low < high:
             raise ValueError(f"low must be less than high, got {low} and {high}.")
@@ -240,6 +242,8 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     >>> units.mean(0.0)
     array([0.125])
     """
+
+    __module__ = "sklearn_boltz.units"  # where users find it
 
     def __init__(self, rho, intercept, precision, low=0.0, high=1.0):
         super().__init__(intercept, precision, low, high)

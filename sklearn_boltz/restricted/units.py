@@ -61,6 +61,8 @@ class UnitLaw:
     'values from -1 to 1'
     """
 
+    __module__ = "sklearn_boltz.units"  # where users find it
+
     def __init_subclass__(cls):
         # A method that has nothing to add to the contract is documented by it.
         for name, member in vars(cls).items():
@@ -427,6 +429,8 @@ class Bernoulli(UnitLaw):
     >>> units.mean(np.array([0.0, -2.0]))
     array([0.5, 0.5])
     """
+
+    __module__ = "sklearn_boltz.units"  # where users find it
 
     def __init__(self, intercept):
         self.intercept = intercept
