@@ -12,8 +12,8 @@ from _common import make_parser, print_check, print_table, report
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.pairwise._objective import unpack
-from sklearn_boltz.pairwise._sampling import gibbs_sample
+from sklearn_boltz.fully_visible._objective import unpack
+from sklearn_boltz.fully_visible._sampling import gibbs_sample
 
 # Variables, and data sets of each size.
 N_SETS = {10: 100, 20: 50, 40: 20}

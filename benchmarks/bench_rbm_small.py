@@ -15,10 +15,10 @@ from _common import make_parser, print_check, print_table, report
 from joblib import Parallel, delayed
 
 from sklearn_boltz import SDCPRBM
+from sklearn_boltz._threads import Workers
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
-from sklearn_boltz.restricted._gibbs import Workers
-from sklearn_boltz.restricted._sdcp import learn_batch
 from sklearn_boltz.restricted._stochastic import Buffers
+from sklearn_boltz.restricted.training._sdcp import learn_batch
 
 SETS = {
     "shifting": ("Shifting Bar 9/1", make_shifting_bar(9), -np.log(9)),

@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_boltz import TAPDBM, TAPRBM
-from sklearn_boltz.restricted._gibbs import Workers, row_blocks
+from sklearn_boltz._threads import Workers, row_blocks
 from sklearn_boltz.restricted._stochastic import Buffers
 
 matplotlib.use("Agg")

@@ -13,11 +13,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from _common import make_parser, print_check, print_table, report
 
-from sklearn_boltz.restricted._gibbs import Workers
-from sklearn_boltz.restricted._inference import INFERENCES
-from sklearn_boltz.restricted._model import Model
-from sklearn_boltz.restricted._partition import enumerated, exact_log_partition
-from sklearn_boltz.restricted._tap import Iteration
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES
+from sklearn_boltz.restricted.mean_field._tap import Iteration
+from sklearn_boltz.restricted.model._enumeration import enumerated, exact_log_partition
+from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.units import Bernoulli
 
 METHODS = {

@@ -29,7 +29,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import TAPRBM
-from sklearn_boltz.restricted._gibbs import Workers, row_blocks
+from sklearn_boltz._threads import Workers, row_blocks
 
 
 def load(args):

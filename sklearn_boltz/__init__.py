@@ -1,8 +1,8 @@
 """Boltzmann machines for scikit-learn."""
 
 from sklearn_boltz._base import VERSION
+from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.loglinear import FSLLDensity
-from sklearn_boltz.pairwise import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 
 __version__ = VERSION

@@ -5,22 +5,19 @@ import sys
 import warnings
 from contextlib import contextmanager
 from difflib import get_close_matches
-from functools import cache, wraps
+from functools import wraps
 from hashlib import sha1
 from importlib.metadata import version
 from inspect import Parameter, signature
 from numbers import Integral
-from threading import Lock
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import validate_data
-from threadpoolctl import ThreadpoolController
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._tables import foreign_coding, has_dates, looks_coded, shown, unusable_cell
@@ -353,15 +350,6 @@ def validate_arguments(constraints):
     return decorate
 
 
-def make_generator(random_state):
-    """Return a `numpy.random.Generator` from any kind of `random_state`."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        return np.random.default_rng(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
-
-
 @contextmanager
 def unchanged_on_error(estimator):
     """Give an estimator back its state if a fit ends by an error or by Ctrl-C.
@@ -390,50 +378,6 @@ def unchanged_on_error(estimator):
     except BaseException:
         give_back(before)
         raise
-
-
-@cache
-def _thread_pools():
-    # Made once: looking for the libraries takes longer than a small fit.
-    return ThreadpoolController()
-
-
-class _Limits:
-    """How many limits of BLAS are in force, over all threads, and the first of them."""
-
-    lock, number, first = Lock(), 0, None
-
-
-@contextmanager
-def limit_blas(n_threads):
-    """Limit the threads of BLAS, as a context.
-
-    Its threads spin after each call. On small matrices that costs more than it gives, and
-    beside threads of our own it is ruinous.
-
-    The limit is one of the whole process. Where contexts overlap, in several threads, the first
-    sets it, and the last lifts it: each by itself would bring back what another had set.
-    """
-    with _Limits.lock:
-        if _Limits.number == 0:
-            _Limits.first = _thread_pools().limit(limits=n_threads, user_api="blas")
-        _Limits.number += 1
-    try:
-        yield
-    finally:
-        with _Limits.lock:
-            _Limits.number -= 1
-            if _Limits.number == 0:
-                _disown_blas()
-                _Limits.first.restore_original_limits()
-                _disown_blas()
-
-
-def _disown_blas():
-    """Let any thread set limits: threadpoolctl 3.8 heeds none but the one that began."""
-    for library in _thread_pools().lib_controllers:
-        if hasattr(library, "clear_controlling_thread"):
-            library.clear_controlling_thread(force=True)
 
 
 def available_memory():

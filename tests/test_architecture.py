@@ -6,8 +6,25 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
-WINGS = {"loglinear", "pairwise", "restricted"}
-ROOMS = {"metrics", "inspection", "datasets"}
+FAMILIES = {"loglinear", "fully_visible", "restricted"}
+# Which other places each may import from. The ground floor is open to all families.
+GROUND = {"_base", "_batches", "_callbacks", "_tables", "_random", "_random_kernel", "_threads"}
+MAY_IMPORT = {
+    "_callbacks": set(),
+    "_tables": set(),
+    "_random_kernel": set(),
+    "_threads": set(),
+    "_random": {"_random_kernel"},
+    "_batches": {"_callbacks"},
+    "_base": {"_callbacks", "_tables"},
+    "units": {"_random", "_random_kernel"},
+    "loglinear": GROUND,
+    "fully_visible": GROUND | {"loglinear"},
+    "restricted": GROUND | {"units"},
+}
+# The rooms of `restricted`, from the ground up. Estimators and their bases stand above all.
+FLOORS = ["model", "sampling", "mean_field", "training"]
+SURROUNDINGS = {"metrics", "inspection", "datasets"}
 MODULES = sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))
 
 
@@ -41,18 +58,28 @@ def test_imports_point_down_and_inward(path):
         if module[0] != "sklearn_boltz":
             continue
         target = module[1] if len(module) > 1 else None
-        if room in WINGS:
-            allowed = {room, "_base", "_batches", "_callbacks", "_tables"}
-            if room == "pairwise":
-                allowed.add("loglinear")
-            assert target in allowed, f"{module} from the wing {room}"
-        elif room in ROOMS:
+        if room in MAY_IMPORT:
+            assert target in MAY_IMPORT[room] | {room}, f"{module} from {room}"
+        elif room in SURROUNDINGS:
             private = [name for name in [*module[1:], *names] if name.startswith("_")]
             assert target in (None, room) or not private, "public API only"
-        elif room in ("_base", "_batches"):
-            assert target in ("_callbacks", "_tables")
-        elif room in ("_callbacks", "_tables"):
-            pytest.fail(f"{room} imports {module}")
+        if room == target == "restricted":
+            here = FLOORS.index(parts[1]) if parts[1] in FLOORS else len(FLOORS)
+            for name in [*module[2:3], *names]:
+                if name in FLOORS:
+                    assert FLOORS.index(name) <= here, (
+                        f"{module} from {parts[1]}: imports point down"
+                    )
+            if here < len(FLOORS):
+                assert module[2] in FLOORS, f"{module} from {parts[1]}: estimators are above"
+
+
+def test_restricted_shows_few_rooms():
+    folder = PACKAGE / "restricted"
+    rooms = {path.stem for path in folder.glob("*.py")} | {
+        path.name for path in folder.iterdir() if path.is_dir()
+    }
+    assert len(rooms - {"__init__", "__pycache__"}) <= 14
 
 
 def test_no_path_outside_the_package():

@@ -5,7 +5,9 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from sklearn_boltz import FSLLDensity
-from sklearn_boltz._base import available_memory, limit_blas, make_generator, unchanged_on_error
+from sklearn_boltz._base import available_memory, unchanged_on_error
+from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import limit_blas
 
 
 def test_generators():

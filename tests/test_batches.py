@@ -12,8 +12,8 @@ from sklearn.base import clone
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz._batches import as_batches, distinct_states, mini_batches
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.pairwise import _streamed
-from sklearn_boltz.restricted import _streams
+from sklearn_boltz.fully_visible import _streamed
+from sklearn_boltz.restricted.training import _rows as _streams
 
 
 def make_rows(n_rows=900, n_features=8):

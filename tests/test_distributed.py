@@ -13,12 +13,14 @@ from sklearn.model_selection import GridSearchCV, KFold
 from fatal import FatalBernoulli, FatalRBM, fatal_score
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz._batches import _Dask
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.pairwise import _streamed
-from sklearn_boltz.restricted import _partition
-from sklearn_boltz.restricted._data_parallel import find_cluster
-from sklearn_boltz.restricted._gibbs import Stream, Workers
-from sklearn_boltz.restricted._model import Model
+from sklearn_boltz.fully_visible import _streamed
+from sklearn_boltz.restricted.model import _enumeration
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.sampling import _annealing
+from sklearn_boltz.restricted.training._cluster import find_cluster
 from sklearn_boltz.units import Bernoulli
 
 dask = pytest.importorskip("dask")
@@ -97,8 +99,8 @@ def test_annealed_chains_in_other_processes_of_any_kind(X, monkeypatch, batch_si
     """As by loky, but without the processes: also where joblib sends several blocks at once."""
     model = SDCPRBM(5, max_iter=1, random_state=0).fit(X)
     expected = model.log_partition("ais", n_chains=300, n_temperatures=50, random_state=0)
-    monkeypatch.setattr(_partition, "has_other_processes", lambda: True)
-    monkeypatch.setattr(_partition, "Parallel", partial(joblib.Parallel, batch_size=batch_size))
+    monkeypatch.setattr(_annealing, "has_other_processes", lambda: True)
+    monkeypatch.setattr(_annealing, "Parallel", partial(joblib.Parallel, batch_size=batch_size))
     found = model.log_partition("ais", n_chains=300, n_temperatures=50, random_state=0)
     np.testing.assert_array_equal(found.log_weights, expected.log_weights)
 
@@ -110,7 +112,7 @@ def test_annealed_chains_outlive_a_worker(client, tmp_path):
 
     def estimate():
         with Workers(1) as workers:
-            return _partition.annealed_importance_sampling(
+            return _annealing.annealed_importance_sampling(
                 model, Bernoulli(np.zeros(6)), np.linspace(0, 1, 20), 300, Stream(1), workers
             )
 
@@ -120,7 +122,7 @@ def test_annealed_chains_outlive_a_worker(client, tmp_path):
     assert (tmp_path / "dead").exists()
     np.testing.assert_array_equal(found.log_weights, expected.log_weights)
     # A ladder of 20 temperatures is short: within ten standard errors of the truth.
-    exact = _partition.exact_log_partition(model._replace(visible=Bernoulli(visible.intercept)))
+    exact = _enumeration.exact_log_partition(model._replace(visible=Bernoulli(visible.intercept)))
     assert abs(found.value - exact) < 10 * found.std_err
 
 

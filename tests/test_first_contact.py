@@ -30,7 +30,7 @@ from sklearn_boltz import (
     units,
 )
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted import _partition
+from sklearn_boltz.restricted.model import _enumeration
 
 RBMS = [estimator for estimator in DEFAULTS if hasattr(estimator, "early_stopping")]
 RANGED = [*RBMS, TAPRBM(4, visible="truncated_gaussian", max_iter=2, random_state=0)]
@@ -123,7 +123,7 @@ def test_figures_of_read_only_parameters_are_kept(X, monkeypatch, tmp_path):
     np.save(path, model.components_)
     model.components_ = np.load(path, mmap_mode="r")
     expected = model.log_partition_
-    monkeypatch.setattr(_partition, "exact_log_partition", lambda model: 1 / 0)
+    monkeypatch.setattr(_enumeration, "exact_log_partition", lambda model: 1 / 0)
     assert model.log_partition_ == expected
 
 
@@ -483,7 +483,7 @@ def two_modes():
 def test_contradicting_estimates_are_not_trusted(two_modes):
     model, rows = two_modes
     options = dict(n_chains=50, n_temperatures=300, random_state=0)
-    exact = _partition.exact_log_partition(model._model())
+    exact = _enumeration.exact_log_partition(model._model())
     with pytest.warns(UserWarning, match="AIS shows that ln Z is at least .* score_samples uses"):
         estimate = model.log_partition("raise", X=rows, **options)
     # From the rows, the chains never meet the other mode.

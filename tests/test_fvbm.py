@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.pairwise import _fvbm
-from sklearn_boltz.pairwise._objective import unpack
-from sklearn_boltz.pairwise._sampling import annealed_log_partition, gibbs_sample
-from sklearn_boltz.pairwise._spurious import TOLERANCE, strange_columns
+from sklearn_boltz.fully_visible import _fvbm
+from sklearn_boltz.fully_visible._objective import unpack
+from sklearn_boltz.fully_visible._sampling import annealed_log_partition, gibbs_sample
+from sklearn_boltz.fully_visible._spurious import TOLERANCE, strange_columns
 
 # The parameters of `machine` are set by hand, so their rates are not those of its rows.
 pytestmark = pytest.mark.filterwarnings(
@@ -265,7 +265,7 @@ def test_exact_samples():
 @pytest.mark.parametrize("n_sweeps", [1, 4, 16])
 def test_gibbs_sweeps_keep_the_law(n_sweeps):
     """Chains that start from the law itself stay there."""
-    from sklearn_boltz.pairwise._sampling import Chains
+    from sklearn_boltz.fully_visible._sampling import Chains
 
     model = machine(6)
     spins = model.sample(20_000, random_state=0).astype(np.float64)

@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.pairwise import PairwiseInference
-from sklearn_boltz.pairwise._inference import holm
-from sklearn_boltz.pairwise._objective import unpack
-from sklearn_boltz.pairwise._sampling import gibbs_sample
+from sklearn_boltz.fully_visible import PairwiseInference
+from sklearn_boltz.fully_visible._inference import holm
+from sklearn_boltz.fully_visible._objective import unpack
+from sklearn_boltz.fully_visible._sampling import gibbs_sample
 
 
 def table(folder, name):

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 from scipy.stats import kstest
 
-from sklearn_boltz.pairwise._bslm import N_LANES, bslm_sweep, evaluate_fields, row_fields
-from sklearn_boltz.pairwise._gibbs import gibbs_sweeps, philox, uniforms
+from sklearn_boltz.fully_visible._bslm import N_LANES, bslm_sweep, evaluate_fields, row_fields
+from sklearn_boltz.fully_visible._gibbs import gibbs_sweeps, philox, uniforms
 
 
 def symmetric(rng, d, scale=0.5):

@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.pairwise import _streamed
-from sklearn_boltz.pairwise._existence import empty_cells, rarest_cell
-from sklearn_boltz.pairwise._objective import PseudoLikelihood, distinct_rows, unpack
+from sklearn_boltz.fully_visible import _streamed
+from sklearn_boltz.fully_visible._existence import empty_cells, rarest_cell
+from sklearn_boltz.fully_visible._objective import PseudoLikelihood, distinct_rows, unpack
 
 SOLVERS = ["newton", "lbfgs", "bslm", "ga"]
 

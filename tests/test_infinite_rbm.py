@@ -19,9 +19,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.neural_network import BernoulliRBM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
-from sklearn_boltz.restricted._frank_wolfe import (
+from sklearn_boltz.restricted.training._frank_wolfe import (
     SCALES,
     Chains,
     Enumeration,
@@ -37,8 +39,7 @@ from sklearn_boltz.restricted._frank_wolfe import (
     rescaled,
     starting_points,
 )
-from sklearn_boltz.restricted._gibbs import Stream, Workers
-from sklearn_boltz.restricted._optimizers import SGD
+from sklearn_boltz.restricted.training._optimizers import SGD
 
 
 @pytest.fixture

@@ -6,21 +6,27 @@ import numpy as np
 import pytest
 from oracles_rbm import binary, random_dbm
 
-from sklearn_boltz.restricted._clamped import clamp
-from sklearn_boltz.restricted._gibbs import Stream, Workers
-from sklearn_boltz.restricted._inference import by_tap
-from sklearn_boltz.restricted._layered import BlockWeights, Layered, Stacked, stacked
-from sklearn_boltz.restricted._model import Model
-from sklearn_boltz.restricted._optimizers import SGD
-from sklearn_boltz.restricted._partition import (
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted._stochastic import Buffers
+from sklearn_boltz.restricted.mean_field._clamped import clamp
+from sklearn_boltz.restricted.mean_field._inference import by_tap
+from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration, free_energy, solve
+from sklearn_boltz.restricted.model._enumeration import exact_log_partition
+from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked, stacked
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
-    exact_log_partition,
     temperature_ladder,
 )
-from sklearn_boltz.restricted._sampling import chain_samples
-from sklearn_boltz.restricted._stochastic import Buffers
-from sklearn_boltz.restricted._tap import Evidence, Iteration, free_energy, solve
-from sklearn_boltz.restricted._tap_learning import Learner, Scheme, learn_batch, unit_gradients
+from sklearn_boltz.restricted.sampling._samples import chain_samples
+from sklearn_boltz.restricted.training._optimizers import SGD
+from sklearn_boltz.restricted.training._tap_steps import (
+    Learner,
+    Scheme,
+    learn_batch,
+    unit_gradients,
+)
 from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian
 
 SIZES = [5, 4, 3]

@@ -9,7 +9,14 @@ from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import chi2, kstest, norm
 
-from sklearn_boltz.restricted import _gibbs_kernel as kernel
+from sklearn_boltz import _random_kernel
+from sklearn_boltz.restricted.sampling._gibbs_kernel import gibbs_chains, moments
+from sklearn_boltz.units._bernoulli_kernel import (
+    bernoulli_draw,
+    bernoulli_mean,
+    bernoulli_sample,
+    softplus_sums,
+)
 
 DTYPES = [np.float32, np.float64]
 SHAPES = [(1, 1), (3, 7), (5, 16), (4, 784), (2, 1500)]
@@ -17,7 +24,7 @@ SHAPES = [(1, 1), (3, 7), (5, 16), (4, 784), (2, 1500)]
 
 def uniform(shape, seed, step, first_row=0, dtype=np.float64):
     out = np.empty(shape, dtype)
-    kernel.uniform(out, seed, step, first_row)
+    _random_kernel.uniform(out, seed, step, first_row)
     return out
 
 
@@ -34,16 +41,16 @@ def test_mean_sample_draw_and_softplus(shape, dtype):
     eps = np.finfo(dtype).eps
     expected = expit(x.astype(float) + bias)
     mean, sample, drawn = x.copy(), x.copy(), np.empty_like(x)
-    kernel.bernoulli_mean(mean, bias)
+    bernoulli_mean(mean, bias)
     np.testing.assert_allclose(mean, expected, rtol=40 * eps)
     u = uniform(shape, 3, 4, 5, dtype)
-    kernel.bernoulli_sample(sample, bias, 3, 4, 5)
+    bernoulli_sample(sample, bias, 3, 4, 5)
     clear = np.abs(u - expected) > 10 * eps
     np.testing.assert_array_equal(sample[clear], (u < expected)[clear])
-    kernel.bernoulli_draw(drawn, mean, 3, 4, 5)
+    bernoulli_draw(drawn, mean, 3, 4, 5)
     np.testing.assert_array_equal(drawn, u < mean)
     sums = np.empty(shape[0])
-    kernel.softplus_sums(x, bias, sums)
+    softplus_sums(x, bias, sums)
     exact = np.logaddexp(0, x.astype(float) + bias).sum(axis=1)
     np.testing.assert_allclose(sums, exact, rtol=20 * eps, atol=20 * eps * shape[1])
 
@@ -52,13 +59,13 @@ def test_extremes(dtype):
     x = np.array([[-np.inf, -1e4, -100, 100, 1e4, np.inf, np.nan]], dtype=dtype)
     zero = np.zeros(7, dtype)
     mean, sample, sums = x.copy(), x.copy(), np.empty(1)
-    kernel.bernoulli_mean(mean, zero)
-    kernel.bernoulli_sample(sample, zero, 0, 0)
+    bernoulli_mean(mean, zero)
+    bernoulli_sample(sample, zero, 0, 0)
     np.testing.assert_allclose(mean[0], [0, 0, 0, 1, 1, 1, np.nan], atol=1e-30)
     np.testing.assert_array_equal(sample[0], [0, 0, 0, 1, 1, 1, np.nan])
-    kernel.softplus_sums(np.array([[-200.0, 500, 3e4]], dtype), np.zeros(3, dtype), sums)
+    softplus_sums(np.array([[-200.0, 500, 3e4]], dtype), np.zeros(3, dtype), sums)
     assert sums[0] == pytest.approx(30500)
-    kernel.softplus_sums(x, zero, sums)
+    softplus_sums(x, zero, sums)
     assert np.isnan(sums[0])
 
 
@@ -66,12 +73,12 @@ def test_moments(dtype):
     rng = np.random.default_rng(0)
     a, b = rng.random((5, 9)).astype(dtype), rng.random((5, 4)).astype(dtype)
     out = np.full((3, 4), np.nan, dtype)
-    kernel.moments(a[:, 2:5], b, 0.5, out, False)
+    moments(a[:, 2:5], b, 0.5, out, False)
     np.testing.assert_allclose(out, 0.5 * a[:, 2:5].T @ b, rtol=1e-5)
-    kernel.moments(a[:, 3:6], b, -2, out, True)
+    moments(a[:, 3:6], b, -2, out, True)
     np.testing.assert_allclose(out, (0.5 * a[:, 2:5] - 2 * a[:, 3:6]).T @ b, rtol=1e-5)
     with pytest.raises(ValueError, match="shapes"):
-        kernel.moments(a, b, 0.5, out, False)
+        moments(a, b, 0.5, out, False)
 
 
 # Zeros are left out of products where there are many, and few rows go another way than many.
@@ -91,19 +98,19 @@ def test_products_of_any_shape_and_density(n_rows, n_inner, n_columns, density, 
     tolerance = dict(rtol=1e-4, atol=1e-5) if dtype == np.float32 else dict(rtol=1e-9, atol=1e-12)
     b, c = np.zeros(n_inner, dtype), rng.normal(0, 1, n_columns).astype(dtype)
     H = np.full((n_rows, n_columns), np.nan, dtype)
-    kernel.gibbs_chains(W, b, c, V.copy(), H, 0, False, 0, 0)
+    gibbs_chains(W, b, c, V.copy(), H, 0, False, 0, 0)
     np.testing.assert_allclose(H, expit(V.astype(float) @ W + c), **tolerance)
     out = np.full((n_inner, n_columns), np.nan, dtype)
-    kernel.moments(V, H, 0.5, out, False)
+    moments(V, H, 0.5, out, False)
     np.testing.assert_allclose(out, 0.5 * V.T.astype(float) @ H, **tolerance)
-    kernel.moments(V[:, n_inner // 2 :], H, 1, out[n_inner // 2 :], True)
+    moments(V[:, n_inner // 2 :], H, 1, out[n_inner // 2 :], True)
     expected = (
         V.T.astype(float) @ H * np.where(np.arange(n_inner) < n_inner // 2, 0.5, 1.5)[:, None]
     )
     np.testing.assert_allclose(out, expected, **tolerance)
     # Down: samples agree wherever the uniform number is not next to the probability.
     chains = V.copy()
-    kernel.gibbs_chains(W, b, c, chains, H.copy(), 1, True, 5, 6)
+    gibbs_chains(W, b, c, chains, H.copy(), 1, True, 5, 6)
     p, u = expit(H.astype(float) @ W.T), uniform(V.shape, 5, 7, dtype=dtype)
     clear = np.abs(u - p) > 1e-4
     np.testing.assert_array_equal(chains[clear], (u < p)[clear])
@@ -121,7 +128,7 @@ def test_chains_equal_numpy(dtype):
             if k > 0 or not from_hidden:
                 h = (uniform(h.shape, 7, 10 + 2 * k, 4, dtype) < expit(v @ W + c)).astype(dtype)
             v = (uniform(v.shape, 7, 11 + 2 * k, 4, dtype) < expit(h @ W.T + b)).astype(dtype)
-        kernel.gibbs_chains(W, b, c, V, H, 3, from_hidden, 7, 10, 4)
+        gibbs_chains(W, b, c, V, H, 3, from_hidden, 7, 10, 4)
         np.testing.assert_array_equal(V, v)
         np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
 
@@ -135,9 +142,9 @@ def test_blocks_do_not_matter(dtype):
 def test_wrong_shapes_are_refused():
     x, bias = np.zeros((2, 3)), np.zeros(4)
     with pytest.raises(ValueError, match="expected shapes"):
-        kernel.bernoulli_mean(x, bias)
+        bernoulli_mean(x, bias)
     with pytest.raises(ValueError, match="expected shapes"):
-        kernel.gibbs_chains(np.zeros((3, 5)), np.zeros(3), np.zeros(5), x, np.zeros((2, 4)),
+        gibbs_chains(np.zeros((3, 5)), np.zeros(3), np.zeros(5), x, np.zeros((2, 4)),
                             1, False, 0, 0)  # fmt: skip
 
 

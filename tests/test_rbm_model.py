@@ -4,16 +4,18 @@ import numpy as np
 import pytest
 from oracles_rbm import SmallRBM, binary, random_rbm
 
-from sklearn_boltz.restricted._gibbs import Stream, Workers, row_blocks, run_chains
-from sklearn_boltz.restricted._model import Model, log_pseudo_likelihood
-from sklearn_boltz.restricted._partition import (
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers, row_blocks
+from sklearn_boltz.restricted.model._enumeration import exact_log_partition
+from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
+from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
-    exact_log_partition,
     reverse_importance_sampling,
     temperature_ladder,
 )
-from sklearn_boltz.restricted._sampling import impute, impute_by_chains, tempered_samples
-from sklearn_boltz.restricted.units import Bernoulli
+from sklearn_boltz.restricted.sampling._gibbs import run_chains
+from sklearn_boltz.restricted.sampling._samples import impute, impute_by_chains, tempered_samples
+from sklearn_boltz.units._bernoulli import Bernoulli
 
 SIZES = [(1, 1), (3, 2), (6, 10), (10, 6)]
 

@@ -16,12 +16,14 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from sklearn_boltz._random import Stream
+from sklearn_boltz._random_kernel import uniform
+from sklearn_boltz._threads import Workers
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
-from sklearn_boltz.restricted import SDCPRBM, _gibbs_kernel
-from sklearn_boltz.restricted._gibbs import Stream, Workers
-from sklearn_boltz.restricted._optimizers import SGD, SpectralDescent
-from sklearn_boltz.restricted._sdcp import Learner, Scheme, learn_batch
+from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted._stochastic import Buffers
+from sklearn_boltz.restricted.training._optimizers import SGD, SpectralDescent
+from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, learn_batch
 
 CD = dict(n_inner=1, n_gibbs=5, centered=False)
 ALGORITHMS = {
@@ -67,7 +69,7 @@ def set_parameters(model, rbm):
 
 def uniforms(shape, stream):
     out = np.empty(shape)
-    _gibbs_kernel.uniform(out, stream.seed, stream.take(1))
+    uniform(out, stream.seed, stream.take(1))
     return out
 
 

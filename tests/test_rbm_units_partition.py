@@ -6,18 +6,22 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sklearn_boltz.restricted._gibbs import Stream, Workers, run_chains
-from sklearn_boltz.restricted._model import Model
-from sklearn_boltz.restricted._partition import (
-    annealed_importance_sampling,
-    base_log_partition,
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted.model._enumeration import (
     enumerated,
     exact_log_partition,
     n_enumerated,
+)
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.sampling._annealing import (
+    annealed_importance_sampling,
+    base_log_partition,
     reverse_importance_sampling,
     temperature_ladder,
 )
-from sklearn_boltz.restricted._sampling import impute, impute_by_chains, tempered_samples
+from sklearn_boltz.restricted.sampling._gibbs import run_chains
+from sklearn_boltz.restricted.sampling._samples import impute, impute_by_chains, tempered_samples
 from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian, UnitLaw
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)

@@ -22,7 +22,7 @@ from sklearn.utils._param_validation import (
 from test_common import DEFAULTS
 
 from sklearn_boltz import TAPDBM, TAPRBM, InfiniteRBM
-from sklearn_boltz.restricted._gibbs import MOST_CHAINS, rows_to_start_at
+from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at
 
 # Hardly any rows separate variables, and extreme parameters diverge: there are warnings.
 pytestmark = [

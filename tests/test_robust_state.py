@@ -18,7 +18,7 @@ from test_common import DEFAULTS, ESTIMATORS
 
 import sklearn_boltz
 from sklearn_boltz import TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
-from sklearn_boltz._base import limit_blas
+from sklearn_boltz._threads import limit_blas
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

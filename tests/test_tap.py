@@ -8,14 +8,11 @@ from oracles_rbm import SmallRBM, random_rbm
 from scipy.special import logit
 from sklearn.datasets import load_digits
 
-from sklearn_boltz.restricted._clamped import clamp
-from sklearn_boltz.restricted._gibbs import Workers
-from sklearn_boltz.restricted._inference import INFERENCES, by_tap
-from sklearn_boltz.restricted._layered import Layered
-from sklearn_boltz.restricted._model import Model
-from sklearn_boltz.restricted._optimizers import SGD
+from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._stochastic import Buffers
-from sklearn_boltz.restricted._tap import (
+from sklearn_boltz.restricted.mean_field._clamped import clamp
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES, by_tap
+from sklearn_boltz.restricted.mean_field._tap import (
     Evidence,
     Iteration,
     distinct,
@@ -23,7 +20,15 @@ from sklearn_boltz.restricted._tap import (
     free_energy,
     solve,
 )
-from sklearn_boltz.restricted._tap_learning import Learner, Scheme, learn_batch, unit_gradients
+from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.training._optimizers import SGD
+from sklearn_boltz.restricted.training._tap_steps import (
+    Learner,
+    Scheme,
+    learn_batch,
+    unit_gradients,
+)
 from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian
 
 N_VISIBLE, N_HIDDEN = 6, 4

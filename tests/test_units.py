@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse, stats
 
-from sklearn_boltz.restricted._gibbs import Stream
-from sklearn_boltz.restricted._truncated import tilted_moments
-from sklearn_boltz.restricted._truncated_kernel import truncated_moments, truncated_quantile
+from sklearn_boltz._random import Stream
 from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian
+from sklearn_boltz.units._truncated import tilted_moments
+from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
 
 PRECISIONS = [-50.0, -1.0, -1e-6, 0.0, 1e-6, 1.0, 50.0, 1e4]
 FIELDS = [0.0, 1e-3, 1.0, -1.0, 25.0, -25.0, 100.0, -100.0, 1e3, -1e3]

@@ -3,17 +3,15 @@
 import numpy as np
 
 from benchmarks._common import DTYPES, bits, generator
-from sklearn_boltz.restricted._gibbs_kernel import (
-    anneal,
+from sklearn_boltz._random_kernel import uniform
+from sklearn_boltz.restricted.sampling._gibbs_kernel import anneal, gibbs_chains, moments
+from sklearn_boltz.units._bernoulli_kernel import (
     bernoulli_draw,
     bernoulli_mean,
     bernoulli_sample,
-    gibbs_chains,
-    moments,
     softplus_sums,
-    uniform,
 )
-from sklearn_boltz.restricted._truncated_kernel import truncated_moments, truncated_quantile
+from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
 
 SIZES = [(64, 32), (784, 100), (784, 500)]
 

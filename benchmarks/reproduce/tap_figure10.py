@@ -17,13 +17,13 @@ from _common import binary, load_mnist, print_table
 from sklearn.datasets import load_digits
 
 from sklearn_boltz import TAPRBM
-from sklearn_boltz.restricted._clamped import clamp
-from sklearn_boltz.restricted._gibbs import Workers
-from sklearn_boltz.restricted._inference import INFERENCES
-from sklearn_boltz.restricted._layered import Layered
-from sklearn_boltz.restricted._model import Model
-from sklearn_boltz.restricted._tap import Iteration
-from sklearn_boltz.restricted._tap_learning import unit_gradients
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted.mean_field._clamped import clamp
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES
+from sklearn_boltz.restricted.mean_field._tap import Iteration
+from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.training._tap_steps import unit_gradients
 from sklearn_boltz.units import Bernoulli
 
 METHODS = {"TAP": "tap", "adaTAP": "adatap"}

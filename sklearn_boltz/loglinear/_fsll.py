@@ -21,13 +21,13 @@ from sklearn_boltz._base import (
     BaseBoltzmann,
     available_memory,
     find_stack_level,
-    limit_blas,
-    make_generator,
     unchanged_on_error,
     validate_arguments,
 )
 from sklearn_boltz._batches import as_batches, distinct_states, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._dual_table import DualTable

@@ -3,11 +3,12 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import make_generator
-from sklearn_boltz.restricted._gibbs import Stream, Workers, run_chains
-from sklearn_boltz.restricted._model import Model
-from sklearn_boltz.restricted._partition import log_sum_over_states
-from sklearn_boltz.restricted.units import Bernoulli
+from sklearn_boltz._random import Stream, make_generator
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted.model._enumeration import log_sum_over_states
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.sampling._gibbs import run_chains
+from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Visible units whose states can be enumerated in reasonable time.
 MOST_UNITS = 20

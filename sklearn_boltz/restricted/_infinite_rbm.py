@@ -11,10 +11,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import dense, find_stack_level, make_generator, unchanged_on_error
+from sklearn_boltz._base import dense, find_stack_level, unchanged_on_error
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz.restricted._frank_wolfe import (
+from sklearn_boltz._random import Stream, make_generator
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
+from sklearn_boltz.restricted._stochastic import QUIET, Buffers
+from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
+from sklearn_boltz.restricted.training._frank_wolfe import (
     BURN_IN,
     Chains,
     Enumeration,
@@ -25,8 +31,7 @@ from sklearn_boltz.restricted._frank_wolfe import (
     find_unit,
     match_means,
 )
-from sklearn_boltz.restricted._gibbs import Stream, Workers, draw, rows_to_start_at
-from sklearn_boltz.restricted._monitor import (
+from sklearn_boltz.restricted.training._monitor import (
     BETTER,
     GAP_ROWS,
     MOST_TEMPERATURES,
@@ -35,12 +40,9 @@ from sklearn_boltz.restricted._monitor import (
     independent_log_likelihood,
     no_better,
 )
-from sklearn_boltz.restricted._optimizers import SGD
-from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted._sdcp import Scheme, learn_batch
-from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
-from sklearn_boltz.restricted._stochastic import QUIET, Buffers
-from sklearn_boltz.restricted.units import smoothed_log_odds
+from sklearn_boltz.restricted.training._optimizers import SGD
+from sklearn_boltz.restricted.training._sdcp import Scheme, learn_batch
+from sklearn_boltz.units._bernoulli import smoothed_log_odds
 
 # Rows that a unit is fitted to; of more, so many are drawn for each unit. A unit has one
 # weight a feature, and the samples of the model are fewer: more rows would not add to it.

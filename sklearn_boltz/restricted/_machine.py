@@ -16,14 +16,20 @@ from sklearn_boltz._base import (
     BaseBoltzmann,
     dense,
     find_stack_level,
-    make_generator,
     validate_arguments,
 )
+from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._tables import foreign_coding, shown
-from sklearn_boltz.restricted import _partition, _sampling
-from sklearn_boltz.restricted._gibbs import Stream, Workers
-from sklearn_boltz.restricted._inference import by_tap
-from sklearn_boltz.restricted._tap import Iteration, distinct, select, total_log_partition
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted.mean_field._inference import by_tap
+from sklearn_boltz.restricted.mean_field._tap import (
+    Iteration,
+    distinct,
+    select,
+    total_log_partition,
+)
+from sklearn_boltz.restricted.model import _enumeration
+from sklearn_boltz.restricted.sampling import _annealing, _samples
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
 CHUNK_ROWS = 1000
@@ -347,29 +353,29 @@ class BaseMachine(BaseBoltzmann):
         if method == "raise" and X is not None and len(model.visible) > self.n_features_in_:
             raise ValueError("In a deep machine, method='raise' needs X=None.")
         if method == "auto":
-            few = _partition.n_enumerated(model) <= _partition.EXACT_UNITS
+            few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
             method = "exact" if few else self._estimate_of_log_partition
         if method == "exact":
-            return _partition.exact_estimate(model)
+            return _enumeration.exact_estimate(model)
         X = None if X is None else self._checked(X)
         rng = make_generator(random_state)
-        stream, betas = Stream.from_generator(rng), _partition.temperature_ladder(n_temperatures)
+        stream, betas = Stream.from_generator(rng), _annealing.temperature_ladder(n_temperatures)
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
             if method == "tap":
                 return self._tap_log_partition(model, X, n_chains, stream, workers)
-            estimate = forward = _partition.annealed_importance_sampling(
+            estimate = forward = _annealing.annealed_importance_sampling(
                 model, self._base(), betas, n_chains, stream, workers
             )
             if method == "raise":
                 n_rows = 1 if X is None else min(n_chains, X.shape[0])
                 if X is None:
-                    starts = _partition.resampled(forward, rng)
+                    starts = _annealing.resampled(forward, rng)
                 else:
                     starts = dense(X[np.arange(n_chains) % n_rows])
-                backward = _partition.reverse_importance_sampling(
+                backward = _annealing.reverse_importance_sampling(
                     model, self._base(), betas, starts, stream, workers, n_rows
                 )
-                estimate = _partition.bracketed(forward, backward, from_model=X is None)
+                estimate = _annealing.bracketed(forward, backward, from_model=X is None)
         floor = self._cached("log_partition_floor", Bunch)
         if forward.low > floor.get("low", -np.inf):
             floor.update(low=forward.low, value=forward.value)
@@ -402,7 +408,7 @@ class BaseMachine(BaseBoltzmann):
     def _tap_starts(self, model, n_starts, stream, workers):
         """Rows that short chains reach."""
         V = self._base().sample(np.zeros((n_starts, len(model.visible)), model.dtype), stream)
-        return _sampling.chain_samples(model, V, TAP_START_STEPS, stream, workers)
+        return _samples.chain_samples(model, V, TAP_START_STEPS, stream, workers)
 
     def _solutions(self, model, V, workers):
         """TAP solutions from rows, with their free energies."""
@@ -453,9 +459,9 @@ class BaseMachine(BaseBoltzmann):
             V = self._side(dense(V[np.arange(n_samples) % V.shape[0]]))
         with Workers(self.n_jobs) as workers:
             if n_temperatures == 1:
-                states = _sampling.chain_samples(model, V, n_steps, stream, workers)
+                states = _samples.chain_samples(model, V, n_steps, stream, workers)
             else:
-                states = _sampling.tempered_samples(
+                states = _samples.tempered_samples(
                     model, self._base(), V, n_steps, n_temperatures, stream, workers
                 )
         return states[:, : self.n_features_in_]

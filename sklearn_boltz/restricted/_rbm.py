@@ -4,12 +4,13 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import make_generator, validate_arguments
-from sklearn_boltz.restricted import _sampling
-from sklearn_boltz.restricted._gibbs import Stream, Workers
+from sklearn_boltz._base import validate_arguments
+from sklearn_boltz._random import Stream, make_generator
+from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._machine import _COUNT, _RANDOM_STATE, IMPUTE_CONSTRAINTS, BaseMachine
-from sklearn_boltz.restricted._model import Model, log_pseudo_likelihood
-from sklearn_boltz.restricted.units import Bernoulli
+from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
+from sklearn_boltz.restricted.sampling import _samples
+from sklearn_boltz.units._bernoulli import Bernoulli
 
 
 class BaseRBM(BaseMachine):
@@ -179,7 +180,7 @@ class BaseRBM(BaseMachine):
         V = V.toarray() if issparse(V) else np.array(V, order="C")
         stream = Stream.from_generator(make_generator(random_state))
         with Workers(self.n_jobs) as workers:
-            return _sampling.chain_samples(self._model(), V, n_steps, stream, workers)
+            return _samples.chain_samples(self._model(), V, n_steps, stream, workers)
 
     # Energies and likelihoods.
 
@@ -272,5 +273,5 @@ class BaseRBM(BaseMachine):
         """
         given, X, missing, model = self._to_impute(X)
         rng = make_generator(random_state)
-        filled = _sampling.impute(model, X, missing, how, n_steps, rng)
+        filled = _samples.impute(model, X, missing, how, n_steps, rng)
         return np.where(missing, filled, given).astype(given.dtype)

@@ -5,13 +5,13 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz.restricted._data_parallel import learn_sdcp_batch, outliving
-from sklearn_boltz.restricted._gibbs import Stream
-from sklearn_boltz.restricted._monitor import Monitor
-from sklearn_boltz.restricted._optimizers import OPTIMIZERS
-from sklearn_boltz.restricted._sdcp import Learner, Scheme, learn_batch
+from sklearn_boltz._random import Stream
 from sklearn_boltz.restricted._stochastic import StochasticRBM
-from sklearn_boltz.restricted.units import smoothed_log_odds
+from sklearn_boltz.restricted.training._cluster import learn_sdcp_batch, outliving
+from sklearn_boltz.restricted.training._monitor import Monitor
+from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
+from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, learn_batch
+from sklearn_boltz.units._bernoulli import smoothed_log_odds
 
 
 class SDCPRBM(StochasticRBM):

@@ -11,15 +11,16 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._base import dense, find_stack_level, make_generator, unchanged_on_error
+from sklearn_boltz._base import dense, find_stack_level, unchanged_on_error
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz.restricted._data_parallel import Parts
-from sklearn_boltz.restricted._gibbs import Workers
+from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._machine import BaseMachine
-from sklearn_boltz.restricted._monitor import BETTER, no_better
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted._streams import ChosenRows, StreamedRows
+from sklearn_boltz.restricted.training._cluster import Parts
+from sklearn_boltz.restricted.training._monitor import BETTER, no_better
+from sklearn_boltz.restricted.training._rows import ChosenRows, StreamedRows
 
 # With max_iter="auto", at least so many epochs, and so many times more with early stopping.
 LEAST_EPOCHS, MORE_BEFORE_STOP = 10, 5

@@ -7,19 +7,19 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz.restricted._clamped import clamp
-from sklearn_boltz.restricted._gibbs import Workers
-from sklearn_boltz.restricted._layered import Layered
-from sklearn_boltz.restricted._streams import StreamedRows
+from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._tap_machine import (
     LAWS,
     LEAST_CONVERGED,
     TAPMachine,
     with_parameters,
 )
-from sklearn_boltz.restricted._tap_monitor import DeepTAPMonitor
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
-from sklearn_boltz.restricted.units import UnitLaw
+from sklearn_boltz.restricted.mean_field._clamped import clamp
+from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.training._rows import StreamedRows
+from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
+from sklearn_boltz.units._unit import UnitLaw
 
 # Parameters of the training of each layer by itself.
 SHARED = (

@@ -14,23 +14,26 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import dense, make_generator, validate_arguments
-from sklearn_boltz.restricted import _sampling, _tap
-from sklearn_boltz.restricted._clamped import visible_side
-from sklearn_boltz.restricted._data_parallel import learn_tap_batch, outliving
-from sklearn_boltz.restricted._gibbs import Workers
-from sklearn_boltz.restricted._inference import INFERENCES
-from sklearn_boltz.restricted._layered import stacked
+from sklearn_boltz._base import dense, validate_arguments
+from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._machine import IMPUTE_CONSTRAINTS
-from sklearn_boltz.restricted._monitor import held_out_rows
-from sklearn_boltz.restricted._optimizers import SGD
 from sklearn_boltz.restricted._stochastic import StochasticMachine
-from sklearn_boltz.restricted._streams import StreamedRows
-from sklearn_boltz.restricted._tap import Evidence, Iteration
-from sklearn_boltz.restricted._tap_learning import Learner, Scheme, learn_batch
-from sklearn_boltz.restricted._tap_monitor import TAPMonitor
-from sklearn_boltz.restricted._truncated import TruncatedGaussBernoulli, TruncatedGaussian
-from sklearn_boltz.restricted.units import Bernoulli, UnitLaw
+from sklearn_boltz.restricted.mean_field import _tap
+from sklearn_boltz.restricted.mean_field._clamped import visible_side
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES
+from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration
+from sklearn_boltz.restricted.model._layered import stacked
+from sklearn_boltz.restricted.sampling import _samples
+from sklearn_boltz.restricted.training._cluster import learn_tap_batch, outliving
+from sklearn_boltz.restricted.training._monitor import held_out_rows
+from sklearn_boltz.restricted.training._optimizers import SGD
+from sklearn_boltz.restricted.training._rows import StreamedRows
+from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
+from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme, learn_batch
+from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
+from sklearn_boltz.units._unit import UnitLaw
 
 LAWS = {
     "bernoulli": Bernoulli,
@@ -405,16 +408,16 @@ class TAPMachine(StochasticMachine):
         of_side = pad(missing, True)
         by_tap = some & (method != "gibbs" and how != "sample")
         if method == "auto":
-            exact = partial(_sampling.can_impute_exactly, model)
+            exact = partial(_samples.can_impute_exactly, model)
             by_tap[by_tap] = [not exact(m) for m in of_side[by_tap]]
         filled, rng = np.zeros(X.shape), make_generator(random_state)
         rows, what = some & ~by_tap, "sample" if how == "sample" else "mean"
-        by_gibbs = _sampling.impute(model, pad(X[rows]), of_side[rows], what, n_steps, rng)
+        by_gibbs = _samples.impute(model, pad(X[rows]), of_side[rows], what, n_steps, rng)
         filled[rows] = by_gibbs[:, : X.shape[1]]
         if by_tap.any():
             filled[by_tap] = self._imputed_by_tap(model, X[by_tap], missing[by_tap])
         if how == "mode":
-            filled = _sampling.nearest_state(self._base_law, filled)
+            filled = _samples.nearest_state(self._base_law, filled)
         return np.where(missing, filled, given).astype(given.dtype)
 
     def _imputed_by_tap(self, model, X, missing):

@@ -2,11 +2,11 @@
 
 from sklearn.utils._param_validation import StrOptions
 
-from sklearn_boltz.restricted._inference import INFERENCES
-from sklearn_boltz.restricted._layered import Layered
 from sklearn_boltz.restricted._stochastic import StochasticRBM
 from sklearn_boltz.restricted._tap_machine import LAWS, TAPMachine, with_parameters
-from sklearn_boltz.restricted.units import UnitLaw
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES
+from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.units._unit import UnitLaw
 
 
 class TAPRBM(TAPMachine, StochasticRBM):

@@ -1,0 +1,70 @@
+"""Kernels of the pairwise models, which know float64 only."""
+
+import numpy as np
+
+from benchmarks._common import generator, spins, symmetric
+from sklearn_boltz.fully_visible._bslm import N_LANES, bslm_sweep, evaluate_fields, row_fields
+from sklearn_boltz.fully_visible._gibbs import gibbs_sweeps
+from sklearn_boltz.fully_visible._objective import distinct_rows
+
+SIZES = [(10, 512), (20, 4096), (50, 8192)]
+
+
+class PseudoLikelihood:
+    """A sweep of BSLM and an evaluation, over as many distinct rows."""
+
+    params = [SIZES]
+    param_names = ["n_variables_rows"]
+
+    def setup(self, size):
+        d, n = size
+        n -= n % N_LANES
+        x = spins(d, n)
+        self.coupling, self.intercept = symmetric(d, 0.1), np.zeros(d)
+        self.weights = np.ones(n)
+        self.fields = self.coupling @ x
+        self.tanh = np.tanh(self.fields)
+        self.signs = np.vstack([np.ones(n), x]).astype(np.float32)
+        self.weighted, self.moments, self.means = x * self.weights, x @ x.T, x.sum(axis=1)
+        self.steps = np.empty((2, d))
+        self.rows, self.out = np.ascontiguousarray(x.T), np.empty((n, d))
+
+    def time_sweep(self, size):
+        bslm_sweep(
+            self.signs, self.tanh, self.weights, self.weighted, self.moments, self.means,
+            self.coupling, self.intercept, self.steps, self.weights.sum(), 1.0, 0.0,
+        )  # fmt: skip
+
+    def time_evaluate(self, size):
+        evaluate_fields(self.fields, self.weights, self.tanh)
+
+    def time_row_fields(self, size):
+        row_fields(self.rows, self.coupling, self.intercept, self.out)
+
+
+class Gibbs:
+    """Ten sweeps of 1,000 chains."""
+
+    params = [10, 20, 50]
+    param_names = ["n_variables"]
+
+    def setup(self, d):
+        self.x, self.coupling = spins(1000, d), symmetric(d, 0.1)
+        self.local = self.x @ self.coupling
+        self.offset, self.free = np.zeros(d), np.ones((1000, d), dtype=np.uint8)
+
+    def time_sweeps(self, d):
+        gibbs_sweeps(self.x, self.local, self.coupling, self.offset, 1.0, self.free, 0, 0, 10)
+
+
+class DistinctRows:
+    """Equal rows collapsed, after their bits are packed."""
+
+    params = [[10, 50, 200], [10_000, 100_000]]
+    param_names = ["n_variables", "n_samples"]
+
+    def setup(self, d, n):
+        self.positive, self.weights = generator().random((n, d)) < 0.1, np.ones(n)
+
+    def time_distinct_rows(self, d, n):
+        distinct_rows(self.positive, self.weights)

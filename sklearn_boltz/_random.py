@@ -1,0 +1,61 @@
+"""Random numbers: NumPy generators, and the counter-based stream of the kernels."""
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from sklearn_boltz._random_kernel import uniform
+
+
+def make_generator(random_state):
+    """Return a `numpy.random.Generator` from any kind of `random_state`."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+
+
+class Stream:
+    """Random numbers that are functions of (seed, step, row, column).
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2**64 - 1.
+    """
+
+    def __init__(self, seed):
+        self.seed, self.step = int(seed), 0
+
+    @classmethod
+    def from_generator(cls, rng):
+        """A stream with a seed drawn from a NumPy generator."""
+        return cls(rng.integers(2**63))
+
+    def take(self, n_steps):
+        """Reserve steps; -> the first of them."""
+        first = self.step
+        self.step += n_steps
+        return first
+
+    def uniform(self, shape, dtype=np.float64, first_row=0):
+        """
+        Draw uniform numbers, as a unit law needs them for `sample`.
+
+        Parameters
+        ----------
+        shape : tuple of (int, int)
+            Rows and columns.
+        dtype : dtype, default=float64
+            float32 or float64.
+        first_row : int, default=0
+            Number of the first row: those of a block are the same as in the whole array.
+
+        Returns
+        -------
+        u : ndarray of the given shape
+            From 0 to 1, of one step: 24 bits in float32, 31 in float64.
+        """
+        out = np.empty(shape, dtype)
+        uniform(out, self.seed, self.take(1), first_row)
+        return out

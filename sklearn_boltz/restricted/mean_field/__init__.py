@@ -1,0 +1,1 @@
+"""Deterministic inference: TAP, relaxed belief propagation, adaptive TAP."""

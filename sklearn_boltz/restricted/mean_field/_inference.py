@@ -1,0 +1,23 @@
+"""The ways to the fixed points of a mean-field free energy, under one contract."""
+
+from sklearn_boltz.restricted.mean_field import _rbp, _tap, _vamp
+
+
+def by_tap(model, V, iteration, workers):
+    """TAP, or naive mean field in the first order."""
+    solutions = _tap.solve(model, V, iteration, workers)
+    solutions.free_energy = _tap.free_energy(model, solutions, iteration.order)
+    return solutions
+
+
+def by_rbp(model, V, iteration, workers):
+    """Relaxed belief propagation."""
+    return _rbp.solve(model, V, iteration)
+
+
+def by_adatap(model, V, iteration, workers):
+    """Adaptive TAP."""
+    return _vamp.solve(model, V, iteration)
+
+
+INFERENCES = {"tap": by_tap, "rbp": by_rbp, "adatap": by_adatap}

@@ -1,0 +1,236 @@
+"""A deep machine: layers of units in a row, each joined to the next by weights.
+
+Its even layers, 0 (the visible one), 2, ..., and its odd ones are two sides like those of an
+RBM: the units of a side are independent given the other side. So all that is written for the
+two sides of a `Model` (mean field, Gibbs sampling, annealing, enumeration) serves a deep machine
+as it is. What is new are the weights between the sides, of which many are none, and sides
+of several laws; and what follows from a row of data, since the hidden layers are no longer
+independent given the visible one.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.units._unit import UnitLaw
+
+
+class Layered(NamedTuple):
+    """p(x_0, ..., x_L) ∝ exp(Σ_l x_l · W_l x_{l−1}) Π_l w_l(x_l); for L = 1 an RBM.
+
+    Attributes
+    ----------
+    weights : list of ndarray of shape (n_units of layer l, n_units of layer l - 1)
+    layers : list of unit laws
+        One more than weights; the first is the visible layer.
+    """
+
+    weights: list
+    layers: list
+
+    @property
+    def n_units(self):
+        """Number of units of all layers."""
+        return sum(len(units) for units in self.layers)
+
+    @property
+    def columns(self):
+        """Of each layer, its columns in the arrays of its side: a list of slices."""
+        columns, ends = [], [0, 0]
+        for k, units in enumerate(self.layers):
+            columns.append(slice(ends[k % 2], ends[k % 2] + len(units)))
+            ends[k % 2] += len(units)
+        return columns
+
+    def sides(self):
+        """The same law as a `Model`: the even layers are its visible units."""
+        if len(self.weights) == 1:
+            return Model(self.weights[0], *self.layers)
+        columns = self.columns
+        blocks = [
+            # The rows are those of the odd side.
+            (columns[k + 1], columns[k], W) if k % 2 == 0 else (columns[k], columns[k + 1], W.T)
+            for k, W in enumerate(self.weights)
+        ]
+        even, odd = stacked(self.layers[::2]), stacked(self.layers[1::2])
+        return Model(BlockWeights(blocks, (len(odd), len(even))), even, odd)
+
+    def hidden_layers(self):
+        """The law of the hidden layers by themselves, the first of them in the visible place."""
+        return Layered(self.weights[1:], self.layers[1:])
+
+    def split(self, even, odd):
+        """Cut arrays of the two sides into arrays of the layers."""
+        return [(even, odd)[k % 2][:, columns] for k, columns in enumerate(self.columns)]
+
+    def padded(self, rows, rest=0):
+        """Rows of the visible layer as rows of its side; `rest` fills the other even layers."""
+        n_rest = sum(len(units) for units in self.layers[2::2])
+        if n_rest == 0:
+            return rows
+        rest = np.broadcast_to(np.asarray(rest, rows.dtype), (len(rows), n_rest))
+        return np.hstack([rows, rest])
+
+
+class BlockWeights(NDArrayOperatorsMixin):
+    """A matrix of weights between two sides of layers, zero but for some blocks.
+
+    To NumPy it looks like an array: it can be multiplied from the left, transposed and squared,
+    block by block; elsewhere it becomes an ordinary array. The work is that of the blocks.
+
+    Parameters
+    ----------
+    blocks : list of (slice, slice, ndarray)
+        Rows, columns and weights; each row and each column is in one block at least.
+    shape : tuple of int
+    """
+
+    ndim = 2
+
+    def __init__(self, blocks, shape):
+        self.blocks, self.shape = blocks, shape
+
+    @property
+    def dtype(self):
+        """Type of the weights."""
+        return self.blocks[0][2].dtype
+
+    @property
+    def size(self):
+        """Number of weights that there are."""
+        return sum(W.size for _, _, W in self.blocks)
+
+    @property
+    def T(self):
+        """The transposed matrix; nothing is copied."""
+        return BlockWeights([(j, i, W.T) for i, j, W in self.blocks], self.shape[::-1])
+
+    def __array__(self, dtype=None, copy=None):
+        whole = np.zeros(self.shape, self.dtype if dtype is None else dtype)
+        for i, j, W in self.blocks:
+            whole[i, j] = W
+        return whole
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=(None,), **kwargs):
+        if method != "__call__" or kwargs:
+            return NotImplemented
+        if ufunc is np.matmul and not isinstance(inputs[0], BlockWeights):
+            return self._product(inputs[0], out[0])
+        if ufunc not in (np.multiply, np.negative):  # these keep a zero
+            return NotImplemented
+
+        def block(a, k):
+            return a.blocks[k][2] if isinstance(a, BlockWeights) else a
+
+        blocks = [
+            (i, j, ufunc(*(block(a, k) for a in inputs), out=block(out[0], k)))
+            for k, (i, j, _) in enumerate(self.blocks)
+        ]
+        return BlockWeights(blocks, self.shape)
+
+    def _product(self, X, out):
+        """X @ self."""
+        if out is None:
+            out = np.empty((len(X), self.shape[1]), np.result_type(X, self.dtype))
+        begun = set()
+        for i, j, W in self.blocks:
+            if j.start in begun:
+                out[:, j] += X[:, i] @ W
+            else:
+                np.matmul(X[:, i], W, out=out[:, j])
+                begun.add(j.start)
+        return out
+
+
+def stacked(laws):
+    """One law for layers side by side: of Bernoulli units again such, for which kernels exist."""
+    if len(laws) == 1:
+        return laws[0]
+    if all(type(law) is Bernoulli for law in laws):
+        return Bernoulli(np.concatenate([law.intercept for law in laws]))
+    return Stacked(laws)
+
+
+class Stacked(UnitLaw):
+    """Layers side by side, each with a law of its own.
+
+    Parameters
+    ----------
+    laws : list of unit laws
+    """
+
+    def __init__(self, laws):
+        self.laws = laws
+        ends = np.cumsum([0, *map(len, laws)])
+        self._columns = [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
+
+    def __len__(self):
+        return self._columns[-1].stop
+
+    @property
+    def _dtype(self):
+        return self.laws[0]._dtype
+
+    @property
+    def bounds(self):
+        """The least and the greatest value of each unit: arrays of shape (n_units,)."""
+        low, high = zip(*(law.bounds for law in self.laws), strict=True)
+        lengths = [len(law) for law in self.laws]
+        return np.repeat(low, lengths), np.repeat(high, lengths)
+
+    def states(self):
+        first, *others = (law.states() for law in self.laws)
+        return first if all(np.array_equal(first, other) for other in others) else None
+
+    def parameters(self):
+        return {
+            (k, name): value
+            for k, law in enumerate(self.laws)
+            for name, value in law.parameters().items()
+        }
+
+    def project(self):
+        for law in self.laws:
+            law.project()
+
+    def astype(self, dtype):
+        return Stacked([law.astype(dtype) for law in self.laws])
+
+    def base(self):
+        return Stacked([law.base() for law in self.laws])
+
+    def fallen(self, beta, base):
+        pairs = zip(self.laws, base.laws, strict=True)
+        return Stacked([law.fallen(beta, its_base) for law, its_base in pairs])
+
+    def _each(self, *arrays):
+        """The laws, each with its columns of arrays that broadcast with (n_units,)."""
+        whole = [np.broadcast_to(a, np.broadcast_shapes(np.shape(a), (len(self),))) for a in arrays]
+        for law, columns in zip(self.laws, self._columns, strict=True):
+            yield law, *(a[..., columns] for a in whole)
+
+    def log_weight(self, X):
+        return sum(law.log_weight(part) for law, part in self._each(X))
+
+    def log_partition(self, field, precision=0.0):
+        parts = [law.log_partition(B, A) for law, B, A in self._each(field, precision)]
+        return np.concatenate(parts, axis=-1)
+
+    def moments(self, field, precision=0.0):
+        parts = [law.moments(B, A) for law, B, A in self._each(field, precision)]
+        return tuple(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+
+    def sample(self, field, stream, first_row=0):
+        # Each law takes steps of the stream of its own.
+        parts = [law.sample(B, stream, first_row) for law, B in self._each(field)]
+        return np.hstack(parts)
+
+    def gradients(self, X, field=None, precision=0.0):
+        if X is not None:
+            parts = [law.gradients(part) for law, part in self._each(X)]
+        else:
+            parts = [law.gradients(None, B, A) for law, B, A in self._each(field, precision)]
+        return {(k, name): value for k, part in enumerate(parts) for name, value in part.items()}

@@ -1,0 +1,263 @@
+"""The normalising constant by annealed importance sampling, both ways."""
+
+import math
+from copy import copy
+from itertools import pairwise
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy.special import logsumexp
+from sklearn.utils import Bunch
+
+from sklearn_boltz._threads import has_other_processes, limit_blas, row_blocks
+from sklearn_boltz.restricted.sampling._gibbs import run_chains
+from sklearn_boltz.restricted.sampling._gibbs_kernel import anneal
+from sklearn_boltz.units._bernoulli import Bernoulli
+
+# An estimate is not to be trusted if fewer chains than this carry it, or if it is as
+# uncertain as this, in nats.
+MIN_ESS, MAX_STD_ERR = 5.0, 0.5
+# An estimate of Z without bias is greater than e³ Z with a probability of e⁻³ = 5 % at most, by
+# Markov's inequality.
+MARKOV = 3.0
+
+
+def resampled(estimate, rng):
+    """States at the ends of the chains, drawn by the weights of the chains."""
+    weights = np.exp(estimate.log_weights - estimate.log_weights.max())
+    chosen = rng.choice(len(weights), size=len(weights), p=weights / weights.sum())
+    return estimate.states[chosen]
+
+
+def temperature_ladder(n_temperatures):
+    """Inverse temperatures from 0 to 1: as many equal steps, or as given.
+
+    Parameters
+    ----------
+    n_temperatures : int or array-like of float
+
+    Returns
+    -------
+    betas : ndarray of float64
+    """
+    if np.ndim(n_temperatures) == 0:
+        return np.linspace(0, 1, int(n_temperatures) + 1)
+    betas = np.ascontiguousarray(n_temperatures, dtype=np.float64)
+    if betas.ndim != 1 or len(betas) < 2 or betas[0] != 0 or betas[-1] != 1 or not (
+        np.diff(betas) >= 0
+    ).all():  # fmt: skip
+        raise ValueError("n_temperatures must be an int, or inverse temperatures from 0 up to 1.")
+    return betas
+
+
+def base_log_partition(model, base):
+    """ln Z of independent units: visible ones of the law `base`, hidden ones without bias."""
+    zero = model.hidden.base()
+    visible = base.log_partition_sum(np.zeros((1, len(base)), dtype=model.dtype))[0]
+    return visible + zero.log_partition_sum(np.zeros((1, len(zero)), dtype=model.dtype))[0]
+
+
+def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
+    """Estimate ln Z from chains that come from independent units.
+
+    Parameters
+    ----------
+    model : Model
+        Of any unit laws.
+    base : unit law
+        Law of the visible units at infinite temperature, by rights that of the data.
+    betas : ndarray of float64
+        Inverse temperatures from 0 to 1.
+    n_chains : int
+    stream : Stream
+    workers : Workers
+
+    Returns
+    -------
+    estimate : Bunch
+        `value`, `std_err` (delta method), `ess`, `log_weights`; exp(value) is unbiased, so that
+        ln Z is above `low` with a probability of 95 %. `states` are the ends of the chains.
+    """
+    V = base.sample(np.zeros((n_chains, len(base)), dtype=model.dtype), stream)
+    log_weights = _anneal(model, base, betas, V, stream, workers)
+    log_weights += base_log_partition(model, base)
+    return _summary("ais", log_weights, 1, V)
+
+
+def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1):
+    """Estimate ln Z from chains that go from the model back to independent units.
+
+    Where the chains start at samples of the model, the mean weight is unbiased for 1/Z, so
+    that ln Z is overestimated in the mean. Where they start at rows of data (RAISE, Burda et
+    al., 2015), the mean weight of the chains of one row, times f(v), is unbiased for the
+    probability of that row under the distribution in which annealing ends: the logarithms of the
+    means are averaged over the rows, and with them the likelihood of *that distribution* is
+    underestimated in the mean. Of the model itself it may be overestimated, where the model has
+    mass that neither the rows nor the chains visit.
+
+    Parameters
+    ----------
+    model : Model
+    base : unit law
+    betas : ndarray of float64
+        Inverse temperatures from 0 to 1.
+    V : ndarray of shape (n_chains, n_visible)
+        Where the chains start.
+    stream : Stream
+    workers : Workers
+    n_rows : int
+        Number of rows of data where the chains start, in turn; 1 for samples of the model.
+
+    Returns
+    -------
+    estimate : Bunch
+        As of `annealed_importance_sampling`.
+    """
+    V = np.array(V, dtype=model.dtype, order="C")
+    run_chains(model, V, np.empty((len(V), len(model.hidden)), V.dtype), 1, stream, workers)
+    log_weights = _anneal(model, base, betas[::-1].copy(), V, stream, workers)
+    log_weights -= base_log_partition(model, base)
+    if n_rows == 1:
+        return _summary("raise", log_weights, -1, V)
+    # As many chains for each row; the last ones that do not make a round are left out.
+    by_row = log_weights[: len(V) // n_rows * n_rows].reshape(-1, n_rows)
+    values = math.log(len(by_row)) - logsumexp(by_row, axis=0)
+    estimate = _summary("raise", log_weights, -1, V)
+    estimate.update(value=float(values.mean()))
+    estimate.update(std_err=float(values.std(ddof=1) / math.sqrt(n_rows)), ess=float(n_rows))
+    return _judged(estimate)
+
+
+def _anneal(model, base, betas, V, stream, workers):
+    """Carry the chains V along the ladder, in place; -> their log-weights."""
+    log_weights = np.zeros(len(V))
+    model = model._replace(weights=np.asfortranarray(model.weights))  # once for all blocks
+    fast = type(base) is type(model.visible) is type(model.hidden) is Bernoulli
+    anneal_block = _anneal_bernoulli if fast else _anneal_any_units
+    first, blocks = stream.take(0), row_blocks(len(V))
+
+    def block(rows):
+        # Each block takes the same steps of the stream: a number depends on its row as well.
+        own = copy(stream)
+        anneal_block(model, base, betas, V[rows], log_weights[rows], own, rows.start)
+        return own.step
+
+    if len(blocks) > 1 and has_other_processes():
+        # One tuple for each: of arrays that are arguments, Dask's backend keeps a single copy on
+        # some worker, which may die.
+        settings = anneal_block, model, base, betas, stream
+        found = Parallel()(delayed(_anneal_elsewhere)((*settings, V[b], b.start)) for b in blocks)
+        for rows, (states, weights, _) in zip(blocks, found, strict=True):
+            V[rows], log_weights[rows] = states, weights
+        last = found[-1][-1]
+    else:
+        work = len(V) * model.weights.size * 2 * len(betas)
+        last = workers.map(block, blocks, work)[-1]
+    stream.take(last - first)
+    return log_weights
+
+
+def _anneal_elsewhere(settings):
+    """A block in another process; -> where the chains are, their log-weights, the next step."""
+    anneal_block, model, base, betas, stream, V, first_row = settings
+    # joblib may send several blocks with one and the same stream.
+    V, log_weights, own = np.array(V), np.zeros(len(V)), copy(stream)
+    with limit_blas(1):
+        anneal_block(model, base, betas, V, log_weights, own, first_row)
+    return V, log_weights, own.step
+
+
+def _anneal_bernoulli(model, base, betas, V, log_weights, stream, first_row):
+    H = np.empty((len(V), len(model.hidden)), dtype=model.dtype)
+    shift = model.visible.intercept - base.intercept
+    first = stream.take(2 * len(betas))
+    anneal(
+        model.weights_by_visible, base.intercept, shift, model.hidden.intercept, betas, V, H,
+        np.empty_like(shift), np.empty_like(model.hidden.intercept), log_weights, stream.seed,
+        first, first_row,
+    )  # fmt: skip
+
+
+def _anneal_any_units(model, base, betas, V, log_weights, stream, first_row):
+    """Each rung adds the change of ln f(v), and, but for the last, makes a transition."""
+    hidden_base = model.hidden.base()
+
+    def layers(beta):
+        return model.visible.fallen(beta, base), model.hidden.fallen(beta, hidden_base)
+
+    betas = betas.tolist()
+    visible, hidden = layers(betas[0])
+    for k, (low, high) in enumerate(pairwise(betas), start=1):
+        field = model.hidden_field(V)
+        log_weights -= visible.log_weight(V) + hidden.log_partition_sum(low * field)
+        visible, hidden = layers(high)
+        log_weights += visible.log_weight(V) + hidden.log_partition_sum(high * field)
+        if k < len(betas) - 1:
+            H = hidden.sample(high * field, stream, first_row)
+            V[...] = visible.sample(high * model.visible_field(H), stream, first_row)
+
+
+def _summary(method, log_weights, sign, states):
+    """The logarithm of the mean weight, and how far it is to be trusted."""
+    n_chains = len(log_weights)
+    weights = np.exp(log_weights - log_weights.max())
+    value = sign * float(logsumexp(log_weights) - math.log(n_chains))
+    ess = float(weights.sum() ** 2 / (weights**2).sum())
+    std_err = math.inf
+    if n_chains > 1:
+        std_err = float(weights.std(ddof=1) / weights.mean() / math.sqrt(n_chains))
+    low = value - MARKOV if method == "ais" else -math.inf
+    estimate = Bunch(
+        value=value, std_err=std_err, low=low, high=math.inf, ess=ess, log_weights=log_weights,
+        method=method, states=states, trusted=True, verdict="",
+    )  # fmt: skip
+    return _judged(estimate)
+
+
+def _judged(estimate):
+    """Say what the estimate is worth, by itself."""
+    estimate.trusted = estimate.ess >= MIN_ESS and estimate.std_err <= MAX_STD_ERR
+    figures = (
+        f"of {len(estimate.log_weights)} chains {estimate.ess:.1f} count, and the standard error "
+        f"is {estimate.std_err:.2f} nats"
+    )
+    if not estimate.trusted:
+        verdict = f"is not to be trusted: {figures}. Use more temperatures and more chains."
+    elif estimate.method == "ais":
+        verdict = (
+            f"has nothing against it: {figures}. ln Z is at least {estimate.low:.1f} with a "
+            "probability of 95 %; mass that no chain visits could make it greater."
+        )
+    else:
+        verdict = f"has nothing against it: {figures}."
+    estimate.verdict = f"The {estimate.method.upper()} estimate of the log-partition {verdict}"
+    return estimate
+
+
+def bracketed(forward, backward, from_model):
+    """The estimate of the reverse chains, with what those of AIS say of it.
+
+    Parameters
+    ----------
+    forward, backward : Bunch
+        Estimates of `annealed_importance_sampling` and `reverse_importance_sampling`.
+    from_model : bool
+        Whether the reverse chains started at what ought to be samples of the model.
+
+    Returns
+    -------
+    estimate : Bunch
+        `backward` with `low`, `high` and `verdict`.
+    """
+    backward.low = forward.low
+    if forward.low > backward.value:
+        backward.trusted = False
+        backward.verdict = (
+            "The RAISE estimate of the log-partition is not to be trusted: it is "
+            f"{backward.value:.1f}, but AIS shows that ln Z is at least {forward.low:.1f} with a "
+            "probability of 95 %. The model has mass that the reverse chains do not visit. "
+            f"score_samples uses the greater estimate, {forward.value:.1f} or more."
+        )
+    elif from_model:
+        backward.high = backward.value + MARKOV
+    return backward

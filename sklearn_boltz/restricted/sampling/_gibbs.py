@@ -1,0 +1,79 @@
+"""Gibbs sampling: transitions of Markov chains, one a row."""
+
+from copy import copy
+
+import numpy as np
+
+from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.restricted.sampling._gibbs_kernel import gibbs_chains
+from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
+
+# Persistent chains at most, unless there are more rows.
+MOST_CHAINS = 10_000
+
+
+def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, first_row=0):
+    """Make transitions of one Markov chain a row, in place.
+
+    Parameters
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+        Where the chains are, and then the states after the last transition.
+    H : ndarray of shape (n_rows, n_hidden)
+        With `from_hidden`, where the chains start; in the end E[h | V].
+    n_steps : int
+    stream : Stream
+    workers : Workers
+    from_hidden : bool
+        Whether the chains start at `H`, so that the first transition is only half a one.
+    first_row : int
+        What the random numbers take for the number of the first chain, where these are a part.
+    """
+    first, weights = stream.step, model.weights_by_visible
+    if type(model.visible) is type(model.hidden) is Bernoulli:
+
+        def block(rows):
+            gibbs_chains(
+                weights, model.visible.intercept, model.hidden.intercept, V[rows], H[rows],
+                n_steps, from_hidden, stream.seed, first, first_row + rows.start,
+            )  # fmt: skip
+            return first + 2 * n_steps
+
+    else:
+
+        def block(rows):
+            # Each block takes the same steps: a random number depends on its row as well.
+            own = copy(stream)
+            _run_chains_of_any_units(
+                model, V[rows], H[rows], n_steps, own, first_row + rows.start, from_hidden
+            )
+            return own.step
+
+    work = len(V) * weights.size * (2 * n_steps + 1)
+    stream.step = workers.map(block, row_blocks(len(V)), work)[-1]
+
+
+def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidden):
+    for step in range(n_steps):
+        if step > 0 or not from_hidden:
+            H[...] = model.hidden.sample(model.hidden_field(V), stream, first_row)
+        V[...] = model.visible.sample(model.visible_field(H), stream, first_row)
+    H[...] = model.mean_hidden(V)
+
+
+def rows_to_start_at(n_chains, n_rows):
+    """Numbers of the rows at which persistent chains start, each row in its turn.
+
+    There are as many chains as a mini-batch has rows. A `batch_size` that only says "all rows"
+    makes as many chains as there are rows, or `MOST_CHAINS`.
+    """
+    return np.arange(min(n_chains, max(n_rows, MOST_CHAINS))) % n_rows
+
+
+def draw(p, stream):
+    """Values 0 and 1 with the given probabilities."""
+    out = np.empty_like(p)
+    bernoulli_draw(out, p, stream.seed, stream.take(1))
+    return out

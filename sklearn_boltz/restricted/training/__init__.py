@@ -1,0 +1,1 @@
+"""From one mini-batch to the next: rows, steps, monitors, Frank-Wolfe."""

@@ -1,0 +1,448 @@
+"""Frank–Wolfe on the law of hidden units: an RBM that grows (Ping, Liu and Ihler, 2016).
+
+In ln p(v) = Σ_i softplus(w_i·v) + b·v − ln Z the sum over the hidden units is an integral over
+a measure of weights, in which the log-likelihood is concave. A step of Frank–Wolfe maximises its
+linearisation, which is to find one unit, and adds that unit to the measure. With the step
+sizes 1/t and α_t = t of the paper, each unit counts once, and the model is an ordinary RBM.
+
+A unit is one array: its weights, and last its bias, the weight of a dummy visible unit that is
+always 1. Expectations are over a `Sample`: of the data, or of the law of the model.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logsumexp, softmax
+from sklearn.utils.extmath import safe_sparse_dot
+
+from sklearn_boltz.restricted.model._enumeration import all_states
+from sklearn_boltz.restricted.sampling._gibbs import run_chains
+from sklearn_boltz.restricted.training._sdcp import Learner
+
+# Without a penalty, weights can grow for ever. A unit is switched on and off by far less.
+LARGEST_WEIGHT = 100.0
+# Where the linearised objective is minimised to: a change of 1e-6 nats is far below the noise
+# of the samples, and more iterations bend a unit to them.
+L_BFGS = {"maxiter": 60, "ftol": 1e-6}
+# Scales that the line search tries. A unit for which the samples do not vouch is shrunk; one
+# that the penalty made timid grows.
+SCALES = 0.7 ** np.arange(-3, 20)
+# What may become of a unit in an away step.
+AWAY_SCALES = np.array([0, 0.25, 0.5, 0.75])
+# Part of the samples that must still count once they are weighted by the change of the law.
+MIN_ESS = 0.2
+# Transitions of chains that start at data, and not at the model of a moment ago.
+BURN_IN = 100
+# The means of the model match those of the data when they differ by no more than this times
+# the noise of independent samples.
+MATCH = 1.2
+
+
+class Sample:
+    """Rows, and expectations over them.
+
+    Parameters
+    ----------
+    rows : {ndarray, CSR} of shape (n_rows, n_visible)
+    probability : ndarray of float64 of shape (n_rows,), default=None
+        Of each row; None for equal ones.
+    """
+
+    def __init__(self, rows, probability=None):
+        self.rows, self.probability = rows, probability
+
+    def __len__(self):
+        return self.rows.shape[0]
+
+    def field(self, unit):
+        """w·v + c of each row, in float64."""
+        field = safe_sparse_dot(self.rows, unit[:-1].astype(self.rows.dtype))
+        return field.astype(np.float64) + unit[-1]
+
+    def mean(self, values):
+        """E[x], one value a row."""
+        return values.mean() if self.probability is None else self.probability @ values
+
+    def moment(self, values):
+        """E[x v], and last E[x], for the dummy visible unit."""
+        weighted = values / len(self) if self.probability is None else values * self.probability
+        moment = safe_sparse_dot(self.rows.T, weighted.astype(self.rows.dtype))
+        return np.append(moment.astype(np.float64), weighted.sum())
+
+    def log_mean_exp(self, values):
+        """ln E[exp(x)], and the part of the rows that counts when weighted by exp(x)."""
+        log_weights = values + self._log_probability()
+        log_mean = logsumexp(log_weights)
+        weights = np.exp(log_weights - log_mean)
+        return log_mean, 1 / (len(self) * (weights**2).sum())
+
+    def _log_probability(self):
+        if self.probability is None:
+            return -math.log(len(self))
+        with np.errstate(divide="ignore"):
+            return np.log(self.probability)
+
+    def visible_mean(self):
+        """E[v]."""
+        return self.moment(np.ones(len(self)))[:-1]
+
+
+class Chains(Sample):
+    """Persistent Markov chains: one unit changes the law little, and they follow it."""
+
+    min_ess = MIN_ESS
+
+    def follow(self, machine, n_steps, workers):
+        """Make transitions under the model as it stands."""
+        H = np.empty((len(self), len(machine.hidden_bias)), self.rows.dtype)
+        run_chains(machine.model(), self.rows, H, n_steps, machine.stream, workers)
+
+    def noise(self, mean):
+        """Mean squared error of `visible_mean`."""
+        return float(np.mean(mean * (1 - mean))) / len(self)
+
+
+class Enumeration(Sample):
+    """All states and their probabilities: chains without noise, where the states are few."""
+
+    # There is nothing to guard against.
+    min_ess = 0.0
+
+    @classmethod
+    def of(cls, machine):
+        """The law of a machine."""
+        units = machine.model().visible
+        states = all_states(units, len(units))
+        sample = cls(states.astype(machine.weights.dtype))
+        sample.follow(machine, 0, None)
+        return sample
+
+    def follow(self, machine, n_steps, workers):
+        """Take on the law of the model as it stands."""
+        self.probability = softmax(-machine.model().free_energy(self.rows))
+
+    def noise(self, mean):
+        """Mean squared error of `visible_mean`, but for rounding."""
+        return 1e-12
+
+
+class Machine(Learner):
+    """An RBM to which hidden units can be added; without any, it holds a neutral one.
+
+    Parameters
+    ----------
+    weights, visible_bias, hidden_bias, visible_offset, optimizer, stream
+        As of `Learner`.
+    """
+
+    def __init__(self, weights, *args):
+        super().__init__(weights, *args)
+        self.n_units = len(self.weights) if self.weights.any() else 0
+
+    def unit(self, i):
+        """Weights and bias of a hidden unit, in float64."""
+        return np.append(self.weights[i], self.hidden_bias[i]).astype(np.float64)
+
+    def insert(self, unit, scale=1.0, shift=0.0):
+        """Add a scaled unit; the visible biases fall by `shift` times its weights."""
+        n, dtype = self.n_units, self.weights.dtype
+        weights, bias = (scale * unit[:-1]).astype(dtype), dtype.type(scale * unit[-1])
+        self.weights = np.asfortranarray(np.vstack([self.weights[:n], weights]))
+        self.hidden_bias = np.append(self.hidden_bias[:n], bias)
+        self.hidden_offset = np.append(self.hidden_offset[:n], dtype.type(0.5))
+        self.visible_bias = self.visible_bias - (shift * unit[:-1]).astype(dtype)
+        self.n_units = n + 1
+
+    def remove(self, i, shift=0.0):
+        """Take a unit away; the visible biases fall by `shift` times its weights."""
+        self.visible_bias = self.visible_bias - self.weights.dtype.type(shift) * self.weights[i]
+        self.n_units -= 1
+        if self.n_units == 0:
+            self.weights, self.hidden_bias = 0 * self.weights, 0 * self.hidden_bias
+            return
+        self.weights = np.asfortranarray(np.delete(self.weights, i, axis=0))
+        self.hidden_bias = np.delete(self.hidden_bias, i)
+        self.hidden_offset = np.delete(self.hidden_offset, i)
+
+
+# The linearised objective, and its minimum.
+
+
+def linearised_objective(unit, data, law, alpha, mismatch=0.0):
+    """What the unit is to minimise (eq. 9), and the gradient.
+
+    Its negative is the derivative of the penalised mean log-likelihood by the weight of the
+    unit, but for a constant. With a `mismatch` of the means, the unit comes with the shift of
+    the visible biases that takes back its mean pushes, s = E_data[σ(w·v)]. Otherwise a unit
+    that is always on, and does no more than shift the biases, would look best where the means
+    do not match quite.
+
+    Parameters
+    ----------
+    unit : ndarray of float64 of shape (n_visible + 1,)
+    data, law : Sample
+        Of the data and of the model.
+    alpha : float
+        λ of the paper.
+    mismatch : ndarray of float64 of shape (n_visible + 1,), default=0.0
+        E_data[v] − E_model[v], and last 0; 0 for the objective as printed.
+
+    Returns
+    -------
+    objective : float
+        λ/2 ‖w‖² + E_model[softplus(w·v)] − E_data[softplus(w·v)] + s w·mismatch.
+    gradient : ndarray of float64 of shape (n_visible + 1,)
+    """
+    law_field, data_field = law.field(unit), data.field(unit)
+    on = expit(data_field)
+    shift, push = data.mean(on), float(np.sum(unit * mismatch))
+    objective = (
+        alpha / 2 * (unit @ unit)
+        + law.mean(np.logaddexp(0, law_field))
+        - data.mean(np.logaddexp(0, data_field))
+        + shift * push
+    )
+    gradient = alpha * unit + law.moment(expit(law_field)) + shift * mismatch
+    return objective, gradient - data.moment(on - push * on * (1 - on))
+
+
+def starting_points(n_starts, data, law, rng, first=0):
+    """Units to start from: where data and model differ, at rows of the data, at random.
+
+    To second order in w, the objective is −w·Cw / 8 with C the difference of the second
+    moments of data and model: a few products with C lead to where it is largest.
+
+    Parameters
+    ----------
+    n_starts : int
+    data, law : Sample
+    rng : Generator
+    first : int, default=0
+        Which of the three kinds is the first.
+
+    Returns
+    -------
+    units : list of ndarray of float64 of shape (n_visible + 1,)
+        Half on in the mean of the data, with fields of variance 1.
+    """
+    n_visible, mean = data.rows.shape[1], data.visible_mean()
+    units = []
+    for k in range(first, first + n_starts):
+        if k % 3 == 1:
+            row = data.rows[[rng.integers(len(data))]]
+            direction = (row if isinstance(row, np.ndarray) else row.toarray())[0] - mean
+        else:
+            direction = rng.normal(size=n_visible)
+        for _ in range(4 if k % 3 == 0 else 0):
+            centred = np.append(direction, -direction @ mean)
+            direction = sum(
+                sign * s.moment(s.field(centred))[:-1] for s, sign in ((data, 1), (law, -1))
+            )
+            direction /= np.linalg.norm(direction) or 1.0
+        unit = np.append(direction, -direction @ mean)
+        units.append(unit / (data.field(unit).std() or 1.0))
+    return units
+
+
+def linear_minimum(start, *args):
+    """Go down `linearised_objective`; -> a unit and its objective."""
+    end = minimize(
+        linearised_objective, start, args, "L-BFGS-B", jac=True,
+        bounds=[(-LARGEST_WEIGHT, LARGEST_WEIGHT)] * len(start), options=L_BFGS,
+    )  # fmt: skip
+    return end.x, float(end.fun)
+
+
+# What a change of one unit is worth.
+
+
+class Change(NamedTuple):
+    """A hidden unit that gets another scale, and what it is worth.
+
+    Attributes
+    ----------
+    unit : ndarray of float64 of shape (n_visible + 1,)
+        At scale 1.
+    scale : float
+        0 for none.
+    shift : float
+        The visible biases fall by this times the weights.
+    gain : float
+        Of the mean log-likelihood, in nats.
+    ess : float
+        Part of the samples of the model that vouches for it.
+    """
+
+    unit: np.ndarray
+    scale: float
+    shift: float
+    gain: float
+    ess: float
+
+
+def rescaled(unit, fields, scales, data, law, *, old=0.0, centered=True):
+    """The exact gains of giving a unit other scales, by samples of the present model.
+
+    A unit of scale 0 is a constant factor: from 0 to s is an insertion, from 1 to 0 a
+    removal. With a unit come its mean pushes on the visible units, E_data[σ(s w·v)] s w; if
+    `centered`, the visible biases take them back at once. Then
+
+        ΔL = E_data[Δ(v)] − ln E_model[exp Δ(v)],
+        Δ(v) = softplus(s w·v) − softplus(s_old w·v) + Δb·v.
+
+    Parameters
+    ----------
+    unit : ndarray of float64 of shape (n_visible + 1,)
+    fields : pair of ndarray of float64
+        w·v + c of the rows of the data and of the model: all that is needed of the rows.
+    scales : array-like of float
+    data, law : Sample
+    old : float
+        The scale that the unit has in the model.
+    centered : bool
+
+    Returns
+    -------
+    changes : list of Change
+    """
+    data_field, law_field = fields
+    changes = []
+    for scale in scales:
+        shift = 0.0
+        if centered:
+            on, was_on = (data.mean(expit(s * data_field)) for s in (scale, old))
+            shift = scale * on - old * was_on
+
+        def log_ratio(field, scale=scale, shift=shift):
+            push = shift * (field - unit[-1])
+            return np.logaddexp(0, scale * field) - np.logaddexp(0, old * field) - push
+
+        log_mean, ess = law.log_mean_exp(log_ratio(law_field))
+        gain = data.mean(log_ratio(data_field)) - log_mean
+        changes.append(Change(unit, float(scale), float(shift), float(gain), float(ess)))
+    return changes
+
+
+def best_change(changes, min_ess):
+    """The change of largest gain among those for which the samples vouch, or None."""
+    safe = [change for change in changes if change.ess >= min_ess]
+    return max(safe, key=lambda change: change.gain, default=None)
+
+
+class Search(NamedTuple):
+    """How to look for a unit.
+
+    Attributes
+    ----------
+    alpha : float
+        λ of the paper.
+    n_restarts : int
+        Number of starts.
+    plain : bool
+        The paper's way, without line search and centring.
+    n_failed : int
+        Searches in vain before this one, which begins with another kind of start.
+    """
+
+    alpha: float = 0.1
+    n_restarts: int = 1
+    plain: bool = False
+    n_failed: int = 0
+
+
+def find_unit(data, subset, law, search, rng, workers):
+    """Look for the unit to insert, from several starts.
+
+    Parameters
+    ----------
+    data : Sample
+        All rows, for the line search.
+    subset : Sample
+        Rows for the linearised objective.
+    law : Chains or Enumeration
+    search : Search
+    rng : Generator
+    workers : Workers
+
+    Returns
+    -------
+    change : Change or None
+        None if no unit improves the linearised objective.
+    """
+    starts = starting_points(search.n_restarts, subset, law, rng, search.n_failed)
+    mismatch = np.zeros(len(starts[0]))
+    if not search.plain:
+        mismatch[:-1] = subset.visible_mean() - law.visible_mean()
+    found = workers.map(
+        lambda start: linear_minimum(start, subset, law, search.alpha, mismatch),
+        starts,
+        # Each takes some dozens of products with the rows.
+        100 * (len(subset) + len(law)) * subset.rows.shape[1] * len(starts),
+    )
+    # Of w = 0 the objective is 0.
+    found = [(unit, objective) for unit, objective in found if objective < 0]
+    if search.plain:
+        found = sorted(found, key=lambda pair: pair[1])[:1]
+    scales = np.ones(1) if search.plain else SCALES
+    changes = []
+    for unit, _ in found:
+        fields = data.field(unit), law.field(unit)
+        changes += rescaled(unit, fields, scales, data, law, centered=not search.plain)
+    return best_change(changes, 0.0 if search.plain else law.min_ess)
+
+
+def find_away(machine, data, law, alpha):
+    """Look for the unit whose weight is to fall (Guélat and Marcotte, 1986).
+
+    It is the one whose removal the linearised objective rewards most; the exact gain
+    decides on whether it is removed, gets a smaller scale, or stays.
+
+    Returns
+    -------
+    i : int
+        Number of the unit.
+    change : Change or None
+    """
+    units = [machine.unit(i) for i in range(machine.n_units)]
+    fields = [(data.field(unit), law.field(unit)) for unit in units]
+
+    def reward(unit, fields):
+        on_data, on_law = (
+            sample.mean(np.logaddexp(0, field))
+            for sample, field in zip((data, law), fields, strict=True)
+        )
+        return alpha / 2 * (unit @ unit) + on_law - on_data
+
+    i = int(np.argmax([reward(*pair) for pair in zip(units, fields, strict=True)]))
+    changes = rescaled(units[i], fields[i], AWAY_SCALES, data, law, old=1.0)
+    return i, best_change(changes, law.min_ess)
+
+
+def match_means(machine, law, target, rate, max_steps, workers):
+    """Steps of the visible biases until the model has the means of the data (eq. 10).
+
+    Parameters
+    ----------
+    machine : Machine
+    law : Chains or Enumeration
+    target : ndarray of float64 of shape (n_visible,)
+        Means of the data.
+    rate : float
+        η of the paper.
+    max_steps : int
+    workers : Workers
+
+    Returns
+    -------
+    n_steps : int
+        Number of steps made.
+    """
+    for step in range(max_steps):
+        mean = law.visible_mean()
+        if np.mean((target - mean) ** 2) <= MATCH * law.noise(mean):
+            return step
+        machine.visible_bias += (rate * (target - mean)).astype(machine.visible_bias.dtype)
+        law.follow(machine, 1, workers)
+    return max_steps

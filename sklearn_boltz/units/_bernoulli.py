@@ -1,0 +1,119 @@
+"""Units with the values 0 and 1."""
+
+import numpy as np
+from scipy.special import expit, logit
+
+from sklearn_boltz.units._bernoulli_kernel import bernoulli_sample, softplus_sums
+from sklearn_boltz.units._unit import UnitLaw
+
+
+def smoothed_log_odds(ones, n_rows):
+    """Log-odds of the means of columns and of one more row of values ½, in float64.
+
+    So they are finite where a column is constant.
+
+    Parameters
+    ----------
+    ones : array-like of shape (n_units,) or (1, n_units)
+        Sums of the columns.
+    n_rows : int
+
+    Returns
+    -------
+    log_odds : ndarray of float64 of shape (n_units,)
+    """
+    return logit((np.asarray(ones, dtype=np.float64).ravel() + 0.5) / (n_rows + 1))
+
+
+class Bernoulli(UnitLaw):
+    """
+    Units with the values 0 and 1, w(x) = exp(U x).
+
+    In data, a value between 0 and 1 counts as the probability of a 1.
+
+    Parameters
+    ----------
+    intercept : ndarray of shape (n_units,)
+        U, the log-odds of a unit without a field.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz.units import Bernoulli
+    >>> units = Bernoulli(np.array([0.0, 2.0]))
+    >>> units.mean(np.array([0.0, -2.0]))
+    array([0.5, 0.5])
+    """
+
+    __module__ = "sklearn_boltz.units"  # where users find it
+
+    def __init__(self, intercept):
+        self.intercept = intercept
+
+    def parameters(self):
+        return {"intercept": self.intercept}
+
+    @classmethod
+    def from_data(cls, X):
+        """
+        Return the law of independent units that fits data: visible units before training.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_rows, n_units)
+            Values from 0 to 1.
+
+        Returns
+        -------
+        units : Bernoulli
+            With the log-odds of the means of the columns, and of one row of values ½.
+        """
+        return cls(smoothed_log_odds(X.sum(axis=0, dtype=np.float64), X.shape[0]).astype(X.dtype))
+
+    @classmethod
+    def neutral(cls, n_units, dtype=np.float64):
+        return cls(np.zeros(n_units, dtype))
+
+    @property
+    def bounds(self):
+        """The least and the greatest value of a unit."""
+        return 0.0, 1.0
+
+    def states(self):
+        return np.array([0.0, 1.0])
+
+    def fallen(self, beta, base):
+        mixed = (1 - beta) * base.intercept + beta * self.intercept
+        return Bernoulli(np.ascontiguousarray(mixed, dtype=self.intercept.dtype))
+
+    def _log_odds(self, field, precision):
+        # x² = x for x in {0, 1}: a precision is a field of −A/2.
+        return self.intercept + field - 0.5 * precision
+
+    def log_weight(self, X):
+        return X @ self.intercept.astype(np.float64)
+
+    def log_partition(self, field, precision=0.0):
+        return np.logaddexp(0, self._log_odds(field, precision))
+
+    def log_partition_sum(self, field):
+        out = np.empty(len(field))
+        softplus_sums(np.ascontiguousarray(field), self.intercept, out)
+        return out
+
+    def moments(self, field, precision=0.0):
+        log_odds = self._log_odds(field, precision)
+        mean = expit(log_odds)
+        return mean, mean * expit(-log_odds)
+
+    def mean(self, field, precision=0.0):
+        return expit(self._log_odds(field, precision))
+
+    def sample(self, field, stream, first_row=0):
+        out = np.array(field, dtype=self.intercept.dtype, order="C")
+        bernoulli_sample(out, self.intercept, stream.seed, stream.take(1), first_row)
+        return out
+
+    def gradients(self, X, field=None, precision=0.0):
+        mean = self._row_mean(self.mean(field, precision) if X is None else X)
+        return {"intercept": mean.astype(self.intercept.dtype)}

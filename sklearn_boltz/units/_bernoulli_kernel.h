@@ -1,0 +1,94 @@
+/* Element-wise kernels of Bernoulli units, one row at a time; a template, included once for each
+ * element type:
+ *
+ *   REAL      float or double
+ *   SUFFIX    appended to the names
+ *
+ * Plain loops without branches, for the compiler to vectorise.
+ */
+#include "_exp.h"
+#include "_random.h"
+#include "_simd.h"
+
+#ifndef BERNOULLI_ONCE
+#define BERNOULLI_ONCE
+#include <math.h>
+
+enum {
+    /* Partial products and sums that a row is dealt out to, whatever the registers. */
+    BERNOULLI_LANES = 16,
+    /* Factors between 1/2 and 2 that may be multiplied before a logarithm is taken. */
+    BERNOULLI_FACTORS = 64
+};
+#endif
+
+/* x[j] = 1 / (1 + exp(-(scale x[j] + bias[j]))) */
+SIMD_DISPATCH
+void NAME(bernoulli_mean)(REAL *restrict x, REAL scale, const REAL *restrict bias, ptrdiff_t n)
+{
+    for (ptrdiff_t j = 0; j < n; j++)
+        x[j] = 1 / (1 + NAME(simd_exp)(-(scale * x[j] + bias[j])));
+}
+
+/* x[j] = 1 with probability 1 / (1 + exp(-(scale x[j] + bias[j]))), else 0. For a uniform
+ * u, u < 1 / (1 + e) is u + u e < 1, without the division. NaN stays NaN. */
+SIMD_DISPATCH
+void NAME(bernoulli_sample)(REAL *restrict x, REAL scale, const REAL *restrict bias, ptrdiff_t n,
+                      uint64_t key)
+{
+    for (ptrdiff_t j = 0; j < n; j++) {
+        const REAL field = scale * x[j] + bias[j];
+        const REAL u = NAME(random_uniform)(key, (uint32_t)j);
+        const REAL one = u + u * NAME(simd_exp)(-field) < 1 ? 1 : 0;
+        x[j] = field == field ? one : field;
+    }
+}
+
+/* x[j] = 1 with probability p[j], else 0. */
+SIMD_DISPATCH
+void NAME(bernoulli_draw)(REAL *restrict x, const REAL *restrict p, ptrdiff_t n, uint64_t key)
+{
+    for (ptrdiff_t j = 0; j < n; j++)
+        x[j] = NAME(random_uniform)(key, (uint32_t)j) < p[j] ? 1 : 0;
+}
+
+/* The sum of softplus(high y) - softplus(low y), y = x + bias. With
+ * softplus(z) = max(z, 0) + log(1 + exp(-|z|)), the logarithms become one of a product.
+ * low and high are not negative. */
+SIMD_DISPATCH
+double NAME(bernoulli_softplus)(const REAL *restrict x, const REAL *restrict bias, ptrdiff_t n,
+                          REAL low, REAL high)
+{
+    double logarithm = 0;
+    REAL positive[BERNOULLI_LANES] = {0};
+    for (ptrdiff_t start = 0; start < n; start += BERNOULLI_LANES * BERNOULLI_FACTORS) {
+        const ptrdiff_t left = n - start;
+        const ptrdiff_t length = left < BERNOULLI_LANES * BERNOULLI_FACTORS ? left : BERNOULLI_LANES * BERNOULLI_FACTORS;
+        REAL product[BERNOULLI_LANES];
+        for (int lane = 0; lane < BERNOULLI_LANES; lane++)
+            product[lane] = 1;
+        for (ptrdiff_t i = 0; i + BERNOULLI_LANES <= length; i += BERNOULLI_LANES) {
+            for (int lane = 0; lane < BERNOULLI_LANES; lane++) {
+                const REAL y = x[start + i + lane] + bias[start + i + lane];
+                const REAL size = y < 0 ? -y : y;
+                positive[lane] += y > 0 ? y : (y == y ? 0 : y);
+                product[lane] *= (1 + NAME(simd_exp)(-high * size)) / (1 + NAME(simd_exp)(-low * size));
+            }
+        }
+        for (ptrdiff_t i = length - length % BERNOULLI_LANES; i < length; i++) {
+            const REAL y = x[start + i] + bias[start + i];
+            const REAL size = y < 0 ? -y : y;
+            positive[i % BERNOULLI_LANES] += y > 0 ? y : (y == y ? 0 : y);
+            product[i % BERNOULLI_LANES] *= (1 + NAME(simd_exp)(-high * size)) / (1 + NAME(simd_exp)(-low * size));
+        }
+        for (int lane = 0; lane < BERNOULLI_LANES; lane++)
+            logarithm += log((double)product[lane]);
+    }
+    double sum = 0;
+    for (int lane = 0; lane < BERNOULLI_LANES; lane++)
+        sum += positive[lane];
+    return logarithm + (double)(high - low) * sum;
+}
+
+#undef REAL
+#undef SUFFIX
