@@ -8,7 +8,6 @@ from oracles_rbm import binary, random_dbm
 
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._stochastic import Buffers
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration, free_energy, solve
@@ -24,7 +23,6 @@ from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._tap_steps import (
     Learner,
     Scheme,
-    learn_batch,
     unit_gradients,
 )
 from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian
@@ -268,6 +266,12 @@ def objective(machine, V, starts, order, workers):
     return -clamped.free_energy(order).mean() + free.free_energy.mean()
 
 
+def learn(learner, V, scheme, rate, workers):
+    """Learn from a mini-batch by some scheme."""
+    learner.scheme = scheme
+    learner.learn(learner.in_memory(V), rate, workers)
+
+
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize(
     "machine",
@@ -279,11 +283,11 @@ def test_gradients_by_finite_differences(machine, order, workers):
     V, iteration, step = rows_of(machine, 6), EXACTLY._replace(order=order), 1e-5
     starts = machine.padded(rows_of(machine, 2))
     learner = Learner(
-        [W.copy() for W in machine.weights], [u.astype(float) for u in machine.layers], SGD()
+        [W.copy() for W in machine.weights], [u.astype(float) for u in machine.layers], None, SGD()
     )
     learner.starts = starts
     scheme = Scheme(iteration, persistent=True, alpha=0.0)
-    learn_batch(learner, V, scheme, 1e-3, workers, Buffers())
+    learn(learner, V, scheme, 1e-3, workers)
 
     def difference(change):
         """Of the objective, along what `change(weights, layers, amount)` makes."""

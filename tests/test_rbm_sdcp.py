@@ -21,9 +21,8 @@ from sklearn_boltz._random_kernel import uniform
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM
-from sklearn_boltz.restricted._stochastic import Buffers
 from sklearn_boltz.restricted.training._optimizers import SGD, SpectralDescent
-from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, learn_batch
+from sklearn_boltz.restricted.training._sdcp import Learner, Scheme
 
 CD = dict(n_inner=1, n_gibbs=5, centered=False)
 ALGORITHMS = {
@@ -105,10 +104,12 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum):
     rbm, rng = random_rbm(9, 5), np.random.default_rng(1)
     V = (rng.random((90, 9)) < 0.4).astype(float)
     mu, lam = rng.random(9) * centered, np.full(5, 0.5 * centered)
-    learner = Learner(rbm.W.copy(), rbm.b.copy(), rbm.c.copy(), mu.copy(), SGD(momentum), Stream(5))
     scheme = Scheme(n_inner=shape[0], n_gibbs=shape[1], centered=centered, offset_rate=0.1)
+    learner = Learner(
+        rbm.W.copy(), rbm.b.copy(), rbm.c.copy(), mu.copy(), scheme, SGD(momentum), Stream(5)
+    )
     with Workers(1) as workers:
-        learn_batch(learner, V, scheme, 0.3, workers, Buffers())
+        learner.learn(learner.in_memory(V), 0.3, workers)
     expected = algorithm_4(
         rbm.W, rbm.b + lam @ rbm.W, rbm.c + rbm.W @ mu, mu, lam, V, *shape, 0.3,
         0.1 * centered, Stream(5), momentum,
@@ -133,11 +134,14 @@ def test_the_mean_step_points_along_the_gradient(centered):
     steps = []
     with Workers(1) as workers:
         for seed, chosen in enumerate(rows):
-            learner = Learner(
-                rbm.W.copy(), rbm.b.copy(), rbm.c.copy(), frequencies @ rbm.V, SGD(), Stream(seed)
+            scheme, parameters = (
+                Scheme(n_inner=d, n_gibbs=40, centered=centered),
+                (rbm.W, rbm.b, rbm.c),
             )
-            scheme = Scheme(n_inner=d, n_gibbs=40, centered=centered)
-            learn_batch(learner, rbm.V[chosen], scheme, rate, workers, Buffers())
+            learner = Learner(
+                *(a.copy() for a in parameters), frequencies @ rbm.V, scheme, SGD(), Stream(seed)
+            )
+            learner.learn(learner.in_memory(rbm.V[chosen]), rate, workers)
             steps.append((learner.weights - rbm.W).ravel() / (rate * d))
     steps = np.array(steps)
     weight, H = frequencies - rbm.p, rbm.mean_hidden()
@@ -450,7 +454,7 @@ def test_a_short_rest_joins_the_last_mini_batch(n_rows, monkeypatch):
     """A step from a few rows would be as long as any, and the last word of the epoch."""
     lengths = []
     monkeypatch.setattr(
-        SDCPRBM, "_learn_batch", lambda self, V, workers, buffers: lengths.append(len(V))
+        Learner, "learn", lambda self, batch, rate, workers: lengths.append(len(batch.V))
     )
     X = np.random.default_rng(0).integers(2, size=(n_rows, 4))
     SDCPRBM(2, batch_size=10, max_iter=1).fit(X)

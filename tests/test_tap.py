@@ -9,7 +9,6 @@ from scipy.special import logit
 from sklearn.datasets import load_digits
 
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._stochastic import Buffers
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES, by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
@@ -26,7 +25,6 @@ from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._tap_steps import (
     Learner,
     Scheme,
-    learn_batch,
     unit_gradients,
 )
 from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian
@@ -270,10 +268,16 @@ def test_outer_fields_are_as_parameters(workers):
 # Gradients and training.
 
 
+def learn(learner, V, scheme, rate, workers):
+    """Learn from a mini-batch by some scheme."""
+    learner.scheme = scheme
+    learner.learn(learner.in_memory(V), rate, workers)
+
+
 def learner_of(model):
     """A learner that begins at an RBM, with copies of its parameters."""
     layers = [model.visible.astype(float), model.hidden.astype(float)]
-    return Learner([model.weights.copy()], layers, SGD())
+    return Learner([model.weights.copy()], layers, None, SGD())
 
 
 def mean_tap_log_likelihood(model, V, starts, order, workers):
@@ -290,7 +294,7 @@ def test_gradients_are_those_of_the_tap_log_likelihood(model, order, workers):
     learner = learner_of(model)
     learner.starts = starts
     scheme = Scheme(EXACTLY._replace(order=order), persistent=True, alpha=0.0)
-    learn_batch(learner, V, scheme, 1e-3, workers, Buffers())
+    learn(learner, V, scheme, 1e-3, workers)
     mine = (learner.weights[0] - model.weights) / 1e-3
     for j, i in [(0, 0), (1, 3), (3, 5)]:
         values = []
@@ -318,7 +322,7 @@ def test_a_mini_batch_moves_all_parameters_up_the_gradient(model, workers):
     V = rows_of(model, 30)
     learner, scheme = learner_of(model), Scheme(EXACTLY, alpha=0.0)
     before = mean_tap_log_likelihood(model, V, V, 2, workers)
-    learn_batch(learner, V, scheme, 1e-3, workers, Buffers())
+    learn(learner, V, scheme, 1e-3, workers)
     assert mean_tap_log_likelihood(learner.model().sides(), V, V, 2, workers) > before
 
 
@@ -328,12 +332,12 @@ def test_two_mini_batches_of_digits_are_those_of_the_authors(workers):
     X = (X / X.max() > 0.001).astype(float)
     bias = logit(np.clip(X.mean(axis=0), 1e-8, 1 - 1e-8))
     weights = np.random.default_rng(0).normal(0, 1e-16, (64, 64))
-    learner = Learner([weights], [Bernoulli(bias), Bernoulli(np.zeros(64))], SGD(0.5))
-    scheme, buffers = Scheme(Iteration(2, 3, 0.0, 0.5), alpha=0.0), Buffers()
-    learn_batch(learner, X[:100], scheme, 0.005, workers, buffers)
+    learner = Learner([weights], [Bernoulli(bias), Bernoulli(np.zeros(64))], None, SGD(0.5))
+    scheme = Scheme(Iteration(2, 3, 0.0, 0.5), alpha=0.0)
+    learn(learner, X[:100], scheme, 0.005, workers)
     assert np.linalg.norm(weights, 2) == pytest.approx(0.007628825568441182, rel=1e-9)
     assert np.linalg.norm(bias) == pytest.approx(38.97452180357592, rel=1e-9)
-    learn_batch(learner, X[100:200], scheme, 0.005, workers, buffers)
+    learn(learner, X[100:200], scheme, 0.005, workers)
     assert np.linalg.norm(weights, 2) == pytest.approx(0.015478158879359825, rel=1e-9)
     norm = np.linalg.norm(learner.layers[1].intercept)
     assert norm == pytest.approx(1.0779652694386856e-6, rel=1e-9)
@@ -346,7 +350,7 @@ def test_penalties(penalty, workers):
     for alpha in [0.0, 0.1]:
         learner = learner_of(model)
         scheme = Scheme(Iteration(max_iter=5), penalty=penalty, alpha=alpha)
-        learn_batch(learner, V, scheme, 0.5, workers, Buffers())
+        learn(learner, V, scheme, 0.5, workers)
         steps.append(learner.weights[0])
     expected = {"l1": np.sign(model.weights), "l2": model.weights, None: 0 * model.weights}
     np.testing.assert_allclose(steps[1] - steps[0], -0.05 * expected[penalty], atol=1e-12)

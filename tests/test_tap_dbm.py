@@ -13,6 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import TAPDBM, TAPRBM
+from sklearn_boltz.restricted.training._rows import divided
 from sklearn_boltz.units import Bernoulli, TruncatedGaussian
 
 LAWS = ["bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"]
@@ -321,7 +322,7 @@ def test_early_stopping_returns_the_best_epoch(digits):
     assert model.n_iter_ < 200 and len(values) == model.n_iter_
     # The rows set aside are not pre-trained on either.
     other = X.copy()
-    other[model._split_rows(len(X))[1]] = 0
+    other[divided(len(X), model.validation_fraction, model._evaluation_seed)[1]] = 0
     histories = []
     for rows_ in (X, other):
         with pytest.warns(ConvergenceWarning, match="max_iter"):

@@ -1,9 +1,8 @@
 """InfiniteRBM: an RBM that finds out how many hidden units it needs."""
 
-import copy
 import warnings
+from functools import partial
 from numbers import Integral, Real
-from time import perf_counter
 
 import numpy as np
 from sklearn.base import _fit_context, clone
@@ -18,19 +17,9 @@ from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
-from sklearn_boltz.restricted._stochastic import QUIET, Buffers
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
-from sklearn_boltz.restricted.training._frank_wolfe import (
-    BURN_IN,
-    Chains,
-    Enumeration,
-    Machine,
-    Sample,
-    Search,
-    find_away,
-    find_unit,
-    match_means,
-)
+from sklearn_boltz.restricted.training._frank_wolfe import Machine, Sample
+from sklearn_boltz.restricted.training._growth import Growth, Plan, grow
 from sklearn_boltz.restricted.training._monitor import (
     BETTER,
     GAP_ROWS,
@@ -41,19 +30,10 @@ from sklearn_boltz.restricted.training._monitor import (
     no_better,
 )
 from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._sdcp import Scheme, learn_batch
-from sklearn_boltz.units._bernoulli import smoothed_log_odds
+from sklearn_boltz.restricted.training._rows import ColumnSums, divided
+from sklearn_boltz.restricted.training._sdcp import Scheme
+from sklearn_boltz.units import Bernoulli
 
-# Rows that a unit is fitted to; of more, so many are drawn for each unit. A unit has one
-# weight a feature, and the samples of the model are fewer: more rows would not add to it.
-FITTED_ROWS = 10_000
-# How many times `n_bias_steps` there may be at the start.
-FIRST_BIAS_STEPS = 10
-# Searches without success before the fit ends: the starts may have had bad luck, or the
-# penalty may have kept every unit out.
-TRIES = 5
-# The joint training of the corrective mode: rows of a mini-batch, and learning rate.
-CORRECTIVE_ROWS, CORRECTIVE_RATE = 100, 0.05
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate or a larger alpha."
 
 
@@ -221,7 +201,6 @@ class InfiniteRBM(BaseRBM):
     True
     """
 
-    _changed_in_place = "_machine", "_law", "_rng"
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
         "max_components": [Interval(Integral, 1, None, closed="left")],
@@ -320,18 +299,33 @@ class InfiniteRBM(BaseRBM):
                 "InfiniteRBM needs all rows in memory: a search looks at them anew for each "
                 "unit. Fit an array of some of the rows, or use SDCPRBM, which takes batches."
             )
-        with unchanged_on_error(self) as keep, Workers(self.n_jobs) as workers:
+        status = None
+        with unchanged_on_error(self), Workers(self.n_jobs) as workers:
             going_on = self.warm_start and hasattr(self, "components_")
             rows = self._validated(X, reset=not going_on)
-            if going_on:
-                rows = rows.astype(self.components_.dtype, copy=False)
-            train, monitor = self._begin(rows, going_on)
-            # Away steps could go on without end.
-            budget = 2 * self.max_components
+            growth = self._resumed() if going_on else self._begun(rows)
+            rows = rows.astype(growth.machine.weights.dtype, copy=False)
+            fraction = self.validation_fraction if self.early_stopping else 0
+            train, valid = divided(rows.shape[0], fraction, growth.evaluation_seed)
+            base = Bernoulli(growth.seen.log_odds(rows.dtype))
+            monitor = LikelihoodMonitor(rows, train, valid, base, growth.evaluation_seed)
+            data, plan = Sample(rows[np.sort(train)]), self._plan()
+            n_before, budget = growth.n_iter, 2 * plan.max_components
             with iterations(self, X, y, name="unit", max_iter=budget) as end_unit:
-                self._insert_units(Sample(rows[train]), budget, monitor, workers, keep, end_unit)
-                self._publish()
-            return self
+
+                def tell(growth):
+                    self._tell(growth.n_iter, growth.figures(), of="unit")
+                    return end_unit(partial(self._attributes, growth))
+
+                growth, status, kept = grow(growth, data, monitor, plan, workers, tell)
+                if status == "interrupted" and growth.n_iter == n_before:
+                    raise KeyboardInterrupt
+                vars(self).update(self._attributes(growth))
+            if status != "interrupted":
+                self._conclude(growth, status, monitor, kept)
+        if status == "interrupted":
+            raise KeyboardInterrupt
+        return self
 
     def refine(self, X, trainer):
         """Train all units together from here on.
@@ -369,50 +363,44 @@ class InfiniteRBM(BaseRBM):
             refined.fit(X)
         for name in ("components_", "intercept_hidden_", "intercept_visible_"):
             setattr(refined, name, getattr(self, name).copy())
-        learner, model = refined._learner, self._model()
+        learner, model = refined._training.learner, self._model()
         learner.hidden_offset = self._by_chunks(model.mean_hidden, V).mean(axis=0)
         if refined.persistent:
-            starts = self._law.rows[rows_to_start_at(refined.batch_size, len(self._law))]
+            sample = self._growth.sample
+            starts = sample.rows[rows_to_start_at(refined.batch_size, len(sample))]
             learner.chains = draw(model.mean_hidden(starts), learner.stream)
         refined.set_params(max_iter=wanted["max_iter"], warm_start=True).fit(X)
         refined.initial_history_ = dict(self.history_)
         return refined.set_params(warm_start=wanted["warm_start"])
 
-    # The start, and going on.
+    # Growing.
 
-    def _begin(self, X, going_on):
-        """Set up the machine and what watches over it; -> numbers of the rows to train on."""
-        if going_on:
-            # What a fit changes is its own, so that an interrupted one leaves no trace.
-            state = self._machine, self._law, self._rng
-            self._machine, self._law, self._rng = copy.deepcopy(state)
-            self.history_ = dict(self.history_)
-            self._take_over_parameters()
-            return self._watch(X)
-        self._rng = make_generator(self.random_state)
-        log_odds = smoothed_log_odds(X.sum(axis=0, dtype=np.float64), X.shape[0])
-        self._base_intercept = log_odds.astype(X.dtype)
-        self._evaluation_seed = int(self._rng.integers(2**31))
-        self._machine = self._make_machine(X, self.init, Stream.from_generator(self._rng))
-        self._law, self.n_iter_, self.history_ = None, 0, {}
-        return self._watch(X)
+    def _plan(self):
+        return Plan(**{name: getattr(self, name) for name in Plan._fields})
 
-    def _take_over_parameters(self):
-        """The public attributes are the truth, also where a user has set them."""
+    def _begun(self, X):
+        rng, seen = make_generator(self.random_state), ColumnSums.of(X)
+        evaluation_seed = int(rng.integers(2**31))
+        machine = self._initial_machine(X, seen, Stream.from_generator(rng))
+        return Growth(machine, rng, seen, evaluation_seed)
+
+    def _resumed(self):
+        growth = self._growth.copy()
+        # The public attributes are the truth, also where a user has set them.
         mine = self.components_, self.intercept_visible_, self.intercept_hidden_
-        pairs = zip(mine, self._machine.parameters(), strict=True)
-        if all(np.array_equal(public, private) for public, private in pairs):
-            return
-        machine = self._machine
-        arguments = [a.copy() for a in (*mine, machine.visible_offset)]
-        self._machine = Machine(*arguments, machine.optimizer, machine.stream)
-        self._law = None
+        machine = growth.machine
+        pairs = zip(mine, machine.parameters(), strict=True)
+        if not all(np.array_equal(public, private) for public, private in pairs):
+            arguments = [a.copy() for a in (*mine, machine.visible_offset)]
+            growth.machine = Machine(*arguments, Scheme(), machine.optimizer, machine.stream)
+            growth.sample = None
+        return growth
 
-    def _make_machine(self, X, start, stream):
+    def _initial_machine(self, X, seen, stream):
         """The machine at the start: a fitted RBM, or independent visible units."""
         dtype, n_features = X.dtype, X.shape[1]
         weights, hidden_bias = np.zeros((1, n_features), dtype), np.zeros(1, dtype)
-        visible_bias = self._base_intercept.copy()
+        visible_bias, start = seen.log_odds(dtype), self.init
         if start is not None:
             names = "components_", "intercept_visible_", "intercept_hidden_"
             if not all(hasattr(start, name) for name in names):
@@ -427,192 +415,48 @@ class InfiniteRBM(BaseRBM):
                 raise ValueError(
                     f"init has {weights.shape[1]} visible units, and X has {n_features} features."
                 )
-        mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel().astype(dtype)
-        return Machine(weights, visible_bias, hidden_bias, mean, SGD(), stream)
+        return Machine(
+            weights, visible_bias, hidden_bias, seen.means(dtype), Scheme(), SGD(), stream
+        )
 
-    def _watch(self, X):
-        train, valid = self._split_rows(X.shape[0])
-        monitor = LikelihoodMonitor(X, train, valid, self._base(), self._evaluation_seed)
-        return np.sort(train), monitor
-
-    def _law_at_the_start(self, data, workers):
-        """A sample of the law of the machine."""
-        machine = self._machine
-        if data.rows.shape[1] < 63 and 2 ** data.rows.shape[1] <= self.n_model_samples:
-            return Enumeration.of(machine)
-        shape = self.n_model_samples, data.rows.shape[1]
-        if machine.n_units == 0:
-            field = np.zeros(shape, dtype=machine.weights.dtype)
-            return Chains(machine.model().visible.sample(field, machine.stream))
-        rows = dense(data.rows[self._rng.integers(len(data), size=self.n_model_samples)])
-        law = Chains(draw(np.ascontiguousarray(rows), machine.stream))
-        law.follow(machine, BURN_IN, workers)
-        return law
-
-    # Algorithm 1.
-
-    def _insert_units(self, data, budget, monitor, workers, keep, end_unit):
-        """Insert units; at the end go back to the best model."""
-        best, last = None, self._snapshot()
-        try:
-            with QUIET():
-                best = self._begin_insertions(data, monitor, workers)
-            last = self._snapshot()
-            while self._machine.n_units < self.max_components and budget:
-                budget -= 1
-                with QUIET():
-                    inserted = self._insert_unit(data, monitor, workers)
-                if not inserted:
-                    break
-                best, last = self._remember(best), self._snapshot()
-                keep(last)
-                if end_unit(last.copy) or self._has_stopped_rising(best):
-                    break
-        except FloatingPointError as error:
-            vars(self).update(last)
-            message = f"{error} What is kept is the model before the last unit."
-            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
-        if best is not None:
-            self._machine, self._law = best["state"]
-        self._warn_if_worse(monitor, -1 if best is None else best["n_iter"])
-
-    def _begin_insertions(self, data, monitor, workers):
-        """Prepare the law of the model; -> the best state, which is that of now."""
-        if self._law is None:
-            self._law = self._law_at_the_start(data, workers)
-            # Where means are off, units would be spent on them. A start from elsewhere may be
-            # far off.
-            self._match_means(data, FIRST_BIAS_STEPS * self.n_bias_steps, workers)
-        if not self.history_:
-            self._record(monitor, workers, 0.0)
-        return self._remember(None)
-
-    def _insert_unit(self, data, monitor, workers):
-        """Insert a unit; -> whether there is one with a gain."""
-        start, machine, law = perf_counter(), self._machine, self._law
-        search = Search(self.alpha, self.n_restarts, self.mode == "plain")
-        change = self._find(data, search, workers)
-        if change is None:
-            return False
-        machine.insert(change.unit, change.scale, change.shift)
-        law.follow(machine, self.n_gibbs, workers)
-        if self.away_steps:
-            self._step_away(data, workers)
-        if self.mode == "corrective":
-            self._train_together(data, workers)
-        self._match_means(data, self.n_bias_steps, workers)
-        self.n_iter_ += 1
-        self._record(monitor, workers, perf_counter() - start, change)
-        return True
-
-    def _match_means(self, data, n_steps, workers):
-        target = data.visible_mean()
-        match_means(self._machine, self._law, target, self.learning_rate, n_steps, workers)
-
-    def _find(self, data, search, workers):
-        """The unit to insert, or None if there is none with a gain."""
-        for k in range(TRIES):
-            search = search._replace(n_failed=k)
-            if k and not search.plain:
-                search = search._replace(alpha=search.alpha / 4)
-            subset = self._subset(data)
-            change = find_unit(data, subset, self._law, search, self._rng, workers)
-            if change is not None and (change.gain > self.tol or search.plain):
-                return change
-            self._law.follow(self._machine, self.n_gibbs, workers)
-        return None
-
-    def _subset(self, data):
-        """The rows that a unit is fitted to."""
-        if len(data) <= FITTED_ROWS:
-            return data
-        return Sample(data.rows[self._rng.choice(len(data), FITTED_ROWS, replace=False)])
-
-    def _step_away(self, data, workers):
-        i, change = find_away(self._machine, data, self._law, self.alpha)
-        if change is None or change.gain <= self.tol:
-            return
-        self._machine.remove(i, change.shift)
-        if change.scale > 0:
-            self._machine.insert(change.unit, change.scale)
-        self._law.follow(self._machine, self.n_gibbs, workers)
-
-    def _train_together(self, data, workers):
-        """Some mini-batches of CS-DCP on all units (the fully corrective step)."""
-        machine, buffers = self._machine, Buffers()
-        for _ in range(self.n_corrective):
-            chosen = np.sort(self._rng.integers(len(data), size=CORRECTIVE_ROWS))
-            learn_batch(
-                machine, dense(data.rows[chosen]), Scheme(), CORRECTIVE_RATE, workers, buffers
-            )
-        self._law.follow(machine, self.n_gibbs, workers)
-
-    # Stopping.
-
-    def _record(self, monitor, workers, seconds, change=None):
-        machine = self._machine
-        if not all(np.isfinite(a).all() for a in machine.parameters()):
-            raise FloatingPointError(DIVERGED)
-        norm = 0.0 if change is None else change.scale * np.linalg.norm(change.unit)
-        entry = {
-            "n_components": machine.n_units,
-            **monitor.measure(machine.model(), workers),
-            "gain": 0.0 if change is None else change.gain,
-            "ess": 1.0 if change is None else change.ess,
-            "scale": 0.0 if change is None else change.scale,
-            "norm": float(norm),
-            "seconds": seconds,
+    def _attributes(self, growth):
+        """All attributes that a growth makes."""
+        weights, visible_bias, hidden_bias = growth.machine.parameters()
+        history = {name: np.array(values) for name, values in growth.history.items()}
+        return {
+            "components_": weights,
+            "intercept_visible_": visible_bias,
+            "intercept_hidden_": hidden_bias,
+            "n_components_": len(weights),
+            "n_iter_": growth.n_iter,
+            "history_": history,
+            "_base_intercept": growth.seen.log_odds(weights.dtype),
+            "_evaluation_seed": growth.evaluation_seed,
+            "_growth": growth,
         }
-        if not np.isfinite(list(entry.values())).all():
-            raise FloatingPointError(DIVERGED)
-        self._add_to_history(entry)
-        self.history_["n_components"] = self.history_["n_components"].astype(int)
 
-    def _remember(self, best):
-        """The state of largest log-likelihood of the validation rows: the best so far, or now."""
-        if not self.early_stopping:
-            return None
-        now = self.history_["log_likelihood"][-1]
-        if best is not None and not now > best["log_likelihood"] + self.tol:
-            return best
-        state = copy.deepcopy((self._machine, self._law))
-        gap = self.history_["free_energy_gap"][-1]
-        return {"log_likelihood": now, "gap": gap, "n_iter": self.n_iter_, "state": state}
+    def _conclude(self, growth, status, monitor, kept):
+        """Warn of a fit that ended badly; `kept` is the place of the model in the history."""
+        message = self._trouble(growth, status, monitor, kept)
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
 
-    def _has_stopped_rising(self, best):
-        """Whether units came in vain, and the training rows profited from them."""
-        if best is None:
-            return False
-        widened = self.history_["free_energy_gap"][-1] > best["gap"]
-        return widened and self.n_iter_ - best["n_iter"] >= self.n_iter_no_change
-
-    def _warn_if_worse(self, monitor, kept):
-        """Warn of a model that is no better than none; `kept` is the place in `history_`."""
-        path = self.history_.get("train_log_likelihood", [])
-        if not len(path):
-            return
+    def _trouble(self, growth, status, monitor, kept):
+        """What a user should know about the end of a fit, or None."""
+        if status == "diverged":
+            return f"{DIVERGED} What is kept is the model before the last unit."
+        path = growth.history["train_log_likelihood"]
         if not path[-1] > path[0] - 1:
-            message = (
+            return (
                 f"The log-likelihood fell from {path[0]:.1f} to {path[-1]:.1f} nats while units "
                 'were inserted. Use mode="safeguarded", a larger alpha, a smaller '
                 "learning_rate, or more n_model_samples."
             )
-        else:
-            comparison = monitor.compare({name: v[kept] for name, v in self.history_.items()})
-            if comparison.exceeds(BETTER):
-                return
-            remedies = (
-                "Use a smaller alpha, a smaller learning_rate, more n_model_samples or more rows"
-            )
-            message = no_better(comparison, self.n_features_in_, remedies)
-        warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
-
-    def _publish(self):
-        """Set the public attributes from the state of the machine."""
-        machine = self._machine
-        self.components_, self.intercept_visible_, self.intercept_hidden_ = machine.parameters()
-        self.n_components_ = len(self.components_)
-        return self
+        comparison = monitor.compare(growth.figures(kept))
+        if comparison.exceeds(BETTER):
+            return None
+        remedies = "Use a smaller alpha, a smaller learning_rate, more n_model_samples or more rows"
+        return no_better(comparison, self.n_features_in_, remedies)
 
 
 class LikelihoodMonitor(Monitor):

@@ -1,6 +1,5 @@
 """BaseMachine: what the estimators share that see their model as two sides of units."""
 
-import copy
 import warnings
 from numbers import Integral, Real
 
@@ -75,42 +74,14 @@ class BaseMachine(BaseBoltzmann):
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
-    # The attributes that a training changes in place, from one mini-batch or unit to the next.
-    _changed_in_place = ()
     # How ln Z is estimated where it cannot be computed.
     _estimate_of_log_partition = "ais"
 
-    def _split_rows(self, n_rows):
-        """Numbers of the rows to train on and of those set aside, both in random order."""
-        # The same rows each time that a fit is taken up again.
-        order = np.random.default_rng(self._evaluation_seed).permutation(n_rows)
-        if not self.early_stopping:
-            return order, order[:0]
-        if n_rows < 2:
-            raise ValueError(
-                "early_stopping needs n_samples of at least 2, but n_samples=1. "
-                "Set early_stopping=False."
-            )
-        n_valid = min(max(1, round(self.validation_fraction * n_rows)), n_rows - 1)
-        return order[n_valid:], order[:n_valid]
-
-    def _add_to_history(self, entry, heading=""):
-        """Append a dict of figures to `history_`, and print it if that is wanted."""
-        for name, value in entry.items():
-            self.history_[name] = np.append(self.history_.get(name, []), value)
+    def _tell(self, number, figures, of="epoch"):
+        """Print what was measured, if that is wanted."""
         if self.verbose:
-            figures = ", ".join(f"{name} {value:.4g}" for name, value in entry.items())
-            print(f"[{type(self).__name__}] {heading}{figures}")
-
-    def _snapshot(self):
-        """The attributes that a fit leaves which ends here; no one changes them any more."""
-        other = object.__new__(type(self))
-        vars(other).update(vars(self))
-        # In one go: they may share arrays.
-        state = {name: getattr(self, name) for name in self._changed_in_place}
-        vars(other).update(copy.deepcopy(state))
-        other.history_ = dict(self.history_)
-        return vars(other._publish())
+            figures = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+            print(f"[{type(self).__name__}] {of} {number}: {figures}")
 
     def _visible_base(self):
         """The law of independent features that fits the data."""

@@ -5,16 +5,17 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._random import Stream
-from sklearn_boltz.restricted._stochastic import StochasticRBM
-from sklearn_boltz.restricted.training._cluster import learn_sdcp_batch, outliving
+from sklearn_boltz._random import Stream, make_generator
+from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
+from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
-from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, learn_batch
-from sklearn_boltz.units._bernoulli import smoothed_log_odds
+from sklearn_boltz.restricted.training._rows import ColumnSums
+from sklearn_boltz.restricted.training._sdcp import Learner, Scheme
+from sklearn_boltz.units import Bernoulli
 
 
-class SDCPRBM(StochasticRBM):
+class SDCPRBM(MiniBatchRBM):
     """Bernoulli restricted Boltzmann machine, trained by CS-DCP and its relatives.
 
     The log-likelihood of an RBM is a difference of two convex functions. For each mini-batch,
@@ -179,7 +180,7 @@ class SDCPRBM(StochasticRBM):
     """
 
     _parameter_constraints = {
-        **StochasticRBM._parameter_constraints,
+        **MiniBatchRBM._parameter_constraints,
         "n_inner": [Interval(Integral, 1, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "centered": ["boolean"],
@@ -241,39 +242,34 @@ class SDCPRBM(StochasticRBM):
         self.verbose = verbose
         self.random_state = random_state
 
-    # Training: what `StochasticRBM` asks for.
+    # Training: what `MiniBatchEstimator` asks for.
 
-    def _start(self, X):
-        self._base_sum, self._base_count = np.zeros(X.shape[1]), 0
-        self._keep_rows(X)
-        self._learner = Learner(
-            self._first_weights(self.n_components, X.shape[1], X.dtype),
-            self._base_intercept.copy(),
+    def _begun(self, X):
+        rng, seen = make_generator(self.random_state), ColumnSums.of(X)
+        learner = Learner(
+            self._first_weights(rng, self.n_components, X.shape[1], X.dtype),
+            seen.log_odds(X.dtype),
             np.zeros(self.n_components, dtype=X.dtype),
-            (self._base_sum / self._base_count).astype(X.dtype),
+            seen.means(X.dtype),
+            self._scheme(),
             OPTIMIZERS[self.optimizer](self.momentum),
-            Stream.from_generator(self._rng),
+            Stream.from_generator(rng),
         )
+        return Training(learner, rng, seen)
 
-    def _resume(self):
-        self._learner.weights = self.components_.copy(order="F")
-        self._learner.visible_bias = self.intercept_visible_.copy()
-        self._learner.hidden_bias = self.intercept_hidden_.copy()
+    def _resumed(self):
+        self._check_same_size()
+        training = self._training.copy()
+        # The public attributes are the truth, also where a user has set them.
+        learner = training.learner
+        learner.weights = self.components_.copy(order="F")
+        learner.visible_bias = self.intercept_visible_.copy()
+        learner.hidden_bias = self.intercept_hidden_.copy()
+        learner.scheme = self._scheme()
+        return training
 
-    def _keep_rows(self, X):
-        """Add rows to the means of the features, and set their log-odds."""
-        self._base_sum = self._base_sum + np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
-        self._base_count += X.shape[0]
-        log_odds = smoothed_log_odds(self._base_sum, self._base_count)
-        self._base_intercept = log_odds.astype(X.dtype)
-
-    def _learn_batch(self, V, workers, buffers):
-        learn_batch(self._learner, V, self._scheme(), self._rate(), workers, buffers)
-
-    def _learn_parts(self, parts):
-        self._learner = outliving(
-            learn_sdcp_batch, self._learner, parts, self._scheme(), self._rate()
-        )
+    def _with_more(self, seen, X):
+        return seen + ColumnSums.of(X)
 
     def _scheme(self):
         return Scheme(
@@ -286,12 +282,16 @@ class SDCPRBM(StochasticRBM):
             weight_decay=self.weight_decay,
         )
 
-    def _new_monitor(self, X, train, valid):
-        return Monitor(X, train, valid, self._base(), self._evaluation_seed)
+    def _monitor(self, training, X, train, valid):
+        base = Bernoulli(training.seen.log_odds(X.dtype))
+        return Monitor(X, train, valid, base, training.evaluation_seed)
 
-    def _publish(self):
-        self._check_finite()
-        self.components_, self.intercept_visible_, self.intercept_hidden_ = (
-            self._learner.parameters()
-        )
-        return self
+    def _attributes(self, training):
+        weights, visible_bias, hidden_bias = training.learner.parameters()
+        return {
+            "components_": weights,
+            "intercept_visible_": visible_bias,
+            "intercept_hidden_": hidden_bias,
+            "_base_intercept": training.seen.log_odds(weights.dtype),
+            **self._state(training),
+        }

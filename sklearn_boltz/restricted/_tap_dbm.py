@@ -332,17 +332,18 @@ default="bernoulli"
 
     # What `TAPMachine` asks for.
 
-    def _begin(self, X):
+    def _begin(self, X, rng):
         sizes = self._sizes()
         self._output(sizes)
-        self.pretrain_history_ = []
         hidden = [
             self._first_hidden("hidden", law, n_units, X.dtype)
             for law, n_units in zip(self._hidden_laws(), sizes, strict=True)
         ]
         visible = self._first_visible(X)
         below = [X.shape[1], *sizes[:-1]]
-        weights = [self._first_weights(*pair, X.dtype) for pair in zip(sizes, below, strict=True)]
+        weights = [
+            self._first_weights(rng, *pair, X.dtype) for pair in zip(sizes, below, strict=True)
+        ]
         return weights, [visible, *hidden]
 
     def _machine(self):
@@ -354,13 +355,19 @@ default="bernoulli"
             layers.append(with_parameters(law, values))
         return Layered(list(self.components_), layers)
 
-    def _expose(self, machine):
-        self.components_, (visible, *hidden) = list(machine.weights), machine.layers
+    def _exposed(self, machine):
+        weights, (visible, *hidden) = machine
+        exposed = {"components_": list(weights)}
         for name, value in visible.parameters().items():
-            setattr(self, f"{name}_visible_", value)
+            exposed[f"{name}_visible_"] = value
         parameters = [law.parameters() for law in hidden]
         for name in {name for of_law in parameters for name in of_law}:
-            setattr(self, f"{name}_hidden_", [of_law.get(name) for of_law in parameters])
+            exposed[f"{name}_hidden_"] = [of_law.get(name) for of_law in parameters]
+        return exposed
+
+    def _attributes(self, training):
+        history = list(training.pretrain_history)
+        return {**super()._attributes(training), "pretrain_history_": history}
 
     def _check_same_size(self):
         sizes = [len(W) for W in self.components_]
@@ -379,20 +386,23 @@ default="bernoulli"
 
     # Training.
 
-    def _learn_epochs(self, rows, epochs, monitor, workers, keep, end_epoch):
-        if self.pretrain_max_iter and not self._n_passes and not self.pretrain_history_:
+    def _train(self, training, rows, monitor, plan, workers, tell):
+        if self.pretrain_max_iter and not training.n_passes and not training.pretrain_history:
             if isinstance(rows, StreamedRows):
                 raise ValueError(
                     "Layers are trained one by one on rows in memory. Set pretrain_max_iter=0 to "
                     "learn from batches, or fit an array of some rows first, with warm_start."
                 )
-            self._pretrain(rows.in_memory(), workers)
-            keep(self._snapshot())
-        return super()._learn_epochs(rows, epochs, monitor, workers, keep, end_epoch)
+            self._pretrain(training, rows.in_memory(), workers)
+        return super()._train(training, rows, monitor, plan, workers, tell)
 
-    def _pretrain(self, X, workers):
+    def _is_worth_keeping(self, training, n_before):
+        return bool(training.pretrain_history) or super()._is_worth_keeping(training, n_before)
+
+    def _pretrain(self, training, X, workers):
         """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""
-        learner, visible, visible_range = self._learner, self.visible, self.visible_range
+        learner, visible, visible_range = training.learner, self.visible, self.visible_range
+        histories = []
         for k, (n_units, law) in enumerate(zip(self._sizes(), self._hidden_laws(), strict=True)):
             rbm = TAPRBM(
                 n_units,
@@ -402,7 +412,7 @@ default="bernoulli"
                 max_iter=self.pretrain_max_iter,
                 n_jobs=workers.n_threads,
                 verbose=self.verbose,
-                random_state=int(self._rng.integers(2**31)),
+                random_state=int(training.rng.integers(2**31)),
                 **{name: getattr(self, name) for name in SHARED},
             )
             with warnings.catch_warnings():
@@ -412,10 +422,11 @@ default="bernoulli"
             (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._machine()
             if k == 0:
                 learner.layers[0] = below
-            self.pretrain_history_.append(rbm.history_)
+            histories.append(rbm.history_)
             if k + 1 < len(learner.weights):
-                X = rbm.sample_hidden(X, random_state=int(self._rng.integers(2**31)))
+                X = rbm.sample_hidden(X, random_state=int(training.rng.integers(2**31)))
             visible, visible_range = law, None
+        training.pretrain_history = histories
 
     # What follows from rows.
 

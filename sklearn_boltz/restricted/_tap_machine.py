@@ -3,6 +3,7 @@
 import copy
 from functools import partial
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import logit
@@ -18,19 +19,19 @@ from sklearn_boltz._base import dense, validate_arguments
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._machine import IMPUTE_CONSTRAINTS
-from sklearn_boltz.restricted._stochastic import StochasticMachine
+from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.sampling import _samples
-from sklearn_boltz.restricted.training._cluster import learn_tap_batch, outliving
+from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import held_out_rows
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
-from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme, learn_batch
+from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
 from sklearn_boltz.units._unit import UnitLaw
@@ -52,6 +53,13 @@ LEAST_CONVERGED = 0.5
 LEAST_PROBABILITY = 1e-12
 
 
+class Seen(NamedTuple):
+    """What is kept of the data: the distribution of independent features, rows to start at."""
+
+    base: UnitLaw
+    rows: np.ndarray
+
+
 def first_law(name, law, make, n_units, dtype):
     """The law that a layer begins with: `make` of a class of laws, or a copy of the user's."""
     law = make(LAWS[law]) if isinstance(law, str) else law.astype(dtype)
@@ -68,16 +76,16 @@ def with_parameters(law, values):
     return units
 
 
-class TAPMachine(StochasticMachine):
-    """A machine of one or more hidden layers, trained and used by mean field.
+class TAPMachine(MiniBatchEstimator):
+    """A model of one or more hidden layers, trained and used by mean field.
 
-    A child has `_machine()`, its public parameters as `Layered`; `_begin(X)`, which returns the
-    weights and the laws that the training begins with; `_expose(machine)`, which makes the
-    parameters public; `_check_same_size()`, and `_monitor_class`.
+    A child has `_machine()`, its public parameters as `Layered`; `_begin(X, rng)`, which returns
+    the weights and the units that the training begins with; `_exposed(machine)`, a dict of the
+    public parameters; `_check_same_size()`, and `_monitor_class`.
     """
 
     _parameter_constraints = {
-        **StochasticMachine._parameter_constraints,
+        **MiniBatchEstimator._parameter_constraints,
         "visible": [StrOptions(set(LAWS)), UnitLaw],
         "visible_range": [tuple, list, None],
         "order": [Interval(Integral, 1, 2, closed="both")],
@@ -160,39 +168,42 @@ class TAPMachine(StochasticMachine):
     def _first_hidden(self, name, law, n_units, dtype):
         return first_law(name, law, lambda law: law.neutral(n_units, dtype), n_units, dtype)
 
-    # Training: what `StochasticMachine` asks for.
+    # Training: what `MiniBatchEstimator` asks for.
 
-    def _start(self, X):
-        weights, layers = self._begin(X)
-        self._laws = layers
-        self._base_law = layers[0].astype(X.dtype)
-        self._learner = Learner(weights, layers, SGD(self.momentum))
-        self._rows = np.empty((0, X.shape[1]), X.dtype)
-        self._keep_rows(X)
+    def _begun(self, X):
+        rng = make_generator(self.random_state)
+        weights, layers = self._begin(X, rng)
+        base, learner = (
+            layers[0].astype(X.dtype),
+            Learner(weights, layers, self._scheme(), SGD(self.momentum)),
+        )
+        rows = np.empty((0, X.shape[1]), X.dtype)
+        training = Training(learner, rng, Seen(base, self._with_more_rows(rows, X)))
+        training.pretrain_history = []
+        return training
 
-    def _keep_rows(self, X):
-        """Keep rows to start at, evenly spaced, until there are enough."""
-        n_more = min(N_STARTS - len(self._rows), X.shape[0])
+    def _with_more(self, seen, X):
+        return seen._replace(rows=self._with_more_rows(seen.rows, X))
+
+    def _with_more_rows(self, rows, X):
+        """Rows to start at, evenly spaced, until there are enough."""
+        n_more = min(N_STARTS - len(rows), X.shape[0])
         chosen = np.linspace(0, X.shape[0] - 1, n_more).round().astype(int)
-        self._rows = np.vstack([self._rows, dense(X[chosen]).astype(self._rows.dtype)])
+        return np.vstack([rows, dense(X[chosen]).astype(rows.dtype)])
 
-    def _resume(self):
-        machine = self._machine()
-        dtype = machine.weights[0].dtype
-        self._learner.weights = [np.array(W, order="C") for W in machine.weights]
-        self._learner.layers = [law.astype(dtype) for law in machine.layers]
+    def _resumed(self):
+        self._check_same_size()
+        training, machine = self._training.copy(), self._machine()
+        # The public attributes are the truth, also where a user has set them.
+        dtype, learner = machine.weights[0].dtype, training.learner
+        learner.weights = [np.array(W, order="C") for W in machine.weights]
+        learner.layers = [law.astype(dtype) for law in machine.layers]
+        learner.scheme = self._scheme()
+        return training
 
     def _iteration(self, **changes):
         return Iteration(self.order, MOST_ITERATIONS, self.tap_tol, self.damping)._replace(
             **changes
-        )
-
-    def _learn_batch(self, V, workers, buffers):
-        learn_batch(self._learner, V, self._scheme(), self._rate(), workers, buffers)
-
-    def _learn_parts(self, parts):
-        self._learner = outliving(
-            learn_tap_batch, self._learner, parts, self._scheme(), self._rate()
         )
 
     def _scheme(self):
@@ -201,15 +212,20 @@ class TAPMachine(StochasticMachine):
             self.penalty, self.alpha,
         )  # fmt: skip
 
-    def _new_monitor(self, X, train, valid):
-        base = self._visible_base()
+    def _monitor(self, training, X, train, valid):
+        base, rows = training.seen
         held_out = held_out_rows(X, train, valid, base)
-        return self._monitor_class(self._rows, held_out, base, self._iteration(), self._inference)
+        return self._monitor_class(rows, held_out, base, self._iteration(), self._inference)
 
-    def _publish(self):
-        self._check_finite()
-        self._expose(self._learner.model())
-        return self
+    def _attributes(self, training):
+        machine = training.learner.model()
+        return {
+            **self._exposed(machine),
+            "_laws": machine.layers,
+            "_base_law": training.seen.base,
+            "_rows": training.seen.rows,
+            **self._state(training),
+        }
 
     def _trouble(self, status, comparison):
         names = {"converged", "converged_clamped"} & self.history_.keys()

@@ -2,14 +2,14 @@
 
 from sklearn.utils._param_validation import StrOptions
 
-from sklearn_boltz.restricted._stochastic import StochasticRBM
+from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted._tap_machine import LAWS, TAPMachine, with_parameters
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.units._unit import UnitLaw
 
 
-class TAPRBM(TAPMachine, StochasticRBM):
+class TAPRBM(TAPMachine, MiniBatchRBM):
     """Restricted Boltzmann machine of binary or real-valued units, trained without sampling.
 
     The law of the units is approximated by the fixed points of a mean-field free energy, with
@@ -184,7 +184,7 @@ default="bernoulli"
     """
 
     _parameter_constraints = {
-        **StochasticRBM._parameter_constraints,
+        **MiniBatchRBM._parameter_constraints,
         **TAPMachine._parameter_constraints,
         "hidden": [StrOptions(set(LAWS)), UnitLaw],
         "inference": [StrOptions(set(INFERENCES))],
@@ -257,10 +257,11 @@ default="bernoulli"
 
     # What `TAPMachine` asks for.
 
-    def _begin(self, X):
+    def _begin(self, X, rng):
         hidden = self._first_hidden("hidden", self.hidden, self.n_components, X.dtype)
         visible = self._first_visible(X)
-        return [self._first_weights(self.n_components, X.shape[1], X.dtype)], [visible, hidden]
+        weights = self._first_weights(rng, self.n_components, X.shape[1], X.dtype)
+        return [weights], [visible, hidden]
 
     def _machine(self):
         visible, hidden = (
@@ -271,8 +272,10 @@ default="bernoulli"
         )
         return Layered([self.components_], [visible, hidden])
 
-    def _expose(self, machine):
-        (self.components_,), layers = machine
+    def _exposed(self, machine):
+        (weights,), layers = machine
+        exposed = {"components_": weights}
         for layer, units in zip(("visible", "hidden"), layers, strict=True):
             for name, value in units.parameters().items():
-                setattr(self, f"{name}_{layer}_", value)
+                exposed[f"{name}_{layer}_"] = value
+        return exposed

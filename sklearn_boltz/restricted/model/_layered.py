@@ -32,6 +32,11 @@ class Layered(NamedTuple):
     layers: list
 
     @property
+    def dtype(self):
+        """Type that the model computes in."""
+        return self.weights[0].dtype
+
+    @property
     def n_units(self):
         """Number of units of all layers."""
         return sum(len(units) for units in self.layers)

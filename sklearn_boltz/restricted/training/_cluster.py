@@ -1,8 +1,8 @@
 """Mini-batches whose rows lie on several machines: each computes sums over its rows.
 
-Parameters go out and sums come in, once for each step; the rows stay where they are. What is
-done with the sums is the algorithm of one process: `_sdcp.learn_batch` and
-`_tap_learning.learn_batch`, in other words, with the same mini-batches and random numbers.
+Parameters go out and sums come in, once for each step; the rows stay where they are. The
+algorithms are those of `_sdcp.Learner.learn` and `_tap_steps.Learner.learn`, with the same
+mini-batches and random numbers; what differs is how a mini-batch computes its sums.
 """
 
 import asyncio
@@ -16,14 +16,10 @@ import numpy as np
 from sklearn_boltz._base import dense
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
+from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
-from sklearn_boltz.restricted.training._tap_steps import (
-    _follow,
-    all_bernoulli,
-    gradients_at_rows,
-    gradients_at_solutions,
-)
+from sklearn_boltz.restricted.training import _sdcp, _tap_steps
+from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
 
 # How often a mini-batch is tried, and what Dask raises where something cannot be made again.
 ATTEMPTS = 5
@@ -133,30 +129,36 @@ class Parts:
         return np.concatenate(self.cluster.client.gather(self.rows))
 
 
-def outliving(learn, learner, parts, *settings):
-    """Learn from a mini-batch; from its start again, where a worker died with what only it had.
+def teach(learner, V, rate, workers):
+    """Learn from a mini-batch, in memory or on a cluster.
+
+    Where a worker of the cluster dies with what only it had, learning starts again.
 
     Parameters
     ----------
-    learn : callable
-        Of a learner, parts and the settings.
     learner : Learner
-    parts : Parts
+        Of S-DCP or of TAP.
+    V : ndarray or Parts
+    rate : float
+    workers : Workers
 
     Returns
     -------
     learner : Learner
-        Another one: that which was given is as it was.
+        The same one, changed, or another one for `Parts`.
     """
+    if not isinstance(V, Parts):
+        learner.learn(learner.in_memory(V), rate, workers)
+        return learner
     for attempt in range(ATTEMPTS):
         changed = deepcopy(learner)
         try:
-            learn(changed, parts, *settings)
+            changed.learn(ON_CLUSTER[type(learner)](V), rate, workers)
             return changed
         except LOST:
             if attempt == ATTEMPTS - 1:
                 raise
-            parts.begin()
+            V.begin()
 
 
 def _rows(check, block, rows):
@@ -245,142 +247,104 @@ def _hidden_states(pair):
     return None, pair[1][1]
 
 
-def learn_sdcp_batch(learner, parts, scheme, rate):
-    """Do what `sklearn_boltz.restricted._sdcp.learn_batch` does.
+class PairsOnCluster:
+    """A mini-batch of S-DCP on a cluster: the methods of `_sdcp.ArrayBatch`, by sums.
 
     Parameters
     ----------
-    learner : Learner
     parts : Parts
-    scheme : Scheme
-    rate : float
-        Learning rate.
     """
-    found = parts.map(_hidden_means, deepcopy(learner.model()), parts.rows)
-    data = parts.total(found)
-    means, stream, seed = data.means(), learner.stream, learner.stream.seed
-    if scheme.persistent and learner.chains is None:
-        starts = rows_to_start_at(scheme.n_chains, len(parts))
-        learner.chains = draw(parts.second(found)[starts], stream)
-    ends = _split(len(learner.chains) if scheme.persistent else len(parts), parts.lengths)
-    states = [None] * len(parts.rows)
-    for inner in range(scheme.n_inner):
+
+    def __init__(self, parts):
+        self.parts, self._states = parts, [None] * len(parts.rows)
+
+    def positive(self, learner, workers):
+        """Compute E[h | v]; -> means of the visible and of the hidden units."""
+        parts, scheme = self.parts, learner.scheme
+        found = parts.map(_hidden_means, deepcopy(learner.model()), parts.rows)
+        self._data = parts.total(found)
+        if scheme.persistent and learner.chains is None:
+            starts = rows_to_start_at(scheme.n_chains, len(parts))
+            learner.chains = draw(parts.second(found)[starts], learner.stream)
+        n_chains = len(learner.chains) if scheme.persistent else len(parts)
+        self._ends = _split(n_chains, parts.lengths)
+        return self._data.means()
+
+    def negative(self, learner, workers):
+        """Make transitions of the chains; -> means of the visible and of the hidden units."""
+        parts, scheme, ends = self.parts, learner.scheme, self._ends
         if scheme.persistent:
-            states = [learner.chains[a:b] for a, b in zip(ends, ends[1:], strict=False)]
-        step = stream.take(2 * scheme.n_gibbs)
-        same = [[value] * len(states) for value in (scheme.n_gibbs, seed, step)]
-        states = parts.map(
-            _transitions, deepcopy(learner.model()), *same, ends[:-1], states, parts.rows
+            self._states = [learner.chains[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+        step = learner.stream.take(2 * scheme.n_gibbs)
+        same = [[v] * len(self._states) for v in (scheme.n_gibbs, learner.stream.seed, step)]
+        self._states = parts.map(
+            _transitions, deepcopy(learner.model()), *same, ends[:-1], self._states, parts.rows
         )
-        fantasy = parts.total(states)
-        if scheme.centered:
-            learner.slide_offsets(*means, scheme.offset_rate)
-        offsets = (learner.visible_offset, learner.hidden_offset) if scheme.centered else (
-            np.zeros_like(learner.visible_offset), np.zeros_like(learner.hidden_offset)
-        )  # fmt: skip
+        self._chains = parts.total(self._states)
+        return self._chains.means()
+
+    def hidden_states(self, learner):
+        """Draw the hidden units of the chains."""
+        parts = self.parts
+        means = [
+            parts.cluster.submit(worker, _hidden_states, state)
+            for worker, state in zip(parts.workers, self._states, strict=True)
+        ]
+        return draw(parts.second(means), learner.stream)
+
+    def gradient(self, learner, rate, inner, workers):
+        """The step of the weights: the rate times the gradient, of which inner step 0 keeps g's."""
+        offsets = learner.visible_offset, learner.hidden_offset
+        if not learner.scheme.centered:
+            offsets = tuple(np.zeros_like(offset) for offset in offsets)
         if inner == 0:
-            ascent = rate * data.gradient(*offsets)
-        change = ascent - rate * fantasy.gradient(*offsets)
-        change -= rate * scheme.weight_decay * learner.weights
-        biases = [rate * (d - f) for d, f in zip(means, fantasy.means(), strict=True)]
-        if scheme.persistent:
-            H = parts.second(
-                [parts.cluster.submit(w, _hidden_states, f)
-                 for w, f in zip(parts.workers, states, strict=True)]
-            )  # fmt: skip
-            learner.chains = draw(H, stream)
-        learner.move(learner.optimizer.steps([change, *biases]), scheme.centered)
+            self._ascent = rate * self._data.gradient(*offsets)
+        return self._ascent - rate * self._chains.gradient(*offsets)
 
 
 # TAP.
 
 
-class Slopes(NamedTuple):
-    """Parts of the derivatives by the weights and by the parameters of the units, by layer."""
-
-    weights: list
-    units: list
-
-
-def _solutions(shared, share, share_of_starts, starts, V):
-    """-> slopes, and the visible sides of the solutions that began at some starts."""
-    machine, scheme = shared
-    order = scheme.iteration.order
-    with Workers(1) as workers:
-        clamped = clamp(machine, V, scheme.iteration, workers)
-        if starts is None:
-            starts = clamped.visible_side()
-        elif not len(starts):  # fewer solutions than parts
-            starts, share_of_starts = clamped.visible_side()[:1], 0.0
-        found, _ = _follow(machine, starts, scheme, workers, _new_array)
-    free = (
-        machine.split(found.visible_mean, found.hidden_mean),
-        machine.split(found.visible_variance, found.hidden_variance),
-    )
-    at_rows = _products(machine, clamped.means(), clamped.variances(), order)
-    at_solutions = _products(machine, *free, order)
-    weights = [share * d - share_of_starts * m for d, m in zip(at_rows, at_solutions, strict=True)]
-    if all_bernoulli(machine):
-        pair = [
-            [{"intercept": a.mean(axis=0)} for a in means] for means in (clamped.means(), free[0])
-        ]
-    else:
-        pair = gradients_at_rows(clamped, order), gradients_at_solutions(machine, found, order)
-    units = [
-        {name: share * data[name] - share_of_starts * model[name] for name in data}
-        for data, model in zip(*pair, strict=True)
-    ]
-    sides = found.visible_mean if share_of_starts else found.visible_mean[:0]
-    return Slopes(weights, units), sides
-
-
-def _products(machine, means, variances, order):
-    """⟨a a + W c c⟩ over rows, between each layer and the one above."""
-    found = []
-    for k, W in enumerate(machine.weights):
-        n_rows = W.dtype.type(len(means[k]))
-        products = means[k + 1].T @ means[k]
-        if order == 2 and variances[k] is not None:
-            products += W * (variances[k + 1].T @ variances[k])
-        found.append(products / n_rows)
-    return found
-
-
-def _new_array(name, shape, dtype):
-    return np.empty(shape, dtype)
-
-
-def learn_tap_batch(learner, parts, scheme, rate):
-    """Do what `sklearn_boltz.restricted._tap_learning.learn_batch` does.
+class SolutionsOnCluster:
+    """A mini-batch of TAP on a cluster: the methods of `_tap_steps.ArrayBatch`, by sums.
 
     Parameters
     ----------
-    learner : Learner
     parts : Parts
-    scheme : Scheme
-    rate : float
-        Learning rate.
     """
-    machine, n_rows, starts = learner.model(), len(parts), [None] * len(parts.rows)
-    share = share_of_starts = [length / n_rows for length in parts.lengths.tolist()]
-    if scheme.persistent:
-        if learner.starts is None:
-            first = parts.all_rows()[rows_to_start_at(scheme.n_solutions, n_rows)]
-            with Workers(1) as workers:
-                learner.starts = visible_side(machine, first, scheme.iteration, workers)
-        starts = np.array_split(learner.starts, len(parts.rows))
-        share_of_starts = [len(part) / len(learner.starts) for part in starts]
-    shared = deepcopy(machine), scheme
-    found = parts.map(_solutions, shared, share, share_of_starts, starts, parts.rows)
-    slopes = parts.total(found)
-    if scheme.persistent:
-        learner.starts = parts.second(found)
-    steps = []
-    for W, step in zip(learner.weights, slopes.weights, strict=True):
-        if scheme.penalty is not None:
-            step -= scheme.alpha * (W if scheme.penalty == "l2" else np.sign(W))
-        steps.append(rate * step)
-    for W, step in zip(learner.weights, learner.optimizer.steps(steps), strict=True):
-        W += step
-    for units, slope in zip(learner.layers, slopes.units, strict=True):
-        units.ascend(slope, rate)
+
+    def __init__(self, parts):
+        self.parts = parts
+
+    def slopes(self, learner, rate, workers):
+        """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
+        parts, scheme, machine = self.parts, learner.scheme, learner.model()
+        n_rows, starts = len(parts), [None] * len(parts.rows)
+        share = share_of_starts = [length / n_rows for length in parts.lengths.tolist()]
+        if scheme.persistent:
+            first = learner.starts
+            if first is None:
+                first = parts.all_rows()[rows_to_start_at(scheme.n_solutions, n_rows)]
+                first = visible_side(machine, first, scheme.iteration, workers)
+            starts = np.array_split(first, len(parts.rows))
+            share_of_starts = [len(part) / len(first) for part in starts]
+        shared = deepcopy(machine), scheme, rate
+        found = parts.map(_slopes, shared, share, share_of_starts, starts, parts.rows)
+        return parts.total(found), parts.second(found) if scheme.persistent else None
+
+
+def _slopes(shared, share, share_of_starts, starts, V):
+    """-> slopes, and the visible sides of the solutions that began at some starts."""
+    machine, scheme, rate = shared
+    with Workers(1) as workers:
+        if starts is not None and not len(starts):  # fewer solutions than parts
+            starts = visible_side(machine, V[:1], scheme.iteration, workers)
+            share_of_starts = 0.0
+        workspace = Workspace(machine, len(V), len(V) if starts is None else len(starts))
+        shares = share, share_of_starts
+        rates = rate * share, rate * share_of_starts
+        slopes, _, sides = difference(machine, V, starts, scheme, rates, shares, workers, workspace)
+    return slopes, sides if share_of_starts else sides[:0]
+
+
+ON_CLUSTER = {_sdcp.Learner: PairsOnCluster, _tap_steps.Learner: SolutionsOnCluster}

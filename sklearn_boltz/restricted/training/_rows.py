@@ -2,6 +2,7 @@
 
 from copy import copy as shallow_copy
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse, vstack
@@ -11,12 +12,53 @@ from sklearn_boltz._base import dense
 from sklearn_boltz._batches import fresh, mini_batches, rows_of, summarise
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._monitor import GAP_ROWS
+from sklearn_boltz.units._bernoulli import smoothed_log_odds
 
 # A memory map with no more rows is trained on row by row, as an array in memory is, with a list of
 # the numbers of all rows: that takes 24 bytes a row.
 MOST_INDEXED = 2**20
 # Rows that are set aside for early stopping, at most: they are kept in memory.
 MOST_VALID = 10_000
+
+
+def divided(n_rows, validation_fraction, seed):
+    """Numbers of the rows to train on and of those set aside, both in random order.
+
+    They are the same each time that a fit is taken up again.
+    """
+    order = np.random.default_rng(seed).permutation(n_rows)
+    if not validation_fraction:
+        return order, order[:0]
+    if n_rows < 2:
+        raise ValueError(
+            "early_stopping needs n_samples of at least 2, but n_samples=1. "
+            "Set early_stopping=False."
+        )
+    n_valid = min(max(1, round(validation_fraction * n_rows)), n_rows - 1)
+    return order[n_valid:], order[:n_valid]
+
+
+class ColumnSums(NamedTuple):
+    """Sums of the columns of the data: what a Bernoulli model keeps of them."""
+
+    total: np.ndarray
+    n_rows: int
+
+    @classmethod
+    def of(cls, X):
+        """Of rows."""
+        return cls(np.asarray(X.sum(axis=0, dtype=np.float64)).ravel(), X.shape[0])
+
+    def __add__(self, other):
+        return ColumnSums(self.total + other.total, self.n_rows + other.n_rows)
+
+    def means(self, dtype):
+        """Means of the columns."""
+        return (self.total / self.n_rows).astype(dtype)
+
+    def log_odds(self, dtype):
+        """Their log-odds, finite where a column is constant."""
+        return smoothed_log_odds(self.total, self.n_rows).astype(dtype)
 
 
 class ChosenRows:

@@ -43,19 +43,26 @@ class Learner:
     visible_bias : ndarray of shape (n_visible,)
     hidden_bias : ndarray of shape (n_hidden,)
     visible_offset : ndarray of shape (n_visible,)
-        μ at the start, by rights the mean of the data; λ starts at 1/2.
+        Initial μ, by rights the mean of the data; λ starts at 1/2.
+    scheme : Scheme
     optimizer : object
         With a method `steps`, as in `sklearn_boltz.restricted.training._optimizers`.
     stream : Stream
     """
 
-    def __init__(self, weights, visible_bias, hidden_bias, visible_offset, optimizer, stream):
+    def __init__(
+        self, weights, visible_bias, hidden_bias, visible_offset, scheme, optimizer, stream
+    ):
         self.weights = np.asfortranarray(weights)
         self.visible_bias, self.hidden_bias = visible_bias, hidden_bias
         self.visible_offset = visible_offset
         self.hidden_offset = np.full_like(hidden_bias, 0.5)
-        self.optimizer, self.stream = optimizer, stream
+        self.scheme, self.optimizer, self.stream = scheme, optimizer, stream
         self.chains = None
+        self._batch = None
+
+    def __getstate__(self):
+        return {**vars(self), "_batch": None}  # scratch is neither copied nor pickled
 
     def parameters(self):
         """Weights, visible and hidden biases, not copied."""
@@ -64,6 +71,45 @@ class Learner:
     def model(self):
         """The RBM as it stands; it shares the arrays."""
         return Model(self.weights, Bernoulli(self.visible_bias), Bernoulli(self.hidden_bias))
+
+    def in_memory(self, V):
+        """Rows as a mini-batch, with the scratch of the last one if it has the same size."""
+        if self._batch is None or not self._batch.fits(self, V):
+            self._batch = ArrayBatch(self, len(V))
+        self._batch.V = V
+        return self._batch
+
+    def learn(self, batch, rate, workers):
+        """Change the parameters by one mini-batch (Algorithms 3 and 4).
+
+        With g the positive part of the log-likelihood and f = ln Z, the gradient of g is taken
+        once. Then `n_inner` steps go up g linearised there minus f, whose gradient is estimated
+        by chains that start at the rows and are kept from one step to the next. All gradients
+        are multiplied by the learning rate where they are made, not in a pass of their own.
+
+        Parameters
+        ----------
+        batch : ArrayBatch, or one on a cluster
+            With the methods `positive`, `negative`, `gradient` and `hidden_states`.
+        rate : float
+            Learning rate.
+        workers : Workers
+        """
+        scheme = self.scheme
+        means = batch.positive(self, workers)
+        for inner in range(scheme.n_inner):
+            chain_means = batch.negative(self, workers)
+            if scheme.centered:
+                self.slide_offsets(*means, scheme.offset_rate)
+            step = batch.gradient(self, rate, inner, workers)
+            if scheme.weight_decay:
+                step -= rate * scheme.weight_decay * self.weights
+            biases = [rate * (m - c) for m, c in zip(means, chain_means, strict=True)]
+            if scheme.persistent:
+                # The next transition starts with hidden units that are drawn from means that
+                # are there already, as in scikit-learn's BernoulliRBM.
+                self.chains = batch.hidden_states(self)
+            self.move(self.optimizer.steps([step, *biases]), scheme.centered)
 
     def slide_offsets(self, visible_mean, hidden_mean, rate):
         """Move the offsets towards means of a mini-batch."""
@@ -112,96 +158,102 @@ class Factors(NamedTuple):
         workers.map(block, row_blocks(len(out.T), GRADIENT_ROWS), len(self.V) * out.size)
 
 
-def learn_batch(learner, V, scheme, rate, workers, buffers):
-    """Change the parameters by the rows of one mini-batch (Algorithms 3 and 4).
-
-    With g the positive part of the log-likelihood and f = ln Z, the gradient of g is taken
-    once; then `n_inner` steps go up g linearised there minus f, whose gradient is estimated
-    by chains that start at the rows and are kept from one step to the next. All gradients
-    are multiplied by the learning rate where they are made, not in a pass of its own.
+class ArrayBatch:
+    """A mini-batch in memory, and the arrays that learning from it takes.
 
     Parameters
     ----------
     learner : Learner
+    n_rows : int
+
+    Attributes
+    ----------
     V : ndarray of shape (n_rows, n_visible)
-        Any number of rows.
-    scheme : Scheme
-    rate : float
-        Learning rate.
-    workers : Workers
-    buffers : Buffers
+        The rows.
     """
-    model, dtype = learner.model(), learner.weights.dtype
-    H = buffers("H", (len(V), len(model.hidden)), dtype)
-    run_chains(model, V, H, 0, learner.stream, workers)  # no transition: the means given V
-    means = _column_means(V), _column_means(H)
-    if scheme.persistent:
-        chains, H_chains = _persistent_chains(learner, H, scheme, buffers, dtype, V.shape[1])
-    else:
-        chains, H_chains = buffers("V_chains", V.shape, dtype), buffers("H_chains", H.shape, dtype)
-        chains[...] = V
-    # Laid out as the weights are, with the hidden units of a visible one next to each other.
-    shape = learner.weights.T.shape
-    for inner in range(scheme.n_inner):
-        run_chains(model, chains, H_chains, scheme.n_gibbs, learner.stream, workers,
-                   from_hidden=scheme.persistent)  # fmt: skip
-        if scheme.centered:
-            learner.slide_offsets(*means, scheme.offset_rate)
-        data, fantasy = (V, H, rate), (chains, H_chains, -rate)
+
+    def __init__(self, learner, n_rows):
+        scheme, (n_hidden, n_visible) = learner.scheme, learner.weights.shape
+        self.shape, self.V = (n_rows, n_hidden, n_visible), None
+        n_chains = n_rows
+        if scheme.persistent:
+            self._starts = rows_to_start_at(scheme.n_chains, n_rows)
+            n_chains = len(self._starts if learner.chains is None else learner.chains)
+
+        def new(*shape):
+            return np.empty(shape, learner.weights.dtype)
+
+        self.H = new(n_rows, n_hidden)
+        self.V_chains, self.H_chains = new(n_chains, n_visible), new(n_chains, n_hidden)
+        n_factors = n_rows + n_chains + scheme.centered
+        self._V_factors, self._H_factors = new(n_factors, n_visible), new(n_factors, n_hidden)
+        # Laid out as the weights are, with the hidden units of a visible one next to each other.
+        self._ascent, self._step = new(n_visible, n_hidden).T, new(n_visible, n_hidden).T
+
+    def fits(self, learner, V):
+        """Whether other rows, and the parameters as they are now, have the same sizes."""
+        return self.shape == (len(V), *learner.weights.shape)
+
+    def positive(self, learner, workers):
+        """Compute E[h | v]; -> means of the visible and of the hidden units."""
+        # No transition: the means given V.
+        run_chains(learner.model(), self.V, self.H, 0, learner.stream, workers)
+        if not learner.scheme.persistent:
+            self.V_chains[...] = self.V
+        elif learner.chains is None:
+            learner.chains = draw(self.H[self._starts], learner.stream)
+        return _column_means(self.V), _column_means(self.H)
+
+    def negative(self, learner, workers):
+        """Make transitions of the chains; -> means of the visible and of the hidden units."""
+        scheme = learner.scheme
+        if scheme.persistent:
+            self.H_chains[...] = learner.chains
+        run_chains(
+            learner.model(), self.V_chains, self.H_chains, scheme.n_gibbs, learner.stream, workers,
+            from_hidden=scheme.persistent,
+        )  # fmt: skip
+        return _column_means(self.V_chains), _column_means(self.H_chains)
+
+    def hidden_states(self, learner):
+        """Draw the hidden units of the chains."""
+        return draw(self.H_chains, learner.stream)
+
+    def gradient(self, learner, rate, inner, workers):
+        """The step of the weights: the rate times the gradient, of which inner step 0 keeps g's."""
+        scheme = learner.scheme
+        data, chains = (self.V, self.H, rate), (self.V_chains, self.H_chains, -rate)
         if scheme.n_inner == 1 and learner.optimizer.plain and not scheme.weight_decay:
             # In one pass over the weights: with small mini-batches, passes are what it costs.
-            step = _gradient(learner, [data, fantasy], scheme.centered, buffers)
+            step = self._factors(learner, data, chains)
             step.multiply(learner.weights, workers, add=True)
-        else:
-            ascent, step = buffers("ascent", shape, dtype).T, buffers("step", shape, dtype).T
-            if inner == 0:
-                _gradient(learner, [data], scheme.centered, buffers).multiply(ascent, workers)
-            step[...] = ascent
-            fall = _gradient(learner, [fantasy], scheme.centered, buffers)
-            fall.multiply(step, workers, add=True)
-        if scheme.weight_decay:
-            step -= rate * scheme.weight_decay * learner.weights
-        biases = [
-            rate * (mean - _column_means(states))
-            for mean, states in zip(means, (chains, H_chains), strict=True)
-        ]
-        if scheme.persistent:
-            # The next transition starts with hidden units that are drawn from means that
-            # are there already, as in scikit-learn's BernoulliRBM.
-            H_chains[...] = learner.chains = draw(H_chains, learner.stream)
-        learner.move(learner.optimizer.steps([step, *biases]), scheme.centered)
+            return step
+        if inner == 0:
+            self._factors(learner, data).multiply(self._ascent, workers)
+        self._step[...] = self._ascent
+        self._factors(learner, chains).multiply(self._step, workers, add=True)
+        return self._step
+
+    def _factors(self, learner, *parts):
+        """The sum over parts (V, H, factor) of factor * (H - λ).T @ (V - μ) / n_rows.
+
+        The offsets are 0 unless centred. V keeps its zeros, which save time: (V - μ).T @ H is
+        [V, -μ].T @ [H, sum of H], with one row more.
+        """
+        centered, end = learner.scheme.centered, 0
+        for V, H, factor in parts:
+            rows = slice(end, end := end + len(V))
+            self._V_factors[rows] = V
+            offset = learner.hidden_offset if centered else 0
+            np.subtract(H, offset, out=self._H_factors[rows])
+            self._H_factors[rows] *= factor / len(V)
+        if centered:
+            np.negative(learner.visible_offset, out=self._V_factors[end])
+            np.add.reduce(self._H_factors[:end], axis=0, out=self._H_factors[end])
+        n_factors = end + centered
+        return Factors(self._H_factors[:n_factors], self._V_factors[:n_factors])
 
 
 def _column_means(A):
     # A.mean(axis=0) takes twice the time for a few rows.
     return np.add.reduce(A, axis=0) / A.dtype.type(len(A))
-
-
-def _persistent_chains(learner, H, scheme, buffers, dtype, n_visible):
-    """Buffers for the chains, the hidden ones as they were left; they begin at the data."""
-    if learner.chains is None:
-        starts = rows_to_start_at(scheme.n_chains, len(H))
-        learner.chains = draw(H[starts], learner.stream)
-    H_chains = buffers("H_chains", learner.chains.shape, dtype)
-    H_chains[...] = learner.chains
-    return buffers("V_chains", (len(H_chains), n_visible), dtype), H_chains
-
-
-def _gradient(learner, parts, centered, buffers):
-    """The sum over parts (V, H, factor) of factor * (H - λ).T @ (V - μ) / n_rows, as `Factors`.
-
-    The offsets are 0 unless `centered`. V keeps its zeros, which save time: (V - μ).T @ H is
-    [V, -μ].T @ [H, sum of H], with one row more.
-    """
-    ends = np.cumsum([0, *(len(V) for V, _, _ in parts)])
-    n_hidden, n_visible = learner.weights.shape
-    V_rows = buffers("V_rows", (ends[-1] + centered, n_visible), learner.weights.dtype)
-    H_rows = buffers("H_rows", (ends[-1] + centered, n_hidden), learner.weights.dtype)
-    for (V, H, factor), first, end in zip(parts, ends, ends[1:], strict=False):
-        V_rows[first:end] = V
-        np.subtract(H, learner.hidden_offset if centered else 0, out=H_rows[first:end])
-        H_rows[first:end] *= factor / len(V)
-    if centered:
-        np.negative(learner.visible_offset, out=V_rows[-1])
-        np.add.reduce(H_rows[:-1], axis=0, out=H_rows[-1])
-    return Factors(H_rows, V_rows)

@@ -39,17 +39,22 @@ class Learner:
     Parameters
     ----------
     weights : list of ndarray of shape (n_units of a layer, n_units of the one below)
-    layers : list of unit laws
+    layers : list of unit types
         From the visible layer up; their parameters are changed in place.
+    scheme : Scheme
     optimizer : object
         With a method `steps`, as in `sklearn_boltz.restricted.training._optimizers`. It makes the
         steps of the weights only, as in the paper.
     """
 
-    def __init__(self, weights, layers, optimizer):
+    def __init__(self, weights, layers, scheme, optimizer):
         self.weights, self.layers = weights, layers
-        self.optimizer = optimizer
+        self.scheme, self.optimizer = scheme, optimizer
         self.starts = None  # means of the visible side, of persistent solutions
+        self._workspace = None
+
+    def __getstate__(self):
+        return {**vars(self), "_workspace": None}  # neither copied nor pickled
 
     def parameters(self):
         """Weights and the parameters of the units, not copied."""
@@ -59,6 +64,72 @@ class Learner:
     def model(self):
         """The machine as it stands; it shares the arrays."""
         return Layered(self.weights, self.layers)
+
+    def in_memory(self, V):
+        """Rows as a mini-batch, with the workspace of the last one if it has the same size."""
+        n_starts = len(V) if self.starts is None else len(self.starts)
+        if self.scheme.persistent and self.starts is None:
+            n_starts = len(rows_to_start_at(self.scheme.n_solutions, len(V)))
+        if self._workspace is None or self._workspace.sizes != (len(V), n_starts):
+            self._workspace = Workspace(self.model(), len(V), n_starts)
+        return ArrayBatch(V, self._workspace)
+
+    def learn(self, batch, rate, workers):
+        """Change the parameters by the rows of one mini-batch.
+
+        Parameters
+        ----------
+        batch : ArrayBatch, or one on a cluster
+            With a method `slopes`.
+        rate : float
+            Learning rate.
+        workers : Workers
+        """
+        scheme = self.scheme
+        slopes, self.starts = batch.slopes(self, rate, workers)
+        for W, step in zip(self.weights, slopes.weights, strict=True):
+            if scheme.penalty is not None:
+                step -= rate * scheme.alpha * (W if scheme.penalty == "l2" else np.sign(W))
+        for W, step in zip(self.weights, self.optimizer.steps(slopes.weights), strict=True):
+            W += step
+        for units, slope in zip(self.layers, slopes.units, strict=True):
+            units.ascend(slope, rate)
+
+
+class Workspace:
+    """Arrays that mini-batches of one size take: new ones would cost page faults.
+
+    Parameters
+    ----------
+    machine : Layered
+    n_rows : int
+        Of the mini-batch.
+    n_starts : int
+        Of the solutions.
+    """
+
+    def __init__(self, machine, n_rows, n_starts):
+        model = machine.sides()
+        self.sizes = n_rows, n_starts
+
+        def side(n_units):
+            return Layer(*(np.empty((n_starts, n_units), model.dtype) for _ in range(4)))
+
+        self.visible, self.hidden = side(len(model.visible)), side(len(model.hidden))
+        self.hidden_at_starts = np.empty((n_rows, len(machine.layers[1])), model.dtype)
+        self.squares, self.steps, self.scratch = (
+            [np.empty(W.shape, W.dtype) for W in machine.weights] for _ in range(3)
+        )
+
+
+class Slopes(NamedTuple):
+    """Derivatives of the log-likelihood by the weights and by the parameters of the units.
+
+    Those of the weights are multiplied by the learning rate already.
+    """
+
+    weights: list
+    units: list
 
 
 class Beliefs(NamedTuple):
@@ -71,61 +142,78 @@ class Beliefs(NamedTuple):
     variances: list
 
 
-def learn_batch(learner, V, scheme, rate, workers, buffers):
-    """Change the parameters by the rows of one mini-batch.
+class ArrayBatch(NamedTuple):
+    """A mini-batch in memory, and the arrays that learning from it takes."""
+
+    V: np.ndarray
+    workspace: Workspace
+
+    def slopes(self, learner, rate, workers):
+        """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
+        machine, scheme = learner.model(), learner.scheme
+        starts = learner.starts
+        slopes, _, found = difference(
+            machine, self.V, starts, scheme, (rate, rate), (1.0, 1.0), workers, self.workspace
+        )
+        return slopes, found.copy() if scheme.persistent else None
+
+
+def difference(machine, V, starts, scheme, rates, shares, workers, workspace):
+    """Derivatives at rows less those at the solutions from some starts.
 
     Parameters
     ----------
-    learner : Learner
+    machine : Layered
     V : ndarray of shape (n_rows, n_visible)
-        Any number of rows.
+    starts : ndarray of shape (n_starts, n_visible side) or None
+        Means of the visible side; None to start at the rows, or at some of them if the scheme
+        is persistent.
     scheme : Scheme
-    rate : float
-        Learning rate.
+    rates, shares : tuple of (float, float)
+        What to multiply the derivatives by, at rows and at solutions: those by the weights, and
+        those by the parameters of the units.
     workers : Workers
-    buffers : Buffers
+    workspace : Workspace
 
     Returns
     -------
+    slopes : Slopes
     change : float
         Mean squared change of the means in the last iteration, over all solutions.
+    visible_mean : ndarray of shape (n_starts, n_visible side)
+        Of the solutions.
     """
-    machine, order = learner.model(), scheme.iteration.order
-    clamped, starts = None, V
-    hidden_at_starts = buffers("H", (len(V), len(machine.layers[1])), V.dtype)
+    order, clamped, hidden_at_starts = scheme.iteration.order, None, None
     if len(machine.weights) > 1 or scheme.persistent:
         clamped = clamp(machine, V, scheme.iteration, workers)
-        starts, hidden_at_starts = clamped.visible_side(), None
         data = Beliefs(clamped.means(), clamped.variances())
+        if starts is None:
+            starts = clamped.visible_side()
+            if scheme.persistent:
+                starts = starts[rows_to_start_at(scheme.n_solutions, len(V))]
     else:
         # Where the solutions of an RBM start, its hidden units have just what is asked for.
+        starts, hidden_at_starts = V, workspace.hidden_at_starts
         data = Beliefs([V, hidden_at_starts], [None, None])
-    if scheme.persistent:
-        if learner.starts is None:
-            learner.starts = starts[rows_to_start_at(scheme.n_solutions, len(V))]
-        starts = learner.starts
-    solutions, change = _follow(machine, starts, scheme, workers, buffers, hidden_at_starts)
-    if scheme.persistent:
-        learner.starts = solutions.visible_mean.copy()
+    solutions, change = _follow(machine, starts, scheme, workers, workspace, hidden_at_starts)
     free = Beliefs(
         machine.split(solutions.visible_mean, solutions.hidden_mean),
         machine.split(solutions.visible_variance, solutions.hidden_variance),
     )
-    steps = [
-        _ascent(k, W, data, free, scheme, rate, workers, buffers)
+    weights = [
+        _weight_slopes(k, W, data, free, order, rates, workers, workspace)
         for k, W in enumerate(machine.weights)
     ]
     if all_bernoulli(machine):
-        pairs = zip(data.means, free.means, strict=True)
-        slopes = [{"intercept": a.mean(axis=0) - b.mean(axis=0)} for a, b in pairs]
+        pair = [[{"intercept": a.mean(axis=0)} for a in side.means] for side in (data, free)]
     else:
         clamped = clamped or clamp(machine, V, scheme.iteration, workers)
-        slopes = unit_gradients(clamped, solutions, order)
-    for W, step in zip(learner.weights, learner.optimizer.steps(steps), strict=True):
-        W += step
-    for units, slope in zip(learner.layers, slopes, strict=True):
-        units.ascend(slope, rate)
-    return change
+        pair = gradients_at_rows(clamped, order), gradients_at_solutions(machine, solutions, order)
+    units = [
+        {name: shares[0] * rows[name] - shares[1] * model[name] for name in rows}
+        for rows, model in zip(*pair, strict=True)
+    ]
+    return Slopes(weights, units), change, solutions.visible_mean
 
 
 def all_bernoulli(machine):
@@ -133,16 +221,11 @@ def all_bernoulli(machine):
     return all(type(units) is Bernoulli for units in machine.layers)
 
 
-def _follow(machine, starts, scheme, workers, buffers, hidden_at_starts=None):
-    """A few iterations from each start, in buffers; -> solutions, mean squared change."""
+def _follow(machine, starts, scheme, workers, workspace, hidden_at_starts=None):
+    """A few iterations from each start; -> solutions, mean squared change."""
     model, iteration, n_starts = machine.sides(), scheme.iteration, len(starts)
-
-    def side(name, n_units):
-        return Layer(*(buffers(f"{name}{k}", (n_starts, n_units), model.dtype) for k in range(4)))
-
-    visible, hidden = side("visible", len(model.visible)), side("hidden", len(model.hidden))
-    squares = [buffers(f"squares{k}", W.shape, W.dtype) for k, W in enumerate(machine.weights)]
-    squares = machine._replace(weights=squares).sides().weights
+    visible, hidden = workspace.visible, workspace.hidden
+    squares = machine._replace(weights=workspace.squares).sides().weights
     squares = negative_squares(model, iteration.order, squares)
     change = np.zeros(n_starts)
 
@@ -165,34 +248,28 @@ def _follow(machine, starts, scheme, workers, buffers, hidden_at_starts=None):
     return solutions, float(change.mean())
 
 
-def _ascent(k, W, data, free, scheme, rate, workers, buffers):
-    """rate * (⟨a a + W c c⟩ data − ⟨a a + W c c⟩ solutions − alpha R(W)) between k and k + 1."""
-    step, scratch = (buffers(f"{name}{k}", W.shape, W.dtype) for name in ("step", "scratch"))
-    decay = rate * scheme.alpha
+def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
+    """⟨a a + W c c⟩ of the rows less that of the solutions, between layers k and k + 1."""
+    step, scratch = workspace.steps[k], workspace.scratch[k]
 
-    def scaled(a):
+    def scaled(a, rate):
         """The rate is multiplied in where it is cheap."""
         return None if a is None else a * (rate / len(a))
 
     (V, H), (c_v, c_h) = data.means[k : k + 2], data.variances[k : k + 2]
     (a_v, a_h), (d_v, d_h) = free.means[k : k + 2], free.variances[k : k + 2]
-    H, c_h, a_h, d_h = scaled(H), scaled(c_h), scaled(a_h), scaled(d_h)
+    H, c_h = scaled(H, rates[0]), scaled(c_h, rates[0])
+    a_h, d_h = scaled(a_h, rates[1]), scaled(d_h, rates[1])
 
     def block(units):
         mine, other, own = step[units], scratch[units], W[units]
         np.matmul(H[:, units].T, V, out=mine)
         mine -= np.matmul(a_h[:, units].T, a_v, out=other)
-        if scheme.iteration.order == 2:
+        if order == 2:
             np.matmul(d_h[:, units].T, d_v, out=other)
             if c_v is not None:
                 other -= c_h[:, units].T @ c_v
             other *= own
-            mine -= other
-        if scheme.penalty == "l2":
-            mine -= np.multiply(own, decay, out=other)
-        elif scheme.penalty == "l1":
-            np.sign(own, out=other)
-            other *= decay
             mine -= other
 
     workers.map(block, row_blocks(len(step), GRADIENT_ROWS), 3 * len(V) * step.size)

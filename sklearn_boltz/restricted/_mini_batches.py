@@ -1,0 +1,265 @@
+"""Estimators that learn by epochs of mini-batches, with early stopping and resuming."""
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sklearn_boltz._base import dense, find_stack_level, unchanged_on_error
+from sklearn_boltz._batches import as_batches
+from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted._machine import BaseMachine
+from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted.training._cluster import teach
+from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
+from sklearn_boltz.restricted.training._monitor import BETTER, no_better
+from sklearn_boltz.restricted.training._rows import ChosenRows, StreamedRows, divided
+
+DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
+# With max_iter="auto", at least so many epochs, and so many times more with early stopping.
+LEAST_EPOCHS, MORE_BEFORE_STOP = 10, 5
+
+
+class MiniBatchEstimator(BaseMachine):
+    """An estimator that learns by epochs of mini-batches.
+
+    All that a fit changes is in a `Training`; the attributes are assigned from it at the end. A
+    child has
+
+    - `_begun(X)`, the `Training` that begins with rows X;
+    - `_resumed()`, a copy of that of the last fit, to go on from the public attributes;
+    - `_with_more(seen, X)`, what is kept of the data, with more rows;
+    - `_monitor(training, X, train, valid)`, what watches over the training;
+    - `_attributes(training)`, a dict of all attributes that a training makes.
+    """
+
+    # With max_iter="auto", about so many mini-batches, in at most so many epochs.
+    _auto_batches, _most_epochs = 1500, 200
+    _parameter_constraints = {
+        **BaseMachine._parameter_constraints,
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
+        "power_t": [Interval(Real, 0, None, closed="left")],
+        "momentum": [Interval(Real, 0, 1, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
+        "weights_init": [Interval(Real, 0, None, closed="left")],
+        "persistent": ["boolean"],
+    }
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Learn the parameters by passes over the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
+            Legal values of the visible units, or anything real if `binarize` is set. Of
+            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, a few
+            batches are in memory at a time; where Dask has a cluster, its workers share each
+            mini-batch.
+        y : Ignored
+            Present for API consistency.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a value is not in the domain.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the training diverges. Where parameters grow beyond all bounds, the fit ends with
+            those of the epoch before. Also if the model is no better than independent columns, and
+            if `early_stopping` is set and `max_iter` ended the fit.
+
+        Notes
+        -----
+        Ctrl-C leaves the model of the last complete epoch, if there is one, and that of before
+        the fit if not. With `warm_start`, the next fit goes on from there.
+        """
+        status = None
+        with unchanged_on_error(self):
+            going_on = self.warm_start and hasattr(self, "components_")
+            rows = self._source(X, reset=not going_on)
+            training = self._resumed() if going_on else self._begun(rows)
+            rows = rows.astype(training.learner.model().dtype, copy=False)
+            rows, monitor = self._divide(training, rows)
+            plan = self._plan(rows.n_rows)
+            n_before = training.n_epochs
+            with (
+                Workers(self.n_jobs) as workers,
+                iterations(self, X, y, name="epoch", max_iter=plan.n_epochs) as end_epoch,
+            ):
+
+                def tell(training):
+                    self._tell(training.n_epochs, training.figures(training.n_epochs))
+                    return end_epoch(partial(self._attributes, training))
+
+                training, status = self._train(training, rows, monitor, plan, workers, tell)
+                if status == "interrupted" and not self._is_worth_keeping(training, n_before):
+                    raise KeyboardInterrupt
+                vars(self).update(self._attributes(training))
+                if status != "interrupted":
+                    self._conclude(training, status, monitor, workers)
+        if status == "interrupted":
+            raise KeyboardInterrupt
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None):
+        """Learn from one mini-batch, of any length.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows of the mini-batch.
+        y : Ignored
+            Present for API consistency.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If parameters grow beyond all bounds; they are then those of before.
+        """
+        with unchanged_on_error(self):
+            first = not hasattr(self, "components_")
+            X = self._validated(X, reset=first)
+            training = self._begun(X) if first else self._resumed()
+            V = dense(X).astype(training.learner.model().dtype, copy=False)
+            if first:
+                vars(self).update(self._attributes(training.copy()))
+            else:
+                training.seen = self._with_more(training.seen, V)
+            training.n_passes += 1
+            with Workers(self.n_jobs) as workers, QUIET():
+                rate = self._rate(training.n_passes)
+                training.learner = teach(training.learner, np.ascontiguousarray(V), rate, workers)
+            if training.is_finite():
+                vars(self).update(self._attributes(training))
+            else:
+                kept = "What is kept is the model before this batch."
+                level = find_stack_level()
+                warnings.warn(f"{DIVERGED} {kept}", ConvergenceWarning, stacklevel=level)
+            return self
+
+    # Before the training.
+
+    def _source(self, X, reset):
+        """The rows to train on: an array, a CSR matrix or what comes in batches; checked."""
+        batches = as_batches(X)
+        if batches is None:
+            return self._validated(X, reset=reset)
+        return StreamedRows(self, batches, reset=reset, indexed=batches is not X)
+
+    def _divide(self, training, X):
+        """-> the rows to train on, and what watches over the training."""
+        seed = training.evaluation_seed
+        fraction = self.validation_fraction if self.early_stopping else 0
+        if isinstance(X, StreamedRows) and not X.indexed:
+            if fraction and X.shape[0] < 2:
+                raise ValueError("early_stopping needs two rows at least; there is 1.")
+            some, valid = X.choose(np.random.default_rng(seed), fraction)
+            return X.all_but(valid), self._monitor(training, X, some, valid)
+        train, valid = divided(X.shape[0], fraction, seed)
+        return ChosenRows(X, train), self._monitor(training, X, train, valid)
+
+    def _plan(self, n_rows):
+        """How long and how fast to train, on so many rows."""
+        n_epochs = self.max_iter
+        if n_epochs == "auto":
+            n_batches = max(1, round(n_rows / self.batch_size))
+            most = self._most_epochs * (MORE_BEFORE_STOP if self.early_stopping else 1)
+            n_epochs = int(np.clip(round(self._auto_batches / n_batches), LEAST_EPOCHS, most))
+        patience = self.n_iter_no_change if self.early_stopping else None
+        return Plan(n_epochs, self.batch_size, self._rate, patience, self.tol)
+
+    def _rate(self, n_passes):
+        if self.learning_rate_schedule == "constant":
+            return float(self.learning_rate)
+        return float(self.learning_rate / n_passes**self.power_t)
+
+    def _first_weights(self, rng, n_above, n_below, dtype):
+        with QUIET():
+            weights = rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
+        if not np.isfinite(weights).all():
+            raise ValueError(f"weights_init={self.weights_init:g} is too large for {dtype}.")
+        return weights
+
+    # The training, and after it.
+
+    def _train(self, training, rows, monitor, plan, workers, tell):
+        return train(training, rows, monitor, plan, workers, tell)
+
+    def _is_worth_keeping(self, training, n_before):
+        """Whether an interrupted fit has completed anything."""
+        return training.n_epochs > n_before
+
+    def _state(self, training):
+        """The attributes that all trainings make."""
+        return {
+            "history_": {name: np.array(values) for name, values in training.history.items()},
+            "n_iter_": training.n_epochs,
+            "_training": training,
+            "_evaluation_seed": training.evaluation_seed,
+        }
+
+    def _conclude(self, training, status, monitor, workers):
+        """Warn of a fit that ended badly."""
+        epoch = training.best["epoch"] if status == "converged" else training.n_epochs
+        comparison = None
+        if epoch and status != "diverged":
+            model = training.learner.model()
+            comparison = monitor.compare(training.figures(epoch), model, workers)
+        message = self._trouble(status, comparison)
+        if message is not None:
+            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
+
+    def _trouble(self, status, comparison):
+        """What a user should know about the end of a fit, or None."""
+        if status == "diverged":
+            return f"{DIVERGED} What is kept is the model before epoch {self.n_iter_ + 1}."
+        if comparison is not None and not comparison.exceeds(BETTER):
+            remedies = (
+                f"Train longer (max_iter; there were {self.n_iter_} epochs), in smaller "
+                f"mini-batches (batch_size is {self.batch_size}) or with a larger learning_rate"
+            )
+            return no_better(comparison, self.n_features_in_, remedies)
+        if status == "max_iter" and self.early_stopping:
+            return (
+                f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "
+                "Increase max_iter, or fit on with warm_start."
+            )
+        return None
+
+
+class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
+    """An RBM that is trained by mini-batches."""
+
+    _parameter_constraints = {
+        **MiniBatchEstimator._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def _check_same_size(self):
+        if len(self.components_) != self.n_components:
+            raise ValueError(
+                f"n_components is {self.n_components}, but the fit to go on with has "
+                f"{len(self.components_)} components."
+            )

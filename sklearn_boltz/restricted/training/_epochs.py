@@ -1,0 +1,168 @@
+"""The loop over epochs and mini-batches."""
+
+from collections.abc import Callable
+from copy import copy, deepcopy
+from functools import partial
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz.restricted.training._cluster import teach
+
+# Overflow shows in the parameters, which are looked at.
+QUIET = partial(np.errstate, over="ignore", invalid="ignore")
+
+
+class Training:
+    """All that a fit changes, from one epoch to the next and from one fit to the next.
+
+    Parameters
+    ----------
+    learner : Learner
+        The parameters, with the methods `parameters`, `model`, `in_memory` and `learn`.
+    rng : Generator
+        Of the order of the rows.
+    seen : object
+        What is kept of the data.
+
+    Attributes
+    ----------
+    evaluation_seed : int
+        Of estimates that must be the same each time.
+    n_passes : int
+        Number of epochs begun and of calls of `partial_fit`, for the learning rate.
+    n_epochs : int
+        Number of complete epochs.
+    history : dict of list
+        What was measured after each epoch.
+    best : dict or None
+        The epoch of largest log-likelihood of held-out rows, with its parameters.
+    """
+
+    def __init__(self, learner, rng, seen):
+        self.learner, self.rng, self.seen = learner, rng, seen
+        self.evaluation_seed = int(rng.integers(2**31))
+        self.n_passes = self.n_epochs = 0
+        self.history, self.best = {}, None
+
+    def copy(self):
+        """The training as it is now, in a copy that no one else changes."""
+        other = copy(self)
+        other.learner, other.rng = deepcopy((self.learner, self.rng))
+        other.history = {name: list(values) for name, values in self.history.items()}
+        return other
+
+    def is_finite(self):
+        """Whether all parameters are."""
+        return all(np.isfinite(a).all() for a in self.learner.parameters())
+
+    def figures(self, epoch):
+        """What was measured after an epoch."""
+        return {name: values[epoch - 1] for name, values in self.history.items()}
+
+
+class Plan(NamedTuple):
+    """How long and how fast to train.
+
+    Attributes
+    ----------
+    n_epochs : int
+        At most.
+    batch_size : int
+    rate : callable
+        The learning rate, from the number of the pass.
+    patience : int or None
+        Epochs without progress of held-out rows after which to stop; None not to look.
+    tol : float
+        What counts as progress, in nats.
+    """
+
+    n_epochs: int
+    batch_size: int
+    rate: Callable
+    patience: int | None = None
+    tol: float = 0.0
+
+
+def train(training, rows, monitor, plan, workers, end_epoch):
+    """Make the epochs of a fit.
+
+    Parameters
+    ----------
+    training : Training
+        Changed in place.
+    rows : ChosenRows or StreamedRows
+    monitor : Monitor
+        With a method `measure`, and `held_out`.
+    plan : Plan
+    workers : Workers
+    end_epoch : callable
+        Called with a copy of the training after each epoch; returns whether to stop.
+
+    Returns
+    -------
+    training : Training
+        As it was after the last complete epoch, or after the best one if `status` says
+        "converged".
+    status : {"max_iter", "converged", "asked", "diverged", "interrupted"}
+        Why it ended.
+    """
+    last = training.copy()
+    try:
+        for _ in range(plan.n_epochs):
+            if not learn_epoch(training, rows, monitor, plan, workers):
+                return last, "diverged"
+            converged = plan.patience and has_stopped_rising(training, monitor.held_out, plan)
+            if converged:
+                return_to_best(training)
+            last = training.copy()
+            if end_epoch(last):
+                return last, "asked"
+            if converged:
+                return last, "converged"
+    except KeyboardInterrupt:
+        return last, "interrupted"
+    return last, "max_iter"
+
+
+def learn_epoch(training, rows, monitor, plan, workers):
+    """Make an epoch and measure the model; -> whether all is finite."""
+    start = perf_counter()
+    training.n_passes += 1
+    rate = plan.rate(training.n_passes)
+    with QUIET():
+        for V in rows.mini_batches(plan.batch_size, training.rng):
+            training.learner = teach(training.learner, V, rate, workers)
+        seconds = perf_counter() - start
+        if not training.is_finite():
+            return False
+        figures = monitor.measure(training.learner.model(), workers)
+    if not np.isfinite(list(figures.values())).all():
+        return False
+    training.n_epochs += 1
+    for name, value in {**figures, "learning_rate": rate, "seconds": seconds}.items():
+        training.history.setdefault(name, []).append(value)
+    return True
+
+
+def has_stopped_rising(training, held_out, plan):
+    """Compare the log-likelihood of held-out rows with the best so far."""
+    figures, best = training.figures(training.n_epochs), training.best
+    now = figures["log_likelihood"]
+    if best is None or now > best["log_likelihood"] + plan.tol:
+        parameters = [a.copy() for a in training.learner.parameters()]
+        best = {"log_likelihood": now, "epoch": training.n_epochs, "parameters": parameters}
+        best["waiting_since"] = training.n_epochs
+    elif not held_out.has_started(figures):
+        # A plateau at the start is no reason to end, however long.
+        best = {**best, "waiting_since": training.n_epochs}
+    training.best = best
+    return training.n_epochs - best["waiting_since"] >= plan.patience
+
+
+def return_to_best(training):
+    """Give the learner the parameters of the best epoch."""
+    best = training.best["parameters"]
+    for mine, other in zip(training.learner.parameters(), best, strict=True):
+        mine[...] = other

@@ -1,0 +1,269 @@
+"""An RBM that grows a hidden unit at a time: the loop around Frank-Wolfe's steps."""
+
+from copy import copy, deepcopy
+from time import perf_counter
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz._base import dense
+from sklearn_boltz.restricted.sampling._gibbs import draw
+from sklearn_boltz.restricted.training._epochs import QUIET
+from sklearn_boltz.restricted.training._frank_wolfe import (
+    BURN_IN,
+    Chains,
+    Enumeration,
+    Sample,
+    Search,
+    find_away,
+    find_unit,
+    match_means,
+)
+
+# Rows that a unit is fitted to; of more, so many are drawn for each unit. A unit has one
+# weight a feature, and the samples of the model are fewer: more rows would not add to it.
+FITTED_ROWS = 10_000
+# How many times `n_bias_steps` there may be at the start.
+FIRST_BIAS_STEPS = 10
+# Searches without success before the fit ends: their initial units may have had bad luck, or the
+# penalty may have kept every unit out.
+TRIES = 5
+# The joint training of the corrective mode: rows of a mini-batch, and learning rate.
+CORRECTIVE_ROWS, CORRECTIVE_RATE = 100, 0.05
+
+
+class Growth:
+    """All that a fit changes, from one unit to the next and from one fit to the next.
+
+    Parameters
+    ----------
+    machine : Machine
+    rng : Generator
+    seen : ColumnSums
+    evaluation_seed : int
+
+    Attributes
+    ----------
+    sample : Chains, Enumeration or None
+        Of the distribution of the model.
+    n_iter : int
+        Number of insertions.
+    history : dict of list
+        What was measured at the start and after each insertion.
+    """
+
+    def __init__(self, machine, rng, seen, evaluation_seed):
+        self.machine, self.rng, self.seen = machine, rng, seen
+        self.evaluation_seed, self.sample = evaluation_seed, None
+        self.n_iter, self.history = 0, {}
+
+    def copy(self):
+        """The growth as it is now, in a copy that no one else changes."""
+        other = copy(self)
+        # In one go: they may share arrays.
+        other.machine, other.sample, other.rng = deepcopy((self.machine, self.sample, self.rng))
+        other.history = {name: list(values) for name, values in self.history.items()}
+        return other
+
+    def figures(self, place=-1):
+        """What was measured last, or at another place of the history."""
+        return {name: values[place] for name, values in self.history.items()}
+
+
+class Plan(NamedTuple):
+    """How to grow: the parameters of `InfiniteRBM` of the same names."""
+
+    max_components: int
+    alpha: float
+    mode: str
+    learning_rate: float
+    n_model_samples: int
+    n_gibbs: int
+    n_bias_steps: int
+    n_restarts: int
+    n_corrective: int
+    away_steps: bool
+    early_stopping: bool
+    n_iter_no_change: int
+    tol: float
+
+
+def grow(growth, data, monitor, plan, workers, end_unit):
+    """Insert units until no more are needed (Algorithm 1).
+
+    Parameters
+    ----------
+    growth : Growth
+        Changed in place.
+    data : Sample
+        The rows to train on.
+    monitor : LikelihoodMonitor
+    plan : Plan
+    workers : Workers
+    end_unit : callable
+        Called with a copy of the growth after each insertion; returns whether to stop.
+
+    Returns
+    -------
+    growth : Growth
+        Of the best model, or, if it was interrupted, after the last complete insertion.
+    status : {"ended", "diverged", "interrupted"}
+    kept : int
+        The place in the history of the model that is kept.
+    """
+    best, last, status = None, growth.copy(), "ended"
+    try:
+        with QUIET():
+            begin(growth, data, monitor, plan, workers)
+        best, last = remembered(growth, None, plan), growth.copy()
+        # Away steps could go on without end.
+        for _ in range(2 * plan.max_components):
+            if growth.machine.n_units >= plan.max_components:
+                break
+            with QUIET():
+                inserted = insert_unit(growth, data, monitor, plan, workers)
+            if not inserted:
+                break
+            best, last = remembered(growth, best, plan), growth.copy()
+            if end_unit(last) or has_stopped_rising(growth, best, plan):
+                break
+    except FloatingPointError:
+        status = "diverged"
+    except KeyboardInterrupt:
+        return last, "interrupted", -1
+    if best is None:
+        return last, status, -1
+    last.machine, last.sample = best["state"]
+    return last, status, best["n_iter"]
+
+
+def begin(growth, data, monitor, plan, workers):
+    """Prepare the sample of the model, and measure the model."""
+    if growth.sample is None:
+        growth.sample = initial_sample(growth, data, plan, workers)
+        # Where means are off, units would be spent on them. A start from elsewhere may be
+        # far off.
+        n_steps = FIRST_BIAS_STEPS * plan.n_bias_steps
+        _match_means(growth, data, plan, n_steps, workers)
+    if not growth.history:
+        record(growth, monitor, workers, 0.0)
+
+
+def initial_sample(growth, data, plan, workers):
+    """A sample of the distribution of the machine."""
+    machine, n_features = growth.machine, data.rows.shape[1]
+    if n_features < 63 and 2**n_features <= plan.n_model_samples:
+        return Enumeration.of(machine)
+    if machine.n_units == 0:
+        field = np.zeros((plan.n_model_samples, n_features), dtype=machine.weights.dtype)
+        return Chains(machine.model().visible.sample(field, machine.stream))
+    rows = dense(data.rows[growth.rng.integers(len(data), size=plan.n_model_samples)])
+    chains = Chains(draw(np.ascontiguousarray(rows), machine.stream))
+    chains.follow(machine, BURN_IN, workers)
+    return chains
+
+
+def insert_unit(growth, data, monitor, plan, workers):
+    """Insert a unit; -> whether there is one with a gain."""
+    start, machine = perf_counter(), growth.machine
+    change = find_gain(growth, data, plan, workers)
+    if change is None:
+        return False
+    machine.insert(change.unit, change.scale, change.shift)
+    growth.sample.follow(machine, plan.n_gibbs, workers)
+    if plan.away_steps:
+        step_away(growth, data, plan, workers)
+    if plan.mode == "corrective":
+        train_together(growth, data, plan, workers)
+    _match_means(growth, data, plan, plan.n_bias_steps, workers)
+    growth.n_iter += 1
+    record(growth, monitor, workers, perf_counter() - start, change)
+    return True
+
+
+def find_gain(growth, data, plan, workers):
+    """The unit to insert, or None if there is none with a gain."""
+    for k in range(TRIES):
+        plain = plan.mode == "plain"
+        alpha = plan.alpha if plain else plan.alpha / 4**k
+        search = Search(alpha, plan.n_restarts, plain, n_failed=k)
+        subset = _subset(growth, data)
+        change = find_unit(data, subset, growth.sample, search, growth.rng, workers)
+        if change is not None and (change.gain > plan.tol or plain):
+            return change
+        growth.sample.follow(growth.machine, plan.n_gibbs, workers)
+    return None
+
+
+def _subset(growth, data):
+    """The rows that a unit is fitted to."""
+    if len(data) <= FITTED_ROWS:
+        return data
+    return Sample(data.rows[growth.rng.choice(len(data), FITTED_ROWS, replace=False)])
+
+
+def step_away(growth, data, plan, workers):
+    """Remove a unit, or make it smaller, if that has a gain."""
+    machine = growth.machine
+    i, change = find_away(machine, data, growth.sample, plan.alpha)
+    if change is None or change.gain <= plan.tol:
+        return
+    machine.remove(i, change.shift)
+    if change.scale > 0:
+        machine.insert(change.unit, change.scale)
+    growth.sample.follow(machine, plan.n_gibbs, workers)
+
+
+def train_together(growth, data, plan, workers):
+    """Some mini-batches of CS-DCP on all units (the fully corrective step)."""
+    machine = growth.machine
+    for _ in range(plan.n_corrective):
+        chosen = np.sort(growth.rng.integers(len(data), size=CORRECTIVE_ROWS))
+        machine.learn(machine.in_memory(dense(data.rows[chosen])), CORRECTIVE_RATE, workers)
+    growth.sample.follow(machine, plan.n_gibbs, workers)
+
+
+def _match_means(growth, data, plan, n_steps, workers):
+    target = data.visible_mean()
+    match_means(growth.machine, growth.sample, target, plan.learning_rate, n_steps, workers)
+
+
+def record(growth, monitor, workers, seconds, change=None):
+    """Measure the model; an error if it is not finite."""
+    machine = growth.machine
+    if not all(np.isfinite(a).all() for a in machine.parameters()):
+        raise FloatingPointError("The parameters are not finite.")
+    entry = {
+        "n_components": machine.n_units,
+        **monitor.measure(machine.model(), workers),
+        "gain": 0.0 if change is None else change.gain,
+        "ess": 1.0 if change is None else change.ess,
+        "scale": 0.0 if change is None else change.scale,
+        "norm": 0.0 if change is None else float(change.scale * np.linalg.norm(change.unit)),
+        "seconds": seconds,
+    }
+    if not np.isfinite(list(entry.values())).all():
+        raise FloatingPointError("The likelihood is not finite.")
+    for name, value in entry.items():
+        growth.history.setdefault(name, []).append(value)
+
+
+def remembered(growth, best, plan):
+    """The state of largest log-likelihood of the held-out rows: the best so far, or now."""
+    if not plan.early_stopping:
+        return None
+    figures = growth.figures()
+    now = figures["log_likelihood"]
+    if best is not None and not now > best["log_likelihood"] + plan.tol:
+        return best
+    state = deepcopy((growth.machine, growth.sample))
+    gap = figures["free_energy_gap"]
+    return {"log_likelihood": now, "gap": gap, "n_iter": growth.n_iter, "state": state}
+
+
+def has_stopped_rising(growth, best, plan):
+    """Whether units came in vain, and the training rows profited from them."""
+    if best is None:
+        return False
+    widened = growth.figures()["free_energy_gap"] > best["gap"]
+    return widened and growth.n_iter - best["n_iter"] >= plan.n_iter_no_change
