@@ -192,6 +192,8 @@ def as_batches(X, sample_weight=None):
     if isinstance(X, np.memmap):
         # With weights for each row, these lie in memory, and so may the rows.
         return Batches(X) if X.ndim == 2 and len(X) and sample_weight is None else None
+    if isinstance(X, np.ndarray) or issparse(X):
+        return None
     is_batches = hasattr(X, "map_reduce")
     if not (is_batches or _is_dataset(X) or _is_dask(X) or hasattr(X, "__next__")):
         return None

@@ -94,7 +94,7 @@ class MiniBatchEstimator(BaseMachine):
             going_on = self.warm_start and hasattr(self, "components_")
             rows = self._source(X, reset=not going_on)
             training = self._resumed() if going_on else self._begun(rows)
-            rows = rows.astype(training.learner.model().dtype, copy=False)
+            rows = rows.astype(training.dtype, copy=False)
             rows, monitor = self._divide(training, rows)
             plan = self._plan(rows.n_rows)
             n_before = training.n_epochs
@@ -142,7 +142,7 @@ class MiniBatchEstimator(BaseMachine):
             first = not hasattr(self, "components_")
             X = self._validated(X, reset=first)
             training = self._begun(X) if first else self._resumed()
-            V = dense(X).astype(training.learner.model().dtype, copy=False)
+            V = dense(X).astype(training.dtype, copy=False)
             if first:
                 vars(self).update(self._attributes(training.copy()))
             else:

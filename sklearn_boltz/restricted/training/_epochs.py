@@ -28,6 +28,8 @@ class Training:
 
     Attributes
     ----------
+    dtype : dtype
+        Type that the model computes in.
     evaluation_seed : int
         Of estimates that must be the same each time.
     n_passes : int
@@ -42,6 +44,7 @@ class Training:
 
     def __init__(self, learner, rng, seen):
         self.learner, self.rng, self.seen = learner, rng, seen
+        self.dtype = learner.parameters()[0].dtype
         self.evaluation_seed = int(rng.integers(2**31))
         self.n_passes = self.n_epochs = 0
         self.history, self.best = {}, None

@@ -180,15 +180,14 @@ class ArrayBatch:
             self._starts = rows_to_start_at(scheme.n_chains, n_rows)
             n_chains = len(self._starts if learner.chains is None else learner.chains)
 
-        def new(*shape):
-            return np.empty(shape, learner.weights.dtype)
-
-        self.H = new(n_rows, n_hidden)
-        self.V_chains, self.H_chains = new(n_chains, n_visible), new(n_chains, n_hidden)
-        n_factors = n_rows + n_chains + scheme.centered
-        self._V_factors, self._H_factors = new(n_factors, n_visible), new(n_factors, n_hidden)
+        n_factors, dtype = n_rows + n_chains + scheme.centered, learner.weights.dtype
+        self.H = np.empty((n_rows, n_hidden), dtype)
+        self.V_chains = np.empty((n_chains, n_visible), dtype)
+        self.H_chains = np.empty((n_chains, n_hidden), dtype)
+        self._V_factors = np.empty((n_factors, n_visible), dtype)
+        self._H_factors = np.empty((n_factors, n_hidden), dtype)
         # Laid out as the weights are, with the hidden units of a visible one next to each other.
-        self._ascent, self._step = new(n_visible, n_hidden).T, new(n_visible, n_hidden).T
+        self._ascent, self._step = np.empty((2, n_visible, n_hidden), dtype).transpose(0, 2, 1)
 
     def fits(self, learner, V):
         """Whether other rows, and the parameters as they are now, have the same sizes."""
