@@ -162,10 +162,9 @@ def test_imputation_by_chains(fitted, digits):
 
 def test_training_raises_the_likelihood_and_pre_training_the_deep_weights(fitted, digits):
     history = fitted.history_
-    n_units = 64 + 16 + 8 + 6
-    assert np.ptp(history["tap_log_likelihood"]) * n_units > 0.3
+    assert np.ptp(history["tap_log_likelihood"]) > 0.3
     assert history["tap_log_likelihood"][-1] > history["tap_log_likelihood"][0]
-    assert (history["converged_clamped"] == 1).all()
+    assert (history["share_converged_clamped"] == 1).all()
     ais = fitted.log_partition("ais", random_state=0)
     assert abs(fitted.log_partition("tap").value - ais.value) < 2
     without = clone(fitted).set_params(pretrain_max_iter=0).fit(digits[:800])

@@ -87,7 +87,7 @@ def test_all_pairs_of_laws_learn(grey, visible, hidden):
         max_iter=20,
         random_state=0,
     ).fit(X)
-    history = model.history_["tap_log_likelihood"] * (64 + 10)
+    history = model.history_["tap_log_likelihood"]
     assert np.isfinite(history).all() and history[-1] > history[0] + 1
     assert model.transform(X).shape == (600, 10)
     V = model.sample(20, random_state=0, n_steps=20)
@@ -166,7 +166,7 @@ def test_a_law_of_ones_own(grey):
 @pytest.mark.parametrize("order", [1, 2])
 def test_orders_and_persistence_learn(digits, order, persistent):
     model = TAPRBM(16, order=order, persistent=persistent, max_iter=15, random_state=0).fit(digits)
-    assert np.ptp(model.history_["tap_log_likelihood"]) > 0.01
+    assert np.ptp(model.history_["tap_log_likelihood"]) > 0.01 * (digits.shape[1] + 16)
     assert model._iteration().order == order
 
 

@@ -162,11 +162,11 @@ default="bernoulli"
         TAP from 100 rows of the training. Computed when first asked for.
 
     history_ : dict of ndarray
-        For each epoch of the joint training: ``"tap_log_likelihood"`` of 100 rows of the training
-        per unit, all layers counted; ``"n_solutions"``, how many different ones are reached from
-        these rows; ``"free_energy"``, their mean, and ``"free_energy_std"``; ``"converged"``,
-        the part of the rows from which TAP converges, and ``"converged_clamped"``, that for
-        which it does with the row held fast; of each hidden layer k = 1, 2, ...
+        For each epoch of the joint training: ``"tap_log_likelihood"``, the mean over 100 training
+        rows in nats; ``"n_solutions"``, how many different ones are reached from these rows;
+        ``"free_energy"``, their mean, and ``"free_energy_std"``; ``"share_converged"``, the
+        part of the rows from which TAP converges, and ``"share_converged_clamped"``, that for
+        which it does with the row clamped; of each hidden layer k = 1, 2, ...
         ``"weight_norm_k"``, the Frobenius norm of the weights below it, and ``"feature_std_k"``,
         the mean of the standard deviations of its means over the rows; ``"learning_rate"`` and
         ``"seconds"``; with `early_stopping`, also ``"log_likelihood"`` of the validation rows

@@ -228,7 +228,7 @@ class TAPMachine(MiniBatchEstimator):
         }
 
     def _trouble(self, status, comparison):
-        names = {"converged", "converged_clamped"} & self.history_.keys()
+        names = {"share_converged", "share_converged_clamped"} & self.history_.keys()
         converged = min((self.history_[name][-1] for name in names), default=1.0)
         if status == "diverged" or converged >= LEAST_CONVERGED:
             return super()._trouble(status, comparison)

@@ -133,10 +133,10 @@ default="bernoulli"
         smaller layer, else by TAP from 100 rows of the training. Computed when first asked for.
 
     history_ : dict of ndarray
-        For each epoch of `fit`: ``"tap_log_likelihood"`` of 100 rows of the training per unit,
-        visible and hidden ones counted; ``"n_solutions"``, how many different ones are reached
-        from these rows; ``"free_energy"``, their mean, and ``"free_energy_std"``;
-        ``"converged"``, the part of the rows from which TAP converges; ``"learning_rate"`` and
+        For each epoch of `fit`: ``"tap_log_likelihood"``, the mean over 100 training rows in
+        nats; ``"n_solutions"``, how many different ones are reached from these rows;
+        ``"free_energy"``, their mean, and ``"free_energy_std"``; ``"share_converged"``, the
+        part of the rows from which TAP converges; ``"learning_rate"`` and
         ``"seconds"``; with `early_stopping`, also ``"log_likelihood"`` of the validation rows
         and ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
         of training rows.

@@ -48,11 +48,11 @@ class TAPMonitor:
         log_partition = total_log_partition(chosen)
         log_likelihood = -free_energy(self.rows).mean() - log_partition
         figures = {
-            "tap_log_likelihood": float(log_likelihood) / machine.n_units,
+            "tap_log_likelihood": float(log_likelihood),
             "n_solutions": len(kept),
             "free_energy": float(chosen.free_energy.mean()),
             "free_energy_std": float(chosen.free_energy.std()),
-            "converged": float(solutions.converged.mean()),
+            "share_converged": float(solutions.converged.mean()),
         }
         if self.held_out is None:
             return figures
@@ -64,9 +64,8 @@ class TAPMonitor:
         """Compare the model with independent columns."""
         if self.held_out is not None:
             return self.held_out.compare(figures)
-        log_likelihood = figures["tap_log_likelihood"] * machine.n_units
         independent = independent_log_likelihood(self.base, self.rows)
-        return Comparison("training rows", log_likelihood, independent)
+        return Comparison("training rows", figures["tap_log_likelihood"], independent)
 
 
 class DeepTAPMonitor(TAPMonitor):
@@ -76,7 +75,7 @@ class DeepTAPMonitor(TAPMonitor):
         """Return a dict of figures."""
         figures = super().measure(machine, workers)
         clamped = clamp(machine, self.rows, self.iteration, workers)
-        figures["converged_clamped"] = float(clamped.converged.mean())
+        figures["share_converged_clamped"] = float(clamped.converged.mean())
         for k, (W, mean) in enumerate(zip(machine.weights, clamped.means()[1:], strict=True), 1):
             figures[f"weight_norm_{k}"] = float(np.linalg.norm(W))
             figures[f"feature_std_{k}"] = float(mean.std(axis=0).mean())
