@@ -29,9 +29,8 @@ SETS = {
 }
 
 
-def run(name, args):
-    """Train, measure and draw; -> whether all held."""
-    X, X_test, *_ = load_images(name, args.data, args.rows, 2000)
+def run(name, X, X_test, args):
+    """Train, measure and draw."""
     model = TAPRBM(**SETS[name], warm_start=True, random_state=0)
     independent = TAPRBM(1, visible=model.visible, max_iter=0, weights_init=0.0).fit(X)
     base = independent.tap_log_likelihood(X_test).mean()
@@ -78,9 +77,10 @@ def main():
     parser.add_argument("--every", type=int, default=20, help="epochs between evaluations")
     parser.add_argument("--rows", type=int, default=10000, help="training rows at most")
     args = parser.parse_args()
+    sets = {name: load_images(name, args.data, args.rows, 2000)[:2] for name in args.sets}
     with report(args.output / "tap_real.txt", "Real-valued TAP machines"):
-        for name in args.sets:
-            run(name, args)
+        for name, (X, X_test) in sets.items():
+            run(name, X, X_test, args)
 
 
 if __name__ == "__main__":
