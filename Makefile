@@ -53,7 +53,8 @@ doc: $(VENV)/.installed-doc
 	$(BIN)/python -m sphinx -W --keep-going -j auto -b html doc doc/_build/html
 
 bench: $(VENV)/.installed-test
-	for script in benchmarks/bench_*.py; do $(BIN)/python $$script --data $(DATA) || exit 1; done
+	for script in benchmarks/bench_*.py benchmarks/*/bench_*.py; do \
+		$(BIN)/python $$script --data $(DATA) || exit 1; done
 
 # The speed of the kernels, by airspeed velocity, of what is checked out; see the developer guide.
 bench-kernels: $(VENV)/.installed-bench

@@ -1,21 +1,26 @@
-"""What the benchmarks share: options, clocks, tables, the memory of a process."""
+"""What the benchmarks share: options, reports, tables, clocks, memory, likelihoods."""
 
 import argparse
+import csv
 import os
 import platform
 import sys
 import time
+import warnings
 from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 
 import numpy as np
 import scipy
 import sklearn
+from sklearn.exceptions import ConvergenceWarning
 
 import sklearn_boltz
-from sklearn_boltz.datasets import fetch_mnist, fetch_omniglot
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(__file__).resolve().parent / "results"
+# Pictures go to files, also on a machine without a screen. matplotlib itself is imported where it
+# is used: some processes have their memory measured.
+os.environ.setdefault("MPLBACKEND", "Agg")
 
 
 def make_parser(description):
@@ -28,6 +33,18 @@ def make_parser(description):
         "--output", type=Path, default=RESULTS, help="folder for tables and figures"
     )
     return parser
+
+
+class MissingData(Exception):
+    """A data set is neither in the folder nor can it be downloaded."""
+
+
+def run_script(main):
+    """Call the function `main` of a script, which is skipped where it lacks its data."""
+    try:
+        main()
+    except MissingData as error:
+        print(f"{Path(sys.argv[0]).stem} skipped: {error}")
 
 
 class _Tee:
@@ -70,72 +87,47 @@ def machine():
     )
 
 
-# Where images are looked for, and what else has them.
-IMAGES = {
-    "mnist": ("mnist.npz", fetch_mnist),
-    "omniglot": ("omniglot28.npz", fetch_omniglot),
-    "cbcl": ("cbcl_faces.npz", None),
-}
+# A likelihood is exact where one of the two layers has at most so many units.
+EXACT_UNITS = 20
 
 
-def load_images(name, folder, n_rows=None):
-    """Images as rows of pixels from 0 to 1, or the end of the script where there are none.
+def log_likelihood(model, X, *, reverse=False, **ladder):
+    """Mean log-likelihood of rows under a restricted or deep machine.
+
+    ln Z is exact for small machines, else by annealed importance sampling.
 
     Parameters
     ----------
-    name : {"mnist", "omniglot", "cbcl"}
-    folder : Path or None
-        Where the files may be; they are downloaded otherwise, where that is possible.
-    n_rows : int, default=None
-        Rows of the training set to keep.
+    model : fitted SDCPRBM, TAPRBM, InfiniteRBM or TAPDBM
+    X : ndarray of shape (n_samples, n_visible)
+    reverse : bool, default=False
+        Also with ln Z by RAISE, which starts from the first 100 rows.
+    **ladder
+        Options of ``log_partition``, as n_chains, n_temperatures.
 
     Returns
     -------
-    X, X_test : ndarray of float32 of shape (n_samples, n_pixels)
-    y, y_test : ndarray of shape (n_samples,) or None
-        Classes; MNIST has them.
+    value, [by_reverse,] std_err : float
+        Where the two values are far apart, neither is to be trusted.
     """
-    file_name, fetch = IMAGES[name]
-    if folder is not None and (folder / file_name).is_file():
-        with np.load(folder / file_name, allow_pickle=False) as file:
-            X, X_test = (file[f"X_{part}"] for part in ("train", "test"))
-            y, y_test = (file["y_train"], file["y_test"]) if name == "mnist" else (None, None)
-    elif fetch is None:
-        skip(f"{file_name} is not in --data")
-    else:
-        try:
-            data = fetch(verbose=0)
-        except (OSError, ImportError) as error:
-            skip(f"{file_name} is not in --data, and {error}")
-        X, X_test = data.train, data.test
-        y, y_test = data.get("train_target"), data.get("test_target")
-    rows = (images[:n].reshape(-1, images[0].size) for images, n in ((X, n_rows), (X_test, None)))
-    X, X_test = (
-        (a / 255 if a.dtype == np.uint8 else a).astype(np.float32, copy=False) for a in rows
-    )
-    return X, X_test, y if y is None else y[:n_rows], y_test
+    free_energy = model.free_energy(X).mean()
+    if isinstance(model.components_, np.ndarray) and min(model.components_.shape) <= EXACT_UNITS:
+        value, std_err = -free_energy - model.log_partition("exact").value, 0.0
+        return (value, value, std_err) if reverse else (value, std_err)
+    ladder = {"random_state": 0} | ladder
+    ais = model.log_partition("ais", **ladder)
+    if not reverse:
+        return -free_energy - ais.value, ais.std_err
+    other = model.log_partition("raise", X=X[:100], **ladder)
+    return -free_energy - ais.value, -free_energy - other.value, ais.std_err
 
 
-def load_mnist(folder, n_rows=None):
-    """MNIST, as `load_images` gives it."""
-    return load_images("mnist", folder, n_rows)
-
-
-def binary(X, rng=None):
-    """Pixels above one half; drawn with the pixels as probabilities where there is an `rng`."""
-    return (X > (0.5 if rng is None else rng.random(X.shape))).astype(np.float32)
-
-
-def skip(reason):
-    """End the script without an error: it lacks its data."""
-    print(f"{Path(sys.argv[0]).stem} skipped: {reason}")
-    raise SystemExit(0)
-
-
-def log_likelihood(model, X, **ladder):
-    """Mean log-likelihood of rows with ln Z by annealed importance sampling, its standard error."""
-    ais = model.log_partition("ais", random_state=0, **ladder)
-    return -model.free_energy(X).mean() - ais.value, ais.std_err
+@contextmanager
+def unconverged_is_fine():
+    """No ConvergenceWarning inside: how far a fit has come is measured, or does not matter."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
 
 
 def timed(function, *args, **kwargs):
@@ -169,6 +161,14 @@ def print_table(header, rows):
         if n == 0:
             print("  ".join("-" * w for w in widths))
     print()
+
+
+def save_table(path, header, rows):
+    """Write a CSV file."""
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 def print_check(what, asked, measured, met):

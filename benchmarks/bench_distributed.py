@@ -9,7 +9,8 @@ cores, or a busy one, the ratios are low: the client, the scheduler and both wor
 """
 
 import numpy as np
-from _common import interleaved, make_parser, print_check, print_table, report
+from _common import interleaved, make_parser, print_check, print_table, report, run_script
+from _data import correlated_bits
 from joblib import parallel_config
 from sklearn.model_selection import GridSearchCV
 
@@ -49,14 +50,6 @@ def n_bytes(value):
     return n_bytes(vars(value)) if hasattr(value, "__dict__") else 0
 
 
-def make_rows(n_rows, n_columns):
-    rng = np.random.default_rng(0)
-    X = rng.integers(2, size=(n_rows, n_columns), dtype=np.uint8)
-    for j in range(1, n_columns // 2):
-        X[:, j] = X[:, j - 1] ^ (rng.random(n_rows) < 0.2)
-    return X
-
-
 def grid_search(X):
     with parallel_config("dask"):
         rates = {"learning_rate": [0.02, 0.05, 0.1, 0.2]}
@@ -70,7 +63,10 @@ def annealing(machine):
 
 def tasks(da, n_rows):
     """(name, function of nothing, what it gives as an array, steps or None)."""
-    narrow, wide = make_rows(n_rows, 14), make_rows(n_rows // 20, 200)
+    narrow, wide = (
+        correlated_bits(*shape, np.random.default_rng(0))
+        for shape in ((n_rows, 14), (n_rows // 20, 200))
+    )
     few = da.from_array(narrow, chunks=(n_rows // 8, -1))
     many = da.from_array(wide, chunks=(len(wide) // 8, -1))
     machine = SDCPRBM(100, max_iter=1, random_state=0).fit(wide[:1000])
@@ -141,4 +137,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -18,7 +18,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _common import make_parser, peak_memory, print_check, print_table, report, timed
+from _common import make_parser, peak_memory, print_check, print_table, report, run_script, timed
+from _data import correlated_bits
 
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 
@@ -37,14 +38,11 @@ COLUMNS = ["model", "n_rows", "file_mib", "n_columns", "seconds", "before", "ano
 
 
 def write_rows(path, n_rows, n_columns):
-    """Bits that are equal to their left neighbour four times of five in the first half."""
+    """Correlated bits, some rows at a time."""
     rng = np.random.default_rng(0)
     with path.open("wb") as file:
         for start in range(0, n_rows, 100_000):
-            X = rng.integers(2, size=(min(100_000, n_rows - start), n_columns), dtype=np.uint8)
-            for j in range(1, n_columns // 2):
-                X[:, j] = X[:, j - 1] ^ (rng.random(len(X)) < 0.2)
-            X.tofile(file)
+            correlated_bits(min(100_000, n_rows - start), n_columns, rng).tofile(file)
 
 
 def anonymous_memory():
@@ -109,9 +107,6 @@ def measure(name, sizes, folder):
 
 
 def plot(rows, path):
-    import matplotlib
-
-    matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, len(MODELS), figsize=(12, 3.2), layout="constrained")
@@ -156,4 +151,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

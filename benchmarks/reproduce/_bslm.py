@@ -1,12 +1,11 @@
 """The simulation of the BSLM paper: five sequences for each number of variables."""
 
-import warnings
 from typing import NamedTuple
 
+import _path  # noqa: F401
 import numpy as np
-from _common import timed
-from _ising import estimate, machine, matrices, random_parameters
-from sklearn.exceptions import ConvergenceWarning
+from _common import timed, unconverged_is_fine
+from fvbm._ising import estimate, machine, matrices, random_parameters
 
 from sklearn_boltz import FVBMPseudoLikelihood
 
@@ -41,8 +40,7 @@ def sequences(max_iter):
             X = machine(theta, d).sample(N_ROWS, random_state=run)
             start = matrices(random_parameters(d, VARIANCE, rng), d)
             model = FVBMPseudoLikelihood(solver="bslm", max_iter=max_iter)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+            with unconverged_is_fine():
                 _, seconds = timed(model.fit, X, None, None, *start)
             found.append(Sequence(d, run, model, theta, X, seconds))
     return found

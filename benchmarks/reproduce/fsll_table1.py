@@ -13,11 +13,12 @@ Neural Computation 34(6), 1398-1424.
 
 from statistics import median
 
+import _path  # noqa: F401
 import numpy as np
-from _bench import compare, plt, reproduction, save_picture, save_table, settings
-from _boltzmann_baselines import bm_di, bm_pcd, log_distribution
-from _common import print_check, print_table, timed
-from _networks import NETWORKS, SIZES, draw
+from _common import print_check, print_table, run_script, save_table, timed
+from _reproduction import compare, plt, reproduction, save_picture, settings
+from fsll._boltzmann_baselines import bm_di, bm_pcd, log_distribution
+from fsll._networks import NETWORKS, SIZES, draw
 
 from sklearn_boltz import FSLLDensity
 
@@ -193,4 +194,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

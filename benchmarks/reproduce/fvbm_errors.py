@@ -8,11 +8,12 @@ computed for couplings that are known to be weak, N(0, 0.01), beside the sandwic
 same fits.
 """
 
+import _path  # noqa: F401
 import numpy as np
-from _bench import compare, plt, reproduction, save_picture, save_table, settings
 from _bslm import N_ROWS, N_RUNS, SIZES, sequences
-from _common import print_table
-from _ising import estimate, machine, random_parameters
+from _common import print_table, run_script, save_table
+from _reproduction import compare, plt, reproduction, save_picture, settings
+from fvbm._ising import estimate, machine, random_parameters
 
 from sklearn_boltz import FVBMPseudoLikelihood
 
@@ -78,4 +79,4 @@ def draw(rows, path):
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -8,10 +8,11 @@ H. D. Nguyen, I. A. Wood (2016). "A block successive lower-bound maximization al
 maximum pseudo-likelihood estimation of fully visible Boltzmann machines". Neural Computation 28.
 """
 
+import _path  # noqa: F401
 import numpy as np
-from _bench import compare, plt, reproduction, save_picture, save_table, settings
 from _bslm import N_ROWS, N_RUNS, SIZES, sequences
-from _common import print_table
+from _common import print_table, run_script, save_table
+from _reproduction import compare, plt, reproduction, save_picture, settings
 
 from sklearn_boltz.inspection import HistoryDisplay
 
@@ -65,4 +66,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -11,15 +11,16 @@ W. Ping, Q. Liu, A. Ihler (2016). "Learning infinite RBMs with Frank-Wolfe". NIP
 """
 
 import csv
-import sys
 
-from _bench import compare, plt, reproduction, save_picture, save_table, settings
-from _common import print_table, skip
-from bench_infinite_rbm_figures import main as benchmark
+import _path  # noqa: F401
+from _common import print_table, run_script, save_table
+from _data import load_parts
+from _reproduction import compare, plt, reproduction, save_picture, settings
+from infinite.bench_infinite_rbm_figures import main as benchmark
 
 SETS = {
-    "mnist": ("mnist.npz", "MNIST", "460", "-160 to -80"),
-    "caltech": ("caltech101_silhouettes.npz", "Caltech-101", "550", "-220 to -120"),
+    "mnist": ("MNIST", "460", "-160 to -80"),
+    "caltech": ("Caltech-101", "550", "-220 to -120"),
 }
 FW, STARTED, RANDOM = "FW, safeguarded", "CD-10, from FW", "CD-10, random, as many epochs"
 SHOWN = (FW, STARTED, RANDOM)
@@ -32,21 +33,18 @@ def measured(name, args):
     """
     stem = "reproduce_infinite_figures1and2"
     options = {
-        "data": args.data, "output": args.output, "set": name, "name": stem, "jobs": args.jobs,
+        "output": args.output, "set": name, "name": stem, "jobs": args.jobs,
         "rows": args.rows, "components": args.components, "every": args.every, "alpha": args.alpha,
         "trial": args.trial, "epochs": args.epochs, "minutes": args.minutes,
     }  # fmt: skip
     lists = {"sizes": args.sizes, "rates": args.rates, "batches": args.batches,
              "modes": ["safeguarded"], "trainers": ["CD-10"]}  # fmt: skip
-    command = [f"--{key}={value}" for key, value in options.items()]
+    command = [] if args.data is None else [f"--data={args.data}"]
+    command += [f"--{key}={value}" for key, value in options.items()]
     for key, values in lists.items():
         command += [f"--{key}", *map(str, values)]
     command += ["--temperatures=500"] if args.quick else ["--paper-temperatures"]
-    before, sys.argv = sys.argv, ["bench_infinite_rbm_figures.py", *command]
-    try:
-        benchmark()
-    finally:
-        sys.argv = before
+    benchmark(command)
     curves = {model: {} for model in SHOWN}
     with (args.output / f"{stem}_{name}.csv").open(newline="") as file:
         for row in csv.DictReader(file):
@@ -58,7 +56,7 @@ def measured(name, args):
 
 def claims(name, curves, args):
     """What the paper says of its figures."""
-    _, title, chosen, axis = SETS[name]
+    title, chosen, axis = SETS[name]
     fw, started, random = (curves[model] for model in SHOWN)
     sizes = sorted(random)
     likelier = sum(started[n][0] > random[n][0] for n in sizes)
@@ -98,7 +96,7 @@ def draw(found, path):
         for model, curve in curves.items():
             for k, ax in enumerate(column):
                 ax.plot(curve.keys(), [values[k] for values in curve.values()], "o-", label=model)
-        column[0].set_title(SETS[name][1])
+        column[0].set_title(SETS[name][0])
         column[1].set_xlabel("hidden units")
         column[0].legend(fontsize="small")
     axes[0, 0].set_ylabel("test log-likelihood, nats")
@@ -116,9 +114,9 @@ def main():
         quick=dict(rows=1_000, components=50, every=25, sizes=[25, 50], epochs=10, trial=5,
                    rates=[0.05], batches=[20], minutes=2.0),
     )  # fmt: skip
+    # Before the report of an earlier run is overwritten.
     for name in args.sets:
-        if args.data is None or not (args.data / SETS[name][0]).is_file():
-            skip(f"{SETS[name][0]} is not in --data")
+        load_parts(name, args.data)
     title = "Infinite RBM, Figures 1 and 2"
     with reproduction("infinite_figures1and2", title, args):
         found = {name: measured(name, args) for name in args.sets}
@@ -128,7 +126,7 @@ def main():
         for name, curves in found.items():
             for n in sorted(curves[RANDOM]):
                 cells = [[f"{curves[m][n][0]:.1f}", f"{curves[m][n][1]:.1%}"] for m in SHOWN]
-                rows.append([SETS[name][1], n, *sum(cells, [])])
+                rows.append([SETS[name][0], n, *sum(cells, [])])
         print_table(header, rows)
         save_table(f"{args.stem}_rows.csv", header, rows)
         grown = max(max(curves[FW]) for curves in found.values())
@@ -141,4 +139,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -5,7 +5,9 @@ Full batch, learning rates 0.3 and 0.5, 12 transitions for each mini-batch in al
 V. Upadhya, P. S. Sastry (2017). "Learning RBM with a DC programming approach". ACML.
 """
 
-from _small_sets import reproduce
+import _path  # noqa: F401
+from _common import run_script
+from _sdcp import reproduce_small
 
 
 def claims(last, speeds, args):
@@ -33,5 +35,9 @@ def claims(last, speeds, args):
     return rows
 
 
+def main():
+    reproduce_small(1, "shifting", __doc__, claims)
+
+
 if __name__ == "__main__":
-    reproduce("shifting", 1, __doc__, claims)
+    run_script(main)

@@ -6,35 +6,43 @@ rates; those of --rates (S-DCP and the others; SSD) were found by trying a few.
 V. Upadhya, P. S. Sastry (2017). "Learning RBM with a DC programming approach". ACML.
 """
 
-from _bench import compare, reproduction, settings
-from _large_sets import COMPARED, FULL, QUICK, curve, draw, keep, load, paper_and_here
-
-FULL = FULL | dict(batch=1_000, epochs=250, rates=[0.05, 0.01])
-QUICK = QUICK | dict(batch=1_000, rows=5_000, epochs=12, rates=[0.2, 0.01])
+import _path  # noqa: F401
+from _common import run_script
+from _sdcp import COMPARED, Curve, reproduce_images
 
 
-def main():
-    args = settings(__doc__, FULL, QUICK)
-    X, X_test = load("mnist", args)
+def curves(args):
+    """The five algorithms, and stochastic spectral descent."""
     rate, spectral_rate = args.rates
     options = {name: COMPARED[name] | dict(learning_rate=rate) for name in COMPARED}
     options["SSD"] = dict(n_inner=1, n_gibbs=25, optimizer="ssd", learning_rate=spectral_rate)
-    with reproduction("sdcp_figure5", "S-DCP, Figure 5: batches of 1,000", args):
-        curves = {name: curve(X, X_test, o, args) for name, o in options.items()}
-        ends = {name: value for name, (value, _) in keep(curves, args).items()}
-        others = max(ends[name] for name in ("CD-24", "PCD-24", "CG-24"))
-        falls = curves["SSD"].max() - curves["SSD"][-1]
-        compare(args, [
-            paper_and_here(args, batch=1_000, epochs=250),
-            ("SSD and CS-DCP", "similar", f"{ends['SSD']:.1f} and {ends['CS-DCP']:.1f}",
-             abs(ends["SSD"] - ends["CS-DCP"]) < 5),
-            ("the best of CD, PCD, CG", "below SSD and CS-DCP", f"{others:.1f}",
-             others < min(ends["SSD"], ends["CS-DCP"])),
-            ("SSD by its best point in the end", "begins to diverge after 250 epochs",
-             f"{falls:.1f} nats below", falls > 1 if args.epochs >= 250 else None),
-        ])  # fmt: skip
-    draw({f"MNIST, batches of {args.batch:,}": curves}, args)
+    panel = f"MNIST, batches of {args.batch:,}"
+    return {name: Curve(panel, o) for name, o in options.items()}
+
+
+def claims(paths, ends, args):
+    """What the paper says of its figure."""
+    last = {name: value for name, (value, _) in ends.items()}
+    others = max(last[name] for name in ("CD-24", "PCD-24", "CG-24"))
+    falls = paths["SSD"].max() - paths["SSD"][-1]
+    return [
+        ("SSD and CS-DCP", "similar", f"{last['SSD']:.1f} and {last['CS-DCP']:.1f}",
+         abs(last["SSD"] - last["CS-DCP"]) < 5),
+        ("the best of CD, PCD, CG", "below SSD and CS-DCP", f"{others:.1f}",
+         others < min(last["SSD"], last["CS-DCP"])),
+        ("SSD by its best point in the end", "begins to diverge after 250 epochs",
+         f"{falls:.1f} nats below", falls > 1 if args.epochs >= 250 else None),
+    ]  # fmt: skip
+
+
+def main():
+    reproduce_images(
+        5, "batches of 1,000", __doc__, curves=curves, claims=claims,
+        full=dict(batch=1_000, epochs=250, rates=[0.05, 0.01]),
+        quick=dict(batch=1_000, rows=5_000, epochs=12, rates=[0.2, 0.01]),
+        paper=dict(batch=1_000, epochs=250),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

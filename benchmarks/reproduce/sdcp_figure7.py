@@ -7,47 +7,58 @@ rate is 0.01.
 V. Upadhya, P. S. Sastry (2017). "Learning RBM with a DC programming approach". ACML.
 """
 
-from _bench import compare, reproduction, settings
-from _large_sets import FULL, OURS, QUICK, curve, draw, keep, load, paper_and_here
+import _path  # noqa: F401
+from _common import run_script
+from _sdcp import OURS, Curve, reproduce_images
 
-INITIAL = {  # deviation of the weights, biases of the visible units
-    "Init 1": (0.001, 0.0),
-    "Init 2": (0.01, 0.0),
-    "Init 3": (0.001, None),
-    "Init 4": (0.01, None),
+# Deviation of the weights; biases of the visible units, if they are not the base rate.
+INITIAL = {
+    "Init 1": dict(weights_init=0.001, visible_bias=0.0),
+    "Init 2": dict(weights_init=0.01, visible_bias=0.0),
+    "Init 3": dict(weights_init=0.001),
+    "Init 4": dict(weights_init=0.01),
 }
-FULL = FULL | dict(rate=0.01, batches=[50, 100, 200, 500])
-# The few steps must be longer to come anywhere.
-QUICK = QUICK | dict(rate=0.05, batches=[25, 50, 100])
+
+
+def curves(args):
+    """S-DCP with batches of some sizes; S-DCP and CS-DCP from each of the starts."""
+    rate = dict(learning_rate=args.rate)
+    by_batch = {
+        f"S-DCP, batches of {size}": Curve(
+            f"batch size, rate {args.rate:g}", OURS["S-DCP"] | rate | dict(batch_size=size)
+        )
+        for size in args.batches
+    }
+    by_start = {
+        f"{name}, {start}": Curve("initialisation", OURS[name] | rate | initial)
+        for name in OURS
+        for start, initial in INITIAL.items()
+    }
+    return by_batch | by_start
+
+
+def claims(paths, ends, args):
+    """What the paper says of its figure."""
+    values = [ends[f"S-DCP, batches of {size}"][0] for size in args.batches]
+    rows = [(f"S-DCP, batches of {', '.join(map(str, args.batches))}", "almost the same",
+             ", ".join(f"{x:.1f}" for x in values),
+             max(values) - min(values) < 5 if args.epochs >= 200 else None)]  # fmt: skip
+    for name in OURS:
+        values = [ends[f"{name}, {start}"][0] for start in INITIAL]
+        rows.append((f"{name}, Init 1 to 4", "less sensitive",
+                     ", ".join(f"{x:.1f}" for x in values),
+                     max(values) - min(values) < 5))  # fmt: skip
+    return rows
 
 
 def main():
-    args = settings(__doc__, FULL, QUICK)
-    X, X_test = load("mnist", args)
-    with reproduction("sdcp_figure7", "S-DCP, Figure 7: batch size and initialisation", args):
-        by_batch, by_start = {}, {}
-        for name, options in OURS.items():
-            for size in args.batches if name == "S-DCP" else []:
-                sized = options | dict(learning_rate=args.rate, batch_size=size)
-                by_batch[f"{name}, batches of {size}"] = curve(X, X_test, sized, args)
-            for start, (deviation, bias) in INITIAL.items():
-                started = options | dict(learning_rate=args.rate, weights_init=deviation)
-                by_start[f"{name}, {start}"] = curve(X, X_test, started, args, bias)
-        ends = {name: value for name, (value, _) in keep(by_batch | by_start, args).items()}
-        ends_by_batch = [ends[name] for name in by_batch]
-        rows = [paper_and_here(args)]
-        rows.append((f"S-DCP, batches of {', '.join(map(str, args.batches))}", "almost the same",
-                     ", ".join(f"{x:.1f}" for x in ends_by_batch),
-                     max(ends_by_batch) - min(ends_by_batch) < 5
-                     if args.epochs >= 200 else None))  # fmt: skip
-        for name in OURS:
-            values = [ends[f"{name}, {start}"] for start in INITIAL]
-            rows.append((f"{name}, Init 1 to 4", "less sensitive",
-                         ", ".join(f"{x:.1f}" for x in values),
-                         max(values) - min(values) < 5))  # fmt: skip
-        compare(args, rows)
-    draw({f"batch size, rate {args.rate:g}": by_batch, "initialisation": by_start}, args)
+    reproduce_images(
+        7, "batch size and initialisation", __doc__, curves=curves, claims=claims,
+        full=dict(rate=0.01, batches=[50, 100, 200, 500]),
+        # The few steps must be longer to come anywhere.
+        quick=dict(rate=0.05, batches=[25, 50, 100]),
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -11,10 +11,11 @@ E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 
 from time import perf_counter
 
+import _path  # noqa: F401
 import numpy as np
-from _bench import compare, plt, reproduction, save_picture, save_table, settings
-from _common import binary, load_mnist, print_table
-from sklearn.datasets import load_digits
+from _common import print_table, run_script, save_table
+from _data import binary, load_images, load_small_digits
+from _reproduction import compare, plt, reproduction, save_picture, settings
 
 from sklearn_boltz import TAPRBM
 from sklearn_boltz._threads import Workers
@@ -32,10 +33,10 @@ METHODS = {"TAP": "tap", "adaTAP": "adatap"}
 def load(args):
     """Binary rows, as float64: adaptive TAP needs the digits."""
     if args.data_set == "digits":
-        X = load_digits().data / 16
+        X, _ = load_small_digits()
         X = X[np.random.default_rng(0).permutation(len(X))]
     else:
-        X, *_ = load_mnist(args.data, args.rows)
+        X, *_ = load_images("mnist", args.data, args.rows)
     return binary(X[: args.rows]).astype(float)
 
 
@@ -147,4 +148,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -7,12 +7,11 @@ say how many units they have. `bench_tap_dbm.py` has more: weights, features, ti
 E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 """
 
-import warnings
-
-from _bench import compare, plt, reproduction, save_picture, save_table, settings
-from _common import binary, load_mnist
-from bench_tap_dbm import course, make
-from sklearn.exceptions import ConvergenceWarning
+import _path  # noqa: F401
+from _common import run_script, save_table, unconverged_is_fine
+from _data import load_bits
+from _reproduction import compare, plt, reproduction, save_picture, settings
+from tap.bench_tap_dbm import course, make
 
 
 def main():
@@ -23,8 +22,7 @@ def main():
         quick=dict(rows=2_000, test_rows=500, sizes=[64, 32, 16], pretrain=5, epochs=20, every=2,
                    rate=0.02),
     )  # fmt: skip
-    X, X_test, *_ = load_mnist(args.data, args.rows)
-    X, X_test = binary(X), binary(X_test[: args.test_rows])
+    X, X_test = load_bits("mnist", args.data, args.rows, args.test_rows)
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained", sharey=True)
     with reproduction("tap_figure11", "TAP, Figure 11", args):
         rows = [(
@@ -34,8 +32,7 @@ def main():
         )]  # fmt: skip
         for ax, n_layers in zip(axes, (2, 3), strict=True):
             sizes = tuple(args.sizes[:n_layers])
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+            with unconverged_is_fine():
                 found = course(make(sizes, args, args.pretrain), X, X_test, args)
             found = found[:, :3] / [1, *[784 + sum(sizes)] * 2]
             header = ["epoch", "train", "test"]
@@ -55,4 +52,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -5,13 +5,12 @@ The three measures of the same machine in the course of its TAP training on bina
 E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 """
 
-import warnings
-
+import _path  # noqa: F401
 import numpy as np
-from _bench import compare, plt, reproduction, save_picture, save_table, settings
-from _common import binary, load_mnist, print_table
-from bench_tap_mnist import evaluate
-from sklearn.exceptions import ConvergenceWarning
+from _common import print_table, run_script, save_table, unconverged_is_fine
+from _data import load_bits
+from _reproduction import compare, plt, reproduction, save_picture, settings
+from tap.bench_tap_mnist import evaluate
 
 from sklearn_boltz import TAPRBM
 
@@ -24,16 +23,14 @@ def main():
         quick=dict(rows=5_000, hidden=100, epochs=10, points=5, rate=0.1, temperatures=500,
                    test_rows=500),
     )  # fmt: skip
-    X, X_test, *_ = load_mnist(args.data, args.rows)
-    X, X_test = binary(X), binary(X_test[: args.test_rows])
+    X, X_test = load_bits("mnist", args.data, args.rows, args.test_rows)
     model = TAPRBM(args.hidden, learning_rate=args.rate, max_iter=args.epochs // args.points,
                    warm_start=True, n_jobs=args.jobs, random_state=0)  # fmt: skip
     names = ["TAP", "AIS", "std. err.", "pseudo"]
     with reproduction("tap_figure12", "TAP, Figure 12", args):
         rows = []
         for _ in range(args.points):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+            with unconverged_is_fine():
                 model.fit(X)
             rows.append([model.n_iter_, *(float(x) for x in evaluate(model, X_test, args))])
         printed = [[row[0], *(f"{x:.2f}" for x in row[1:])] for row in rows]
@@ -62,4 +59,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -15,13 +15,13 @@ generalized framework for unsupervised learning with restricted Boltzmann machin
 Review X 8, 041006.
 """
 
-import warnings
 from types import SimpleNamespace
 
+import _path  # noqa: F401
 import numpy as np
-from _bench import compare, plt, reproduction, save_picture, save_table, settings
-from _common import binary, load_images, print_table
-from sklearn.exceptions import ConvergenceWarning
+from _common import print_table, run_script, save_table, unconverged_is_fine
+from _data import binary, load_images
+from _reproduction import compare, plt, reproduction, save_picture, settings
 from sklearn.manifold import Isomap
 
 from sklearn_boltz import TAPRBM
@@ -51,8 +51,7 @@ def train(kind, X, n_hidden, args):
         weights_init=0.001, n_jobs=args.jobs,
     )  # fmt: skip
     epochs, solutions, detailed = [], [], n_hidden == SHOWN[kind]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the report says how many converge
+    with unconverged_is_fine():  # the report says how many converge
         for stage in STAGES:
             upto = max(round(stage * args.epochs), 1)
             if (more := upto - getattr(model, "n_iter_", 0)) > 0:
@@ -235,4 +234,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

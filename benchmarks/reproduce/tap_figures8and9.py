@@ -6,22 +6,21 @@ itself (OPE) and the nearest training image (1-NN); and all estimates of one dig
 E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 """
 
-import warnings
-
+import _path  # noqa: F401
 import numpy as np
-from _bench import compare, plt, reproduction, save_picture, save_table, settings
-from _common import binary, load_mnist, print_table, timed
-from bench_tap_denoise import nearest, pixelwise, plot
-from sklearn.exceptions import ConvergenceWarning
+from _baselines import nearest, pixelwise
+from _common import print_table, run_script, save_table, timed, unconverged_is_fine
+from _data import load_bits
+from _reproduction import compare, plt, reproduction, save_picture, settings
 from sklearn.metrics import matthews_corrcoef
+from tap.bench_tap_denoise import plot
 
 from sklearn_boltz import TAPRBM
 
 
 def estimates(models, X, Y, p, args):
     """Of the images of which Y are noisy observations; by name."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with unconverged_is_fine():
         denoised = {
             f"TAP-{n}": model.denoise(Y, p, max_iter=args.most) for n, model in models.items()
         }
@@ -92,15 +91,13 @@ def main():
         quick=dict(rows=8_000, epochs=5, rate=0.05, images=100, neighbours=8_000, most=200,
                    p=p[::2], shown=p[::2]),
     )  # fmt: skip
-    X, X_test, *_ = load_mnist(args.data, args.rows)
-    X, X_test = binary(X), binary(X_test[: args.images])
+    X, X_test = load_bits("mnist", args.data, args.rows, args.images)
     with reproduction("tap_figures8and9", "TAP, Figures 8 and 9", args):
         models = {}
         for n in args.hidden:
             models[n] = TAPRBM(n, learning_rate=args.rate, max_iter=args.epochs, n_jobs=args.jobs,
                                random_state=0)  # fmt: skip
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+            with unconverged_is_fine():
                 _, seconds = timed(models[n].fit, X)
             print(f"{n} hidden units: trained in {seconds:.0f} s", flush=True)
         rng, curves = np.random.default_rng(0), {}
@@ -120,4 +117,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    run_script(main)

@@ -1,0 +1,122 @@
+"""What more than one benchmark compares with: simple densities, scikit-learn's RBM, denoisers.
+
+Not in `_common`: the processes whose memory is measured import that one, and not all of these
+libraries.
+"""
+
+from time import perf_counter
+
+import numpy as np
+from scipy.sparse.csgraph import minimum_spanning_tree
+from scipy.special import logit
+from sklearn.neural_network import BernoulliRBM
+
+from sklearn_boltz import SDCPRBM
+
+# Densities: the mean log-likelihood of test rows of 0 and 1.
+
+
+def independent(train, test, extra=1.0):
+    """Of independent variables, with `extra` rows of each value added to the training rows."""
+    p = (train.sum(axis=0, dtype=float) + extra) / (len(train) + 2 * extra)
+    return float(np.where(test, np.log(p), np.log1p(-p)).sum(axis=1).mean())
+
+
+def chow_liu(train, test):
+    """Of the tree with the largest total mutual information."""
+    n_features = train.shape[1]
+    X = np.stack([1.0 - train, train], axis=2)
+    # pair[i, a, j, b] = P(x_i = a, x_j = b), one observation spread over the four values.
+    pair = (np.einsum("nia,njb->iajb", X, X, optimize=True) + 0.25) / (len(train) + 1)
+    single = pair[:, :, 0, :].sum(axis=2)
+    log_ratio = np.log(pair / np.multiply.outer(single, single))
+    information = (pair * log_ratio).sum(axis=(1, 3))
+    # Zero would be no edge, so all weights are made positive.
+    tree = minimum_spanning_tree(np.triu(information.max() + 1 - information, 1)).nonzero()
+    result = np.log(single)[np.arange(n_features), test].sum(axis=1)
+    for i, j in zip(*tree, strict=True):
+        result += log_ratio[i, test[:, i], j, test[:, j]]
+    return float(result.mean())
+
+
+def smoothed_table(train, valid, test):
+    """Of (count + a) / (N + 2^n a), with a chosen on `valid`."""
+    place = 1 << np.arange(train.shape[1])
+    counts = np.bincount(train @ place, minlength=2 ** train.shape[1])
+
+    def score(a, X):
+        return float(np.log((counts[X @ place] + a) / (len(train) + a * len(counts))).mean())
+
+    a = max(np.logspace(-4, 0, 41), key=lambda a: score(a, valid))
+    return score(a, test)
+
+
+# Restricted Boltzmann machines.
+
+
+class BernoulliRBMPeer:
+    """scikit-learn's `BernoulliRBM`, trained step by step.
+
+    Its fit() would begin anew each time, and its partial_fit() change the type to float64.
+    """
+
+    def __init__(self, X, n_hidden, *, learning_rate, batch_size, seed):
+        self.X, self.batch_size = X, batch_size
+        self.order, self.source = np.random.default_rng(seed), np.random.RandomState(seed)
+        self.model = BernoulliRBM(
+            n_hidden, learning_rate=learning_rate, batch_size=batch_size, n_iter=0
+        )
+        self.model.set_params(random_state=seed).fit(X)
+
+    def epoch(self, until=np.inf):
+        """Make an epoch of whole mini-batches, or its part until a time; -> rows gone through."""
+        order, n_rows = self.order.permutation(len(self.X)), 0
+        for first in range(0, len(order) - self.batch_size + 1, self.batch_size):
+            self.model._fit(self.X[order[first : first + self.batch_size]], self.source)
+            n_rows += self.batch_size
+            if perf_counter() >= until:
+                break
+        return n_rows
+
+    def train(self, seconds):
+        """Go on for so many seconds; -> epochs, seconds."""
+        start, n_rows = perf_counter(), 0
+        while perf_counter() - start < seconds:
+            n_rows += self.epoch(until=start + seconds)
+        return n_rows / len(self.X), perf_counter() - start
+
+    def parameters(self):
+        """Weights of shape (n_hidden, n_visible), biases of the visible and hidden units."""
+        model = self.model
+        return model.components_, model.intercept_visible_, model.intercept_hidden_
+
+
+def as_sdcp_rbm(parameters, X):
+    """An `SDCPRBM` with the parameters of another RBM, in the type of X: to judge them alike."""
+    weights, visible, hidden = (np.ascontiguousarray(x, X.dtype) for x in parameters)
+    model = SDCPRBM(len(weights), max_iter=0, random_state=0).fit(X)
+    model.components_, model.intercept_visible_, model.intercept_hidden_ = weights, visible, hidden
+    return model
+
+
+def set_torch_threads(n_threads):
+    """Of PyTorch, where it is installed."""
+    try:
+        import torch
+    except ImportError:
+        return
+    torch.set_num_threads(n_threads)
+
+
+# Denoising of bits that were flipped.
+
+
+def nearest(X, Y):
+    """The row of X that differs from each row of Y in the fewest places."""
+    return X[(X.sum(axis=1) - 2 * Y @ X.T).argmin(axis=1)]
+
+
+def pixelwise(X, Y, p):
+    """Whether each pixel is likelier on, given its observation and its mean in X alone."""
+    prior = logit((X.sum(axis=0) + 0.5) / (len(X) + 1))
+    return prior + (2 * Y - 1) * logit(1 - p) > 0

@@ -1,0 +1,175 @@
+"""The data sets of the benchmarks. No other file here loads any.
+
+A set is looked for as a file in a folder (``--data``), then downloaded where the library has an
+address for it. What is in neither place raises `MissingData`.
+"""
+
+import numpy as np
+from _common import MissingData
+from sklearn.datasets import load_digits
+
+from sklearn_boltz.datasets import (
+    fetch_caltech101_silhouettes,
+    fetch_density_benchmark,
+    fetch_mnist,
+    fetch_omniglot,
+)
+
+# Images: the file, and what downloads them.
+IMAGES = {
+    "mnist": ("mnist.npz", fetch_mnist),
+    "omniglot": ("omniglot28.npz", fetch_omniglot),
+    "cbcl": ("cbcl_faces.npz", None),
+    "caltech": ("caltech101_silhouettes.npz", fetch_caltech101_silhouettes),
+}
+
+
+def _read(file_name, folder, fetch=None, names=()):
+    """All arrays of a file; else those of a download, which calls them otherwise.
+
+    Parameters
+    ----------
+    file_name : str
+    folder : Path or None
+    fetch : callable, default=None
+        Downloads the set.
+    names : dict of str to str
+        Keys of the download, with the names that the file has for them.
+
+    Returns
+    -------
+    dict of str to ndarray
+    """
+    if folder is not None and (folder / file_name).is_file():
+        with np.load(folder / file_name, allow_pickle=False) as file:
+            return dict(file)
+    problem = f"{file_name} is not in --data"
+    if fetch is None:
+        raise MissingData(problem)
+    try:
+        data = fetch(verbose=0)
+    except (OSError, ImportError) as error:
+        raise MissingData(f"{problem}, and {error}") from error
+    return {name: data[key] for key, name in names.items() if key in data}
+
+
+def _image_arrays(name, folder):
+    """X_train, y_train, X_test and so on; the images as they are kept."""
+    file_name, fetch = IMAGES[name]
+    parts = ("train", "valid", "test")
+    names = {part: f"X_{part}" for part in parts} | {
+        f"{part}_target": f"y_{part}" for part in parts
+    }
+    return _read(file_name, folder, fetch, names)
+
+
+def _pixels(images):
+    """Rows of pixels from 0 to 1."""
+    rows = images.reshape(len(images), -1)
+    # The silhouettes are bits already.
+    grey = rows.dtype == np.uint8 and rows.max() > 1
+    return (rows / 255 if grey else rows).astype(np.float32, copy=False)
+
+
+def load_images(name, folder, n_rows=None, n_test_rows=None):
+    """Images as rows of pixels from 0 to 1.
+
+    Parameters
+    ----------
+    name : {"mnist", "omniglot", "cbcl", "caltech"}
+    folder : Path or None
+    n_rows, n_test_rows : int, default=None
+        Rows of the training and of the test set to keep.
+
+    Returns
+    -------
+    X, X_test : ndarray of float32 of shape (n_samples, n_pixels)
+    y, y_test : ndarray of shape (n_samples,) or None
+        Classes; CBCL has none.
+    """
+    data = _image_arrays(name, folder)
+    y, y_test = data.get("y_train"), data.get("y_test")
+    return (
+        _pixels(data["X_train"][:n_rows]),
+        _pixels(data["X_test"][:n_test_rows]),
+        None if y is None else y[:n_rows],
+        None if y_test is None else y_test[:n_test_rows],
+    )
+
+
+def load_bits(name, folder, n_rows=None, n_test_rows=None, rng=None):
+    """Images as `load_images` gives them, then `binary`: the training rows, then the test rows.
+
+    Returns
+    -------
+    X, X_test : ndarray of float32 of shape (n_samples, n_pixels)
+    """
+    X, X_test, *_ = load_images(name, folder, n_rows, n_test_rows)
+    return binary(X, rng), binary(X_test, rng)
+
+
+def binary(X, rng=None):
+    """Pixels above one half; drawn with the pixels as probabilities where there is an `rng`."""
+    return (X > (0.5 if rng is None else rng.random(X.shape))).astype(np.float32)
+
+
+def load_parts(name, folder):
+    """Images in three parts.
+
+    Parameters
+    ----------
+    name : {"mnist", "caltech", "digits"}
+        The last 10,000 training rows of MNIST validate, as in the Frank-Wolfe paper. The digits
+        are those of scikit-learn, on above 7 of 16, in an order of their own.
+    folder : Path or None
+
+    Returns
+    -------
+    dict of str to (ndarray of float32, ndarray)
+        Pixels from 0 to 1 and classes of "train", "valid" and "test".
+    """
+    if name == "digits":
+        X, y = load_digits(return_X_y=True)
+        order = np.random.default_rng(0).permutation(len(X))
+        parts = dict(train=order[:1200], valid=order[1200:1500], test=order[1500:])
+        return {part: ((X[at] > 7).astype(np.float32), y[at]) for part, at in parts.items()}
+    data = _image_arrays(name, folder)
+    if name == "mnist":
+        for letter in "Xy":
+            data[f"{letter}_valid"] = data[f"{letter}_train"][50_000:]
+            data[f"{letter}_train"] = data[f"{letter}_train"][:50_000]
+    return {
+        part: (_pixels(data[f"X_{part}"]), data[f"y_{part}"].ravel())
+        for part in ("train", "valid", "test")
+    }
+
+
+def load_small_digits():
+    """scikit-learn's digits: 8 x 8 pixels from 0 to 1 as float64, and their classes."""
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y
+
+
+def load_density(name, folder):
+    """Training, validation and test rows of a benchmark of density estimation, as int64 bits."""
+    parts = ("train", "valid", "test")
+
+    def fetch(verbose):
+        return fetch_density_benchmark(name, verbose=verbose)
+
+    data = _read(f"{name}.npz", folder, fetch, {part: part for part in parts})
+    return [data[part].astype(np.int64) for part in parts]
+
+
+def load_spikes(folder):
+    """Spikes of 15 and of 50 neurons by time bin, as bits: dict with "spikes15", "spikes50"."""
+    data = _read("spikes_maxent_toolbox.npz", folder)
+    return {name: data[name] for name in ("spikes15", "spikes50")}
+
+
+def correlated_bits(n_rows, n_columns, rng):
+    """Bits that are equal to their left neighbour four times of five in the first half."""
+    X = rng.integers(2, size=(n_rows, n_columns), dtype=np.uint8)
+    for j in range(1, n_columns // 2):
+        X[:, j] = X[:, j - 1] ^ (rng.random(n_rows) < 0.2)
+    return X

@@ -1,0 +1,1 @@
+"""Benchmarks of FSLLDensity and of its fast Walsh-Hadamard transform."""

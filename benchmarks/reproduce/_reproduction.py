@@ -1,0 +1,76 @@
+"""What the scripts of this folder share.
+
+Each has settings, those of the paper and quick ones; runs; prints the paper's figures and claims
+beside what came out; and keeps a report (.txt), the comparison (.csv), the points of its curves
+(_curves.csv) and a picture (.png) as ``reproduce_NAME`` in the folder of results.
+"""
+
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+import _path  # noqa: F401
+import matplotlib.pyplot as plt
+from _common import make_parser, print_table, report, save_table
+
+
+def settings(description, full, quick):
+    """Options of a script: --data, --output, --quick and one for each setting.
+
+    Parameters
+    ----------
+    description : str
+    full, quick : dict of str to number, str or list
+        The settings with and without --quick; `quick` holds what differs.
+    """
+    parser = make_parser(description)
+    parser.add_argument("--quick", action="store_true", help="small settings, a minute or two")
+    for name, value in full.items():
+        first = value[0] if isinstance(value, list) else value
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            type=type(first),
+            nargs="+" if isinstance(value, list) else None,
+            help=f"{value}; quick: {quick.get(name, value)}",
+        )
+    args = parser.parse_args()
+    chosen = full | quick if args.quick else full
+    for name, value in chosen.items():
+        if getattr(args, name) is None:
+            setattr(args, name, value)
+    args.settings = list(full)
+    return args
+
+
+@contextmanager
+def reproduction(name, title, args):
+    """Keep all that is printed in a report, with the settings and the seconds."""
+    args.stem = str(args.output / f"reproduce_{name}")
+    start = perf_counter()
+    with report(Path(f"{args.stem}.txt"), title):
+        values = {key: getattr(args, key) for key in args.settings}
+        print(", ".join(f"{key} {value}" for key, value in values.items()), end="\n\n")
+        yield
+        print(f"{name}: {perf_counter() - start:.0f} seconds")
+
+
+def compare(args, rows):
+    """Print and keep the comparison.
+
+    Parameters
+    ----------
+    args : Namespace
+    rows : list of (str, str, str, bool or None)
+        What; in the paper; here; whether they agree, if that can be said.
+    """
+    words = {True: "yes", False: "no", None: ""}
+    rows = [[what, paper, here, words[agrees]] for what, paper, here, agrees in rows]
+    header = ["", "paper", "here", "agrees"]
+    print_table(header, rows)
+    save_table(f"{args.stem}.csv", header, rows)
+
+
+def save_picture(figure, path):
+    """Write a PNG file."""
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
