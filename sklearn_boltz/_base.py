@@ -271,6 +271,8 @@ class BaseBoltzmann(
 
     def _variable(self, feature):
         """Number of a column given by its number or its name."""
+        if not isinstance(feature, (str, Integral)):
+            raise ValueError(f"There is no variable {feature!r}: give its name or its number.")
         if isinstance(feature, str):
             names = self._input_names()
             if feature not in names:
@@ -279,6 +281,40 @@ class BaseBoltzmann(
         if not -self.n_features_in_ <= feature < self.n_features_in_:
             raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
         return int(feature) % self.n_features_in_
+
+    def _given(self, given, values):
+        """The columns for which a user gives values, and which of their values these are.
+
+        Parameters
+        ----------
+        given : dict or None
+            From names or numbers of columns to values in the coding of the training table.
+        values : callable
+            From a column number, an array of the values that the column may have.
+
+        Returns
+        -------
+        columns : ndarray of int
+        places : ndarray of int
+            Of each value, among those that its column may have.
+        """
+        places = {}
+        for feature, value in (given or {}).items():
+            j = self._variable(feature)
+            legal = values(j)
+            place = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
+            if j in places or not len(place):
+                problem = (
+                    f"`given` has the value {value!r} for {self._column(j)}"
+                    if j not in places
+                    else f"`given` has two values for {self._column(j)}"
+                )
+                shown = ", ".join(map(str, legal[:4].tolist())) + (", ..." * (len(legal) > 4))
+                raise ValueError(
+                    f"{type(self).__name__}.sample: {problem}. Give one of its values: {shown}."
+                )
+            places[j] = int(place[0])
+        return np.array(list(places), dtype=int), np.array(list(places.values()), dtype=int)
 
     def _binarized(self, X):
         """1 where X is greater than the threshold `binarize`, 0 elsewhere; NaN stays NaN."""

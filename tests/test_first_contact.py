@@ -554,7 +554,7 @@ def test_messages_have_public_names_only(estimator, X):
     calls = [
         lambda: model.sample(0),
         lambda: model.impute(X, how="no"),
-        lambda: model.score(X, sample_weight=weights),
+        lambda: model.score(X, no_such=weights),
         lambda: model.fit(X, no_such=weights),
     ]
     for name in ("visible", "hidden"):

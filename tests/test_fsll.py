@@ -402,11 +402,11 @@ def test_cost_against_all_joint_states(table, solver, alpha, max_basis, max_iter
     assert model.cost_path_[-1] == model.cost_
     assert np.all(np.diff(model.cost_path_) <= 1e-12)
     assert len(model.cost_path_) == model.n_iter_ + 1
-    np.testing.assert_array_equal(model.history_["cost"], model.cost_path_)
+    np.testing.assert_array_equal(model.history_["cost"], model.cost_path_[1:])
     n_basis = model.history_["n_basis"]
-    assert len(n_basis) == len(model.cost_path_)
-    assert (n_basis[0], n_basis[-1]) == (0, len(model.basis_))
-    assert max_basis is None or n_basis.max() <= max_basis
+    assert len(n_basis) == model.n_iter_
+    assert [0, *n_basis][-1] == len(model.basis_)
+    assert max_basis is None or max([0, *n_basis]) <= max_basis
     energy = model.theta_ @ oracles.basis_matrix(n_values)[rows]
     expected = np.log(np.exp(energy - energy.max()).sum()) + energy.max()
     assert model.log_partition_ == pytest.approx(expected, abs=1e-11)
@@ -773,9 +773,10 @@ def test_history():
     X = make_ising_grid(3, 3, 2000, random_state=0)
     model = FSLLDensity().fit(X)
     assert len(model.cost_path_) == model.n_iter_ + 1
-    np.testing.assert_array_equal(model.history_["cost"], model.cost_path_)
-    assert model.history_["n_basis"][0] == 0
+    np.testing.assert_array_equal(model.history_["cost"], model.cost_path_[1:])
+    assert model.history_["n_basis"][0] == 1
     assert model.history_["n_basis"][-1] == len(model.basis_)
+    assert len(model.history_["seconds"]) == model.n_iter_
 
 
 def test_callbacks():

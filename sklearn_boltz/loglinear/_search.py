@@ -1,6 +1,7 @@
 """The search for a sparse θ: the paper's moves, and joint refits by Newton's method."""
 
 import math
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -86,13 +87,16 @@ class History:
     Attributes
     ----------
     cost_path, n_basis_path : list
-        One entry for the start and one for each move.
+        One entry for no term at all, and one for each move.
+    seconds : list of float
+        That each move took.
     stopped : bool
         Whether `end_iteration` has asked to stop.
     """
 
     def __init__(self, cost, end_iteration=lambda: False, verbose=0):
         self.cost_path, self.n_basis_path, self.stopped = [cost], [0], False
+        self.seconds, self._time = [], time.perf_counter()
         self._end_iteration, self._verbose = end_iteration, verbose
 
     @property
@@ -106,11 +110,13 @@ class History:
         n_elsewhere = self.n_basis_path[-1]
 
         def end_iteration():
+            self.seconds.append(time.perf_counter() - self._time)
             self.cost_path.append(elsewhere + state.cost)
             self.n_basis_path.append(n_elsewhere + len(state.codes))
             if self._verbose > 1:
                 print(f"[FSLLDensity] move {self.n_moves}: {self}")
             self.stopped = self._end_iteration() or self.stopped
+            self._time = time.perf_counter()
             return self.stopped
 
         return end_iteration
