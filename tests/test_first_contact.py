@@ -109,7 +109,7 @@ def test_scores_follow_couplings(X):
     assert model.log_partition_ == model.log_partition_
     model.coupling_ = 3 * model.coupling_
     assert np.exp(model.score_samples(all_rows(5))).sum() == pytest.approx(1)
-    assert model.log_partition_std_error_ == 0
+    assert model.log_partition().std_err == 0
     covariance = model.inference(X).covariance
     assert model.inference(X).covariance is covariance
     assert model.inference(X[:100]).covariance is not covariance

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import oracles
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
-from sklearn_boltz.loglinear import _fsll, _search
+from sklearn_boltz.loglinear import _fit, _fsll, _search
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
 
@@ -446,7 +446,7 @@ def test_a_callback_stops_the_search_of_all_groups(solver, monkeypatch):
     X = np.pad(random_data([2, 2, 2], 300, seed=0), ((0, 0), (0, 3)))
     model = FSLLDensity(solver=solver).fit(X)
     assert not model.converged_
-    assert model.history_["n_basis"][1] == len(model.basis_) == 1
+    assert model.history_["n_basis"][0] == len(model.basis_) == 1
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -526,7 +526,7 @@ OTHERS = "FVBMPseudoLikelihood (a network of pairs) or SDCPRBM (a density)"
 def refusal(monkeypatch, X, memory, **options):
     """What is said of data with too many joint states, before anything is allocated."""
     monkeypatch.setattr(_fsll, "available_memory", lambda: memory)
-    monkeypatch.setattr(_fsll, "DualTable", lambda *a, **k: pytest.fail("allocated"))
+    monkeypatch.setattr(_fit, "DualTable", lambda *a, **k: pytest.fail("allocated"))
     with pytest.raises(ValueError) as error:
         FSLLDensity(**options).fit(X)
     return str(error.value)
