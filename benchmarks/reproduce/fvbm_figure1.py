@@ -32,10 +32,10 @@ def draw(found, path):
 
 def row_of(sequence):
     """Figures of one sequence."""
-    path = sequence.model.history_["log_pseudo_likelihood"]
+    path = np.append(initial_objective(sequence), sequence.model.history_["log_pseudo_likelihood"])
     rises = np.diff(path)
     early = (path[min(EARLY, len(path) - 1)] - path[0]) / (path[-1] - path[0])
-    return [sequence.d, sequence.run + 1, sequence.model.n_iter_, f"{rises.min() / N_ROWS:.1e}",
+    return [sequence.d, sequence.run + 1, sequence.model.n_iter_, f"{rises.min():.1e}",
             f"{early:.3f}", sequence.model.converged_, f"{sequence.seconds:.2f}"]  # fmt: skip
 
 
