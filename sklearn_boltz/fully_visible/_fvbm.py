@@ -383,13 +383,13 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                     self.verbose,
                 )
                 result = maximise(task, initial, solve, monitor, label)
-        vars(self).update(
-            attributes(result.coupling, result.intercept),
-            solver_=solver,
-            n_iter_=result.n_iter,
-            converged_=result.status == "converged" and result.message is None,
-            history_={"log_pseudo_likelihood": result.objective, "seconds": result.seconds},
-        )
+                vars(self).update(
+                    attributes(result.coupling, result.intercept),
+                    solver_=solver,
+                    n_iter_=result.n_iter,
+                    converged_=result.status == "converged" and result.message is None,
+                    history_={"log_pseudo_likelihood": result.objective, "seconds": result.seconds},
+                )
         if self.verbose:
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
             print(

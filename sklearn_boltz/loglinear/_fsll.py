@@ -321,24 +321,24 @@ class FSLLDensity(BaseBoltzmann):
             learned = learn(
                 counts, groups, settings, lambda now: end_move(lambda: attributes(*now()))
             )
-        history = learned.history
+            history = learned.history
+            cost_path = np.array(history.cost_path)
+            vars(self).update(
+                attributes(learned.basis, learned.theta),
+                _rows=learned.rows,
+                _weights=learned.weights,
+                converged_=learned.converged,
+                n_iter_=history.n_moves,
+                cost_=history.cost_path[-1],
+                cost_path_=cost_path,
+                history_={
+                    "cost": cost_path[1:],
+                    "n_basis": np.array(history.n_basis_path[1:]),
+                    "seconds": np.array(history.seconds),
+                },
+            )
         if self.verbose:
             print(f"[FSLLDensity] end: {history}")
-        cost_path = np.array(history.cost_path)
-        vars(self).update(
-            attributes(learned.basis, learned.theta),
-            _rows=learned.rows,
-            _weights=learned.weights,
-            converged_=learned.converged,
-            n_iter_=history.n_moves,
-            cost_=history.cost_path[-1],
-            cost_path_=cost_path,
-            history_={
-                "cost": cost_path[1:],
-                "n_basis": np.array(history.n_basis_path[1:]),
-                "seconds": np.array(history.seconds),
-            },
-        )
         return self
 
     def _counts(self, X, sample_weight, reset):
