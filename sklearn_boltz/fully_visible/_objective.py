@@ -119,7 +119,7 @@ class PseudoLikelihood:
         return self._spare.pop() if self._spare else np.empty_like(self.spins)
 
     def recycle(self, *arrays):
-        """Take back arrays that nobody will look at any more."""
+        """Take back arrays that are no longer needed."""
         self._spare.extend(arrays)
 
     def fields(self, coupling, intercept):

@@ -56,7 +56,7 @@ def independent_spins(intercept, n, generator):
 
 
 def gibbs_sample(coupling, intercept, n_samples, n_steps, generator, given=None):
-    """One sample from each of `n_samples` chains, which start at independent spins.
+    """One sample from each of `n_samples` chains, which begin at independent spins.
 
     With `given`, an array of shape (d,) of -1, 1 and NaN, spins that are not NaN stay as they are.
     """

@@ -1,8 +1,8 @@
 """The log pseudo-likelihood of rows that come in batches.
 
-It is a sum over rows, and so are its derivatives: each batch has an objective of its own, and
-what is asked of the whole is the sum over a pass. One pass beforehand collects what
-needs no parameters, and the distinct rows while they are few.
+It is a sum over rows, and so are its derivatives: each value is the sum, over one pass, of the
+values of the batches. One pass beforehand collects the sums that do not depend on the
+parameters, and the distinct rows while they are few.
 """
 
 from functools import partial

@@ -303,8 +303,8 @@ def choose_jointly(table, active, codes, penalty, tol, n_terms):
     At the joint optimum of the active terms A, a further term y with residual
     e = d̄_y - θ̄_y gains e²/2s by a refit of all, where s = Var(Φ_y) - Cov(y,A) Cov(A,A)⁻¹
     Cov(A,y) is what the active terms leave of its variance. The closed form of a single
-    coordinate sees Var(Φ_y) in place of s, so it can miss terms that the others, fitted
-    without them, have half explained. They are chosen one by one, e and s following.
+    coordinate sees Var(Φ_y) in place of s, so it can miss terms for whose absence the
+    others partly compensate. They are chosen one by one, e and s following.
     """
     t, d = table.t[codes].astype(np.float64), table.d[codes].astype(np.float64)
     factor = _cholesky(covariance(table.space, table.t, active, active), table.t.dtype)
