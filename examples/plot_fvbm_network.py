@@ -101,7 +101,7 @@ inference.to_frame().iloc[[0, 1, 16, 17, 18]].round(4)
 fig, ax = plt.subplots(layout="constrained")
 for solver in ["bslm", "newton"]:
     fitted = FVBMPseudoLikelihood(solver=solver).fit(X)
-    HistoryDisplay.from_estimator(fitted, label=solver, ax=ax, marker=".")
+    HistoryDisplay.from_estimator(fitted, label=solver, show_increase=True, ax=ax, marker=".")
 ax.legend(loc="center")
 plt.show()
 
@@ -121,7 +121,7 @@ print("what they really voted:\n", X[:3, [5, 6]])
 # A huge penalty on the couplings is such a model.
 
 X_test = make_ising_grid(4, 4, n_samples=2000, coupling=0.4, random_state=1)
-independent = FVBMPseudoLikelihood(alpha=1e9).fit(X)
+independent = FVBMPseudoLikelihood(alpha=1e6).fit(X)
 print(
     f"mean log-likelihood: {model.score(X_test):.3f}, independent {independent.score(X_test):.3f}"
 )

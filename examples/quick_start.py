@@ -38,7 +38,7 @@ def models():
     yield "FSLLDensity", FSLLDensity(), _terms
     yield "FSLLDensity(greedy)", FSLLDensity(solver="greedy"), _terms
     yield "FSLLDensity(alpha=0.2)", FSLLDensity(alpha=0.2), _terms
-    yield "FVBMPseudoLikelihood", FVBMPseudoLikelihood(alpha=1.0), _couplings
+    yield "FVBMPseudoLikelihood", FVBMPseudoLikelihood(alpha=0.01), _couplings
     yield "SDCPRBM", SDCPRBM(n_components=16, max_iter=60, random_state=0), _epochs
     tap = TAPRBM(n_components=16, learning_rate=0.2, max_iter=60, random_state=0)
     yield "TAPRBM", tap, _epochs

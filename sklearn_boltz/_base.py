@@ -17,7 +17,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._tables import foreign_coding, has_dates, looks_coded, shown, unusable_cell
@@ -167,7 +167,7 @@ class BaseBoltzmann(
         super().__setstate__(state)
 
     @_with_hints
-    def score(self, X, y=None):
+    def score(self, X, y=None, sample_weight=None):
         """Return the mean log-probability of the rows.
 
         Parameters
@@ -176,13 +176,20 @@ class BaseBoltzmann(
             The data.
         y : Ignored
             Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
 
         Returns
         -------
         score : float
             Mean of `score_samples`, in nats; `GridSearchCV` maximises it.
         """
-        return float(np.mean(self.score_samples(X)))
+        log_probability = self.score_samples(X)
+        if sample_weight is None:
+            return float(np.mean(log_probability))
+        weights = checked_weights(sample_weight, log_probability)
+        counted = weights > 0  # a row that does not count may have a log-probability of -inf
+        return float(np.average(log_probability[counted], weights=weights[counted]))
 
     def _cached(self, name, compute, *others):
         """A figure that follows from the fitted parameters, such as ln Z.
@@ -264,6 +271,8 @@ class BaseBoltzmann(
 
     def _variable(self, feature):
         """Number of a column given by its number or its name."""
+        if not isinstance(feature, (str, Integral)):
+            raise ValueError(f"There is no variable {feature!r}: give its name or its number.")
         if isinstance(feature, str):
             names = self._input_names()
             if feature not in names:
@@ -272,6 +281,40 @@ class BaseBoltzmann(
         if not -self.n_features_in_ <= feature < self.n_features_in_:
             raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
         return int(feature) % self.n_features_in_
+
+    def _given(self, given, values):
+        """The columns for which a user gives values, and which of their values these are.
+
+        Parameters
+        ----------
+        given : dict or None
+            From names or numbers of columns to values in the coding of the training table.
+        values : callable
+            From a column number, an array of the values that the column may have.
+
+        Returns
+        -------
+        columns : ndarray of int
+        places : ndarray of int
+            Of each value, among those that its column may have.
+        """
+        places = {}
+        for feature, value in (given or {}).items():
+            j = self._variable(feature)
+            legal = values(j)
+            place = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
+            if j in places or not len(place):
+                problem = (
+                    f"`given` has the value {value!r} for {self._column(j)}"
+                    if j not in places
+                    else f"`given` has two values for {self._column(j)}"
+                )
+                shown = ", ".join(map(str, legal[:4].tolist())) + (", ..." * (len(legal) > 4))
+                raise ValueError(
+                    f"{type(self).__name__}.sample: {problem}. Give one of its values: {shown}."
+                )
+            places[j] = int(place[0])
+        return np.array(list(places), dtype=int), np.array(list(places.values()), dtype=int)
 
     def _binarized(self, X):
         """1 where X is greater than the threshold `binarize`, 0 elsewhere; NaN stays NaN."""
@@ -306,6 +349,24 @@ class BaseBoltzmann(
             f"{type(self).__name__} needs {domain(j)} in {self._column(j)}, "
             f"but row {first_row + i} has the value {shown(X[i, j])}. {coding or remedy}"
         )
+
+
+def checked_weights(sample_weight, X):
+    """How often each row counts, as float64; not 0 for all.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n_samples,), float or None
+    X : array-like of shape (n_samples, ...)
+
+    Returns
+    -------
+    weights : ndarray of float64 of shape (n_samples,)
+    """
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.sum() > 0:
+        raise ValueError("sample_weight is 0 for all rows: there is nothing that counts.")
+    return weights
 
 
 def fingerprint(arrays):

@@ -8,9 +8,13 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
 FAMILIES = {"loglinear", "fully_visible", "restricted"}
 # Which other places each may import from. The ground floor is open to all families.
-GROUND = {"_base", "_batches", "_callbacks", "_tables", "_random", "_random_kernel", "_threads"}
+GROUND = {
+    "_base", "_batches", "_callbacks", "_estimates", "_random", "_random_kernel", "_tables",
+    "_threads",
+}  # fmt: skip
 MAY_IMPORT = {
     "_callbacks": set(),
+    "_estimates": set(),
     "_tables": set(),
     "_random_kernel": set(),
     "_threads": set(),

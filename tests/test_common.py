@@ -40,7 +40,7 @@ DEFAULTS = [
 # A parameter with a good and a bad value, for the searches.
 TUNED = {
     "FSLLDensity": ("alpha", 0.5, 50.0),
-    "FVBMPseudoLikelihood": ("alpha", 0.5, 5000.0),
+    "FVBMPseudoLikelihood": ("alpha", 0.005, 50.0),
     "SDCPRBM": ("weight_decay", 0.0, 10.0),
     "InfiniteRBM": ("alpha", 0.01, 50.0),
     "TAPDBM": ("weights_init", 0.01, 1.5),

@@ -52,16 +52,16 @@ def test_against_enumeration(block_size, n_values, n_basis, seed):
 
 @given(n_values=cardinalities, n_basis=st.integers(0, 8), seed=st.integers(0, 2**32 - 1))
 @settings(max_examples=60)
-def test_conditional_laws(n_values, n_basis, seed):
+def test_conditional_distributions(n_values, n_basis, seed):
     model, p, every = random_model(n_values, n_basis, seed)
     rng = np.random.default_rng(seed)
     unknown = np.flatnonzero(rng.random(len(n_values)) < 0.6)
     known = np.setdiff1d(np.arange(len(n_values)), unknown)
     rows = every[rng.choice(len(every), size=5)]
-    # The joint conditional law is the product of the laws of the groups.
+    # The joint conditional distribution is the product of those of the groups.
     joint = np.ones((len(rows), len(every)))
-    for part, group, space, log_law in model.conditional(rows, unknown):
-        joint[part] *= np.exp(log_law[:, space.encode(every[:, group])])
+    for part, group, space, log_p in model.conditional(rows, unknown):
+        joint[part] *= np.exp(log_p[:, space.encode(every[:, group])])
     for i, row in enumerate(rows):
         agrees = (every[:, known] == row[known]).all(axis=1)
         np.testing.assert_allclose(joint[i, agrees], p[agrees] / p[agrees].sum(), atol=1e-11)
@@ -87,7 +87,7 @@ def test_samples_follow_the_distribution(n_values):
     sample = model.sample(20_000, np.random.default_rng(7))
     counts = np.bincount(np.ravel_multi_index(sample.T, n_values), minlength=len(p))
     assert chi_square_tail(counts, p) > 1e-6
-    # The order tells nothing: the two halves follow the same law.
+    # The order tells nothing: the two halves follow the same distribution.
     half = np.bincount(np.ravel_multi_index(sample[:10_000].T, n_values), minlength=len(p))
     assert chi_square_tail(half, p) > 1e-6
 
@@ -129,5 +129,5 @@ def test_extreme_weights(weight):
     np.testing.assert_allclose(
         np.exp(model.log_weight(every) - model.log_partition()).sum(), 1, rtol=1e-10
     )
-    for _, _, _, law in model.conditional(every, np.array([0, 2])):
-        assert np.isfinite(law).all()
+    for _, _, _, log_p in model.conditional(every, np.array([0, 2])):
+        assert np.isfinite(log_p).all()

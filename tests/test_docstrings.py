@@ -22,7 +22,8 @@ PUBLIC_MODULES = [
 IGNORED = {"ES01", "SA01", "SA04", "EX01", "RT02"}
 # scikit-learn makes these.
 INHERITED = {"set_output", "get_params", "set_params", "get_metadata_routing", "set_callbacks",
-             "fit_transform", "set_fit_request", "set_partial_fit_request"}  # fmt: skip
+             "fit_transform", "set_fit_request", "set_partial_fit_request",
+             "set_score_request"}  # fmt: skip
 
 
 def public_names():

@@ -109,7 +109,7 @@ def test_scores_follow_couplings(X):
     assert model.log_partition_ == model.log_partition_
     model.coupling_ = 3 * model.coupling_
     assert np.exp(model.score_samples(all_rows(5))).sum() == pytest.approx(1)
-    assert model.log_partition_std_error_ == 0
+    assert model.log_partition().std_err == 0
     covariance = model.inference(X).covariance
     assert model.inference(X).covariance is covariance
     assert model.inference(X[:100]).covariance is not covariance
@@ -554,7 +554,7 @@ def test_messages_have_public_names_only(estimator, X):
     calls = [
         lambda: model.sample(0),
         lambda: model.impute(X, how="no"),
-        lambda: model.score(X, sample_weight=weights),
+        lambda: model.score(X, no_such=weights),
         lambda: model.fit(X, no_such=weights),
     ]
     for name in ("visible", "hidden"):

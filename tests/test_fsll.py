@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import oracles
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
-from sklearn_boltz.loglinear import _fsll, _search
+from sklearn_boltz.loglinear import _fit, _fsll, _search
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
 
@@ -402,11 +402,11 @@ def test_cost_against_all_joint_states(table, solver, alpha, max_basis, max_iter
     assert model.cost_path_[-1] == model.cost_
     assert np.all(np.diff(model.cost_path_) <= 1e-12)
     assert len(model.cost_path_) == model.n_iter_ + 1
-    np.testing.assert_array_equal(model.history_["cost"], model.cost_path_)
+    np.testing.assert_array_equal(model.history_["cost"], model.cost_path_[1:])
     n_basis = model.history_["n_basis"]
-    assert len(n_basis) == len(model.cost_path_)
-    assert (n_basis[0], n_basis[-1]) == (0, len(model.basis_))
-    assert max_basis is None or n_basis.max() <= max_basis
+    assert len(n_basis) == model.n_iter_
+    assert [0, *n_basis][-1] == len(model.basis_)
+    assert max_basis is None or max([0, *n_basis]) <= max_basis
     energy = model.theta_ @ oracles.basis_matrix(n_values)[rows]
     expected = np.log(np.exp(energy - energy.max()).sum()) + energy.max()
     assert model.log_partition_ == pytest.approx(expected, abs=1e-11)
@@ -446,7 +446,7 @@ def test_a_callback_stops_the_search_of_all_groups(solver, monkeypatch):
     X = np.pad(random_data([2, 2, 2], 300, seed=0), ((0, 0), (0, 3)))
     model = FSLLDensity(solver=solver).fit(X)
     assert not model.converged_
-    assert model.history_["n_basis"][1] == len(model.basis_) == 1
+    assert model.history_["n_basis"][0] == len(model.basis_) == 1
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -526,7 +526,7 @@ OTHERS = "FVBMPseudoLikelihood (a network of pairs) or SDCPRBM (a density)"
 def refusal(monkeypatch, X, memory, **options):
     """What is said of data with too many joint states, before anything is allocated."""
     monkeypatch.setattr(_fsll, "available_memory", lambda: memory)
-    monkeypatch.setattr(_fsll, "DualTable", lambda *a, **k: pytest.fail("allocated"))
+    monkeypatch.setattr(_fit, "DualTable", lambda *a, **k: pytest.fail("allocated"))
     with pytest.raises(ValueError) as error:
         FSLLDensity(**options).fit(X)
     return str(error.value)
@@ -773,9 +773,10 @@ def test_history():
     X = make_ising_grid(3, 3, 2000, random_state=0)
     model = FSLLDensity().fit(X)
     assert len(model.cost_path_) == model.n_iter_ + 1
-    np.testing.assert_array_equal(model.history_["cost"], model.cost_path_)
-    assert model.history_["n_basis"][0] == 0
+    np.testing.assert_array_equal(model.history_["cost"], model.cost_path_[1:])
+    assert model.history_["n_basis"][0] == 1
     assert model.history_["n_basis"][-1] == len(model.basis_)
+    assert len(model.history_["seconds"]) == model.n_iter_
 
 
 def test_callbacks():

@@ -126,14 +126,17 @@ def test_independent_variables_have_a_picture():
 
 
 def test_history(model, X):
-    display = HistoryDisplay.from_estimator(model, label="first")
+    display = HistoryDisplay.from_estimator(model, label="first", show_increase=True)
     values = model.history_["log_pseudo_likelihood"]
     assert_array_equal(display.line_.get_ydata(), values)
+    assert_array_equal(display.line_.get_xdata(), np.arange(1, model.n_iter_ + 1))
     assert_array_equal(display.increase_line_.get_ydata(), np.diff(values))
     assert display.increase_ax_.get_yscale() == "log"
-    second = HistoryDisplay.from_estimator(FVBMPseudoLikelihood().fit(X), ax=display.ax_)
+    second = HistoryDisplay.from_estimator(
+        FVBMPseudoLikelihood().fit(X), ax=display.ax_, show_increase=True
+    )
     assert second.ax_ is display.ax_ and second.increase_ax_ is display.increase_ax_
-    alone = HistoryDisplay.from_estimator(model, show_increase=False)
+    alone = HistoryDisplay.from_estimator(model)
     assert alone.increase_ax_ is None and len(alone.figure_.axes) == 1
 
 
@@ -203,7 +206,7 @@ def test_samples(rbm):
     assert_array_equal(shown(display), expected.reshape(7, 3, 3))
     assert display.images_[0].get_clim() == (0, 1)
     assert display.names is None and len(display.ax_.get_yticks()) == 0
-    for model in (FVBMPseudoLikelihood(alpha=1.0), FSLLDensity()):
+    for model in (FVBMPseudoLikelihood(alpha=0.01), FSLLDensity()):
         model.fit(make_bars_and_stripes(3))
         assert set(np.unique(SampleDisplay.from_estimator(model, 9).rows)) <= {0, 1}
     assert SampleDisplay.from_rows(2 * expected - 1).images_[0].get_clim() == (-1, 1)
@@ -281,7 +284,7 @@ def test_learning_curves(rbm, key, ylabel):
     assert_array_equal(display.line_.get_xdata(), [1, 2, 3, 4, 5])
     assert_array_equal(display.line_.get_ydata(), rbm.history_[key or "log_likelihood"])
     assert display.ax_.get_ylabel() == ylabel and display.ax_.get_xlabel() == "iteration"
-    # The dashed curve is for full batches, whose history has the start too.
+    # The dashed curve is there if it is asked for.
     assert display.increase_ax_ is None
     forced = HistoryDisplay.from_estimator(rbm, "log_likelihood", show_increase=True)
     assert_array_equal(forced.increase_line_.get_xdata(), [2, 3, 4, 5])
@@ -296,8 +299,10 @@ def test_several_learning_curves_against_time(rbm, model):
     assert legend == ["CS-DCP", "again"]
     with pytest.raises(ValueError, match="against must be"):
         HistoryDisplay.from_estimator(rbm, against="epochs")
-    with pytest.raises(ValueError, match="no history of 'seconds'"):
-        HistoryDisplay.from_estimator(model, against="seconds")
+    full_batch = HistoryDisplay.from_estimator(model, against="seconds")
+    assert_allclose(full_batch.line_.get_xdata(), np.cumsum(model.history_["seconds"]))
+    with pytest.raises(ValueError, match="no history of 'loss'"):
+        HistoryDisplay.from_estimator(model, "loss", against="seconds")
 
 
 # The landscape of a TAP machine.

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -162,8 +163,8 @@ def test_an_interrupted_fit_has_its_complete_epochs_and_goes_on(estimator, where
 @pytest.mark.parametrize("solver", ["newton", "lbfgs", "bslm", "ga"])
 def test_an_interrupted_pairwise_fit_has_its_last_iteration(solver, monkeypatch):
     X = data()[:, :4]
-    whole = FVBMPseudoLikelihood(solver=solver, alpha=1.0).fit(X)
-    model = FVBMPseudoLikelihood(solver=solver, alpha=1.0, warm_start=True)
+    whole = FVBMPseudoLikelihood(solver=solver, alpha=0.01).fit(X)
+    model = FVBMPseudoLikelihood(solver=solver, alpha=0.01, warm_start=True)
     total = n_calls(clone(model), X)
     seen = set()
     for n in range(total // 3, total, max(1, total // 40)):
@@ -173,13 +174,17 @@ def test_an_interrupted_pairwise_fit_has_its_last_iteration(solver, monkeypatch)
         if not hasattr(model, "n_iter_") or model.converged_:
             continue
         seen.add(model.n_iter_)
-        assert len(model.history_["log_pseudo_likelihood"]) == model.n_iter_ + 1
+        assert len(model.history_["log_pseudo_likelihood"]) == model.n_iter_
         at_the_end = model.history_["log_pseudo_likelihood"][-1]
-        penalty = 0.25 * (model.coupling_**2).sum()
-        assert at_the_end == pytest.approx(model.log_pseudo_likelihood(X).sum() - penalty)
+        penalty = 0.01 / 4 * (model.coupling_**2).sum()
+        assert at_the_end == pytest.approx(model.log_pseudo_likelihood(X).mean() - penalty)
         assert_usable(model, X)
+        from_there = clone(model).fit(
+            X, coupling_init=model.coupling_, intercept_init=model.intercept_
+        )
         model.fit(X)
-        assert model.history_["log_pseudo_likelihood"][0] == pytest.approx(at_the_end)
+        np.testing.assert_array_equal(model.coupling_, from_there.coupling_)
+        assert model.history_["log_pseudo_likelihood"][0] >= at_the_end - 1e-12
         assert model.score(X) == pytest.approx(whole.score(X), abs=1e-3)
     assert len(seen) >= 2
 
@@ -284,7 +289,7 @@ def work(estimator, seed):
     found = [*arrays(model).values(), model.score_samples(X), model.transform(X)]
     missing = np.where(np.random.default_rng(seed).random(X.shape) < 0.3, np.nan, X)
     found += [model.sample(50, random_state=seed), model.impute(missing[:20], random_state=0)]
-    if hasattr(model, "log_partition"):
+    if "n_temperatures" in signature(getattr(model, "log_partition", fixed)).parameters:
         found.append(model.log_partition("ais", n_temperatures=50, random_state=0).value)
     return found
 

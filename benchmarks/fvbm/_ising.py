@@ -20,7 +20,7 @@ def matrices(theta, d):
 def machine(theta, d):
     """An estimator whose parameters are θ."""
     rows = np.random.default_rng(0).choice([-1, 1], size=(50, d))
-    model = FVBMPseudoLikelihood(alpha=1.0).fit(rows)
+    model = FVBMPseudoLikelihood(alpha=0.02).fit(rows)
     model.coupling_, model.intercept_ = matrices(theta, d)
     return model
 

@@ -77,7 +77,7 @@ def large(d, n=20_000):
     theta = rng.normal(size=d * (d + 1) // 2) * 0.5 / np.sqrt(d)
     theta[:d] = 0.3 * rng.normal(size=d)
     truth = machine(theta, d)
-    X, seconds = timed(truth.sample, n, random_state=0, n_sweeps=50)
+    X, seconds = timed(truth.sample, n, random_state=0, n_steps=50)
     print(f"d = {d}, n = {n}, {len(theta)} parameters")
     print(f"simulation: {seconds:.1f} s, {seconds / (n * d * 50) * 1e9:.0f} ns a draw of a spin")
     unit = min(timed(np.tanh, X @ truth.coupling_)[1] for _ in range(5))

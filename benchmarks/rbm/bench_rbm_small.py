@@ -16,8 +16,6 @@ from joblib import Parallel, delayed
 from sklearn_boltz import SDCPRBM
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
-from sklearn_boltz.restricted._stochastic import Buffers
-from sklearn_boltz.restricted.training._sdcp import learn_batch
 
 SETS = {
     "shifting": ("Shifting Bar 9/1", make_shifting_bar(9), -np.log(9)),
@@ -38,13 +36,14 @@ def trial(X, scheme, rate, epochs, points, seed):
     model = SDCPRBM(
         4, learning_rate=rate, batch_size=len(X), max_iter=0, random_state=seed, **scheme
     ).fit(X)
-    X, buffers, path = X.astype(model.components_.dtype), Buffers(), []
+    X, path, training = X.astype(model.components_.dtype), [], model._training
     with Workers(1) as workers:
         for _ in range(points):
             # Epochs of one mini-batch without the history of fit(), which would double the time.
             for _ in range(epochs // points):
-                learn_batch(model._learner, X, model._scheme(), rate, workers, buffers)
-            path.append(model._publish().score(X))
+                training.learner.learn(training.learner.in_memory(X), rate, workers)
+            vars(model).update(model._attributes(training))
+            path.append(model.score(X))
     return path
 
 

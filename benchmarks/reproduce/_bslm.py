@@ -16,7 +16,10 @@ VARIANCE = 0.5
 
 
 class Sequence(NamedTuple):
-    """One fit by BSLM from a random start, and the true parameters."""
+    """One fit by BSLM from random initial values, and the true parameters.
+
+    `initial` is the mean log pseudo-likelihood of a row at the initial values.
+    """
 
     d: int
     run: int
@@ -24,6 +27,7 @@ class Sequence(NamedTuple):
     theta: np.ndarray
     X: np.ndarray
     seconds: float
+    initial: float
 
     def squared_error(self):
         """Of each parameter."""
@@ -42,5 +46,8 @@ def sequences(max_iter):
             model = FVBMPseudoLikelihood(solver="bslm", max_iter=max_iter)
             with unconverged_is_fine():
                 _, seconds = timed(model.fit, X, None, None, *start)
-            found.append(Sequence(d, run, model, theta, X, seconds))
+            there = machine(np.zeros(len(theta)), d)
+            there.coupling_, there.intercept_ = start
+            initial = there.log_pseudo_likelihood(X).mean()
+            found.append(Sequence(d, run, model, theta, X, seconds, initial))
     return found

@@ -10,7 +10,7 @@ maximum pseudo-likelihood estimation of fully visible Boltzmann machines". Neura
 
 import _path  # noqa: F401
 import numpy as np
-from _bslm import N_ROWS, N_RUNS, SIZES, sequences
+from _bslm import N_RUNS, SIZES, sequences
 from _common import print_table, run_script, save_table
 from _reproduction import compare, plt, reproduction, save_picture, settings
 
@@ -25,18 +25,26 @@ def draw(found, path):
     for d, ax in zip(SIZES, axes.flat, strict=True):
         for sequence in found:
             if sequence.d == d:
-                display = HistoryDisplay.from_estimator(sequence.model, ax=ax, lw=1)
+                path = path_of(sequence)
+                at, key = np.arange(len(path)), "log_pseudo_likelihood"
+                display = HistoryDisplay(values=path, key=key, at=at)
+                display.plot(show_increase=True, ax=ax, lw=1)
         ax.set(xscale="log", title=f"d = {d}")
         display.increase_ax_.set_ylim(bottom=1e-6)
     save_picture(figure, path)
 
 
+def path_of(sequence):
+    """The mean log pseudo-likelihood of a row, initially and after each sweep."""
+    return np.append(sequence.initial, sequence.model.history_["log_pseudo_likelihood"])
+
+
 def row_of(sequence):
     """Figures of one sequence."""
-    path = sequence.model.history_["log_pseudo_likelihood"]
+    path = path_of(sequence)
     rises = np.diff(path)
     early = (path[min(EARLY, len(path) - 1)] - path[0]) / (path[-1] - path[0])
-    return [sequence.d, sequence.run + 1, sequence.model.n_iter_, f"{rises.min() / N_ROWS:.1e}",
+    return [sequence.d, sequence.run + 1, sequence.model.n_iter_, f"{rises.min():.1e}",
             f"{early:.3f}", sequence.model.converged_, f"{sequence.seconds:.2f}"]  # fmt: skip
 
 

@@ -64,12 +64,17 @@ def train(kind, X, n_hidden, args):
                            rows=X[: args.starts])  # fmt: skip
 
 
+def per_unit(model):
+    """The log-likelihood over the training, divided by the number of units as in the paper."""
+    return model.history_["tap_log_likelihood"] / sum(model.components_.shape)
+
+
 def figure_3(machines, path):
     figure, axes = plt.subplots(1, 3, figsize=(13, 3.8), layout="constrained")
     for ax, (kind, title) in zip(axes, NAMES.items(), strict=True):
         for machine in machines:
             if machine.kind == kind:
-                values = machine.model.history_["tap_log_likelihood"]
+                values = per_unit(machine.model)
                 label = f"{len(machine.model.components_)} hidden units"
                 ax.plot(np.arange(1, len(values) + 1), values, label=label)
         ax.set(title=title, xlabel="epoch")
@@ -160,10 +165,10 @@ def keep(machines, args):
         n_solutions = [len(s.free_energy) for s in machine.solutions]
         share = f"{n_solutions[-1] / n_starts:.0%}" if n_solutions else ""
         n_hidden = len(machine.model.components_)
-        path = history["tap_log_likelihood"]
+        path = per_unit(machine.model)
         rows.append([NAMES[machine.kind], n_hidden, f"{path[0]:.3f}", f"{path[-1]:.3f}",
                      f"{history['n_solutions'][0]:.0f}", f"{history['n_solutions'][-1]:.0f}", share,
-                     f"{history['converged'][-1]:.0%}",
+                     f"{history['share_converged'][-1]:.0%}",
                      f"{history['seconds'].sum():.0f}"])  # fmt: skip
         curves[f"{NAMES[machine.kind]}, {n_hidden}"] = path
     header = ["data", "hidden units", "per unit: first epoch", "last",

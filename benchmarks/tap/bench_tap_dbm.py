@@ -32,7 +32,6 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_boltz import TAPDBM, TAPRBM
 from sklearn_boltz._threads import Workers, row_blocks
-from sklearn_boltz.restricted._stochastic import Buffers
 
 
 def make(sizes, args, pretrain):
@@ -125,19 +124,19 @@ def products(X, model):
 
 def cost(X, model, repeats):
     """Median over turns of the time of an epoch by that of its products."""
-    buffers = Buffers()
     one = clone(model).set_params(
         max_iter=1, pretrain_max_iter=0, tap_tol=0.0, n_jobs=1, warm_start=False
     )
 
     with unconverged_is_fine():  # nothing is asked to converge
-        one.fit(X[:200])
+        learner = one.fit(X[:200])._training.learner
 
     def epoch():
         """The mini-batches of an epoch, without what is measured after it."""
         with Workers(1) as workers:
             for batch in range(0, len(X), one.batch_size):
-                one._learn_batch(X[batch : batch + one.batch_size], workers, buffers)
+                rows = learner.in_memory(X[batch : batch + one.batch_size])
+                learner.learn(rows, one.learning_rate, workers)
 
     mine, alone = interleaved([epoch, lambda: products(X, model)], repeats)
     return float(np.median(mine / alone))

@@ -109,7 +109,7 @@ def main():
             values = evaluate(model, X_test, args)
             rows.append([
                 str(model.n_iter_), *(f"{value:.2f}" for value in values),
-                f"{last['n_solutions']:.0f}", f"{last['converged']:.2f}",
+                f"{last['n_solutions']:.0f}", f"{last['share_converged']:.2f}",
                 f"{model.history_['seconds'].sum():.0f}",
             ])  # fmt: skip
             print(" ".join(rows[-1]))

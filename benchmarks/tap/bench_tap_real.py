@@ -42,7 +42,7 @@ def run(name, X, X_test, args):
         last = {key: values[-1] for key, values in model.history_.items()}
         rows.append([
             str(model.n_iter_), f"{model.tap_log_likelihood(X_test).mean():.1f}",
-            f"{last['n_solutions']:.0f}", f"{last['converged']:.2f}",
+            f"{last['n_solutions']:.0f}", f"{last['share_converged']:.2f}",
             f"{model.history_['seconds'].sum():.0f}",
         ])  # fmt: skip
         print(" ".join(rows[-1]))

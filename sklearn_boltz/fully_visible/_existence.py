@@ -52,7 +52,7 @@ def warning_message(problem, point, direction, monitor, label):
         return (
             f"The log pseudo-likelihood has no maximum: {reason}. Some parameters would grow "
             "without bound; they stand where the fit ended, and their standard errors mean "
-            "nothing. With alpha > 0, for example alpha=1, the couplings are drawn towards 0 "
+            "nothing. With alpha > 0, for example alpha=0.01, the couplings are drawn towards 0 "
             "and the maximum exists."
         )
     if strongest is not None and monitor.status in ("max_iter", "converged"):
@@ -75,7 +75,7 @@ def warning_message(problem, point, direction, monitor, label):
 def _distance(problem, remaining):
     """How far the maximum is, as far as is known."""
     if math.isnan(remaining):
-        exists = "" if problem.alpha else ", or whether there is one,"
+        exists = "" if problem.penalty else ", or whether there is one,"
         return f"How far the maximum is{exists} is not looked at with so many parameters."
     far = "" if remaining <= NEGLIGIBLE else ", but it is far"
     return (
@@ -100,9 +100,9 @@ def _unknown(problem, monitor, strongest, label):
         end = f"because an iteration raised the log pseudo-likelihood by less than {monitor.tol:g}"
         remedy = "a smaller tol"
     exists, last = "", "use a larger alpha"
-    if problem.alpha == 0:
+    if problem.penalty == 0:
         exists = ", or whether there is one"
-        last = "fit with alpha > 0, for example alpha=1, with which the maximum exists"
+        last = "fit with alpha > 0, for example alpha=0.01, with which the maximum exists"
     return (
         f"The fit ended {end}, at a point whose curvature does not tell how far the maximum is"
         f"{exists}: a step of Newton's method would go too far, above all in {where} ({rare}). "
@@ -145,7 +145,7 @@ def existence_report(problem, point, direction=None):
         step would change most, j = k for an intercept.
     """
     # With a penalty there always is one.
-    unpenalised = problem.alpha == 0
+    unpenalised = problem.penalty == 0
     empty = empty_cells(*problem.cell_sums()) if unpenalised else []
     if empty or problem.n_parameters > MAX_NEWTON_PARAMETERS:
         return empty, {}, math.nan, None

@@ -5,16 +5,19 @@ from contextlib import nullcontext
 from copy import copy
 from functools import partial
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import OneToOneFeatureMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, Options, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import (
     BaseBoltzmann,
+    checked_weights,
     find_stack_level,
     fingerprint,
     unchanged_on_error,
@@ -22,33 +25,38 @@ from sklearn_boltz._base import (
 )
 from sklearn_boltz._batches import as_batches, fresh, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._estimates import (
+    best_known,
+    estimate_from_value,
+    raise_floor,
+    temperature_ladder,
+)
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.fully_visible._bslm import row_fields
-from sklearn_boltz.fully_visible._existence import warning_message
+from sklearn_boltz.fully_visible._fit import Task, choose_solver, maximise
 from sklearn_boltz.fully_visible._inference import PairwiseInference, sandwich_covariance
 from sklearn_boltz.fully_visible._objective import PseudoLikelihood, distinct_rows, parameter_places
 from sklearn_boltz.fully_visible._sampling import (
-    LogPartition,
     annealed_log_partition,
     gibbs_impute,
     gibbs_sample,
     log_weight,
 )
-from sklearn_boltz.fully_visible._solvers import MAX_NEWTON_PARAMETERS, Monitor, bslm, lbfgs, newton
+from sklearn_boltz.fully_visible._solvers import Monitor
 from sklearn_boltz.fully_visible._spurious import spurious_message, strange_columns
-from sklearn_boltz.fully_visible._streamed import StreamedPseudoLikelihood, Sums
+from sklearn_boltz.fully_visible._streamed import Sums
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 
 # Connected variables whose joint states are enumerated: for the normalising constant and
-# exact samples, and for the law of the missing values of one row.
+# exact samples, and for the distribution of the missing values of one row.
 MAX_EXACT = 26
 MAX_EXACT_MISSING = 20
 
 # Nats of standard error, above which an estimate of the normalising constant is not trusted.
 DOUBTFUL = 0.2
-# Chains, and their sweeps, that then tell whether the model has mass far from the data.
-N_COMPARED, N_SWEEPS = 200, 200
+# Chains, and their transitions, that then tell whether the model has mass far from the data.
+N_COMPARED, N_STEPS = 200, 200
 
 # Rows a column, below which intervals are too narrow: benchmarks/bench_fvbm_intervals.py.
 FEW_ROWS = 20
@@ -58,7 +66,19 @@ FEW_ROWS = 20
 MIN_THREADED_FIT = 20_000
 MIN_THREADED_INFERENCE = 500
 
-MAX_ITER = {"bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100}
+
+class Rows(NamedTuple):
+    """Rows as they were read: their coding, and where they have the higher value.
+
+    Of batches with too many distinct rows, `positive` and `weights` are None, and `sums` are the
+    sums over all rows.
+    """
+
+    values: np.ndarray
+    dtype: np.dtype
+    positive: np.ndarray | None
+    weights: np.ndarray | None
+    sums: Sums | None = None
 
 
 class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
@@ -85,8 +105,8 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         Factor μ on the steps of ``solver="ga"``. Above 1 nothing is guaranteed.
 
     alpha : float, default=0.0
-        Penalty on the couplings: ½ α Σ_{j<k} m_jk² is subtracted from the log
-        pseudo-likelihood, which is the sum over all rows. Intercepts are not penalised. With
+        Penalty on the couplings, as a strength per row: ½ α Σ_{j<k} m_jk² is subtracted from
+        the mean log pseudo-likelihood of the rows. Intercepts are not penalised. With
         ``alpha > 0`` the maximum exists for all data.
 
     binarize : float, default=None
@@ -94,14 +114,16 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         elsewhere. If None, the data must consist of -1 and 1, of 0 and 1, or of bool.
 
     tol : float, default=1e-5
-        The fit ends when an iteration raises the objective by less than this, in nats.
+        The fit ends when an iteration raises the objective, summed over the rows, by less than
+        this, in nats. The statistical error of an estimate is a matter of the sum, too: at 0.05
+        nats below the maximum, an estimate is off by less than a third of its standard error.
 
     max_iter : int, default=None
         Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``
         and 10,000 sweeps for ``"bslm"`` and ``"ga"``.
 
     warm_start : bool, default=False
-        Whether `fit` starts from the parameters of the fit before.
+        Whether `fit` begins at the parameters of the fit before.
 
     verbose : int, default=0
         If positive, print a line at the end of a fit; if greater than 1, for each iteration.
@@ -127,9 +149,9 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
     converged_ : bool
         Whether the fit ended because of `tol`, and a maximum exists as far as is known.
 
-    history_ : dict of ndarray
-        ``"log_pseudo_likelihood"``, of shape (`n_iter_` + 1,): the objective, summed over
-        the rows, at the start and after each iteration.
+    history_ : dict of ndarray of shape (`n_iter_`,)
+        ``"log_pseudo_likelihood"``, the objective after each iteration: the mean over the rows
+        in nats, less the penalty; and ``"seconds"`` of each iteration.
 
     n_features_in_ : int
         Number of variables.
@@ -155,14 +177,17 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
     model, the estimate may have nearly all its mass there. This is common where values are
     rare and have causes in common: 20 columns can be enough, and more rows do not help. `sample`
     and, beyond 26 connected variables, `log_partition_` compare the rate of each column with
-    that in the training data and warn. What helps is a large penalty, an `alpha` of a
-    twentieth to a half of the number of rows in our measurements, chosen by the held-out
+    that in the training data and warn. What helps is a large penalty, an `alpha` of
+    0.05 to 0.5 in our measurements, chosen by the held-out
     `score`; or fewer columns; or a model that is trained with samples of itself, such as
     `SDCPRBM`.
 
     Up to 26 connected variables, everything is exact: `log_partition_`, `score_samples`,
     `marginal`, independent samples from `sample`. Beyond, samples come from Gibbs chains, and
     the normalising constant from annealed importance sampling, with a fixed seed.
+
+    The fit is deterministic, so there is no `random_state`; methods that draw have one. Its time is
+    spent in BLAS, which has threads of its own, so there is no `n_jobs`.
 
     References
     ----------
@@ -238,10 +263,10 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. None counts each once.
         coupling_init : array-like of shape (n_features, n_features), default=None
-            Couplings to start from, symmetric. None means 0, or with `warm_start` those of
+            Initial couplings, symmetric. None means 0, or with `warm_start` those of
             the fit before.
         intercept_init : array-like of shape (n_features,), default=None
-            Intercepts to start from. None means those of independent variables, or with
+            Initial intercepts. None means those of independent variables, or with
             `warm_start` those of the fit before.
 
         Returns
@@ -271,18 +296,13 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 "not converge.",
                 stacklevel=find_stack_level(),
             )
-        with unchanged_on_error(self) as keep:
+        with unchanged_on_error(self):
             batches = as_batches(X, sample_weight)
-            if batches is not None:
-                self._fit_batches(batches, y, coupling_init, intercept_init, keep)
-                return self
-            rows = self._validate(X, reset=True)
-            self.values_ = self._coding(rows)
-            positive, weights = self._check_rows(rows, sample_weight)
-            start = self._start(rows.shape[1], coupling_init, intercept_init)
-            with blas_threads(rows.shape[1], MIN_THREADED_FIT):
-                self._sample_dtype = rows.dtype
-                self._fit_distinct((X, y), *distinct_rows(positive, weights), *start, keep)
+            rows = self._read(X, sample_weight) if batches is None else self._read_batches(batches)
+            initial = self._initial(coupling_init, intercept_init)
+            status = self._fit(rows, batches, X, y, initial)
+        if status == "interrupted":
+            raise KeyboardInterrupt
         return self
 
     @with_callbacks
@@ -291,7 +311,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         """Add rows to those seen before, and fit all of them.
 
         The result is that of `fit` on all rows at once: of the rows seen before, each distinct
-        one and its weight are kept, at 1 bit an entry. The fit starts from the parameters of
+        one and its weight are kept, at 1 bit an entry. The fit begins at the parameters of
         the last one.
 
         Parameters
@@ -321,74 +341,110 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "coupling_")
-            rows = self._validate(X, reset=first)
-            if first:
-                self.values_ = self._coding(rows)
-            elif self._seen is None:
-                raise ValueError(
-                    "The batches of the last fit had so many distinct rows that they were not "
-                    "kept, so there is nothing to add rows to. Fit Batches of all rows."
-                )
-            positive, weights = self._check_rows(rows, sample_weight)
-            start = None, None
+            rows = self._read(X, sample_weight, values=None if first else self.values_)
+            initial = (None, None) if first else (self.coupling_, self.intercept_)
             if not first:
-                bits, counts = self._seen
-                before = np.unpackbits(bits, axis=1, count=rows.shape[1]).astype(bool)
-                positive = np.concatenate([before, positive])
-                weights = np.concatenate([counts, weights])
-                start = self.coupling_, self.intercept_
-            with blas_threads(rows.shape[1], MIN_THREADED_FIT):
-                if first:
-                    self._sample_dtype = rows.dtype
-                # Interrupted, the estimator goes back to the rows of before: nothing is kept.
-                self._fit_distinct(
-                    (X, y), *distinct_rows(positive, weights), *start, keep=lambda attributes: None
-                )
+                rows = self._with_rows_before(rows)
+            # Interrupted, the estimator goes back to the rows of before.
+            if self._fit(rows, None, X, y, initial) == "interrupted":
+                raise KeyboardInterrupt
         return self
 
-    def _check_rows(self, X, sample_weight):
-        """-> whether each entry has the higher value, and how often each row counts."""
-        positive = self._check_values(X)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.sum() > 0:
-            raise ValueError("sample_weight is 0 for all rows: there is nothing to fit.")
-        return (
-            (positive, weights) if weights.all() else (positive[weights > 0], weights[weights > 0])
+    def _fit(self, rows, batches, X, y, initial):
+        """Fit rows, and set all fitted attributes at once; -> how the fit ended."""
+        with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
+            task = self._task(rows, batches)
+            solver, solve, max_iter = choose_solver(
+                self.solver, task.problem.n_parameters, self.step_size, self.max_iter
+            )
+
+            def attributes(coupling, intercept):
+                return {
+                    "values_": rows.values,
+                    "coupling_": coupling,
+                    "intercept_": intercept,
+                    "_base": task.base,
+                    "_estimate": fingerprint([coupling, intercept]),
+                    "_sample_dtype": rows.dtype,
+                    "_seen": task.seen,
+                    "_varying": task.varying,
+                }
+
+            def label(j, spin=None):
+                name = self._column(j)
+                return name if spin is None else f"{name} = {rows.values[(spin + 1) // 2]}"
+
+            data = X if batches is None else batches
+            with iterations(self, data, y, name="iteration", max_iter=max_iter) as end_iteration:
+                monitor = Monitor(
+                    self.tol,
+                    max_iter,
+                    lambda: end_iteration(lambda: attributes(*task.whole(*monitor.last[1:]))),
+                    self.verbose,
+                )
+                result = maximise(task, initial, solve, monitor, label)
+                vars(self).update(
+                    attributes(result.coupling, result.intercept),
+                    solver_=solver,
+                    n_iter_=result.n_iter,
+                    converged_=result.status == "converged" and result.message is None,
+                    history_={"log_pseudo_likelihood": result.objective, "seconds": result.seconds},
+                )
+        if self.verbose:
+            last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
+            print(
+                f"{solver}: {result.n_iter} iterations, log pseudo-likelihood {last}{result.status}"
+            )
+        if result.message:
+            warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
+        return result.status
+
+    def _task(self, rows, batches):
+        """Distinct rows in memory, or passes over batches that have too many."""
+        if rows.positive is not None:
+            return Task.of_rows(*distinct_rows(rows.positive, rows.weights), self.alpha)
+        if self.solver in ("bslm", "ga"):
+            raise ValueError(
+                f"solver={self.solver!r} keeps all distinct rows in memory, and these batches "
+                "have too many. Use solver='newton' or 'lbfgs'."
+            )
+        positive = partial(_positive_of_batch, fresh(self), rows.values)
+        return Task.of_batches(batches, positive, rows.sums, self.alpha)
+
+    def _read(self, X, sample_weight, values=None):
+        """Check rows, in the coding `values` or, if that is None, in any."""
+        X = self._validate(X, reset=values is None)
+        values = self._coding(X) if values is None else values
+        positive, weights = self._positive(X, values), checked_weights(sample_weight, X)
+        if not weights.all():
+            positive, weights = positive[weights > 0], weights[weights > 0]
+        return Rows(values, X.dtype, positive, weights)
+
+    def _read_batches(self, batches):
+        """Collect the distinct rows if they are few, else sums over all rows."""
+        low, dtype, sums = summarise(self, batches, _sums_of_batch, _merge_sums, reset=True).result
+        values = np.array([0 if low is None else low, 1])
+        return Rows(values, dtype, sums.rows, sums.weights, sums)
+
+    def _with_rows_before(self, rows):
+        """All rows since the first fit."""
+        if self._seen is None:
+            raise ValueError(
+                "The batches of the last fit had so many distinct rows that they were not "
+                "kept, so there is nothing to add rows to. Fit Batches of all rows."
+            )
+        bits, counts = self._seen
+        before = np.unpackbits(bits, axis=1, count=self.n_features_in_).astype(bool)
+        return Rows(
+            self.values_,
+            self._sample_dtype,
+            np.concatenate([before, rows.positive]),
+            np.concatenate([counts, rows.weights]),
         )
 
-    def _fit_batches(self, batches, y, coupling_init, intercept_init, keep):
-        """Collect the distinct rows if they are few, else go through the batches repeatedly."""
-        found = summarise(self, batches, _sums_of_batch, _merge_sums, reset=True).result
-        low, self._sample_dtype, sums = found
-        self.values_ = np.array([0 if low is None else low, 1])
-        d = len(sums.means)
-        start = self._start(d, coupling_init, intercept_init)
-        with blas_threads(d, MIN_THREADED_FIT):
-            if sums.rows is not None:
-                self._fit_distinct(
-                    (batches, y), *distinct_rows(sums.rows, sums.weights), *start, keep
-                )
-                return
-            if self.solver in ("bslm", "ga"):
-                raise ValueError(
-                    f"solver={self.solver!r} keeps all distinct rows in memory, and these batches "
-                    "have too many. Use solver='newton' or 'lbfgs'."
-                )
-            self._seen, self._varying = None, np.flatnonzero(np.abs(sums.means) < sums.total)
-            kept = self._varying
-            part = Sums(sums.total, sums.means[kept], sums.moments[np.ix_(kept, kept)], None, None)
-            positive = partial(_positive_of_batch, self._unfitted(), kept)
-            problem = StreamedPseudoLikelihood(batches, positive, part, self.alpha)
-            self._fit_problem((batches, y), problem, sums.means, sums.total, *start, keep)
-
-    def _unfitted(self):
-        """What checks the values of rows, and no more."""
-        checker = fresh(self)
-        checker.values_ = self.values_
-        return checker
-
-    def _start(self, d, coupling, intercept):
-        """Couplings and intercepts to start from; None where the user leaves it open."""
+    def _initial(self, coupling, intercept):
+        """Initial couplings and intercepts; None where the user leaves them open."""
+        d = self.n_features_in_
         if self.warm_start and hasattr(self, "coupling_"):
             if len(self.coupling_) != d:
                 raise ValueError(
@@ -415,98 +471,6 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 raise ValueError(f"intercept_init must be a finite vector of shape {(d,)}.")
         return coupling, intercept
 
-    def _fit_distinct(self, data, spins, counts, coupling, intercept, keep):
-        """Fit distinct rows that are in memory, of shape (d, n_distinct)."""
-        self._seen = np.packbits(spins.T > 0, axis=1), counts
-        self._varying = varying = np.flatnonzero(np.ptp(spins, axis=1))
-        sums, total = spins @ counts, counts.sum()
-        if len(varying) < len(spins):
-            spins = spins[varying]
-        problem = PseudoLikelihood(spins, counts, self.alpha)
-        self._fit_problem(data, problem, sums, total, coupling, intercept, keep)
-
-    def _fit_problem(self, data, problem, sums, total, coupling, intercept, keep):
-        """Fit the columns that vary; those that do not are set aside."""
-        varying = self._varying
-        constant = np.setdiff1d(np.arange(len(sums)), varying)
-        self._base = np.arctanh(sums / (total + 1))
-        self.coupling_ = np.zeros((len(sums), len(sums)))
-        self.intercept_ = self._base.copy()
-        # What the constant columns add to the log pseudo-likelihood of all.
-        offset = -total * np.log1p(np.exp(-2 * np.abs(self._base[constant]))).sum()
-        block = np.ix_(varying, varying)
-        coupling = (self.coupling_ if coupling is None else coupling)[block]
-        intercept = (self._base if intercept is None else intercept)[varying]
-        solve, max_iter = self._choose_solver(problem.n_parameters)
-
-        def attributes():
-            _, *last = monitor.last
-            return dict(zip(("coupling_", "intercept_"), self._whole(*last), strict=True))
-
-        with iterations(self, *data, name="iteration", max_iter=max_iter) as end_iteration:
-            monitor = Monitor(self.tol, max_iter, lambda: end_iteration(attributes), self.verbose)
-            point, direction = problem.at(coupling, intercept), None
-            try:
-                if len(varying):
-                    point, direction = solve(problem, point, monitor)
-                else:
-                    monitor(point)
-                    monitor.status = "converged"
-            except KeyboardInterrupt:
-                if monitor.n_iter > 0:
-                    self._take_over(monitor, offset)
-                    keep(vars(self).copy())
-                raise
-            self._take_over(monitor, offset, point)
-        self._conclude(problem, point, direction, monitor)
-
-    def _take_over(self, monitor, offset, point=None):
-        """Set the attributes from a point, or from the last one that the monitor has seen."""
-        self.n_iter_, coupling, intercept = monitor.last
-        if point is not None and np.isfinite(point.value):
-            self.n_iter_, coupling, intercept = monitor.n_iter, point.coupling, point.intercept
-        self.coupling_, self.intercept_ = self._whole(coupling, intercept)
-        values = np.array(monitor.values[: self.n_iter_ + 1])
-        self.history_, self.converged_ = {"log_pseudo_likelihood": values + offset}, False
-        self._estimate = fingerprint(self._parameters())
-
-    def _whole(self, coupling, intercept):
-        """Parameters of all columns, from those of the columns that vary."""
-        whole = np.zeros_like(self.coupling_), self._base.copy()
-        whole[0][np.ix_(self._varying, self._varying)] = coupling
-        whole[1][self._varying] = intercept
-        return whole
-
-    def _choose_solver(self, n_parameters):
-        """-> the function, and how many iterations it may take."""
-        self.solver_ = self.solver
-        if self.solver == "newton" and n_parameters > MAX_NEWTON_PARAMETERS:
-            self.solver_ = "lbfgs"
-        solve = {
-            "bslm": bslm,
-            "ga": partial(bslm, step_size=self.step_size),
-            "lbfgs": lbfgs,
-            "newton": newton,
-        }[self.solver_]
-        return solve, MAX_ITER[self.solver_] if self.max_iter is None else self.max_iter
-
-    def _conclude(self, problem, point, direction, monitor):
-        """Tell the user how the fit ended."""
-
-        def label(j, spin=None):
-            name = self._column(self._varying[j])
-            return name if spin is None else f"{name} = {self.values_[(spin + 1) // 2]}"
-
-        message = warning_message(problem, point, direction, monitor, label)
-        self.converged_ = monitor.status == "converged" and message is None
-        if self.verbose:
-            print(
-                f"{self.solver_}: {self.n_iter_} iterations, log pseudo-likelihood "
-                f"{self.history_['log_pseudo_likelihood'][-1]:.6f}, {monitor.status}"
-            )
-        if message:
-            warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
-
     # Data to spins.
 
     def _coding(self, X):
@@ -514,10 +478,10 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         low = -1 if self.binarize is None and X.dtype.kind != "b" and (X == -1).any() else 0
         return np.array([low, 1])
 
-    def _check_values(self, X):
+    def _positive(self, X, values):
         """Check the domain; -> whether each entry has the higher value, False for NaN."""
         X = self._binarized(X)
-        low, high = self.values_
+        low, high = values
         positive = X == high
         if self.binarize is None:
             legal = positive | (X == low)
@@ -535,12 +499,11 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         """-> ±1 of float64, and the type of X."""
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return to_spins(self._check_values(X)), X.dtype
+        return to_spins(self._positive(X, self.values_)), X.dtype
 
     def _decoded(self, spins):
         """From the scale of -1 and 1 to that of the data."""
-        low, high = self.values_
-        return low + (high - low) * (1 + spins) / 2
+        return spins if self.values_[0] == -1 else (1 + spins) / 2
 
     def _row_fields(self, spins):
         fields = np.empty_like(spins)
@@ -560,10 +523,11 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         Returns
         -------
         expectation : ndarray of shape (n_samples, n_features)
-            The values tanh(M x + b), from -1 to 1; float32 for float32 data and float64 else.
+            In the coding of the training data: tanh(M x + b), from -1 to 1, for -1 and 1, and
+            the probabilities of a 1 for 0 and 1. float32 for float32 data and float64 else.
         """
         spins, dtype = self._validated_spins(X)
-        expectation = np.tanh(self._row_fields(spins))
+        expectation = self._decoded(np.tanh(self._row_fields(spins)))
         return expectation.astype(np.float32 if dtype == np.float32 else np.float64)
 
     def log_pseudo_likelihood(self, X):
@@ -595,50 +559,156 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         log_probability : ndarray of float64 of shape (n_samples,)
             In nats, normalised by `log_partition_`.
         """
+        return -self.energy(X) - self.log_partition_
+
+    def energy(self, X):
+        """Return the energy of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        energy : ndarray of float64 of shape (n_samples,)
+            E(x) = -½ xᵀ M x - bᵀ x with x of -1 and 1, with which P(x) = exp(-E(x)) / Z.
+        """
         spins, _ = self._validated_spins(X)
         local = self._row_fields(spins) - self.intercept_
-        return log_weight(spins, local, self.intercept_) - self.log_partition_
+        return -log_weight(spins, local, self.intercept_)
+
+    def free_energy(self, X):
+        """Return the free energy of each row: its energy, as there are no hidden units.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data, without missing cells.
+
+        Returns
+        -------
+        free_energy : ndarray of float64 of shape (n_samples,)
+            ``energy(X)``.
+        """
+        return self.energy(X)
+
+    def entropy(self):
+        """Return the entropy of the model.
+
+        Returns
+        -------
+        entropy : float
+            -Σ_x P(x) ln P(x), exact, in nats.
+
+        Raises
+        ------
+        ValueError
+            If the model has more than 26 connected variables.
+        """
+        check_is_fitted(self)
+        self._check_enumerable("There is no estimate of the entropy.")
+        return self._cached("entropy", lambda: self._model().entropy())
 
     @property
     def log_partition_(self):
         """Logarithm of the normalising constant, in nats; computed when first asked for."""
-        return self._partition().value
-
-    @property
-    def log_partition_std_error_(self):
-        """Standard error of `log_partition_`; 0 where that is exact."""
-        return self._partition().std_err
-
-    def _partition(self):
         check_is_fitted(self)
-        return self._cached("partition", self._compute_partition)
 
-    def _compute_partition(self):
-        if self._is_enumerable():
-            return LogPartition(self._model().log_partition(), 0.0)
-        partition = annealed_log_partition(
-            self.coupling_, self.intercept_, self._base, generator=make_generator(0)
+        def compute():
+            estimate = self.log_partition(random_state=0)
+            return Bunch(value=estimate.value, method=estimate.method)
+
+        return best_known(
+            self._cached("log_partition", compute), self._cached("log_partition_floor", Bunch)
         )
-        self._warn_of_partition(partition)
-        return partition
+
+    @validate_arguments(
+        {
+            "method": [StrOptions({"auto", "exact", "ais"})],
+            "n_chains": [Interval(Integral, 1, None, closed="left")],
+            "n_temperatures": [Interval(Integral, 1, None, closed="left"), "array-like"],
+            "random_state": ["random_state", Options(type, {np.random.Generator})],
+        }
+    )
+    def log_partition(self, method="auto", *, n_chains=500, n_temperatures=1000, random_state=None):
+        """Compute or estimate the logarithm of the normalising constant.
+
+        Parameters
+        ----------
+        method : {"auto", "exact", "ais"}, default="auto"
+            ``"exact"`` enumerates the states of connected variables, of 26 at most. ``"ais"`` is
+            annealed importance sampling from the base rates of the training data: the
+            estimate of Z is unbiased, that of ln Z too low in the mean, and with probability
+            95 % ln Z is greater than the estimate less 3 nats, however few chains carry it.
+            ``"auto"`` is exact up to 26 connected variables, else AIS.
+        n_chains : int, default=500
+            Number of independent chains.
+        n_temperatures : int or array-like of float, default=1000
+            Number of equal steps of the inverse temperature, or all its values from 0 up to 1.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        estimate : Bunch
+            `value` in nats; `std_err`, its standard error by the delta method; `low` and
+            `high`, between which ln Z lies with a probability of 95 % each, infinite where
+            the method cannot tell; `trusted` and `verdict`, what the estimate is worth;
+            `ess`, the effective number of chains; `log_weights` of the chains; `states` where they
+            ended, in the coding of the training data; and `method`.
+
+        Raises
+        ------
+        ValueError
+            If ``method="exact"`` and the model has more than 26 connected variables.
+
+        Warns
+        -----
+        UserWarning
+            If few chains carry the estimate, or if they show that the model has mass far from
+            the data, see Notes of the class.
+
+        Notes
+        -----
+        `log_partition_`, and with it `score_samples`, is the estimate of ``method="auto"``. If
+        `low` of a later run is above that, the estimate of this run takes its place for as long
+        as the parameters are the same.
+        """
+        check_is_fitted(self)
+        if method == "exact":
+            self._check_enumerable("Use method='ais'.")
+        if method != "ais" and self._is_enumerable():
+            return estimate_from_value(
+                self._cached("exact_log_partition", lambda: self._model().log_partition())
+            )
+        estimate = annealed_log_partition(
+            self.coupling_, self.intercept_, self._base, temperature_ladder(n_temperatures),
+            n_chains, make_generator(random_state),
+        )  # fmt: skip
+        raise_floor(self._cached("log_partition_floor", Bunch), estimate)
+        self._warn_of_partition(estimate)
+        estimate.states = self._decoded(estimate.states).astype(self._sample_dtype)
+        return estimate
 
     def _parameters(self):
         return [self.coupling_, self.intercept_]
 
-    def _warn_of_partition(self, partition):
-        """Say so if the annealed chains do not vouch for ln Z, or find mass far from the data."""
+    def _warn_of_partition(self, estimate):
+        """Warn if the estimate of ln Z is uncertain, or if the model has mass far from the data."""
         where = "In the weighted states from which log_partition_ is estimated,"
-        means, n = partition.means, partition.n_effective
-        if partition.std_err > DOUBTFUL:
+        weights = np.exp(estimate.log_weights - estimate.log_weights.max())
+        means, n = weights @ estimate.states / weights.sum(), estimate.ess
+        if estimate.std_err > DOUBTFUL:
             warnings.warn(
-                f"The estimate of log_partition_ is uncertain by at least {partition.std_err:.2g} "
+                f"The estimate of log_partition_ is uncertain by at least {estimate.std_err:.2g} "
                 "nats: the model has modes that chains rarely find, perhaps far from the data.",
                 stacklevel=find_stack_level(),
             )
             # A few states have nearly all the weight, too few to compare. Plain chains have more.
             where, n = "In samples of the model,", N_COMPARED
             generator = make_generator(0)
-            spins = gibbs_sample(self.coupling_, self.intercept_, n, N_SWEEPS, generator)
+            spins = gibbs_sample(self.coupling_, self.intercept_, n, N_STEPS, generator)
             means = spins.mean(axis=0)
         self._warn_if_far_from_data(where, means, n)
 
@@ -655,13 +725,22 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             message = spurious_message(where, rates, expected, columns, self._column)
             warnings.warn(message, stacklevel=find_stack_level())
 
-    def _is_enumerable(self):
-        """Whether each set of connected variables is small enough."""
-        _, label = connected_components(self.coupling_ != 0, directed=False)
+    def _is_enumerable(self, given=()):
+        """Whether each set of connected variables is small enough, the given ones left out."""
+        coupled = self.coupling_ != 0
+        coupled[given, :] = coupled[:, given] = False
+        _, label = connected_components(coupled, directed=False)
         return np.bincount(label).max() <= MAX_EXACT
 
+    def _check_enumerable(self, remedy):
+        if not self._is_enumerable():
+            raise ValueError(
+                f"{type(self).__name__}: the model connects more than {MAX_EXACT} variables, too "
+                f"many to enumerate. {remedy}"
+            )
+
     def _model(self):
-        """The machine as a log-linear model, whose state 0 stands for 1 and 1 for -1."""
+        """The model as a log-linear one, whose state 0 stands for 1 and 1 for -1."""
         d = len(self.intercept_)
         pairs = np.argwhere(np.triu(self.coupling_))
         basis = np.zeros((d + len(pairs), d), dtype=np.int64)
@@ -691,21 +770,19 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         """
         check_is_fitted(self)
         variables = self._variables(features)
-        if not self._is_enumerable():
-            raise ValueError(
-                f"The model connects more than {MAX_EXACT} variables: too many to enumerate. "
-                "Count in the rows of `sample` instead."
-            )
+        self._check_enumerable("Count in the rows of `sample` instead.")
         return np.flip(self._model().marginal(variables))
 
     @validate_arguments(
         {
             "n_samples": [Interval(Integral, 1, None, closed="left")],
             "random_state": ["random_state", Options(type, {np.random.Generator})],
-            "n_sweeps": [Interval(Integral, 1, None, closed="left")],
+            "given": [dict, None],
+            "temperature": [Interval(Real, 0, None, closed="neither")],
+            "n_steps": [Interval(Integral, 1, None, closed="left")],
         }
     )
-    def sample(self, n_samples=1, random_state=None, *, n_sweeps=200):
+    def sample(self, n_samples=1, random_state=None, *, given=None, temperature=1.0, n_steps=1000):
         """Draw samples from the model.
 
         Parameters
@@ -714,9 +791,14 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             Number of samples.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
-        n_sweeps : int, default=200
-            Sweeps of Gibbs sampling that lead to each sample, in a chain of its own, if
-            the model has more than 26 connected variables.
+        given : dict, default=None
+            Values of some columns, by name or number, as they are in the rows that this method
+            returns: the other columns are drawn from their distribution given these.
+        temperature : float, default=1.0
+            T > 0: rows are drawn with probabilities in proportion to P(x)^(1/T).
+        n_steps : int, default=1000
+            Transitions (sweeps of Gibbs sampling) that lead to each sample, in a chain of its
+            own, if the model has more than 26 connected variables that are not given.
 
         Returns
         -------
@@ -729,17 +811,29 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         UserWarning
             If the rate of a column differs from that in the training data by 0.05 and more
             than chance explains: the model then has mass far from the data, see Notes of the
-            class. While no rate under the model differs by more than 0.05, this happens in
-            one call of 10,000 at most. Of fewer than about ten samples it cannot be told.
+            class. This is looked at without `given` and at temperature 1. While no rate under
+            the model differs by more than 0.05, it happens in one call of 10,000 at most. Of
+            fewer than about ten samples it cannot be told.
         """
         check_is_fitted(self)
+        columns, places = self._given(given, lambda j: self.values_)
         generator = make_generator(random_state)
-        if self._is_enumerable():
-            spins = 1 - 2 * self._model().sample(n_samples, generator)
+        if self._is_enumerable(columns):
+            model = self._model().tempered(temperature).given(columns, 1 - places)
+            spins = 1 - 2 * model.sample(n_samples, generator)
+            spins[:, columns] = 2 * places - 1
         else:
-            spins = gibbs_sample(self.coupling_, self.intercept_, n_samples, n_sweeps, generator)
-        means = spins.mean(axis=0)
-        self._warn_if_far_from_data("In these samples,", means, n_samples)
+            known = np.full(self.n_features_in_, np.nan)
+            known[columns] = 2 * places - 1
+            # Colder than this, the sums would overflow.
+            coldest = (np.abs(self.coupling_).sum() + np.abs(self.intercept_).sum()) / 1e300
+            scale = 1 / max(temperature, coldest)
+            spins = gibbs_sample(
+                scale * self.coupling_, scale * self.intercept_, n_samples, n_steps, generator,
+                known if len(columns) else None,
+            )  # fmt: skip
+        if not len(columns) and temperature == 1:
+            self._warn_if_far_from_data("In these samples,", spins.mean(axis=0), n_samples)
         return self._decoded(spins).astype(self._sample_dtype)
 
     @validate_arguments(
@@ -747,11 +841,11 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             "X": ["array-like"],
             "how": [StrOptions({"mean", "mode", "sample"})],
             "random_state": ["random_state", Options(type, {np.random.Generator})],
-            "n_sweeps": [Interval(Integral, 1, None, closed="left")],
+            "n_steps": [Interval(Integral, 1, None, closed="left")],
         }
     )
-    def impute(self, X, *, how="mean", random_state=None, n_sweeps=200):
-        """Fill missing values from their law given the observed values of the row.
+    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
+        """Fill missing values from their distribution given the observed values of the row.
 
         Parameters
         ----------
@@ -759,25 +853,27 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             The data; NaN is a missing value.
         how : {"mean", "mode", "sample"}, default="mean"
             The conditional mean of each missing value, the most probable joint state of the
-            missing values, or a draw of all of them from their joint conditional law.
+            missing values, or a draw of all of them from their joint conditional distribution.
+            All are exact in rows with at most 20 missing values.
+        n_steps : int, default=1000
+            Transitions (sweeps of Gibbs sampling) before anything is kept, for rows with more
+            than 20 missing values; as many follow for the mean, and for the best state met.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness for ``how="sample"``, and for rows with more than 20
             missing values.
-        n_sweeps : int, default=200
-            Sweeps of Gibbs sampling before anything is kept, for rows with more than 20
-            missing values; as many follow for the mean, and for the best state met.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            A copy with the missing values filled, in the coding of the training data.
+            A copy with the missing values filled, in the coding of the training data; observed
+            values are as they were given.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False, allow_nan=True, copy=True)
         missing = np.isnan(X)
         if not missing.any():
             return X
-        spins = to_spins(self._check_values(X))
+        spins = to_spins(self._positive(X, self.values_))
         generator = make_generator(random_state)
         many = missing.sum(axis=1) > MAX_EXACT_MISSING
         few = np.flatnonzero(missing.any(axis=1) & ~many)
@@ -786,7 +882,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             spins[few] = 1 - 2 * self._model().impute(states, missing[few], how, generator)
         if many.any():
             spins[many] = gibbs_impute(
-                self.coupling_, self.intercept_, spins[many], missing[many], n_sweeps, how,
+                self.coupling_, self.intercept_, spins[many], missing[many], n_steps, how,
                 generator,
             )  # fmt: skip
         X[missing] = self._decoded(spins)[missing]
@@ -795,12 +891,61 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
     @validate_arguments(
         {
             "X": ["array-like"],
-            "sample_weight": ["array-like", None],
-            "null": ["array-like", Real, None],
-            "level": [Interval(Real, 0, 1, closed="neither")],
+            "n_steps": [Interval(Integral, 1, None, closed="left")],
+            "random_state": ["random_state", Options(type, {np.random.Generator})],
         }
     )
-    def inference(self, X, *, sample_weight=None, null=None, level=0.95):
+    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
+        """Return the probabilities of the values of one column given the rest of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data. What stands in the column is ignored; other missing values (NaN) are
+            summed out, exactly in rows with at most 20 missing values, the column included.
+        column : int or str
+            Number or name of the column.
+        n_steps : int, default=1000
+            Transitions (sweeps of Gibbs sampling) before anything is kept, for rows with more
+            than 20 missing values; as many follow, over which probabilities are averaged.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness for rows with more than 20 missing values.
+
+        Returns
+        -------
+        probabilities : ndarray of float64 of shape (n_samples, 2)
+            Of the two values in the order of `values_`; each row sums to 1.
+        """
+        check_is_fitted(self)
+        j = self._variable(column)
+        X = self._validate(X, reset=False, allow_nan=True, copy=True)
+        X[:, j] = self.values_[1]
+        missing = np.isnan(X)
+        missing[:, j] = True
+        spins = to_spins(self._positive(X, self.values_))
+        many = missing.sum(axis=1) > MAX_EXACT_MISSING
+        probabilities = np.empty((len(X), 2))
+        if not many.all():
+            states = (spins[~many] < 0).astype(np.int64)
+            found = self._model().column_probabilities(states, missing[~many], j)
+            probabilities[~many] = found[:, ::-1]
+        if many.any():
+            mean = gibbs_impute(
+                self.coupling_, self.intercept_, spins[many], missing[many], n_steps, "mean",
+                make_generator(random_state),
+            )[:, j]  # fmt: skip
+            probabilities[many] = np.column_stack([1 - mean, 1 + mean]) / 2
+        return probabilities
+
+    @validate_arguments(
+        {
+            "X": ["array-like"],
+            "sample_weight": ["array-like", None],
+            "null": ["array-like", Real, None],
+            "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        }
+    )
+    def inference(self, X, *, sample_weight=None, null=None, confidence_level=0.95):
         """Standard errors, Wald tests and confidence intervals of the estimates.
 
         Parameters
@@ -812,14 +957,14 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         null : float or array-like of shape (n_parameters,), default=None
             Values of the parameters under the null hypotheses, in the order b_1, ..., b_d,
             m_12, m_13, ..., m_{d-1,d}. None means 0.
-        level : float, default=0.95
+        confidence_level : float, default=0.95
             Level of the confidence intervals.
 
         Returns
         -------
         inference : PairwiseInference
-            With ``estimate, std_err, z, p_value, ci_low, ci_high, names, covariance``.
-            NaN where a column was constant in the fit.
+            With ``estimate, std_err, z, p_value, ci_low, ci_high, names, covariance``; printed,
+            it is a table. NaN where a column was constant in the fit.
 
         Warns
         -----
@@ -839,7 +984,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = checked_weights(sample_weight, X)
         estimate = np.concatenate(
             [self.intercept_, self.coupling_[np.triu_indices(len(self.coupling_), 1)]]
         )
@@ -853,7 +998,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
                 "small, so that more edges are false than the method of adjustment promises.",
                 stacklevel=find_stack_level(),
             )
-        positive = self._check_values(X)
+        positive = self._positive(X, self.values_)
         with blas_threads(self.n_features_in_, MIN_THREADED_INFERENCE):
             covariance = self._cached(
                 "covariance", lambda: self._covariance(positive, weights), positive, weights
@@ -863,7 +1008,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             covariance=covariance,
             names=parameter_names(self._input_names()),
             null=np.broadcast_to(null, estimate.shape),
-            level=level,
+            confidence_level=confidence_level,
             n_samples=weights.sum(),
         )
 
@@ -883,22 +1028,6 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             covariance[np.ix_(known, known)] = sandwich_covariance(problem, point)
         return covariance
 
-    def summary(self, X, *, sample_weight=None, null=None, level=0.95):
-        """Print the estimates with their standard errors, tests and intervals.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The training data.
-        sample_weight : array-like of shape (n_samples,), default=None
-            The weights of the fit.
-        null : float or array-like of shape (n_parameters,), default=None
-            Values of the parameters under the null hypotheses. None means 0.
-        level : float, default=0.95
-            Level of the confidence intervals.
-        """
-        print(self.inference(X, sample_weight=sample_weight, null=null, level=level))
-
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # With a threshold, anything real is legal.
@@ -909,9 +1038,9 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
 def _sums_of_batch(estimator, batch):
     """-> the lower value, or None if it does not occur, the type, and the sums over the rows."""
     X = estimator._validate(batch, reset=True)
-    estimator.values_ = estimator._coding(X)
-    positive = estimator._check_values(X)
-    low = None if positive.all() and estimator.binarize is None else int(estimator.values_[0])
+    values = estimator._coding(X)
+    positive = estimator._positive(X, values)
+    low = None if positive.all() and estimator.binarize is None else int(values[0])
     return low, X.dtype, Sums.of(positive)
 
 
@@ -925,10 +1054,10 @@ def _merge_sums(one, other):
     return other_low if low is None else low, dtype, sums + others
 
 
-def _positive_of_batch(estimator, columns, k, batch):
+def _positive_of_batch(estimator, values, columns, k, batch):
     """Where these columns have the higher value."""
     estimator = copy(estimator)
-    return estimator._check_values(estimator._validate(batch, reset=True))[:, columns]
+    return estimator._positive(estimator._validate(batch, reset=True), values)[:, columns]
 
 
 def blas_threads(n_features, least):

@@ -59,7 +59,7 @@ class PairwiseInference:
         ``b[x0]`` for an intercept, ``m[x0,x1]`` for a coupling.
     null : ndarray of shape (n_parameters,)
         The values under the null hypotheses.
-    level : float
+    confidence_level : float
         Level of the confidence intervals.
     n_samples : float
         Number of rows, or the sum of their weights.
@@ -80,7 +80,7 @@ class PairwiseInference:
     covariance: np.ndarray
     names: np.ndarray
     null: np.ndarray
-    level: float
+    confidence_level: float
     n_samples: float
 
     @property
@@ -101,12 +101,12 @@ class PairwiseInference:
     @property
     def ci_low(self):
         """Lower ends of the confidence intervals, ndarray of shape (n_parameters,)."""
-        return self.estimate - norm.isf((1 - self.level) / 2) * self.std_err
+        return self.estimate - norm.isf((1 - self.confidence_level) / 2) * self.std_err
 
     @property
     def ci_high(self):
         """Upper ends of the confidence intervals, ndarray of shape (n_parameters,)."""
-        return self.estimate + norm.isf((1 - self.level) / 2) * self.std_err
+        return self.estimate + norm.isf((1 - self.confidence_level) / 2) * self.std_err
 
     def adjusted_p_value(self, method="holm"):
         """Adjust the p values for their number.
@@ -170,7 +170,7 @@ class PairwiseInference:
 
     def __str__(self):
         width = max(len("parameter"), *(len(name) for name in self.names))
-        interval = f"{100 * self.level:g} % interval"
+        interval = f"{100 * self.confidence_level:g} % interval"
         lines = [
             "Fully visible Boltzmann machine, maximum pseudo-likelihood",
             f"{self.n_samples:g} samples, {len(self.estimate)} parameters, sandwich errors",

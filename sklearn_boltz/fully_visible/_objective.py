@@ -63,7 +63,9 @@ class Line(NamedTuple):
 
 
 class PseudoLikelihood:
-    """Σ_i w_i Σ_j [x_ij F_ij - ln cosh F_ij - ln 2] - ½ α Σ_{j<k} m_jk², with F = M x + b.
+    """Σ_i w_i Σ_j [x_ij F_ij - ln cosh F_ij - ln 2] - ½ α N Σ_{j<k} m_jk², with F = M x + b.
+
+    N = Σ_i w_i: of the means per row, the penalty is ½ α Σ_{j<k} m_jk².
 
     Parameters
     ----------
@@ -72,7 +74,14 @@ class PseudoLikelihood:
     weights : ndarray of float64 of shape (n,)
         How often each row counts.
     alpha : float, default=0.0
-        The penalty α.
+        The strength α of the penalty per row.
+
+    Attributes
+    ----------
+    total : float
+        N.
+    penalty : float
+        α N.
     """
 
     def __init__(self, spins, weights, alpha=0.0):
@@ -83,9 +92,9 @@ class PseudoLikelihood:
         if padding:
             self.spins = np.pad(spins, ((0, 0), (0, padding)), constant_values=1.0)
             self.weights = np.pad(weights, (0, padding))
-        self.alpha = alpha
         self.upper = np.triu_indices(len(spins), 1)
         self.total = float(weights.sum())
+        self.penalty = penalty_of_sum(alpha, self.total)
         self.means = self.spins @ self.weights
         self._spare = []
         weighted = np.multiply(self.spins, self.weights, out=self.array())
@@ -110,7 +119,7 @@ class PseudoLikelihood:
         return self._spare.pop() if self._spare else np.empty_like(self.spins)
 
     def recycle(self, *arrays):
-        """Take back arrays that nobody will look at any more."""
+        """Take back arrays that are no longer needed."""
         self._spare.extend(arrays)
 
     def fields(self, coupling, intercept):
@@ -129,7 +138,7 @@ class PseudoLikelihood:
             + np.vdot(self.moments, coupling)
             - log_cosh
             - len(fields) * self.total * np.log(2)
-            - self.alpha / 4 * np.vdot(coupling, coupling)
+            - self.penalty / 4 * np.vdot(coupling, coupling)
         )
         return Point(coupling, intercept, fields, tanh, float(value))
 
@@ -155,7 +164,7 @@ class PseudoLikelihood:
         """∂/∂θ, of shape (n_parameters,)."""
         weighted = np.multiply(point.tanh, self.weights, out=self.array())
         products = self.moments - weighted @ self.spins.T
-        coupling = products + products.T - self.alpha * point.coupling
+        coupling = products + products.T - self.penalty * point.coupling
         intercept = self.means - weighted.sum(axis=1)
         self.recycle(weighted)
         return self.pack(coupling, intercept)
@@ -172,7 +181,7 @@ class PseudoLikelihood:
         for j, block in enumerate(self._logistic_information(point, dtype)):
             information[np.ix_(places[j], places[j])] += block
         pairs = np.arange(d, self.n_parameters)
-        information[pairs, pairs] += self.alpha
+        information[pairs, pairs] += self.penalty
         return information
 
     def _logistic_information(self, point, dtype):
@@ -238,6 +247,11 @@ class PseudoLikelihood:
             scores *= np.sqrt(self.weights[rows])
             products += scores @ scores.T
         return products
+
+
+def penalty_of_sum(alpha, total):
+    """The penalty on a sum over rows, from its strength per row; finite."""
+    return min(alpha * total, 1e300)
 
 
 def unpack(theta, d):

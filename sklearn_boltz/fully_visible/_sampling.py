@@ -1,24 +1,11 @@
 """Where a fully visible Boltzmann machine is too large to enumerate: Gibbs sampling and AIS."""
 
-from typing import NamedTuple
+from itertools import pairwise
 
 import numpy as np
-from scipy.special import logsumexp
 
+from sklearn_boltz._estimates import estimate_from_weights
 from sklearn_boltz.fully_visible._gibbs import gibbs_sweeps
-
-
-class LogPartition(NamedTuple):
-    """An estimate of ln Z.
-
-    By annealed importance sampling, also the means of the variables under the weighted states
-    in which its chains end, and the effective number of these.
-    """
-
-    value: float
-    std_err: float
-    means: np.ndarray | None = None
-    n_effective: float = np.inf
 
 
 class Chains:
@@ -68,15 +55,23 @@ def independent_spins(intercept, n, generator):
     return np.where(positive, 1.0, -1.0)
 
 
-def gibbs_sample(coupling, intercept, n_samples, n_sweeps, generator):
-    """One sample from each of `n_samples` chains, which start at independent spins."""
-    start = independent_spins(intercept, n_samples, generator)
-    chains = Chains(start, coupling, draw_seed(generator))
-    chains.sweep(intercept, n_sweeps)
+def gibbs_sample(coupling, intercept, n_samples, n_steps, generator, given=None):
+    """One sample from each of `n_samples` chains, which begin at independent spins.
+
+    With `given`, an array of shape (d,) of -1, 1 and NaN, spins that are not NaN stay as they are.
+    """
+    initial = independent_spins(intercept, n_samples, generator)
+    free = None
+    if given is not None:
+        known = ~np.isnan(given)
+        initial[:, known] = given[known]
+        free = np.tile(~known, (n_samples, 1))
+    chains = Chains(initial, coupling, draw_seed(generator), free)
+    chains.sweep(intercept, n_steps)
     return chains.spins
 
 
-def gibbs_impute(coupling, intercept, spins, missing, n_sweeps, how, generator):
+def gibbs_impute(coupling, intercept, spins, missing, n_steps, how, generator):
     """Fill missing spins by Gibbs sampling given the others.
 
     Parameters
@@ -85,7 +80,7 @@ def gibbs_impute(coupling, intercept, spins, missing, n_sweeps, how, generator):
     spins : ndarray of float64 of shape (n, d)
         What stands in missing places is not used.
     missing : ndarray of bool of shape (n, d)
-    n_sweeps : int
+    n_steps : int
         Sweeps before anything is kept; for "mean" and "mode" as many follow.
     how : {"mean", "mode", "sample"}
         The mean of the conditional means after each sweep, the most probable row met, or the
@@ -96,14 +91,14 @@ def gibbs_impute(coupling, intercept, spins, missing, n_sweeps, how, generator):
     -------
     filled : ndarray of shape (n, d)
     """
-    start = np.where(missing, independent_spins(intercept, len(spins), generator), spins)
-    chains = Chains(start, coupling, draw_seed(generator), missing)
-    chains.sweep(intercept, n_sweeps)
+    initial = np.where(missing, independent_spins(intercept, len(spins), generator), spins)
+    chains = Chains(initial, coupling, draw_seed(generator), missing)
+    chains.sweep(intercept, n_steps)
     if how == "sample":
         return chains.spins
     mean = np.zeros(spins.shape)
     best, best_weight = chains.spins.copy(), np.full(len(spins), -np.inf)
-    for _ in range(n_sweeps):
+    for _ in range(n_steps):
         chains.sweep(intercept)
         if how == "mean":
             mean += np.tanh(chains.local + intercept)
@@ -111,7 +106,7 @@ def gibbs_impute(coupling, intercept, spins, missing, n_sweeps, how, generator):
         weight = log_weight(chains.spins, chains.local, intercept)
         better = weight > best_weight
         best[better], best_weight[better] = chains.spins[better], weight[better]
-    return np.where(missing, mean / n_sweeps, spins) if how == "mean" else best
+    return np.where(missing, mean / n_steps, spins) if how == "mean" else best
 
 
 def log_weight(spins, local, intercept):
@@ -119,9 +114,7 @@ def log_weight(spins, local, intercept):
     return np.einsum("ij,ij->i", spins, 0.5 * local + intercept)
 
 
-def annealed_log_partition(
-    coupling, intercept, base, *, n_chains=500, n_temperatures=1000, generator
-):
+def annealed_log_partition(coupling, intercept, base, betas, n_chains, generator):
     """ln Z by annealed importance sampling.
 
     The path leads from independent spins with the fields `base`, whose constant is known, to
@@ -130,24 +123,19 @@ def annealed_log_partition(
     Parameters
     ----------
     coupling, intercept, base : ndarray
-    n_chains, n_temperatures : int
+    betas : ndarray of float64
+        Inverse temperatures from 0 to 1.
+    n_chains : int
     generator : Generator
 
     Returns
     -------
-    log_partition : LogPartition
-        With the standard error of ln Z by the delta method, and weighted means.
+    estimate : Bunch
+        Of `estimate_from_weights`; `states` are the spins in which the chains end.
     """
     chains = Chains(independent_spins(base, n_chains, generator), coupling, draw_seed(generator))
-    log_w = np.zeros(n_chains)
-    step = 1 / n_temperatures
-    for beta in np.linspace(0, 1, n_temperatures, endpoint=False):
-        log_w += step * log_weight(chains.spins, chains.local, intercept - base)
-        chains.sweep((1 - beta - step) * base + (beta + step) * intercept, scale=beta + step)
-    w = np.exp(log_w - log_w.max())
-    log_base = np.logaddexp(base, -base).sum()
-    value = log_base + logsumexp(log_w) - np.log(n_chains)
-    std_err = float(w.std(ddof=1) / w.mean() / np.sqrt(n_chains))
-    return LogPartition(
-        float(value), std_err, w @ chains.spins / w.sum(), float(w.sum() ** 2 / (w @ w))
-    )
+    log_weights = np.full(n_chains, np.logaddexp(base, -base).sum())
+    for low, high in pairwise(betas.tolist()):
+        log_weights += (high - low) * log_weight(chains.spins, chains.local, intercept - base)
+        chains.sweep((1 - high) * base + high * intercept, scale=high)
+    return estimate_from_weights("ais", log_weights, 1, chains.spins)

@@ -1,12 +1,13 @@
 """Four ways to the maximum of the log pseudo-likelihood.
 
-A solver is a function of the problem, the point where it starts and a monitor, which it
-calls with the point at the start and after each iteration, and which answers whether to
+A solver is a function of the problem, the initial point and a monitor, which it
+calls with that point and with the one after each iteration, and which answers whether to
 stop. It returns the point where it stopped, and the last step of Newton's method if it knows
 one.
 """
 
 import math
+import time
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -42,7 +43,9 @@ class Monitor:
     Attributes
     ----------
     values : list of float
-        The objective at the start and after each iteration.
+        The objective where the fit begins, and after each iteration.
+    seconds : list of float
+        That each iteration took.
     last : (int, ndarray, ndarray)
         The number of the last iteration with a finite objective, its couplings and intercepts.
     """
@@ -50,8 +53,8 @@ class Monitor:
     def __init__(self, tol, max_iter, end_iteration, verbose):
         self.tol, self.max_iter = tol, max_iter
         self.end_iteration, self.verbose = end_iteration, verbose
-        self.values, self.last = [], None
-        self.status = "start"
+        self.values, self.seconds, self.last = [], [], None
+        self.status, self._time = "initial", time.perf_counter()
 
     @property
     def n_iter(self):
@@ -65,14 +68,17 @@ class Monitor:
 
     def __call__(self, point):
         """Record a point; -> whether to stop, of which `status` tells the reason."""
-        value = point.value
+        value, now = point.value, time.perf_counter()
+        if self.values:
+            self.seconds.append(now - self._time)
         self.values.append(value)
         if math.isfinite(value):
-            # Copies, for who has to end here: a solver may go on with the same arrays.
+            # Copies, in case the fit ends here: a solver may go on with the same arrays.
             self.last = self.n_iter, point.coupling.copy(), point.intercept.copy()
         if self.n_iter and self.verbose > 1:
             print(f"iteration {self.n_iter}: {value:.8f}, rise {self.rise:.3g}")
         asked = self.n_iter > 0 and self.end_iteration()
+        self._time = time.perf_counter()
         # Below, the sum itself is not known any better.
         rounding = 1e-12 * abs(value)
         if not math.isfinite(value) or self.rise < -max(self.tol, rounding):
@@ -110,7 +116,7 @@ def bslm(problem, point, monitor, *, step_size=1.0):
             steps,
             problem.total,
             step_size,
-            problem.alpha,
+            problem.penalty,
         )
         point = problem.at(coupling, intercept)
     return point, None
@@ -205,7 +211,7 @@ def lbfgs(problem, point, monitor):
     """Limited-memory BFGS, in coordinates where the bounds of BSLM are a sphere."""
     d = len(problem.means)
     scale = np.full(problem.n_parameters, math.sqrt(problem.total))
-    scale[d:] = math.sqrt(2 * problem.total + problem.alpha)
+    scale[d:] = math.sqrt(2 * problem.total + problem.penalty)
 
     def negative(scaled):
         nonlocal point

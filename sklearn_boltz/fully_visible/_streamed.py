@@ -1,8 +1,8 @@
 """The log pseudo-likelihood of rows that come in batches.
 
-It is a sum over rows, and so are its derivatives: each batch has an objective of its own, and
-what is asked of the whole is the sum over a pass. One pass beforehand collects what
-needs no parameters, and the distinct rows while they are few.
+It is a sum over rows, and so are its derivatives: each value is the sum, over one pass, of the
+values of the batches. One pass beforehand collects the sums that do not depend on the
+parameters, and the distinct rows while they are few.
 """
 
 from functools import partial
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz._batches import distinct_states
-from sklearn_boltz.fully_visible._objective import PseudoLikelihood
+from sklearn_boltz.fully_visible._objective import PseudoLikelihood, penalty_of_sum
 
 # Entries of the distinct rows that are kept, at most, and of the part of a batch that is worked
 # on at once: ten arrays of float64 of that size exist at a time.
@@ -93,11 +93,13 @@ class StreamedPseudoLikelihood:
     sums : Sums
         Of these variables.
     alpha : float
+        Strength of the penalty per row.
     """
 
     def __init__(self, batches, positive, sums, alpha):
-        self.batches, self.positive, self.alpha = batches, positive, alpha
+        self.batches, self.positive = batches, positive
         self.total, self.means, self.moments = sums[:3]
+        self.penalty = penalty_of_sum(alpha, self.total)
         self.upper = np.triu_indices(len(self.means), 1)
 
     n_parameters = PseudoLikelihood.n_parameters
@@ -110,9 +112,9 @@ class StreamedPseudoLikelihood:
     def at(self, coupling, intercept):
         """Evaluate the objective and its derivative."""
         found = self._sum(_value_and_gradient, coupling, intercept)
-        value = found[0] - self.alpha / 4 * np.vdot(coupling, coupling)
+        value = found[0] - self.penalty / 4 * np.vdot(coupling, coupling)
         zeros = np.zeros_like(intercept)
-        gradient = found[1:] - self.alpha * self.pack(coupling, zeros)
+        gradient = found[1:] - self.penalty * self.pack(coupling, zeros)
         return Point(coupling, intercept, float(value), gradient)
 
     def gradient(self, point):
@@ -123,7 +125,7 @@ class StreamedPseudoLikelihood:
         """-∂²/∂θ², of shape (n_parameters, n_parameters)."""
         information = self._sum(_information, point.coupling, point.intercept, dtype)
         pairs = np.arange(len(self.means), self.n_parameters)
-        information[pairs, pairs] += self.alpha
+        information[pairs, pairs] += self.penalty
         return information
 
     def line(self, point, direction):
@@ -161,10 +163,10 @@ class Line(NamedTuple):
         return max(greatest.max(initial=0), -least.min(initial=0))
 
     def reject(self, new):
-        """Nothing: no arrays like the data are kept."""
+        """No-op: there are no buffers to recycle."""
 
     def leave(self, *, old=False):
-        """Nothing, likewise."""
+        """No-op, too."""
 
 
 # Of one batch, without the penalty.

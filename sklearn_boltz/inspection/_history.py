@@ -14,14 +14,14 @@ class HistoryDisplay:
     Parameters
     ----------
     values : array-like of shape (n_values,)
-        The quantity after each iteration, and perhaps at the start.
+        The quantity after each iteration.
     key : str
         Its name.
     label : str, default=None
         Name of the curve in a legend.
     at : array-like of shape (n_values,), default=None
-        Where on the horizontal axis the values are. None means 0, 1, 2, ...: the start, and
-        after each iteration.
+        Where on the horizontal axis the values are. None means 1, 2, 3, ...: after each
+        iteration.
     against : str, default="iteration"
         Name of the horizontal axis.
 
@@ -58,11 +58,11 @@ class HistoryDisplay:
         self.values = np.asarray(values)
         self.key = key
         self.label = label
-        self.at = np.arange(len(self.values)) if at is None else np.asarray(at)
+        self.at = np.arange(1, len(self.values) + 1) if at is None else np.asarray(at)
         self.against = against
 
     @classmethod
-    def from_estimator(cls, estimator, key=None, *, against="iteration", show_increase=None,
+    def from_estimator(cls, estimator, key=None, *, against="iteration", show_increase=False,
                        label=None, ax=None, **line_kw):  # fmt: skip
         """Draw an entry of the history of a fitted estimator.
 
@@ -76,10 +76,10 @@ class HistoryDisplay:
         against : {"iteration", "seconds"}, default="iteration"
             What the horizontal axis shows: the number of iterations (for mini-batches, of
             epochs), or the time that they took, to compare unlike algorithms fairly.
-        show_increase : bool, default=None
-            Whether to add what each iteration added, dashed, on a logarithmic axis at the
-            right, as Figure 1 of Nguyen and Wood (2016) does. None means to do so where the
-            history begins with the value at the start, as that of a full-batch fit does.
+        show_increase : bool, default=False
+            Whether to add what each iteration after the first added, dashed, on a logarithmic
+            axis at the right, as Figure 1 of Nguyen and Wood (2016) does: for fits whose
+            iterations see all data, so that each adds something.
         label : str, default=None
             Name of the curve in a legend, which is drawn if there is a name.
         ax : matplotlib Axes, default=None
@@ -102,23 +102,17 @@ class HistoryDisplay:
         for name in [key] + (["seconds"] if against == "seconds" else []):
             if name not in history:
                 raise ValueError(f"There is no history of {name!r}; there is {list(history)}")
-        values = history[key]
-        # After each of n_iter_ iterations, and perhaps before the first.
-        starts = len(values) > estimator.n_iter_
-        at = np.arange(len(values)) + (not starts)
-        if against == "seconds":
-            at = np.cumsum(history["seconds"])
-        display = cls(values=values, key=key, label=label, at=at, against=against)
-        show_increase = starts if show_increase is None else show_increase
+        at = np.cumsum(history["seconds"]) if against == "seconds" else None
+        display = cls(values=history[key], key=key, label=label, at=at, against=against)
         return display.plot(show_increase=show_increase, ax=ax, **line_kw)
 
-    def plot(self, *, show_increase=True, ax=None, **line_kw):
+    def plot(self, *, show_increase=False, ax=None, **line_kw):
         """Draw.
 
         Parameters
         ----------
-        show_increase : bool, default=True
-            Whether to add what each iteration added.
+        show_increase : bool, default=False
+            Whether to add what each iteration after the first added.
         ax : matplotlib Axes, default=None
             Where to draw. None means a new figure.
         **line_kw : dict

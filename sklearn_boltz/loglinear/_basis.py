@@ -40,8 +40,10 @@ class StateSpace:
         self.n_values = np.asarray(n_values, dtype=np.int64)
         values = self.n_values.tolist()
         self.size = math.prod(values)
-        self.indicators = [i for i, m in enumerate(values) if not is_power_of_two(m)]
-        hadamard = [i for i, m in enumerate(values) if is_power_of_two(m)]
+        kinds = [], []
+        for i, m in enumerate(values):
+            kinds[m & (m - 1) == 0].append(i)
+        self.indicators, hadamard = kinds
         self.layout = self.indicators + hadamard
         self.strides = np.ones(len(values), dtype=np.int64)
         # In Python's integers: the product may be far above what a table could hold.
@@ -49,7 +51,7 @@ class StateSpace:
         for i in reversed(self.layout):
             self.strides[i] = min(stride, 2**62)
             stride *= values[i]
-        self.n_lead = math.prod(values[i] for i in self.indicators)
+        self.n_lead = math.prod([values[i] for i in self.indicators])
         self.n_fast = self.size // self.n_lead
 
     def encode(self, states):

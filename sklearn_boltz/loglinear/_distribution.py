@@ -1,8 +1,8 @@
 """Exact quantities of a sparse log-linear model, from its terms alone.
 
-No table of all states is kept. Variables that no chain of terms connects are independent, so
-the distribution is a product of factors. What needs every state of a factor walks over them in
-blocks: with the slow variables of the layout held fixed, the terms fold into coefficients of
+There is no table of all states. Variables that no chain of terms connects are independent, so
+the distribution is a product of factors. What needs every state of a factor goes through them in
+blocks: for given values of the slow variables of the layout, the terms become coefficients of
 the fast ones, and one small transform gives the log-weights of the block.
 """
 
@@ -65,6 +65,27 @@ class LogLinearModel:
             result[start : start + step] = np.einsum("nk,k->n", signs, self.theta)
         return result
 
+    def entropy(self):
+        """-Σ_x p(x) ln p(x) = ln Z - Σ_y θ_y E[Φ_y]."""
+        return float(self.log_partition() - self.theta @ self.expectation(self.basis))
+
+    def tempered(self, temperature):
+        """The model p(x)^(1/T) / Z_T."""
+        # Colder than this, the sums would overflow; all mass is at the mode long before.
+        coldest = np.abs(self.theta).sum() / 1e300
+        theta = self.theta / max(temperature, coldest)
+        return LogLinearModel(self.space.n_values, self.basis, theta)
+
+    def given(self, variables, values):
+        """The model of the other variables, given the values of some.
+
+        In the result the given variables are independent of the others, and uniform.
+        """
+        known, state = np.zeros_like(self.basis), np.zeros((1, len(self.space.n_values)), np.int64)
+        known[:, variables], state[0, variables] = self.basis[:, variables], values
+        theta = self.theta * self.space.signs(state, known)[0]
+        return LogLinearModel(self.space.n_values, self.basis - known, theta)
+
     def expectation(self, basis):
         """E[Φ_y] for each given y, (k, n_features) -> (k,)."""
         moments = np.ones(len(basis))
@@ -92,7 +113,7 @@ class LogLinearModel:
         return states
 
     def conditional(self, states, variables):
-        """Law of some variables given the others of each row.
+        """Distribution of some variables given the others of each row.
 
         Given the others, the unknown variables fall into independent groups.
 
@@ -110,7 +131,7 @@ class LogLinearModel:
             Some of the unknown variables.
         space : StateSpace
             The joint states of the group.
-        log_law : ndarray of shape (n_rows, space.size)
+        log_p : ndarray of shape (n_rows, space.size)
             Logarithms of their probabilities.
         """
         if not len(variables):
@@ -127,16 +148,48 @@ class LogLinearModel:
             for start in range(0, len(states), step):
                 rows = slice(start, min(start + step, len(states)))
                 weights = theta * self.space.signs(states[rows], known_part)
-                yield rows, group, space, _log_law(space, codes, weights)
+                yield rows, group, space, _log_probabilities(space, codes, weights)
 
     def log_pseudo_likelihood(self, states):
         """Σ_i ln p(x_i | the others) of each row, (n, n_features) -> (n,)."""
         total = np.zeros(len(states))
         for i in range(states.shape[1]):
-            for rows, _, _, log_law in self.conditional(states, np.array([i])):
-                own = np.take_along_axis(log_law, states[rows, i, None], axis=1)
+            for rows, _, _, log_p in self.conditional(states, np.array([i])):
+                own = np.take_along_axis(log_p, states[rows, i, None], axis=1)
                 total[rows] += own[:, 0]
         return total
+
+    def column_probabilities(self, states, missing, column):
+        """p(x_column | the others) of each row, with missing values summed out.
+
+        Parameters
+        ----------
+        states : ndarray of int64 of shape (n, n_features)
+            What stands in the column, and where values are missing, is not used.
+        missing : ndarray of bool of shape (n, n_features)
+        column : int
+
+        Returns
+        -------
+        probabilities : ndarray of float64 of shape (n, n_values[column])
+        """
+        probabilities = np.empty((len(states), self.space.n_values[column]))
+        missing = missing.copy()
+        missing[:, column] = True
+        for rows, unknown in _patterns(missing):
+            # Those that no chain of terms connects with the column do not matter.
+            unknown = next(
+                unknown[places]
+                for places in connected_variables(self.basis[:, unknown])
+                if column in unknown[places]
+            )
+            for part, group, space, log_p in self.conditional(states[rows], unknown):
+                p = np.exp(log_p)
+                place = int(np.flatnonzero(group == column)[0])
+                values = space.decode(np.arange(space.size))[:, place]
+                for value in range(probabilities.shape[1]):
+                    probabilities[rows[part], value] = p[:, values == value].sum(axis=1)
+        return probabilities
 
     def impute(self, states, missing, how, generator):
         """Values for the missing entries of each row, given the others.
@@ -153,34 +206,38 @@ class LogLinearModel:
         filled : ndarray of float64 of shape (n, n_features)
         """
         filled = states.astype(np.float64)
-        patterns, which = np.unique(missing, axis=0, return_inverse=True)
-        for p, pattern in enumerate(patterns):
-            rows = np.flatnonzero(which.ravel() == p)
-            unknown = np.flatnonzero(pattern)
-            for part, group, space, log_law in self.conditional(states[rows], unknown):
-                law = np.exp(log_law)
-                filled[np.ix_(rows[part], group)] = _summary(law, space, how, generator)
+        for rows, unknown in _patterns(missing):
+            for part, group, space, log_p in self.conditional(states[rows], unknown):
+                p = np.exp(log_p)
+                filled[np.ix_(rows[part], group)] = _reduced(p, space, how, generator)
         return filled
 
 
-def _summary(law, space, how, generator):
-    """Reduce laws (n, space.size) to one value for each variable."""
+def _patterns(missing):
+    """Yield the rows, and the columns, of each pattern of missing values."""
+    patterns, which = np.unique(missing, axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        yield np.flatnonzero(which.ravel() == k), np.flatnonzero(pattern)
+
+
+def _reduced(p, space, how, generator):
+    """Reduce probabilities of joint states, (n, space.size), to one value for each variable."""
     if how == "mean":
         values = np.arange(space.size)
         return np.column_stack(
             [
-                law @ (values // stride % m)
+                p @ (values // stride % m)
                 for stride, m in zip(space.strides, space.n_values, strict=True)
             ]
         )
     if how == "mode":
-        return space.decode(law.argmax(axis=1))
-    cumulated = np.cumsum(law, axis=1)
-    uniform = generator.random(len(law)) * cumulated[:, -1]
+        return space.decode(p.argmax(axis=1))
+    cumulated = np.cumsum(p, axis=1)
+    uniform = generator.random(len(p)) * cumulated[:, -1]
     return space.decode((cumulated <= uniform[:, None]).sum(axis=1))
 
 
-def _log_law(space, codes, weights):
+def _log_probabilities(space, codes, weights):
     """Logarithms of probabilities (n, space.size) from the weights (n, n_basis) of terms."""
     table = np.zeros((len(weights), space.size))
     for k, code in enumerate(codes):

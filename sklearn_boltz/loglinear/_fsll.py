@@ -3,7 +3,6 @@
 import math
 import warnings
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,36 +14,27 @@ from sklearn.utils._param_validation import (
     Options,
     StrOptions,
 )
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import (
     BaseBoltzmann,
     available_memory,
+    checked_weights,
     find_stack_level,
     unchanged_on_error,
     validate_arguments,
 )
 from sklearn_boltz._batches import as_batches, distinct_states, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._estimates import estimate_from_value
 from sklearn_boltz._random import make_generator
-from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
-from sklearn_boltz.loglinear._dual_table import DualTable
-from sklearn_boltz.loglinear._search import History, State, search
+from sklearn_boltz.loglinear._fit import Counts, Settings, independent_groups, learn
 from sklearn_boltz.loglinear._size import check_size
 
 # Rows from which on a value that never occurs is no accident.
 ROWS_TO_TELL = 20
-
-
-class Counts(NamedTuple):
-    """Rows as states, and how often each counts; `dtype` is the type that they came in."""
-
-    dtype: np.dtype
-    n_values: np.ndarray
-    rows: np.ndarray
-    weights: np.ndarray
 
 
 class FSLLDensity(BaseBoltzmann):
@@ -129,7 +119,7 @@ class FSLLDensity(BaseBoltzmann):
         description length of the terms for each sample (eq. 2.5).
 
     cost_path_ : ndarray of float64 of shape (`n_iter_` + 1,)
-        The cost at the start and after each move or joint refit. It never rises by more than
+        The cost without terms and after each move or joint refit. It never rises by more than
         rounding.
 
     n_iter_ : int
@@ -138,8 +128,8 @@ class FSLLDensity(BaseBoltzmann):
     converged_ : bool
         Whether the search ended because no move was worth `tol`.
 
-    history_ : dict of ndarray
-        ``"cost"`` and ``"n_basis"``, of the same length as `cost_path_`.
+    history_ : dict of ndarray of shape (`n_iter_`,)
+        ``"cost"``, the number of terms ``"n_basis"`` and ``"seconds"`` of each move or refit.
 
     n_features_in_ : int
         Number of variables.
@@ -163,6 +153,10 @@ class FSLLDensity(BaseBoltzmann):
     equal columns, two values that never meet).
 
     `sample_weight` counts: a row of weight 2 is the same as two rows.
+
+    The search is deterministic, so there is no `random_state`. It begins without terms and does
+    not depend on an earlier fit, so there is no `warm_start`; `partial_fit` adds rows and searches
+    anew. A fit that is interrupted leaves the estimator as it was.
 
     References
     ----------
@@ -261,8 +255,7 @@ class FSLLDensity(BaseBoltzmann):
             If a value is not in the domain, or if there are too many joint states.
         """
         with unchanged_on_error(self):
-            counts = self._counts(X, sample_weight, reset=True)
-            return self._fit_rows(X, y, *counts)
+            return self._learn(X, y, self._counts(X, sample_weight, reset=True))
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -288,12 +281,65 @@ class FSLLDensity(BaseBoltzmann):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "basis_")
-            dtype, n_values, rows, weights = self._counts(X, sample_weight, reset=first)
+            counts = self._counts(X, sample_weight, reset=first)
             if not first:
-                n_values = np.maximum(n_values, self.n_values_)
-                rows = np.concatenate([self._rows, rows])
-                weights = np.concatenate([self._weights, weights])
-            return self._fit_rows(X, y, dtype, n_values, rows, weights)
+                counts = Counts(
+                    counts.dtype,
+                    np.maximum(counts.n_values, self.n_values_),
+                    np.concatenate([self._rows, counts.rows]),
+                    np.concatenate([self._weights, counts.weights]),
+                )
+            return self._learn(X, y, counts)
+
+    def _learn(self, X, y, counts):
+        """Search for the terms, and set all fitted attributes at once."""
+        groups = independent_groups(counts.rows)
+        self._check_sizes(counts.n_values, groups)
+        n_features = len(counts.n_values)
+        settings = Settings(
+            alpha=self.alpha,
+            max_order=min(n_features if self.max_order is None else self.max_order, 255),
+            max_basis=math.inf if self.max_basis is None else self.max_basis,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=math.inf if self.max_iter is None else self.max_iter,
+            dtype=np.dtype(self.dtype),
+            n_threads=effective_n_jobs(self.n_jobs),
+            verbose=self.verbose,
+        )
+
+        def attributes(basis, theta):
+            return {
+                "n_values_": counts.n_values,
+                "basis_": basis,
+                "theta_": theta,
+                "_n_features_out": len(theta),
+                "_sample_dtype": counts.dtype,
+            }
+
+        with iterations(self, X, y, name="move", max_iter=self.max_iter) as end_move:
+            learned = learn(
+                counts, groups, settings, lambda now: end_move(lambda: attributes(*now()))
+            )
+            history = learned.history
+            cost_path = np.array(history.cost_path)
+            vars(self).update(
+                attributes(learned.basis, learned.theta),
+                _rows=learned.rows,
+                _weights=learned.weights,
+                converged_=learned.converged,
+                n_iter_=history.n_moves,
+                cost_=history.cost_path[-1],
+                cost_path_=cost_path,
+                history_={
+                    "cost": cost_path[1:],
+                    "n_basis": np.array(history.n_basis_path[1:]),
+                    "seconds": np.array(history.seconds),
+                },
+            )
+        if self.verbose:
+            print(f"[FSLLDensity] end: {history}")
+        return self
 
     def _counts(self, X, sample_weight, reset):
         """Check rows; -> how often each counts."""
@@ -301,90 +347,15 @@ class FSLLDensity(BaseBoltzmann):
         if batches is not None:
             return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
         X = self._validate(X, reset=reset)
+        dtype, weights = X.dtype, checked_weights(sample_weight, X)
+        X = self._whole_numbers(X)
         n_values = self._initial_n_values(X)
         if not reset:
             n_values = np.maximum(n_values, self.n_values_)
-        return Counts(X.dtype, n_values, *self._check_rows(X, sample_weight, n_values))
-
-    def _fit_rows(self, X, y, dtype, n_values, rows, weights):
-        """Search for the terms.
-
-        A column that is constant in the data is independent of the others in the model: it
-        has a table of its own, and does not double the size of the other.
-        """
-        varying = np.flatnonzero(rows.min(axis=0) != rows.max(axis=0))
-        constant = np.setdiff1d(np.arange(len(n_values)), varying)
-        groups = ([varying] if len(varying) else []) + list(constant[:, None])
-        self._check_sizes(n_values, groups)
-        size = math.prod(n_values.tolist())
-        _, first, weights = _collapse(
-            StateSpace(n_values[varying]).encode(rows[:, varying]), weights
-        )
-        self._rows, self._weights = rows[first], weights
-        terms = []  # of each group: a function that returns its basis and weights as they are
-
-        def attributes():
-            bases, thetas = zip(*[now() for now in terms], strict=True)
-            basis, theta = np.concatenate(bases), np.concatenate(thetas)
-            return {
-                "n_values_": n_values,
-                "basis_": basis,
-                "theta_": theta,
-                "_n_features_out": len(theta),
-                "_sample_dtype": dtype,
-            }
-
-        with iterations(self, X, y, name="move", max_iter=self.max_iter) as end_move:
-            history = History(
-                _initial_kl(weights, size), lambda: end_move(attributes), self.verbose
-            )
-            converged = [
-                self._search_terms(history, terms, n_values, group, self._rows, weights)
-                for group in groups
-            ]
-            vars(self).update(attributes())
-        if self.verbose:
-            print(f"[FSLLDensity] end: {history}")
-        self.converged_, self.n_iter_ = all(converged), history.n_moves
-        self.cost_, self.cost_path_ = history.cost_path[-1], np.array(history.cost_path)
-        self.history_ = {"cost": self.cost_path_, "n_basis": np.array(history.n_basis_path)}
-        return self
-
-    def _search_terms(self, history, terms, n_values, group, rows, weights):
-        """Search among the terms of some variables; -> whether the search converged."""
-        space = StateSpace(n_values[group])
-        codes, _, weights = _collapse(space.encode(rows[:, group]), weights)
-        state = State(math.log(space.size), _initial_kl(weights, space.size))
-        max_iter = math.inf if self.max_iter is None else self.max_iter
-        max_basis = math.inf if self.max_basis is None else self.max_basis
-        n_threads = effective_n_jobs(self.n_jobs)
-        table = DualTable(
-            space,
-            codes,
-            weights,
-            n_features=len(n_values),
-            alpha=self.alpha,
-            max_order=min(len(n_values) if self.max_order is None else self.max_order, 255),
-            dtype=np.dtype(self.dtype),
-            n_threads=n_threads,
-        )
-
-        def now():
-            basis = np.zeros((len(state.codes), len(n_values)), dtype=np.int64)
-            basis[:, group] = space.decode(state.codes)
-            return basis, state.theta
-
-        terms.append(now)
-        with table, limit_blas(1):
-            return search(
-                table,
-                state,
-                solver=self.solver,
-                tol=self.tol,
-                max_iter=0 if history.stopped else max_iter - history.n_moves,
-                max_basis=max_basis - history.n_basis_path[-1],
-                end_iteration=history.follow(state),
-            )
+        if not isinstance(self.n_values, str):
+            self._check_range(X, n_values)
+        rows = X.astype(np.min_scalar_type(int(n_values.max()) - 1))
+        return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0])
 
     # Data to states.
 
@@ -393,7 +364,6 @@ class FSLLDensity(BaseBoltzmann):
         if isinstance(self.n_values, str):
             if self.binarize is not None:
                 return np.full(X.shape[1], 2)
-            self._check_integers(X)
             self._warn_of_counts_from_one(X)
             return np.maximum(X.max(axis=0).astype(np.int64) + 1, 2)
         n_values = np.asarray(self.n_values)
@@ -410,7 +380,10 @@ class FSLLDensity(BaseBoltzmann):
             )
         return n_values.astype(np.int64)
 
-    def _check_integers(self, X):
+    def _whole_numbers(self, X):
+        """Apply the threshold, or check that values are 0, 1, 2, ... or NaN."""
+        if self.binarize is not None:
+            return self._binarized(X)
         with np.errstate(over="ignore"):  # in float16, 2**31 is infinite
             legal = np.isnan(X) | ((X >= 0) & (X < 2**31) & (X == np.floor(X)))
         self._check_domain(
@@ -421,6 +394,7 @@ class FSLLDensity(BaseBoltzmann):
             "sklearn.preprocessing.OrdinalEncoder (categories) or "
             "KBinsDiscretizer(encode='ordinal') (numbers).",
         )
+        return X
 
     def _warn_of_counts_from_one(self, X):
         """Warn of columns that vary from 1 on: a value 0 that never occurs costs states."""
@@ -435,26 +409,21 @@ class FSLLDensity(BaseBoltzmann):
                 stacklevel=find_stack_level(),
             )
 
-    def _to_states(self, X, n_values):
-        """Check the domain; -> X as values 0 .. n_values - 1, NaN kept."""
-        X = self._binarized(X)
+    def _check_range(self, X, n_values):
+        """Check that values are 0 .. n_values - 1 or NaN."""
         if self.binarize is None:
-            self._check_integers(X)
             self._check_domain(
                 X,
                 np.isnan(X) | (X < n_values),
                 lambda j: f"values from 0 to {n_values[j] - 1}",
                 "Set `n_values` to the true numbers of values and fit again.",
             )
-        return X
 
-    def _check_rows(self, X, sample_weight, n_values):
-        """-> the rows as states, of the smallest type, and how often each counts."""
-        rows = self._to_states(X, n_values).astype(np.min_scalar_type(int(n_values.max()) - 1))
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weights.sum() > 0:
-            raise ValueError("sample_weight is 0 for all rows: there is nothing to fit.")
-        return rows[weights > 0], weights[weights > 0]
+    def _to_states(self, X):
+        """X as values 0 .. n_values - 1 of a fitted model, NaN kept."""
+        X = self._whole_numbers(X)
+        self._check_range(X, self.n_values_)
+        return X
 
     def _check_sizes(self, n_values, groups):
         """Refuse too large a table before anything is allocated."""
@@ -462,7 +431,7 @@ class FSLLDensity(BaseBoltzmann):
         for group in groups:
             check_size(
                 n_values[group].tolist(),
-                [self._column(j) for j in group],
+                lambda group=group: [self._column(j) for j in group],
                 max_states=self.max_states,
                 itemsize=np.dtype(self.dtype).itemsize,
                 memory=memory,
@@ -477,7 +446,7 @@ class FSLLDensity(BaseBoltzmann):
     def _validated_states(self, X):
         check_is_fitted(self)
         X = self._validate(X, reset=False)
-        return self._to_states(X, self.n_values_).astype(np.int64), X.dtype
+        return self._to_states(X).astype(np.int64), X.dtype
 
     # What a fitted model can do.
 
@@ -486,6 +455,24 @@ class FSLLDensity(BaseBoltzmann):
         """Logarithm of the normalising constant, in nats."""
         check_is_fitted(self)
         return self._cached("log_partition", lambda: self._model().log_partition())
+
+    @validate_arguments({"method": [StrOptions({"auto", "exact"})]})
+    def log_partition(self, method="auto"):
+        """Compute the logarithm of the normalising constant.
+
+        Parameters
+        ----------
+        method : {"auto", "exact"}, default="auto"
+            Both enumerate all joint states of the variables that terms connect.
+
+        Returns
+        -------
+        estimate : Bunch
+            `value` in nats, with `std_err` 0, `low` and `high` equal to `value`, `ess` infinite,
+            `method` ``"exact"``, `trusted`, `verdict`, and `log_weights` and `states` None:
+            the fields that the estimates of other estimators have.
+        """
+        return estimate_from_value(self.log_partition_)
 
     def score_samples(self, X):
         """Return the log-probability of each row.
@@ -502,6 +489,48 @@ class FSLLDensity(BaseBoltzmann):
         """
         states, _ = self._validated_states(X)
         return self._model().log_weight(states) - self.log_partition_
+
+    def energy(self, X):
+        """Return the energy of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+
+        Returns
+        -------
+        energy : ndarray of float64 of shape (n_samples,)
+            E(x) = -Σ_y θ_y Φ_y(x), with which p(x) = exp(-E(x)) / Z.
+        """
+        states, _ = self._validated_states(X)
+        return -self._model().log_weight(states)
+
+    def free_energy(self, X):
+        """Return the free energy of each row: its energy, as there are no hidden units.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data, without missing cells.
+
+        Returns
+        -------
+        free_energy : ndarray of float64 of shape (n_samples,)
+            ``energy(X)``.
+        """
+        return self.energy(X)
+
+    def entropy(self):
+        """Return the entropy of the model.
+
+        Returns
+        -------
+        entropy : float
+            -Σ_x p(x) ln p(x), exact, in nats.
+        """
+        check_is_fitted(self)
+        return self._cached("entropy", lambda: self._model().entropy())
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
@@ -633,9 +662,11 @@ class FSLLDensity(BaseBoltzmann):
         {
             "n_samples": [Interval(Integral, 1, None, closed="left")],
             "random_state": ["random_state", np.random.Generator],
+            "given": [dict, None],
+            "temperature": [Interval(Real, 0, None, closed="neither")],
         }
     )
-    def sample(self, n_samples=1, random_state=None):
+    def sample(self, n_samples=1, random_state=None, *, given=None, temperature=1.0):
         """Draw independent samples from the model.
 
         Parameters
@@ -644,14 +675,22 @@ class FSLLDensity(BaseBoltzmann):
             Number of samples.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
+        given : dict, default=None
+            Values of some columns, by name or number, as they are in the rows that this method
+            returns: the other columns are drawn from their distribution given these.
+        temperature : float, default=1.0
+            T > 0: rows are drawn with probabilities in proportion to p(x)^(1/T).
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Exact samples, of the type of the training data.
+            Exact samples, of the type of the training data; 0 and 1 if `binarize` is set.
         """
         check_is_fitted(self)
-        states = self._model().sample(n_samples, make_generator(random_state))
+        columns, values = self._given(given, lambda j: np.arange(self.n_values_[j]))
+        model = self._model().tempered(temperature).given(columns, values)
+        states = model.sample(n_samples, make_generator(random_state))
+        states[:, columns] = values
         return states.astype(self._sample_dtype)
 
     @validate_arguments(
@@ -662,7 +701,7 @@ class FSLLDensity(BaseBoltzmann):
         }
     )
     def impute(self, X, *, how="mean", random_state=None):
-        """Fill missing values from their law given the observed values of the row.
+        """Fill missing values from their distribution given the observed values of the row.
 
         Parameters
         ----------
@@ -670,23 +709,48 @@ class FSLLDensity(BaseBoltzmann):
             The data; NaN is a missing value.
         how : {"mean", "mode", "sample"}, default="mean"
             The conditional mean of each missing value, the most probable joint state of the
-            missing values, or a draw of all of them from their joint conditional law.
+            missing values, or a draw of all of them from their joint conditional distribution.
+            All are exact.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness for ``how="sample"``.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            A copy with the missing values filled.
+            A copy with the missing values filled; observed values are as they were given.
         """
         check_is_fitted(self)
         X = self._validate(X, reset=False, allow_nan=True, copy=True)
         missing = np.isnan(X)
         if not missing.any():
             return X
-        states = np.where(missing, 0, self._to_states(X, self.n_values_)).astype(np.int64)
+        states = np.where(missing, 0, self._to_states(X)).astype(np.int64)
         filled = self._model().impute(states, missing, how, make_generator(random_state))
         return np.where(missing, filled, X).astype(X.dtype)
+
+    def predict_column_proba(self, X, column):
+        """Return the probabilities of the values of one column given the rest of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data. What stands in the column is ignored; other missing values (NaN) are
+            summed out.
+        column : int or str
+            Number or name of the column.
+
+        Returns
+        -------
+        probabilities : ndarray of float64 of shape (n_samples, n_values)
+            Of the values 0, ..., `n_values_[column]` - 1, exact; each row sums to 1.
+        """
+        check_is_fitted(self)
+        j = self._variable(column)
+        X = self._validate(X, reset=False, allow_nan=True, copy=True)
+        X[:, j] = 0
+        missing = np.isnan(X)
+        states = np.where(missing, 0, self._to_states(X)).astype(np.int64)
+        return self._model().column_probabilities(states, missing, j)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -705,18 +769,3 @@ def _merge_counts(one, other):
     rows, weights = (np.concatenate(pair) for pair in zip(one[2:], other[2:], strict=True))
     n_values = np.maximum(one.n_values, other.n_values)
     return Counts(one.dtype, n_values, *distinct_states(rows, weights))
-
-
-def _collapse(codes, weights):
-    """Distinct codes, a place where each occurs, and the sums of their weights."""
-    codes, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    return codes, first, np.bincount(inverse.ravel(), weights)
-
-
-def _initial_kl(weights, size):
-    """KL(p_d || uniform), p_d with one more observation spread over all states."""
-    total = weights.sum() + 1
-    seen = (weights + 1 / size) / total
-    unseen = (1 - len(weights) / size) / total
-    entropy = -(seen @ np.log(seen)) + unseen * (math.log(size) + math.log(total))
-    return math.log(size) - float(entropy)

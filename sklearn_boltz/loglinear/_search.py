@@ -1,6 +1,7 @@
 """The search for a sparse θ: the paper's moves, and joint refits by Newton's method."""
 
 import math
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -86,13 +87,16 @@ class History:
     Attributes
     ----------
     cost_path, n_basis_path : list
-        One entry for the start and one for each move.
+        One entry for no term at all, and one for each move.
+    seconds : list of float
+        That each move took.
     stopped : bool
         Whether `end_iteration` has asked to stop.
     """
 
     def __init__(self, cost, end_iteration=lambda: False, verbose=0):
         self.cost_path, self.n_basis_path, self.stopped = [cost], [0], False
+        self.seconds, self._time = [], time.perf_counter()
         self._end_iteration, self._verbose = end_iteration, verbose
 
     @property
@@ -106,11 +110,13 @@ class History:
         n_elsewhere = self.n_basis_path[-1]
 
         def end_iteration():
+            self.seconds.append(time.perf_counter() - self._time)
             self.cost_path.append(elsewhere + state.cost)
             self.n_basis_path.append(n_elsewhere + len(state.codes))
             if self._verbose > 1:
                 print(f"[FSLLDensity] move {self.n_moves}: {self}")
             self.stopped = self._end_iteration() or self.stopped
+            self._time = time.perf_counter()
             return self.stopped
 
         return end_iteration
@@ -297,8 +303,8 @@ def choose_jointly(table, active, codes, penalty, tol, n_terms):
     At the joint optimum of the active terms A, a further term y with residual
     e = d̄_y - θ̄_y gains e²/2s by a refit of all, where s = Var(Φ_y) - Cov(y,A) Cov(A,A)⁻¹
     Cov(A,y) is what the active terms leave of its variance. The closed form of a single
-    coordinate sees Var(Φ_y) in place of s, so it can miss terms that the others, fitted
-    without them, have half explained. They are chosen one by one, e and s following.
+    coordinate sees Var(Φ_y) in place of s, so it can miss terms for whose absence the
+    others partly compensate. They are chosen one by one, e and s following.
     """
     t, d = table.t[codes].astype(np.float64), table.d[codes].astype(np.float64)
     factor = _cholesky(covariance(table.space, table.t, active, active), table.t.dtype)

@@ -15,8 +15,8 @@ def check_size(n_values, names, *, max_states, itemsize, memory):
     ----------
     n_values : list of int
         Numbers of values of the columns that share a table.
-    names : list of str
-        What the columns are called in a message.
+    names : callable
+        Returns what the columns are called in a message, a list of str.
     max_states : int
         Joint states at most.
     itemsize : int
@@ -36,6 +36,7 @@ def check_size(n_values, names, *, max_states, itemsize, memory):
     size = math.prod(n_values)
     if fits(size):
         return
+    names = names()
     sentences = [_what(size, names), *_limit(size, max_states, itemsize, memory)]
     remedy = None
     if itemsize > 4 and fits(size, 4):

@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.utils import Bunch
 
+from sklearn_boltz._estimates import estimate_from_value
 from sklearn_boltz.restricted.model._model import Model
 
 # Bits of the states of a layer up to which enumeration takes seconds, and at most.
@@ -95,8 +95,4 @@ def exact_log_partition(model):
 
 def exact_estimate(model):
     """`exact_log_partition` in the form of an estimate."""
-    value = exact_log_partition(model)
-    return Bunch(
-        value=value, std_err=0.0, low=value, high=value, ess=math.inf, log_weights=None,
-        method="exact", states=None, trusted=True, verdict="Exact, by enumeration.",
-    )  # fmt: skip
+    return estimate_from_value(exact_log_partition(model))

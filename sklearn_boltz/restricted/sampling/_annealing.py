@@ -7,19 +7,17 @@ from itertools import pairwise
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
-from sklearn.utils import Bunch
 
+from sklearn_boltz._estimates import (  # noqa: F401 - the ladder is passed on
+    MARKOV,
+    estimate_from_weights,
+    judged,
+    temperature_ladder,
+)
 from sklearn_boltz._threads import has_other_processes, limit_blas, row_blocks
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import anneal
 from sklearn_boltz.units._bernoulli import Bernoulli
-
-# An estimate is not to be trusted if fewer chains than this carry it, or if it is as
-# uncertain as this, in nats.
-MIN_ESS, MAX_STD_ERR = 5.0, 0.5
-# An estimate of Z without bias is greater than e³ Z with a probability of e⁻³ = 5 % at most, by
-# Markov's inequality.
-MARKOV = 3.0
 
 
 def resampled(estimate, rng):
@@ -27,27 +25,6 @@ def resampled(estimate, rng):
     weights = np.exp(estimate.log_weights - estimate.log_weights.max())
     chosen = rng.choice(len(weights), size=len(weights), p=weights / weights.sum())
     return estimate.states[chosen]
-
-
-def temperature_ladder(n_temperatures):
-    """Inverse temperatures from 0 to 1: as many equal steps, or as given.
-
-    Parameters
-    ----------
-    n_temperatures : int or array-like of float
-
-    Returns
-    -------
-    betas : ndarray of float64
-    """
-    if np.ndim(n_temperatures) == 0:
-        return np.linspace(0, 1, int(n_temperatures) + 1)
-    betas = np.ascontiguousarray(n_temperatures, dtype=np.float64)
-    if betas.ndim != 1 or len(betas) < 2 or betas[0] != 0 or betas[-1] != 1 or not (
-        np.diff(betas) >= 0
-    ).all():  # fmt: skip
-        raise ValueError("n_temperatures must be an int, or inverse temperatures from 0 up to 1.")
-    return betas
 
 
 def base_log_partition(model, base):
@@ -81,7 +58,7 @@ def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
     V = base.sample(np.zeros((n_chains, len(base)), dtype=model.dtype), stream)
     log_weights = _anneal(model, base, betas, V, stream, workers)
     log_weights += base_log_partition(model, base)
-    return _summary("ais", log_weights, 1, V)
+    return estimate_from_weights("ais", log_weights, 1, V)
 
 
 def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1):
@@ -118,14 +95,14 @@ def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1
     log_weights = _anneal(model, base, betas[::-1].copy(), V, stream, workers)
     log_weights -= base_log_partition(model, base)
     if n_rows == 1:
-        return _summary("raise", log_weights, -1, V)
+        return estimate_from_weights("raise", log_weights, -1, V)
     # As many chains for each row; the last ones that do not make a round are left out.
     by_row = log_weights[: len(V) // n_rows * n_rows].reshape(-1, n_rows)
     values = math.log(len(by_row)) - logsumexp(by_row, axis=0)
-    estimate = _summary("raise", log_weights, -1, V)
+    estimate = estimate_from_weights("raise", log_weights, -1, V)
     estimate.update(value=float(values.mean()))
     estimate.update(std_err=float(values.std(ddof=1) / math.sqrt(n_rows)), ess=float(n_rows))
-    return _judged(estimate)
+    return judged(estimate)
 
 
 def _anneal(model, base, betas, V, stream, workers):
@@ -195,43 +172,6 @@ def _anneal_any_units(model, base, betas, V, log_weights, stream, first_row):
         if k < len(betas) - 1:
             H = hidden.sample(high * field, stream, first_row)
             V[...] = visible.sample(high * model.visible_field(H), stream, first_row)
-
-
-def _summary(method, log_weights, sign, states):
-    """The logarithm of the mean weight, and how far it is to be trusted."""
-    n_chains = len(log_weights)
-    weights = np.exp(log_weights - log_weights.max())
-    value = sign * float(logsumexp(log_weights) - math.log(n_chains))
-    ess = float(weights.sum() ** 2 / (weights**2).sum())
-    std_err = math.inf
-    if n_chains > 1:
-        std_err = float(weights.std(ddof=1) / weights.mean() / math.sqrt(n_chains))
-    low = value - MARKOV if method == "ais" else -math.inf
-    estimate = Bunch(
-        value=value, std_err=std_err, low=low, high=math.inf, ess=ess, log_weights=log_weights,
-        method=method, states=states, trusted=True, verdict="",
-    )  # fmt: skip
-    return _judged(estimate)
-
-
-def _judged(estimate):
-    """Say what the estimate is worth, by itself."""
-    estimate.trusted = estimate.ess >= MIN_ESS and estimate.std_err <= MAX_STD_ERR
-    figures = (
-        f"of {len(estimate.log_weights)} chains {estimate.ess:.1f} count, and the standard error "
-        f"is {estimate.std_err:.2f} nats"
-    )
-    if not estimate.trusted:
-        verdict = f"is not to be trusted: {figures}. Use more temperatures and more chains."
-    elif estimate.method == "ais":
-        verdict = (
-            f"has nothing against it: {figures}. ln Z is at least {estimate.low:.1f} with a "
-            "probability of 95 %; mass that no chain visits could make it greater."
-        )
-    else:
-        verdict = f"has nothing against it: {figures}."
-    estimate.verdict = f"The {estimate.method.upper()} estimate of the log-partition {verdict}"
-    return estimate
 
 
 def bracketed(forward, backward, from_model):

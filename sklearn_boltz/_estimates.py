@@ -1,0 +1,123 @@
+"""Estimates of ln Z: their figures, what they are worth, and which of several to keep."""
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.utils import Bunch
+
+# An estimate is not to be trusted if fewer chains than this carry it, or if it is as
+# uncertain as this, in nats.
+MIN_ESS, MAX_STD_ERR = 5.0, 0.5
+# An estimate of Z without bias is greater than e³ Z with a probability of e⁻³ = 5 % at most, by
+# Markov's inequality.
+MARKOV = 3.0
+
+
+def estimate_from_value(value):
+    """An exact ln Z in the form of an estimate.
+
+    Parameters
+    ----------
+    value : float
+
+    Returns
+    -------
+    estimate : Bunch
+    """
+    return Bunch(
+        value=value, std_err=0.0, low=value, high=value, ess=math.inf, log_weights=None,
+        method="exact", states=None, trusted=True, verdict="Exact, by enumeration.",
+    )  # fmt: skip
+
+
+def estimate_from_weights(method, log_weights, sign, states):
+    """The logarithm of the mean weight of annealed chains, and how far it is to be trusted.
+
+    Parameters
+    ----------
+    method : {"ais", "raise"}
+    log_weights : ndarray of shape (n_chains,)
+    sign : {1, -1}
+        Whether the mean weight estimates Z or 1/Z.
+    states : ndarray
+        Where the chains ended.
+
+    Returns
+    -------
+    estimate : Bunch
+    """
+    n_chains = len(log_weights)
+    weights = np.exp(log_weights - log_weights.max())
+    value = sign * float(logsumexp(log_weights) - math.log(n_chains))
+    ess = float(weights.sum() ** 2 / (weights**2).sum())
+    std_err = math.inf
+    if n_chains > 1:
+        std_err = float(weights.std(ddof=1) / weights.mean() / math.sqrt(n_chains))
+    low = value - MARKOV if method == "ais" else -math.inf
+    estimate = Bunch(
+        value=value, std_err=std_err, low=low, high=math.inf, ess=ess, log_weights=log_weights,
+        method=method, states=states, trusted=True, verdict="",
+    )  # fmt: skip
+    return judged(estimate)
+
+
+def judged(estimate):
+    """Say what the estimate is worth, by itself."""
+    estimate.trusted = estimate.ess >= MIN_ESS and estimate.std_err <= MAX_STD_ERR
+    figures = (
+        f"of {len(estimate.log_weights)} chains {estimate.ess:.1f} count, and the standard error "
+        f"is {estimate.std_err:.2f} nats"
+    )
+    if not estimate.trusted:
+        verdict = f"is not to be trusted: {figures}. Use more temperatures and more chains."
+    elif estimate.method == "ais":
+        verdict = (
+            f"has nothing against it: {figures}. ln Z is at least {estimate.low:.1f} with a "
+            "probability of 95 %; mass that no chain visits could make it greater."
+        )
+    else:
+        verdict = f"has nothing against it: {figures}."
+    estimate.verdict = f"The {estimate.method.upper()} estimate of the log-partition {verdict}"
+    return estimate
+
+
+def raise_floor(floor, estimate):
+    """Remember an estimate whose lower end is above all others so far.
+
+    Parameters
+    ----------
+    floor : Bunch
+        Empty, or with `low` and `value`; changed in place.
+    estimate : Bunch
+    """
+    if estimate.low > floor.get("low", -math.inf):
+        floor.update(low=estimate.low, value=estimate.value)
+
+
+def best_known(estimate, floor):
+    """ln Z by the kept estimate, or by a later one that shows it to be too low."""
+    if estimate.method != "exact" and floor and floor.low > estimate.value:
+        return floor.value
+    return estimate.value
+
+
+def temperature_ladder(n_temperatures):
+    """Inverse temperatures from 0 to 1: as many equal steps, or as given.
+
+    Parameters
+    ----------
+    n_temperatures : int or array-like of float
+
+    Returns
+    -------
+    betas : ndarray of float64
+    """
+    if np.ndim(n_temperatures) == 0:
+        return np.linspace(0, 1, int(n_temperatures) + 1)
+    betas = np.ascontiguousarray(n_temperatures, dtype=np.float64)
+    if betas.ndim != 1 or len(betas) < 2 or betas[0] != 0 or betas[-1] != 1 or not (
+        np.diff(betas) >= 0
+    ).all():  # fmt: skip
+        raise ValueError("n_temperatures must be an int, or inverse temperatures from 0 up to 1.")
+    return betas

@@ -1,0 +1,166 @@
+"""Fit a fully visible Boltzmann machine: from rows to an objective, from there to a result."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz.fully_visible._existence import warning_message
+from sklearn_boltz.fully_visible._objective import PseudoLikelihood
+from sklearn_boltz.fully_visible._solvers import MAX_NEWTON_PARAMETERS, bslm, lbfgs, newton
+from sklearn_boltz.fully_visible._streamed import StreamedPseudoLikelihood, Sums
+
+MAX_ITER = {"bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100}
+
+
+class Task(NamedTuple):
+    """What is to be fitted: the columns that vary. The others are known without a fit.
+
+    Attributes
+    ----------
+    problem : PseudoLikelihood or StreamedPseudoLikelihood
+        The objective of the columns that vary.
+    varying : ndarray of int
+        These columns.
+    base : ndarray of shape (d,)
+        Intercepts of independent columns, for the data and one more observation spread evenly
+        over both values.
+    seen : (ndarray of uint8, ndarray) or None
+        The distinct rows at 1 bit an entry, and how often each counts; None if they are not kept.
+    """
+
+    problem: PseudoLikelihood | StreamedPseudoLikelihood
+    varying: np.ndarray
+    base: np.ndarray
+    seen: tuple | None
+
+    @classmethod
+    def of_rows(cls, spins, counts, alpha):
+        """Of distinct rows, of shape (d, n_distinct), and how often each counts."""
+        varying = np.flatnonzero(np.ptp(spins, axis=1))
+        sums = spins @ counts
+        seen = np.packbits(spins.T > 0, axis=1), counts
+        kept = spins if len(varying) == len(spins) else spins[varying]
+        problem = PseudoLikelihood(kept, counts, alpha)
+        return cls(problem, varying, np.arctanh(sums / (counts.sum() + 1)), seen)
+
+    @classmethod
+    def of_batches(cls, batches, positive, sums, alpha):
+        """Of batches that are read again for each evaluation of the objective.
+
+        `positive` tells, of columns, a number and a batch, where these columns are 1.
+        """
+        varying = np.flatnonzero(np.abs(sums.means) < sums.total)
+        moments = sums.moments[np.ix_(varying, varying)]
+        part = Sums(sums.total, sums.means[varying], moments, None, None)
+        problem = StreamedPseudoLikelihood(batches, partial(positive, varying), part, alpha)
+        return cls(problem, varying, np.arctanh(sums.means / (sums.total + 1)), None)
+
+    def whole(self, coupling, intercept):
+        """Parameters of all columns, from those of the columns that vary."""
+        all_couplings, all_intercepts = np.zeros((len(self.base),) * 2), self.base.copy()
+        all_couplings[np.ix_(self.varying, self.varying)] = coupling
+        all_intercepts[self.varying] = intercept
+        return all_couplings, all_intercepts
+
+    def initial(self, coupling, intercept):
+        """Where to begin: parameters of all columns, None for those of independent columns."""
+        d = len(self.varying)
+        block = np.ix_(self.varying, self.varying)
+        return (
+            np.zeros((d, d)) if coupling is None else coupling[block],
+            (self.base if intercept is None else intercept)[self.varying],
+        )
+
+    def mean_of_constant_columns(self):
+        """What the constant columns add to the mean log pseudo-likelihood of a row."""
+        constant = np.delete(self.base, self.varying)
+        return -np.log1p(np.exp(-2 * np.abs(constant))).sum()
+
+
+class Result(NamedTuple):
+    """What a fit found.
+
+    Attributes
+    ----------
+    coupling, intercept : ndarray
+        Of all columns.
+    objective, seconds : ndarray of shape (n_iter,)
+        The mean per row, less the penalty, after each iteration; and how long that took.
+    n_iter : int
+    status : {"converged", "max_iter", "asked", "diverged", "interrupted"}
+    message : str or None
+        What a user should know about the end.
+    """
+
+    coupling: np.ndarray
+    intercept: np.ndarray
+    objective: np.ndarray
+    seconds: np.ndarray
+    n_iter: int
+    status: str
+    message: str | None
+
+
+def choose_solver(name, n_parameters, step_size, max_iter):
+    """The solver that runs.
+
+    Returns
+    -------
+    name : str
+    solve : callable
+    max_iter : int
+    """
+    if name == "newton" and n_parameters > MAX_NEWTON_PARAMETERS:
+        name = "lbfgs"
+    gradient_ascent = partial(bslm, step_size=step_size)
+    solve = {"bslm": bslm, "ga": gradient_ascent, "lbfgs": lbfgs, "newton": newton}[name]
+    return name, solve, MAX_ITER[name] if max_iter is None else max_iter
+
+
+def maximise(task, initial, solve, monitor, label):
+    """Find the maximum of the objective.
+
+    Parameters
+    ----------
+    task : Task
+    initial : (ndarray or None, ndarray or None)
+        Couplings and intercepts of all columns.
+    solve : callable
+        One of `_solvers`.
+    monitor : Monitor
+    label : callable
+        What messages call a column, or with -1 or 1 one of its values.
+
+    Returns
+    -------
+    result : Result
+        After Ctrl-C, that of the last complete iteration, if there was one.
+    """
+    problem, direction = task.problem, None
+    point = problem.at(*task.initial(*initial))
+    try:
+        if len(task.varying):
+            point, direction = solve(problem, point, monitor)
+        else:
+            monitor(point)
+            monitor.status = "converged"
+        message = warning_message(
+            problem, point, direction, monitor, lambda j, *spin: label(task.varying[j], *spin)
+        )
+    except KeyboardInterrupt:
+        if monitor.n_iter < 1:
+            raise
+        point, message, monitor.status = None, None, "interrupted"
+    n_iter, coupling, intercept = monitor.last
+    if point is not None and np.isfinite(point.value):
+        n_iter, coupling, intercept = monitor.n_iter, point.coupling, point.intercept
+    means = np.array(monitor.values[1 : n_iter + 1]) / problem.total
+    return Result(
+        *task.whole(coupling, intercept),
+        objective=means + task.mean_of_constant_columns(),
+        seconds=np.array(monitor.seconds[:n_iter]),
+        n_iter=n_iter,
+        status=monitor.status,
+        message=message,
+    )

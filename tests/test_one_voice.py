@@ -1,0 +1,441 @@
+"""One name for one thing: what every estimator has, under the same names, kinds and shapes."""
+
+import inspect
+import itertools
+import math
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import chi2
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz.fully_visible import _fvbm
+
+# Probability of a false alarm of a chi-square test, for each seed.
+FALSE_ALARM = 1e-6
+# Estimators, and the coding of their data: the values of the columns.
+CASES = {
+    "FSLLDensity": (FSLLDensity(alpha=0.1, tol=1e-6), [2, 3, 2, 4, 2], 0),
+    "FSLLDensity-binary": (FSLLDensity(alpha=0.1), [2] * 5, 0),
+    "FVBMPseudoLikelihood-signs": (FVBMPseudoLikelihood(alpha=0.001), [2] * 5, -1),
+    "FVBMPseudoLikelihood-bits": (FVBMPseudoLikelihood(alpha=0.001), [2] * 5, 0),
+}
+every_case = pytest.mark.parametrize("case", CASES)
+BUNCH = {"value", "std_err", "low", "high", "ess", "method", "trusted", "verdict", "log_weights",
+         "states"}  # fmt: skip
+
+
+def legal_values(case):
+    """The values of each column."""
+    _, n_values, low = CASES[case]
+    return [[-1, 1] if low == -1 else list(range(m)) for m in n_values]
+
+
+def rows_for(case, n=400, dtype=np.int64, seed=0):
+    """Rows whose columns depend on each other."""
+    rng = np.random.default_rng(seed)
+    values = legal_values(case)
+    common = rng.random(n)
+    X = np.empty((n, len(values)), dtype=dtype)
+    for j, legal in enumerate(values):
+        u = np.where(rng.random(n) < 0.5, common, rng.random(n))
+        X[:, j] = np.array(legal)[np.minimum((u * len(legal)).astype(int), len(legal) - 1)]
+    return X
+
+
+def fitted(case, dtype=np.int64):
+    return clone(CASES[case][0]).fit(rows_for(case, dtype=dtype))
+
+
+def enumerated(case, model):
+    """All states, and their probabilities by normalising exp(-energy)."""
+    every = np.array(list(itertools.product(*legal_values(case))))
+    log_p = -model.energy(every)
+    log_p -= np.logaddexp.reduce(log_p)
+    return every, np.exp(log_p)
+
+
+def chi_square_limit(n_cells):
+    return chi2.isf(FALSE_ALARM, max(n_cells - 1, 1))
+
+
+def assert_sampled(X, every, p):
+    """Whether rows are a sample of a distribution, cells merged where few are expected."""
+    order = np.argsort(p)
+    counts = np.array([(X == state).all(axis=1).sum() for state in every[order]])
+    assert counts.sum() == len(X), "some rows are no states"
+    cells = (np.cumsum(len(X) * p[order]) // 10).astype(int)
+    observed, expected = np.bincount(cells, counts), np.bincount(cells, len(X) * p[order])
+    kept = expected > 0
+    assert observed[~kept].sum() == 0
+    statistic = ((observed - expected)[kept] ** 2 / expected[kept]).sum()
+    assert statistic < chi_square_limit(kept.sum())
+
+
+@pytest.fixture
+def gibbs_only(monkeypatch):
+    """As if every model were too large to enumerate."""
+    monkeypatch.setattr(_fvbm, "MAX_EXACT", 0)
+    monkeypatch.setattr(_fvbm, "MAX_EXACT_MISSING", 0)
+
+
+# Names and kinds.
+
+
+@every_case
+def test_names_and_defaults(case):
+    model = fitted(case)
+    sample = inspect.signature(model.sample).parameters
+    assert list(sample)[:4] == ["n_samples", "random_state", "given", "temperature"]
+    assert sample["given"].kind is sample["temperature"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert (sample["given"].default, sample["temperature"].default) == (None, 1.0)
+    for method in ("sample", "impute", "predict_column_proba"):
+        parameters = inspect.signature(getattr(model, method)).parameters
+        assert "n_sweeps" not in parameters
+        if "n_steps" in parameters:
+            assert parameters["n_steps"].default == 1000
+    assert list(inspect.signature(model.impute).parameters)[:2] == ["X", "how"]
+    assert list(inspect.signature(model.score).parameters) == ["X", "y", "sample_weight"]
+    assert isinstance(type(model).log_partition_, property)
+
+
+@every_case
+def test_history_has_one_entry_an_iteration(case):
+    model = fitted(case)
+    assert model.n_iter_ > 0 and "seconds" in model.history_
+    for name, values in model.history_.items():
+        assert isinstance(values, np.ndarray) and values.shape == (model.n_iter_,), name
+    assert (model.history_["seconds"] >= 0).all() and model.history_["seconds"].sum() < 60
+    if "log_pseudo_likelihood" in model.history_:
+        mean = model.log_pseudo_likelihood(rows_for(case)).mean()
+        penalty = model.alpha / 4 * (model.coupling_**2).sum()
+        last = model.history_["log_pseudo_likelihood"][-1]
+        assert last == pytest.approx(mean - penalty, abs=1e-9)
+
+
+# In FSLLDensity alpha multiplies a description length, which is smaller for more rows.
+@pytest.mark.parametrize("case", [case for case in CASES if not case.startswith("FSLL")])
+def test_twice_the_rows_make_the_same_fit(case):
+    """Penalties are strengths per row, and log-likelihoods means."""
+    X = rows_for(case)
+    once, twice = fitted(case), clone(CASES[case][0]).fit(np.vstack([X, X]))
+    assert_allclose(twice.coupling_, once.coupling_, atol=1e-7)
+    name = "log_pseudo_likelihood"
+    assert_allclose(twice.history_[name][-1], once.history_[name][-1], atol=1e-9)
+
+
+@every_case
+def test_partial_fit_keeps_a_history(case):
+    X = rows_for(case)
+    model = clone(CASES[case][0])
+    if "FSLL" in case:
+        model.set_params(n_values=CASES[case][1])
+    model.partial_fit(X[:200]).partial_fit(X[200:])
+    assert len(model.history_["seconds"]) == model.n_iter_
+    assert_allclose(model.score(X), fitted(case).score(X), atol=1e-6)
+
+
+@every_case
+def test_log_partition_is_a_bunch(case):
+    model = fitted(case)
+    estimate = model.log_partition()
+    assert set(estimate) == BUNCH
+    assert isinstance(estimate.value, float) and estimate.value == model.log_partition_
+    assert (estimate.low, estimate.high, estimate.std_err) == (estimate.value, estimate.value, 0)
+    assert estimate.ess == math.inf and estimate.method == "exact" and estimate.trusted
+    assert estimate.verdict == "Exact, by enumeration."
+    assert model.log_partition("exact").value == estimate.value
+    with pytest.raises(ValueError, match="log_partition"):
+        model.log_partition("magic")
+
+
+# Likelihood, energy, entropy.
+
+
+@every_case
+def test_energy_entropy_and_likelihood_against_enumeration(case):
+    model = fitted(case)
+    every, p = enumerated(case, model)
+    assert_allclose(model.score_samples(every), np.log(p), atol=1e-10)
+    assert_allclose(-model.energy(every) - model.log_partition_, np.log(p), atol=1e-10)
+    assert_array_equal(model.free_energy(every), model.energy(every))
+    assert model.entropy() == pytest.approx(-(p * np.log(p)).sum(), abs=1e-10)
+    for name in ("energy", "free_energy", "score_samples", "log_pseudo_likelihood"):
+        assert getattr(model, name)(every).dtype == np.float64
+        with pytest.raises(ValueError, match="no value \\(NaN\\)"):
+            getattr(model, name)(np.full((1, 5), np.nan))
+
+
+@every_case
+def test_entropy_follows_the_parameters(case):
+    model = fitted(case)
+    before = model.entropy()
+    name = "coupling_" if hasattr(model, "coupling_") else "theta_"
+    setattr(model, name, 3 * getattr(model, name))
+    _, p = enumerated(case, model)
+    assert model.entropy() != before
+    assert model.entropy() == pytest.approx(-(p * np.log(p)).sum(), abs=1e-9)
+
+
+@every_case
+def test_score_is_a_weighted_mean(case):
+    model, X = fitted(case), rows_for(case, n=60, seed=1)
+    w = np.random.default_rng(0).integers(3, size=60)
+    assert model.score(X) == pytest.approx(model.score_samples(X).mean())
+    assert model.score(X, sample_weight=w) == pytest.approx(model.score(np.repeat(X, w, axis=0)))
+    with pytest.raises(ValueError, match="sample_weight|non-zero"):
+        model.score(X, sample_weight=np.zeros(60))
+    with pytest.raises(ValueError, match="sample_weight"):
+        model.score(X, sample_weight=w[:5])
+
+
+@every_case
+def test_sample_weight_is_routed(case):
+    X, w = rows_for(case), np.random.default_rng(0).integers(3, size=400)
+    estimator = clone(CASES[case][0])
+    if "FSLL" in case:
+        estimator.set_params(n_values=CASES[case][1])
+    halves = [(np.arange(200), np.arange(200, 400))]
+    with config_context(enable_metadata_routing=True):
+        estimator.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        expected = clone(estimator).fit(X[:200], sample_weight=w[:200])
+        expected = expected.score(X[200:], sample_weight=w[200:])
+        found = cross_validate(estimator, X, cv=halves, params={"sample_weight": w})
+        assert found["test_score"][0] == pytest.approx(expected)
+        search = GridSearchCV(estimator, {"tol": [1e-5]}, cv=halves)
+        search.fit(X, sample_weight=w)
+        assert search.best_score_ == pytest.approx(expected)
+        pipeline = make_pipeline(FunctionTransformer(), estimator)
+        found = cross_validate(pipeline, X, cv=halves, params={"sample_weight": w})
+        assert found["test_score"][0] == pytest.approx(expected)
+
+
+# One column given the others.
+
+
+def brute_column(case, model, row, column):
+    """p(column | the cells of the row that are not NaN)."""
+    every, p = enumerated(case, model)
+    known = ~np.isnan(row)
+    known[column] = False
+    agrees = (every[:, known] == row[known]).all(axis=1)
+    found = [p[agrees & (every[:, column] == v)].sum() for v in legal_values(case)[column]]
+    return np.array(found) / sum(found)
+
+
+@every_case
+def test_column_probabilities_against_enumeration(case):
+    model, X = fitted(case), rows_for(case, n=25, dtype=np.float64, seed=2)
+    X[np.random.default_rng(3).random(X.shape) < 0.3] = np.nan
+    X[0], X[1, 1:] = np.nan, np.nan
+    for column in range(5):
+        found = model.predict_column_proba(X, column)
+        assert found.shape == (25, CASES[case][1][column]) and found.dtype == np.float64
+        expected = [brute_column(case, model, row, column) for row in X]
+        assert_allclose(found, expected, atol=1e-10)
+        assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+        assert_array_equal(found, model.predict_column_proba(X, column - 5))
+        # What stands there is ignored, whatever it is.
+        ignored = X.copy()
+        ignored[:, column] = 77
+        assert_array_equal(model.predict_column_proba(ignored, column), found)
+        mean = np.array(legal_values(case)[column]) @ found.T
+        X[:, column], before = np.nan, X[:, column].copy()
+        assert_allclose(model.impute(X)[:, column], mean, atol=1e-12)
+        X[:, column] = before
+    with pytest.raises(ValueError, match="no variable 'age'"):
+        model.predict_column_proba(X, "age")
+
+
+def test_column_probabilities_by_gibbs(gibbs_only):
+    """Within 0.05: means over 4,000 transitions of some 1,000 independent ones, 6 errors."""
+    case = "FVBMPseudoLikelihood-bits"
+    model, X = fitted(case), rows_for(case, n=6, dtype=np.float64, seed=2)
+    X[:, 1:4] = np.nan
+    found = model.predict_column_proba(X, 2, n_steps=4000, random_state=0)
+    assert_allclose(found, [brute_column(case, model, row, 2) for row in X], atol=0.05)
+    assert_array_equal(found, model.predict_column_proba(X, 2, n_steps=4000, random_state=0))
+
+
+# Samples with conditions, and at other temperatures.
+
+
+def check_samples(case, model):
+    every, p = enumerated(case, model)
+    values = legal_values(case)
+    for given in ({0: values[0][1]}, {1: values[1][0], -1: values[4][1]}):
+        X = model.sample(4000, random_state=0, given=given)
+        agrees = np.ones(len(every), dtype=bool)
+        for column, value in given.items():
+            assert (X[:, column] == value).all()
+            agrees &= every[:, column] == value
+        assert_sampled(X, every[agrees], p[agrees] / p[agrees].sum())
+    for temperature in (0.5, 3.0, 1e9):
+        q = p ** (1 / temperature)
+        X = model.sample(4000, random_state=1, temperature=temperature)
+        assert_sampled(X, every, q / q.sum())
+    q = np.where(every[:, 2] == values[2][0], p**0.5, 0)
+    X = model.sample(4000, random_state=2, temperature=2.0, given={2: values[2][0]})
+    assert_sampled(X, every[q > 0], q[q > 0] / q.sum())
+    cold = model.sample(50, random_state=0, temperature=1e-300)
+    assert_allclose(model.energy(cold), model.energy(every).min(), atol=1e-9)
+
+
+@every_case
+def test_samples_with_conditions_and_temperatures(case):
+    """False alarms: 1e-6 for each of six chi-square tests, whatever the seed."""
+    model = fitted(case)
+    check_samples(case, model)
+    assert_array_equal(
+        model.sample(9, random_state=0, given={}, temperature=1.0), model.sample(9, random_state=0)
+    )
+    everything = {j: v[0] for j, v in enumerate(legal_values(case))}
+    X = model.sample(3, random_state=0, given=everything)
+    assert_array_equal(X, np.tile(list(everything.values()), (3, 1)))
+
+
+def test_samples_with_conditions_and_temperatures_by_gibbs(gibbs_only):
+    case = "FVBMPseudoLikelihood-bits"
+    model = fitted(case)
+    every, p = enumerated(case, model)
+    for options, q in [
+        ({"given": {0: 1, 3: 0}}, np.where((every[:, 0] == 1) & (every[:, 3] == 0), p, 0)),
+        ({"temperature": 2.0}, p**0.5),
+        ({"temperature": 0.8, "given": {4: 1}}, np.where(every[:, 4] == 1, p**1.25, 0)),
+    ]:
+        X = model.sample(4000, random_state=0, n_steps=200, **options)
+        assert_sampled(X, every[q > 0], q[q > 0] / q.sum())
+    assert np.isfinite(model.sample(5, 0, temperature=1e-300, n_steps=3)).all()
+
+
+def test_conditions_make_a_large_model_exact():
+    """Without its hub, no two variables are connected."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(2000, 40))
+    X[:, 1:] = np.where(rng.random((2000, 39)) < 0.4, X[:, :1], X[:, 1:])
+    model = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    model.coupling_[1:, 1:] = 0
+    drawn = model.sample(4000, random_state=0, given={"x0": 1})
+    expected = 1 / (1 + np.exp(-2 * (model.coupling_[0] + model.intercept_)))[1:]
+    # Each within 5 standard errors.
+    error = np.sqrt(expected * (1 - expected) / 4000)
+    assert (np.abs(drawn[:, 1:].mean(axis=0) - expected) < 5 * error).all()
+
+
+@every_case
+def test_bad_conditions_are_named(case):
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(rows_for(case), columns=list("abcde"))
+    model = clone(CASES[case][0]).fit(X)
+    assert (model.sample(5, random_state=0, given={"c": 1})[:, 2] == 1).all()
+    name = type(model).__name__
+    for given, match in [
+        ({"age": 1}, "no variable 'age'"),
+        ({7: 1}, "no variable 7"),
+        ({2.5: 1}, "no variable 2.5"),
+        ({"b": 9}, rf"{name}.sample: `given` has the value 9 for column 'b'. Give one of its"),
+        ({"b": "yes"}, "the value 'yes' for column 'b'"),
+        ({"b": np.nan}, "the value nan for column 'b'"),
+        ({"b": [0, 1]}, "for column 'b'"),
+        ({"b": 1, 1: 1}, "two values for column 'b'"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            model.sample(given=given)
+    for temperature in (0, -1.0, math.nan, math.inf, "hot"):
+        with pytest.raises(ValueError, match="temperature"):
+            model.sample(temperature=temperature)
+
+
+# Types.
+
+
+@every_case
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_types_come_back(case, dtype):
+    model = fitted(case, dtype)
+    assert model.sample(3, random_state=0).dtype == dtype
+    X = rows_for(case, n=8, dtype=dtype, seed=4)
+    assert_array_equal(model.impute(X), X)
+    if dtype == np.int64:
+        return
+    given = X.copy()
+    X[:, 1] = np.nan
+    for how in ("mean", "mode", "sample"):
+        filled = model.impute(X, how=how, random_state=0)
+        assert filled.dtype == dtype and not np.isnan(filled).any()
+        assert_array_equal(np.delete(filled, 1, axis=1), np.delete(given, 1, axis=1))
+    if "FVBM" in case:
+        low, high = model.values_
+        expectation = model.transform(given)
+        assert expectation.dtype == dtype
+        assert (expectation > low).all() and (expectation < high).all()
+        p = [model.predict_column_proba(given, j) @ model.values_ for j in range(5)]
+        assert_allclose(expectation, np.transpose(p), atol=1e-6)
+
+
+# Beyond enumeration.
+
+
+@pytest.fixture(scope="module")
+def large():
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(1000, 30))
+    X[:, 1:] = np.where(rng.random((1000, 29)) < 0.3, X[:, :-1], X[:, 1:])
+    return FVBMPseudoLikelihood(alpha=0.01).fit(X)
+
+
+def test_estimates_beyond_enumeration(large):
+    estimate = large.log_partition(n_chains=200, n_temperatures=300, random_state=0)
+    assert set(estimate) == BUNCH and estimate.method == "ais" and estimate.trusted
+    assert estimate.low == pytest.approx(estimate.value - 3) and estimate.high == math.inf
+    assert 1 < estimate.ess <= 200 and estimate.log_weights.shape == (200,)
+    assert estimate.states.shape == (200, 30) and set(estimate.states.ravel()) == {0, 1}
+    assert "nothing against it" in estimate.verdict
+    assert abs(estimate.value - large.log_partition_) < 0.2
+    ladder = large.log_partition("ais", n_temperatures=np.linspace(0, 1, 50), random_state=0)
+    assert abs(ladder.value - large.log_partition_) < 0.5
+    for call in (lambda: large.log_partition("exact"), large.entropy, lambda: large.marginal(0)):
+        with pytest.raises(ValueError, match="FVBMPseudoLikelihood: the model connects more than"):
+            call()
+
+
+def test_annealing_agrees_with_enumeration():
+    """Within 5 standard errors."""
+    model = fitted("FVBMPseudoLikelihood-bits")
+    estimate = model.log_partition("ais", random_state=0)
+    assert estimate.std_err > 0
+    assert abs(estimate.value - model.log_partition("exact").value) < 5 * estimate.std_err
+    assert model.log_partition_ == model.log_partition().value
+
+
+def test_a_later_run_that_shows_more_takes_the_place(large, monkeypatch):
+    model = clone(large)
+    vars(model).update(vars(large), _derived={})
+    before = model.log_partition_
+    real = _fvbm.annealed_log_partition
+
+    def greater(*args):
+        estimate = real(*args)
+        estimate.value, estimate.low = estimate.value + 10, estimate.low + 10
+        return estimate
+
+    monkeypatch.setattr(_fvbm, "annealed_log_partition", greater)
+    found = model.log_partition(n_temperatures=100, random_state=3)
+    assert model.log_partition_ == found.value > before + 5
+    model.intercept_ = model.intercept_ + 0.1
+    monkeypatch.undo()
+    assert abs(model.log_partition_ - before) < 9  # of other parameters
+
+
+@pytest.mark.filterwarnings("ignore:The estimate of log_partition_ is uncertain:UserWarning")
+def test_no_estimate_takes_the_place_of_an_exact_value():
+    model = fitted("FVBMPseudoLikelihood-bits")
+    before = model.log_partition_
+    model.log_partition("ais", n_chains=5, n_temperatures=1, random_state=0)
+    assert model.log_partition_ == before
