@@ -58,7 +58,7 @@ DOUBTFUL = 0.2
 # Chains, and their transitions, that then tell whether the model has mass far from the data.
 N_COMPARED, N_STEPS = 200, 200
 
-# Rows a column, below which intervals are too narrow: benchmarks/bench_fvbm_intervals.py.
+# Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
 FEW_ROWS = 20
 
 # With fewer parameters the matrices of a fit, and of the inference after it, are so small
