@@ -6,7 +6,7 @@ from sklearn_boltz.restricted._stochastic import StochasticRBM
 from sklearn_boltz.restricted._tap_machine import LAWS, TAPMachine, with_parameters
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.units._unit import UnitLaw
+from sklearn_boltz.units._unit import UnitType
 
 
 class TAPRBM(TAPMachine, StochasticRBM):
@@ -23,12 +23,12 @@ class TAPRBM(TAPMachine, StochasticRBM):
     n_components : int, default=256
         Number of hidden units.
 
-    visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitLaw, \
+    visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitType, \
 default="bernoulli"
         The law of the visible units, which training begins with by fitting it to the columns;
         an object of `sklearn_boltz.units` is where the training begins itself.
 
-    hidden : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitLaw, \
+    hidden : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitType, \
 default="bernoulli"
         The law of the hidden units; by its name, on [0, 1] and at first without preferences.
 
@@ -186,7 +186,7 @@ default="bernoulli"
     _parameter_constraints = {
         **StochasticRBM._parameter_constraints,
         **TAPMachine._parameter_constraints,
-        "hidden": [StrOptions(set(LAWS)), UnitLaw],
+        "hidden": [StrOptions(set(LAWS)), UnitType],
         "inference": [StrOptions(set(INFERENCES))],
     }
 

@@ -20,7 +20,7 @@ from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
 from sklearn_boltz.restricted.training._tap_steps import (
     _follow,
-    all_bernoulli,
+    all_binary,
     gradients_at_rows,
     gradients_at_solutions,
 )
@@ -320,7 +320,7 @@ def _solutions(shared, share, share_of_starts, starts, V):
     at_rows = _products(machine, clamped.means(), clamped.variances(), order)
     at_solutions = _products(machine, *free, order)
     weights = [share * d - share_of_starts * m for d, m in zip(at_rows, at_solutions, strict=True)]
-    if all_bernoulli(machine):
+    if all_binary(machine):
         pair = [
             [{"intercept": a.mean(axis=0)} for a in means] for means in (clamped.means(), free[0])
         ]

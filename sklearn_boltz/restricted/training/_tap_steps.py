@@ -17,7 +17,6 @@ from sklearn_boltz.restricted.mean_field._tap import (
 )
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at
-from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Hidden units of a block of the gradient.
 GRADIENT_ROWS = 50
@@ -115,7 +114,7 @@ def learn_batch(learner, V, scheme, rate, workers, buffers):
         _ascent(k, W, data, free, scheme, rate, workers, buffers)
         for k, W in enumerate(machine.weights)
     ]
-    if all_bernoulli(machine):
+    if all_binary(machine):
         pairs = zip(data.means, free.means, strict=True)
         slopes = [{"intercept": a.mean(axis=0) - b.mean(axis=0)} for a, b in pairs]
     else:
@@ -128,9 +127,9 @@ def learn_batch(learner, V, scheme, rate, workers, buffers):
     return change
 
 
-def all_bernoulli(machine):
-    """Whether the means are all that the parameters of the units have to do with."""
-    return all(type(units) is Bernoulli for units in machine.layers)
+def all_binary(machine):
+    """Whether the gradients of the units follow from the means alone."""
+    return all(units.is_binary for units in machine.layers)
 
 
 def _follow(machine, starts, scheme, workers, buffers, hidden_at_starts=None):
