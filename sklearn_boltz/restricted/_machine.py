@@ -132,7 +132,7 @@ class BaseMachine(BaseBoltzmann):
             allow_nan=allow_nan,
             reset=reset,
         )
-        X = X.astype(X.dtype.type, copy=False)  # to the byte order of the machine
+        X = X.astype(X.dtype.type, copy=False)  # to the native byte order
         if not issparse(X):
             return self._bounded(self._binarized(X), clip)
         if self.binarize is not None:

@@ -44,11 +44,11 @@ SHARED = (
 class TAPDBM(TAPMachine):
     """Deep Boltzmann machine of binary or real-valued units, trained without Markov chains.
 
-    Layers of units in a row, each joined to the next [1]_. The law of the units is approximated
+    Layers of units in a row, each joined to the next [1]_. The distribution is approximated
     by fixed points of the mean-field equations of Thouless, Anderson and Palmer, as in
-    :class:`TAPRBM`, which is the case of one hidden layer; and so is, what is new in a deep
-    machine, the law of the hidden layers given a row. The layers are first trained one by one,
-    each as an RBM on what the one below has made of the data, and then all together.
+    :class:`TAPRBM`, which is the case of one hidden layer. Unlike there, the hidden layers are
+    dependent given a row; that distribution is approximated in the same way. The layers are first
+    trained one by one, each as an RBM on values of the one below, and then all together.
 
     Parameters
     ----------
@@ -58,16 +58,16 @@ class TAPDBM(TAPMachine):
 
     visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitType, \
 default="bernoulli"
-        The law of the visible units, which training begins with by fitting it to the columns;
+        The type of the visible units, which training begins by fitting to the columns;
         an object of `sklearn_boltz.units` is where the training begins itself.
 
     hidden : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"}, UnitType or list, \
 default="bernoulli"
-        The law of the hidden units, or a list with one for each hidden layer; by its name, on
+        The type of the hidden units, or a list with one for each hidden layer; by its name, on
         [0, 1] and at first without preferences.
 
     visible_range : tuple of (float, float), default=None
-        The least and the greatest value of visible units whose law is truncated. None for
+        The least and the greatest value of truncated visible units. None for
         (0, 1).
 
     order : {1, 2}, default=2
@@ -161,9 +161,9 @@ default="bernoulli"
         The weights, from the data upwards.
 
     intercept_hidden_ : list of ndarray of shape (n_units of the layer,)
-        U of the hidden units. Truncated laws have `precision_hidden_`, and with a spike at zero
+        U of the hidden units. Truncated units have `precision_hidden_`, and with a spike at zero
         `rho_hidden_`, besides: the parameters that `sklearn_boltz.units` describes; None in the
-        place of a layer whose law has no such parameter.
+        place of a layer whose units have no such parameter.
 
     intercept_visible_ : ndarray of shape (n_features,)
         U of the visible units; likewise, `precision_visible_` and `rho_visible_`.
@@ -178,7 +178,7 @@ default="bernoulli"
         per unit, all layers counted; ``"n_solutions"``, how many different ones are reached from
         these rows; ``"free_energy"``, their mean, and ``"free_energy_std"``; ``"converged"``,
         the part of the rows from which TAP converges, and ``"converged_clamped"``, that for
-        which it does with the row held fast; of each hidden layer k = 1, 2, ...
+        which it does with the row clamped; of each hidden layer k = 1, 2, ...
         ``"weight_norm_k"``, the Frobenius norm of the weights below it, and ``"feature_std_k"``,
         the mean of the standard deviations of its means over the rows; ``"learning_rate"`` and
         ``"seconds"``; with `early_stopping`, also ``"log_likelihood"`` of the validation rows
@@ -200,14 +200,14 @@ default="bernoulli"
 
     See Also
     --------
-    TAPRBM : The machine with one hidden layer.
+    TAPRBM : The model with one hidden layer.
 
     Notes
     -----
     Both terms of the log-likelihood are approximations here, that of a row as well as the
     normalising constant, with errors of the third order in the weights, which are neither bounds
     nor unbiased. ``log_partition("ais")`` and `sample` do not depend on them. With one hidden
-    layer and without training it first by itself, the machine is a :class:`TAPRBM`, to the bit.
+    layer and without training it first by itself, the model is a :class:`TAPRBM`, to the bit.
 
     The units of the even layers are independent given the odd ones, and the other way round:
     chains and annealing go to and fro between the two. `partial_fit` does not train layers one

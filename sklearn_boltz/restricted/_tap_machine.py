@@ -353,9 +353,7 @@ class TAPMachine(StochasticMachine):
         model = self._model()
         if noise_variance is None:
             if not self._base_law.is_binary:
-                raise ValueError(
-                    "flip_probability is for binary visible units, such as Bernoulli ones."
-                )
+                raise ValueError("flip_probability is for binary units, such as Bernoulli ones.")
             Y = dense(self._checked(Y))
             p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
             # The paper has the fraction upside down.

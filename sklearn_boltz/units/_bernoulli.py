@@ -48,7 +48,6 @@ class Bernoulli(UnitType):
     """
 
     __module__ = "sklearn_boltz.units"  # where users find it
-    is_binary = True
 
     def __init__(self, intercept):
         self.intercept = intercept
@@ -76,6 +75,11 @@ class Bernoulli(UnitType):
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
         return cls(np.zeros(n_units, dtype))
+
+    @property
+    def is_binary(self):
+        """Whether the values are 0 and 1 with the log-odds `intercept` plus the field: True."""
+        return True
 
     @property
     def bounds(self):

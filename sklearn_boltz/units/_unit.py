@@ -70,12 +70,6 @@ class UnitType:
 
     __module__ = "sklearn_boltz.units"  # where users find it
 
-    # What code may rely on. Binary: values 0 and 1 with the log-odds `intercept` + field. Fused
-    # kernels then compute from `intercept` alone; a subclass that overrides methods sets it False.
-    is_binary = False
-    # How many numbers a unit takes in a row.
-    width = 1
-
     def __init_subclass__(cls):
         # A method that has nothing to add to the contract is documented by it.
         for name, member in vars(cls).items():
@@ -92,6 +86,21 @@ class UnitType:
         return next(iter(self.parameters().values())).dtype
 
     # What a unit can be.
+
+    @property
+    def is_binary(self):
+        """
+        Whether the values are 0 and 1 with the log-odds `intercept` plus the field.
+
+        Fused kernels then compute from `intercept` alone, without the methods. A subclass of
+        `Bernoulli` whose methods do something else sets it to False.
+        """
+        return False
+
+    @property
+    def width(self):
+        """How many numbers a unit takes in a row: 1 in all types so far."""
+        return 1
 
     @property
     def bounds(self):
