@@ -306,7 +306,7 @@ class UnitType:
         Returns
         -------
         log_weights : ndarray of float64 of shape (n_units, n_states)
-            ln w(x), by default from `log_weight`.
+            Of the values of `states`, in that order; by default from `log_weight`.
 
         Raises
         ------

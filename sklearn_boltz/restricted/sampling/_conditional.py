@@ -11,6 +11,8 @@ from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, mode_of_
 
 # Bits of hidden units, or of missing values of a row, that are enumerated to impute exactly.
 IMPUTE_HIDDEN, IMPUTE_MISSING = 12, 10
+# Rows of which fields are kept at once.
+CHUNK_ROWS = 1000
 # States of a chain that are compared, where a comparison costs much more than a transition.
 FEW_COMPARED = 50
 
@@ -260,7 +262,8 @@ def column_probabilities(model, V, missing, column, units, n_steps, rng):
     values = units.states(), units.state_log_weights()[column]
     probability, stream = np.zeros((len(V), units.n_states)), Stream.from_generator(rng)
     alone = missing.sum(axis=1) == 1
-    probability[alone] = _given_the_others(model, V[alone], column, *values)
+    for rows in np.array_split(np.flatnonzero(alone), 1 + alone.sum() // CHUNK_ROWS):
+        probability[rows] = _given_the_others(model, V[rows], column, *values)
     by_chains = np.zeros(len(V), dtype=bool)
     for i in np.flatnonzero(~alone):
         if can_impute_exactly(model, missing[i]):
