@@ -455,7 +455,7 @@ class BaseMachine(BaseBoltzmann):
         temperature : float, default=1.0
             T > 0: samples are from the distribution ∝ p(v, h)^(1/T) of visible and hidden units
             together, with all weights and biases divided by T. Below 1, probable rows become
-            more frequent.
+            more frequent, and chains mix more slowly: take `n_temperatures` along.
         n_steps : int, default=1000
             Number of transitions of each Markov chain.
         init : array-like of shape (n_rows, n_features), default=None
