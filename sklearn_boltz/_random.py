@@ -40,7 +40,7 @@ class Stream:
 
     def uniform(self, shape, dtype=np.float64, first_row=0):
         """
-        Draw uniform numbers, as a unit law needs them for `sample`.
+        Draw uniform numbers, as unit types need them for `sample`.
 
         Parameters
         ----------

@@ -187,8 +187,8 @@ def test_stacked_laws_are_their_parts():
     assert gradients.keys() == units.parameters().keys() == units.gradients(X).keys()
     other = units.astype(float)
     other.ascend({name: np.full(len(a), -9.0) for name, a in gradients.items()}, 1.0)
-    assert (other.laws[2].rho > 0).all()  # brought back to a legal value
-    assert (other.laws[0].intercept == laws[0].intercept - 9).all()
+    assert (other.layers[2].rho > 0).all()  # brought back to a legal value
+    assert (other.layers[0].intercept == laws[0].intercept - 9).all()
 
 
 def test_bernoulli_layers_are_one_law_with_its_kernels():

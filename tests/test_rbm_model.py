@@ -13,8 +13,9 @@ from sklearn_boltz.restricted.sampling._annealing import (
     reverse_importance_sampling,
     temperature_ladder,
 )
+from sklearn_boltz.restricted.sampling._conditional import impute, impute_by_chains
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
-from sklearn_boltz.restricted.sampling._samples import impute, impute_by_chains, tempered_samples
+from sklearn_boltz.restricted.sampling._samples import tempered_samples
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 SIZES = [(1, 1), (3, 2), (6, 10), (10, 6)]

@@ -20,9 +20,10 @@ from sklearn_boltz.restricted.sampling._annealing import (
     reverse_importance_sampling,
     temperature_ladder,
 )
+from sklearn_boltz.restricted.sampling._conditional import impute, impute_by_chains
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
-from sklearn_boltz.restricted.sampling._samples import impute, impute_by_chains, tempered_samples
-from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian, UnitLaw
+from sklearn_boltz.restricted.sampling._samples import tempered_samples
+from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian, UnitType
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
 
@@ -108,7 +109,7 @@ def test_what_cannot_be_enumerated():
         exact_log_partition(many)
 
 
-class Spin(UnitLaw):
+class Spin(UnitType):
     """A law of one's own: three values, and nothing that training needs."""
 
     def __init__(self, intercept):

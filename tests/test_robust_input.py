@@ -56,7 +56,7 @@ def assert_finite(values):
 def exercise(model, X):
     """All that a model can do, on legal dense rows of 0 and 1."""
     for method in ("score_samples", "transform", "log_pseudo_likelihood"):
-        if hasattr(model, method):  # a deep machine has no pseudo-likelihood
+        if hasattr(model, method):  # a log-linear model has no pseudo-likelihood
             assert_finite(getattr(model, method)(X))
     missing = np.array(X, dtype=np.float64)
     missing[::2, 0] = missing[-1] = np.nan

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from sklearn_boltz import SDCPRBM, TAPRBM
-from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian, UnitLaw
+from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian, UnitType
 
 LAWS = ["bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"]
 
@@ -127,7 +127,7 @@ def test_unit_objects_and_wrong_numbers_of_them():
         clone(model).set_params(n_components=4).fit(X)
 
 
-class Spin(UnitLaw):
+class Spin(UnitType):
     """Units with the values -1 and 1, as a user would write them."""
 
     bounds = (-1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Unit laws against high precision, finite differences and the laws of their samples."""
+"""Unit types against high precision, finite differences and the frequencies of their samples."""
 
 import itertools
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 from sklearn_boltz._random import Stream
-from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian
+from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian, UnitType
 from sklearn_boltz.units._truncated import tilted_moments
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
 
@@ -244,6 +244,46 @@ def test_geometric_path(name):
             end = units if beta else base
             np.testing.assert_allclose(mixed.log_weight(X), end.log_weight(X), rtol=1e-9)
     assert type(units.base()) is type(units) and units.base().bounds == units.bounds
+
+
+@pytest.mark.parametrize("beta", [0.4, 1.0, 2.5])
+@pytest.mark.parametrize("name", LAWS)
+def test_other_temperatures(name, beta):
+    """The weights are raised to the power β: moments and log-partitions by quadrature."""
+    units = laws()[name]
+    tempered = units.tempered(beta)
+    assert type(tempered) is type(units) and tempered.bounds == units.bounds
+    X = units.sample(np.zeros((200, 4)), Stream(2))
+    difference = tempered.log_weight(X) - beta * units.log_weight(X)
+    np.testing.assert_allclose(difference, difference[0], atol=1e-9)
+    points, measure = measure_of(units)
+    fields = np.array([-1.0, 0.0, 2.0])
+    for j in range(4):
+        alone = type(units)(*[value[j : j + 1] for value in units.parameters().values()],
+                            **options(units))  # fmt: skip
+        log_weights = beta * alone.log_weight(points[:, np.newaxis])
+        weights = measure * np.exp(log_weights - log_weights.max() + np.outer(fields, points))
+        totals = weights.sum(axis=1)
+        field = fields[:, np.newaxis]
+        mean, log_partition = tempered.mean(field)[:, j], tempered.log_partition(field)[:, j]
+        np.testing.assert_allclose(mean, weights @ points / totals, rtol=1e-8)
+        expected = np.log(totals / totals[0])
+        np.testing.assert_allclose(log_partition - log_partition[0], expected, atol=1e-8)
+
+
+def test_log_weights_of_states():
+    bits = laws()["Bernoulli"]
+    expected = np.column_stack([np.zeros(4), bits.intercept])
+    np.testing.assert_allclose(bits.state_log_weights(), expected)
+    np.testing.assert_allclose(UnitType.state_log_weights(bits), expected, atol=1e-12)
+    with pytest.raises(ValueError, match="TruncatedGaussian has a continuum"):
+        laws()["TG"].state_log_weights()
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_what_a_unit_type_can_do(name):
+    units, bits = laws()[name], name == "Bernoulli"
+    assert (units.is_binary, units.n_states, units.width) == (bits, 2 if bits else None, 1)
 
 
 def options(units):

@@ -55,7 +55,7 @@ class FractionalModel:
     >>> p = np.exp(model.score_samples(V))
     >>> p.round(3)
     array([0.166, 0.177, 0.177, 0.48 ])
-    >>> samples, acceptance = model.gibbs(np.tile(V, (500, 1)), n_steps=20, random_state=0)
+    >>> samples = model.gibbs(np.tile(V, (500, 1)), n_steps=20, random_state=0)
     >>> bool(abs(samples.prod(axis=1).mean() - p[3]) < 0.05)
     True
     """
@@ -101,7 +101,7 @@ class FractionalModel:
         Returns
         -------
         model : FractionalModel
-            The law that results.
+            The density that results.
         """
         check_is_fitted(estimator)
         n_components = len(estimator.components_)
@@ -166,8 +166,8 @@ class FractionalModel:
         """
         return -self.free_energy(V) - self.log_partition()
 
-    def gibbs(self, V, n_steps=1, random_state=None):
-        """Make transitions that leave the law as it is, by Metropolis and Hastings.
+    def gibbs(self, V, n_steps=1, random_state=None, *, return_acceptance=False):
+        """Make transitions that leave the distribution as it is, by Metropolis and Hastings.
 
         A transition of block Gibbs sampling in the RBM that has c_i in the argument of the
         softplus is proposed, and accepted with the probability
@@ -185,13 +185,15 @@ class FractionalModel:
             Number of transitions.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
+        return_acceptance : bool, default=False
+            Whether to return the part of accepted proposals, too.
 
         Returns
         -------
         V : ndarray of shape (n_samples, n_features)
             Where the chains are, values 0 and 1.
         acceptance : float
-            Part of the proposals that were accepted.
+            Part of the proposals that were accepted, with ``return_acceptance=True``.
         """
         V = np.array(V, dtype=self._model.dtype, order="C")
         stream = Stream.from_generator(make_generator(random_state))
@@ -206,7 +208,7 @@ class FractionalModel:
                 accepted = np.log(stream.uniform((len(V), 1))[:, 0]) < proposed_excess - excess
                 V[accepted], excess[accepted] = proposed[accepted], proposed_excess[accepted]
                 n_accepted += int(accepted.sum())
-        return V, n_accepted / max(1, len(V) * n_steps)
+        return (V, n_accepted / max(1, len(V) * n_steps)) if return_acceptance else V
 
     def _log_ratio(self, V):
         """ln p(v) − ln p̃(v), but for constants: whole copies of a unit cancel."""

@@ -1,4 +1,4 @@
-"""BaseMachine: what the estimators share that see their model as two sides of units."""
+"""BaseMachine: what the RBM estimators share, whose units are on two sides."""
 
 import warnings
 from numbers import Integral, Real
@@ -28,7 +28,7 @@ from sklearn_boltz.restricted.mean_field._tap import (
     total_log_partition,
 )
 from sklearn_boltz.restricted.model import _enumeration
-from sklearn_boltz.restricted.sampling import _annealing, _samples
+from sklearn_boltz.restricted.sampling import _annealing, _conditional, _samples
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
 CHUNK_ROWS = 1000
@@ -48,15 +48,16 @@ IMPUTE_CONSTRAINTS = {
 
 
 class BaseMachine(BaseBoltzmann):
-    """A machine whose units are on two sides, those of a side independent given the other.
+    """A model whose units are on two sides, those of a side independent given the other.
 
-    In an RBM these are the visible and the hidden layer, in a deep machine the even and the odd
-    layers, of which the visible one is the first: a row of the visible side begins with the
-    features. A child has the parameters of `_parameter_constraints` below, `free_energy(X)` and
+    In an RBM these are the visible and the hidden layer, in a deep Boltzmann machine the even and
+    the odd layers, of which the visible one is the first: a row of the visible side begins with
+    the features. A child has the parameters of `_parameter_constraints` below, `free_energy(X)` and
 
-    - `_model()`, a `Model`, and `_parameters()`, all arrays that it depends on;
-    - `_base()`, the law of independent units of the visible side that fits the data, where
-      annealing begins;
+    - `_model()`, a `Model`, `_layered()`, the same as `Layered`, and `_parameters()`, all arrays
+      that it depends on;
+    - `_base()`, independent units of the visible side fitted to the data, where annealing
+      begins;
     - `_visible_bounds()`, the least and the greatest legal value of data;
     - `_side(V)`, rows of the visible side for rows of features, if these are not all of it.
 
@@ -84,7 +85,7 @@ class BaseMachine(BaseBoltzmann):
             print(f"[{type(self).__name__}] {of} {number}: {figures}")
 
     def _visible_base(self):
-        """The law of independent features that fits the data."""
+        """Independent features fitted to the data."""
         return self._base()
 
     # Data.
@@ -102,7 +103,7 @@ class BaseMachine(BaseBoltzmann):
             allow_nan=allow_nan,
             reset=reset,
         )
-        X = X.astype(X.dtype.type, copy=False)  # to the byte order of the machine
+        X = X.astype(X.dtype.type, copy=False)  # to the native byte order
         if not issparse(X):
             return self._bounded(self._binarized(X), clip)
         if self.binarize is not None:
@@ -276,7 +277,7 @@ class BaseMachine(BaseBoltzmann):
             For ``"raise"``: rows whose likelihood is to be bounded. The chains start at
             them, in turn; more than `n_chains` are not used. None for the states that an
             AIS run reached, drawn by their weights, as if they were samples of the model.
-            In a deep machine, it must be None. For ``"tap"``: rows to start at; None for
+            In a deep Boltzmann machine, it must be None. For ``"tap"``: rows to start at; None for
             training rows where an estimator keeps some, else for rows that short Markov chains
             reach.
         random_state : int, RandomState instance, Generator or None, default=None
@@ -322,7 +323,7 @@ class BaseMachine(BaseBoltzmann):
         check_is_fitted(self)
         model = self._model()
         if method == "raise" and X is not None and len(model.visible) > self.n_features_in_:
-            raise ValueError("In a deep machine, method='raise' needs X=None.")
+            raise ValueError("In a deep Boltzmann machine, method='raise' needs X=None.")
         if method == "auto":
             few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
             method = "exact" if few else self._estimate_of_log_partition
@@ -391,12 +392,24 @@ class BaseMachine(BaseBoltzmann):
         {
             "n_samples": _POSITIVE,
             "random_state": _RANDOM_STATE,
+            "given": [dict, None],
+            "temperature": [Interval(Real, 0, None, closed="neither")],
             "n_steps": _COUNT,
             "init": ["array-like", "sparse matrix", None],
             "n_temperatures": _POSITIVE,
         }
     )
-    def sample(self, n_samples=1, random_state=None, *, n_steps=1000, init=None, n_temperatures=1):
+    def sample(
+        self,
+        n_samples=1,
+        random_state=None,
+        *,
+        given=None,
+        temperature=1.0,
+        n_steps=1000,
+        init=None,
+        n_temperatures=1,
+    ):
         """Draw samples from the model by Markov chains, one for each sample.
 
         Parameters
@@ -405,8 +418,17 @@ class BaseMachine(BaseBoltzmann):
             Number of samples.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
+        given : dict, default=None
+            Values of some columns, by their names or numbers: samples are then from the
+            conditional distribution of the others. They are exact if at most 10 binary columns
+            are left or there are at most 12 binary hidden units; otherwise these columns are
+            clamped in the chains. With `init` or `n_temperatures`, there are always chains.
+        temperature : float, default=1.0
+            T > 0: samples are from the distribution ∝ p(v, h)^(1/T) of visible and hidden units
+            together, with all weights and biases divided by T. Below 1, probable rows become
+            more frequent, and chains mix more slowly: take `n_temperatures` along.
         n_steps : int, default=1000
-            Number of transitions.
+            Number of transitions of each Markov chain.
         init : array-like of shape (n_rows, n_features), default=None
             Rows where the chains start, in turn. None for independent features with the
             means of the training data.
@@ -421,21 +443,62 @@ class BaseMachine(BaseBoltzmann):
             Values of the visible units.
         """
         check_is_fitted(self)
-        stream, model = Stream.from_generator(make_generator(random_state)), self._model()
+        model, rng = self._model(), make_generator(random_state)
+        stream = Stream.from_generator(rng)
+        if temperature != 1:
+            model = model.tempered(1 / temperature)
+        clamped, values = np.zeros(len(model.visible), dtype=bool), None
+        if given:
+            values = self._given_values(given)
+            clamped[: len(values)] = ~np.isnan(values)
+            free = ~clamped
+            if init is None and n_temperatures == 1:
+                if not free.any():
+                    return np.tile(values.astype(model.dtype), (n_samples, 1))
+                if _conditional.can_impute_exactly(model, free):
+                    v = np.append(values, np.zeros(len(free) - len(values)))
+                    mixture = _conditional.conditional_mixture(model, v, free)
+                    rows = _conditional.draw(model, v, free, mixture, n_samples, rng, stream)
+                    return rows[:, : self.n_features_in_]
         if init is None:
             shape = n_samples, len(model.visible)
             V = self._base().sample(np.zeros(shape, model.dtype), stream)
         else:
             V = self._checked(init)
             V = self._side(dense(V[np.arange(n_samples) % V.shape[0]]))
+        if values is not None:
+            V = np.array(V)
+            V[:, clamped] = values[clamped[: len(values)]]
         with Workers(self.n_jobs) as workers:
             if n_temperatures == 1:
-                states = _samples.chain_samples(model, V, n_steps, stream, workers)
+                states = _samples.chain_samples(model, V, n_steps, stream, workers, clamped)
             else:
                 states = _samples.tempered_samples(
-                    model, self._base(), V, n_steps, n_temperatures, stream, workers
+                    model, self._base(), V, n_steps, n_temperatures, stream, workers, clamped
                 )
         return states[:, : self.n_features_in_]
+
+    def _given_values(self, given):
+        """A row with the values that a user gives for some columns, NaN elsewhere."""
+        row = np.full(self.n_features_in_, np.nan)
+        for name, value in given.items():
+            if not isinstance(name, (str, Integral)):
+                raise ValueError(f"given: columns go by name or number, not by {name!r}.")
+            j = self._variable(name)
+            if not np.isnan(row[j]):
+                raise ValueError(f"given has two values for {self._column(j)}.")
+            if not isinstance(value, (Real, np.bool_)) or np.isnan(value):
+                raise ValueError(f"given has {value!r} for {self._column(j)}, not a number.")
+            row[j] = value
+        row = self._binarized(row)
+        legal = self._are_legal(row)
+        if not legal.all():
+            j = int(np.argmin(legal))
+            raise ValueError(
+                f"given has the value {shown(row[j])} for {self._column(j)}, where "
+                f"{type(self).__name__} needs {self._domain(j)}."
+            )
+        return row.clip(*self._visible_bounds())
 
     def _to_impute(self, X):
         """-> rows as given and as the model takes them, where values are missing, the model."""
@@ -443,6 +506,72 @@ class BaseMachine(BaseBoltzmann):
         given = self._validate(X, reset=False, allow_nan=True, dtype=[np.float32, np.float64])
         X = np.array(self._bounded(self._binarized(given), clip=True))
         return given, X, np.isnan(X), self._model()
+
+    @validate_arguments(
+        {"X": ["array-like"], "column": [str, Integral], "n_steps": _POSITIVE,
+         "random_state": _RANDOM_STATE}
+    )  # fmt: skip
+    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
+        """Return the probabilities of the values of one column given the other cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data. What stands in the column itself is ignored. NaN in other columns is a
+            missing value, which is summed out: exactly where at most 10 binary values of a row
+            are missing, the column counted, or there are at most 12 binary hidden units, and
+            otherwise by Markov chains with the observed values clamped.
+        column : str or int
+            Name or number of the column.
+        n_steps : int, default=1000
+            Number of transitions of each Markov chain; the probabilities are averaged over the
+            second half.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        probability : ndarray of float64 of shape (n_samples, n_states)
+            In the order of the values of the visible units, of binary ones 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If the visible units have a continuum of values.
+        """
+        check_is_fitted(self)
+        units, j = self._layered().layers[0], self._variable(column)
+        if units.n_states is None:
+            raise ValueError(
+                f"{self._column(j)} takes {self._domain(j)}, a continuum, in which a single value "
+                "has no probability. `impute` gives its mean, and draws."
+            )
+        X = self._validate(X, reset=False, allow_nan=True, dtype=[np.float32, np.float64])
+        X = np.array(self._binarized(X))
+        X[:, j] = np.nan
+        X = self._bounded(X, clip=True)
+        pad, missing = self._layered().padded, np.isnan(X)
+        return _conditional.column_probabilities(
+            self._model(), pad(X), pad(missing, True), j, units, n_steps,
+            make_generator(random_state),
+        )  # fmt: skip
+
+    def entropy(self):
+        """Return the entropy of the distribution of the rows, by enumeration.
+
+        Returns
+        -------
+        entropy : float
+            −Σ p(v) ln p(v) over all rows v, in nats.
+
+        Raises
+        ------
+        ValueError
+            If there are more than 20 bits to enumerate: binary visible units and, of several
+            hidden layers, every second one. Also if visible units have a continuum of values.
+        """
+        check_is_fitted(self)
+        return _enumeration.exact_entropy(self._layered())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -8,9 +8,13 @@ from sklearn_boltz._base import validate_arguments
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._machine import _COUNT, _RANDOM_STATE, IMPUTE_CONSTRAINTS, BaseMachine
+from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _samples
+from sklearn_boltz.restricted.sampling import _conditional, _samples
 from sklearn_boltz.units._bernoulli import Bernoulli
+
+# Why there is no pseudo-likelihood.
+CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
 
 
 class BaseRBM(BaseMachine):
@@ -24,12 +28,16 @@ class BaseRBM(BaseMachine):
     def _model(self):
         return Model(self.components_, *self._units())
 
+    def _layered(self):
+        weights, *layers = self._model()
+        return Layered([weights], layers)
+
     def _units(self):
-        """The laws of the visible and of the hidden units."""
+        """The visible and the hidden units."""
         return Bernoulli(self.intercept_visible_), Bernoulli(self.intercept_hidden_)
 
     def _base(self):
-        """The law of independent visible units that fits the data of the training."""
+        """Independent visible units fitted to the training data."""
         return Bernoulli(self._base_intercept)
 
     def _visible_bounds(self):
@@ -227,7 +235,8 @@ class BaseRBM(BaseMachine):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. A value between 0 and 1 counts as the probability of a 1.
+            The data. A value between two states of a unit counts as a mixture of them: between
+            0 and 1, as the probability of a 1.
 
         Returns
         -------
@@ -237,32 +246,37 @@ class BaseRBM(BaseMachine):
         Raises
         ------
         ValueError
-            If the visible units are not Bernoulli.
+            If the visible units have a continuum of values.
         """
         X = self._checked(X)
         model = self._model()
-        if type(model.visible) is not Bernoulli:
-            raise ValueError("The pseudo-likelihood is there for Bernoulli visible units only.")
+        if model.visible.n_states is None:
+            raise ValueError(CONTINUUM)
         return self._by_chunks(lambda V: log_pseudo_likelihood(model, V), X)
 
     # Missing values.
 
     @validate_arguments(IMPUTE_CONSTRAINTS)
-    def impute(self, X, *, how="mean", n_steps=200, random_state=None):
-        """Fill missing values from their law given the observed values of the row.
+    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
+        """Fill missing values from their distribution given the observed values of the row.
 
-        Exact where a row has few missing values or the model few hidden units; else by
-        Markov chains with the observed values held fast.
+        Exact where at most 10 binary values of a row are missing or there are at most 12 binary
+        hidden units, but for the modes below; otherwise by Markov chains with the observed values
+        clamped.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The data; NaN is a missing value.
         how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, its more probable value, or a draw
-            of all of them from their joint conditional law.
-        n_steps : int, default=200
-            Number of transitions, at least 1; means are over the second half.
+            The conditional mean of each missing value, the most probable joint state of the
+            missing values, or a draw of all of them from their joint conditional distribution.
+            The mode is exact where at most 10 binary values are missing. With few hidden units
+            it is the best that was found from the modes given each hidden state; otherwise the
+            best state that the chain met. No change of a single value makes it more probable.
+            Of a continuum of values, the mode is the mean.
+        n_steps : int, default=1000
+            Number of transitions of each Markov chain; means are over the second half.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
@@ -273,5 +287,5 @@ class BaseRBM(BaseMachine):
         """
         given, X, missing, model = self._to_impute(X)
         rng = make_generator(random_state)
-        filled = _samples.impute(model, X, missing, how, n_steps, rng)
+        filled = _conditional.impute(model, X, missing, how, n_steps, rng)
         return np.where(missing, filled, given).astype(given.dtype)

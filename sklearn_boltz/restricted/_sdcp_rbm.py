@@ -106,7 +106,7 @@ class SDCPRBM(MiniBatchRBM):
         If positive, print a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness.
+        The source of randomness: of the first weights, the order of the rows and Markov chains.
 
     Attributes
     ----------

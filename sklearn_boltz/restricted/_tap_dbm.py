@@ -1,13 +1,20 @@
 """TAPDBM: a deep Boltzmann machine, trained and used by mean-field inference."""
 
 import warnings
+from functools import partial
 from numbers import Integral
 
 import numpy as np
+from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz._base import dense, validate_arguments
+from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted._machine import _COUNT, _POSITIVE, _RANDOM_STATE
+from sklearn_boltz.restricted._rbm import CONTINUUM
 from sklearn_boltz.restricted._tap_machine import (
     LAWS,
     LEAST_CONVERGED,
@@ -16,11 +23,16 @@ from sklearn_boltz.restricted._tap_machine import (
 )
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
 from sklearn_boltz.restricted.mean_field._clamped import clamp
+from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
 from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.model._model import log_pseudo_likelihood, mixed_states
+from sklearn_boltz.restricted.sampling import _samples
 from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
-from sklearn_boltz.units._unit import UnitLaw
+from sklearn_boltz.units._unit import UnitType
 
+# Bits of hidden layers that are summed out exactly for the pseudo-likelihood.
+EXACT_HIDDEN = 12
 # Parameters of the training of each layer by itself.
 SHARED = (
     "order", "tap_max_iter", "tap_tol", "damping", "persistent", "learning_rate",
@@ -32,11 +44,11 @@ SHARED = (
 class TAPDBM(TAPMachine):
     """Deep Boltzmann machine of binary or real-valued units, trained without Markov chains.
 
-    Layers of units in a row, each joined to the next [1]_. The law of the units is approximated
+    Layers of units in a row, each joined to the next [1]_. The distribution is approximated
     by fixed points of the mean-field equations of Thouless, Anderson and Palmer, as in
-    :class:`TAPRBM`, which is the case of one hidden layer; and so is, what is new in a deep
-    machine, the law of the hidden layers given a row. The layers are first trained one by one,
-    each as an RBM on what the one below has made of the data, and then all together.
+    :class:`TAPRBM`, which is the case of one hidden layer. Unlike there, the hidden layers are
+    dependent given a row; that distribution is approximated in the same way. The layers are first
+    trained one by one, each as an RBM on values of the one below, and then all together.
 
     Parameters
     ----------
@@ -44,18 +56,18 @@ class TAPDBM(TAPMachine):
         Number of units of each hidden layer, from the one next to the data upwards; an int for
         one layer.
 
-    visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitLaw, \
+    visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitType, \
 default="bernoulli"
-        The law of the visible units, which training begins with by fitting it to the columns;
+        The type of the visible units, which training begins by fitting to the columns;
         an object of `sklearn_boltz.units` is where the training begins itself.
 
-    hidden : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"}, UnitLaw or list, \
+    hidden : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"}, UnitType or list, \
 default="bernoulli"
-        The law of the hidden units, or a list with one for each hidden layer; by its name, on
+        The type of the hidden units, or a list with one for each hidden layer; by its name, on
         [0, 1] and at first without preferences.
 
     visible_range : tuple of (float, float), default=None
-        The least and the greatest value of visible units whose law is truncated. None for
+        The least and the greatest value of truncated visible units. None for
         (0, 1).
 
     order : {1, 2}, default=2
@@ -149,9 +161,9 @@ default="bernoulli"
         The weights, from the data upwards.
 
     intercept_hidden_ : list of ndarray of shape (n_units of the layer,)
-        U of the hidden units. Truncated laws have `precision_hidden_`, and with a spike at zero
+        U of the hidden units. Truncated units have `precision_hidden_`, and with a spike at zero
         `rho_hidden_`, besides: the parameters that `sklearn_boltz.units` describes; None in the
-        place of a layer whose law has no such parameter.
+        place of a layer whose units have no such parameter.
 
     intercept_visible_ : ndarray of shape (n_features,)
         U of the visible units; likewise, `precision_visible_` and `rho_visible_`.
@@ -188,14 +200,14 @@ default="bernoulli"
 
     See Also
     --------
-    TAPRBM : The machine with one hidden layer.
+    TAPRBM : The model with one hidden layer.
 
     Notes
     -----
     Both terms of the log-likelihood are approximations here, that of a row as well as the
     normalising constant, with errors of the third order in the weights, which are neither bounds
     nor unbiased. ``log_partition("ais")`` and `sample` do not depend on them. With one hidden
-    layer and without training it first by itself, the machine is a :class:`TAPRBM`, to the bit.
+    layer and without training it first by itself, the model is a :class:`TAPRBM`, to the bit.
 
     The units of the even layers are independent given the odd ones, and the other way round:
     chains and annealing go to and fro between the two. `partial_fit` does not train layers one
@@ -225,7 +237,7 @@ default="bernoulli"
     _parameter_constraints = {
         **TAPMachine._parameter_constraints,
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
-        "hidden": [StrOptions(set(LAWS)), UnitLaw, list],
+        "hidden": [StrOptions(set(LAWS)), UnitType, list],
         "pretrain_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "output_layer": [Integral, StrOptions({"all"})],
     }
@@ -314,7 +326,7 @@ default="bernoulli"
         if len(laws) != n_layers:
             raise ValueError(f"hidden has {len(laws)} laws, but there are {n_layers} layers.")
         for law in laws:
-            if not isinstance(law, UnitLaw) and law not in LAWS:
+            if not isinstance(law, UnitType) and law not in LAWS:
                 raise ValueError(f"hidden has {law!r}; it may be one of {sorted(LAWS)}.")
         return laws
 
@@ -444,7 +456,7 @@ default="bernoulli"
             found = self._by_chunks(of_chunk, X)
         if n_converged < LEAST_CONVERGED * X.shape[0]:
             warnings.warn(
-                f"With the row held fast TAP converges for {n_converged / X.shape[0]:.0%} of the "
+                f"With the row clamped, TAP converges for {n_converged / X.shape[0]:.0%} of the "
                 "rows; of the others, this is what the last iteration gave. Use a larger damping, "
                 "or train with a smaller learning_rate or a larger alpha.",
                 ConvergenceWarning,
@@ -463,7 +475,7 @@ default="bernoulli"
         Returns
         -------
         H : ndarray of shape (n_samples, n_features_out)
-            Means of the units of `output_layer` by TAP with the row held fast.
+            Means of the units of `output_layer` by TAP with the row clamped.
         """
         return self._clamped(lambda clamped: np.hstack(self._output(clamped.means()[1:])), X)
 
@@ -478,10 +490,177 @@ default="bernoulli"
         Returns
         -------
         H : list of ndarray of shape (n_samples, n_units of the layer)
-            E[h | v] of each hidden layer, by TAP with the row held fast.
+            E[h | v] of each hidden layer, by TAP with the row clamped.
         """
         means = self._clamped(lambda clamped: np.hstack(clamped.means()[1:]), V)
         return np.split(means, np.cumsum([len(W) for W in self.components_])[:-1], axis=1)
+
+    def mean_visible(self, H):
+        """Return the means of the visible units given the hidden ones.
+
+        Parameters
+        ----------
+        H : list of array-like of shape (n_samples, n_units of the layer)
+            Values or means of each hidden layer; the first determines the result.
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_features)
+            E[v | h]: of units with the values 0 and 1, P(v = 1 | h).
+        """
+        H, machine = self._checked_hidden(H), self._machine()
+        return machine.layers[0].mean(H[0] @ machine.weights[0])
+
+    def inverse_transform(self, X):
+        """Return means of the visible units for features made by `transform`.
+
+        A pass downwards: from the means of the lowest layer that is given, those of each layer
+        are computed from the layer above it alone. What the data would say of the layers between
+        is not taken into account.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features_out)
+            Means of the units of `output_layer`.
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_features)
+            Of one hidden layer, E[v | h] with h at its mean.
+        """
+        check_is_fitted(self)
+        machine, sizes = self._machine(), [len(W) for W in self.components_]
+        X = np.ascontiguousarray(X, dtype=machine.weights[0].dtype)
+        if X.ndim != 2 or X.shape[1] != self._n_features_out:
+            raise ValueError(
+                f"X must have shape (n_samples, {self._n_features_out}), got {X.shape}."
+            )
+        # Of all layers the first stands first, and is the lowest.
+        lowest = range(len(sizes))[0 if self.output_layer == "all" else self.output_layer]
+        mean = X[:, : sizes[lowest]]
+        for units, W in zip(machine.layers[lowest::-1], machine.weights[lowest::-1], strict=True):
+            mean = units.mean(mean @ W)
+        return mean
+
+    def _checked_hidden(self, H):
+        """Values of each hidden layer."""
+        check_is_fitted(self)
+        sizes = [len(W) for W in self.components_]
+        dtype = self.components_[0].dtype
+        layers = [np.ascontiguousarray(h, dtype) for h in H] if isinstance(H, (list, tuple)) else []
+        shapes = [h.shape for h in layers]
+        if not layers or shapes != [(len(layers[0]), size) for size in sizes]:
+            raise ValueError(
+                f"H must be a list of arrays with {sizes} columns, one for each hidden layer, and "
+                f"as many rows in each; got {shapes or type(H).__name__}."
+            )
+        return layers
+
+    # Chains.
+
+    def _chains(self, V, n_steps, random_state, clamped=False):
+        """-> the visible side after transitions that begin at rows, the stream."""
+        V, model = dense(self._checked(V)), self._model()
+        stream = Stream.from_generator(make_generator(random_state))
+        with Workers(self.n_jobs) as workers:
+            even = np.array(self._side(V), order="C")
+            columns = (np.arange(even.shape[1]) < V.shape[1]) & clamped
+            return _samples.chain_samples(model, even, n_steps, stream, workers, columns), stream
+
+    @validate_arguments(
+        {"V": ["array-like", "sparse matrix"], "n_steps": _COUNT, "random_state": _RANDOM_STATE}
+    )
+    def gibbs(self, V, n_steps=1, random_state=None):
+        """Make transitions of block Gibbs sampling.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Where the chains start, one a row. Hidden layers of the side of the visible one, the
+            second, fourth and so on, start at their means given the row, by TAP.
+        n_steps : int, default=1
+            Number of transitions: all odd layers given the even ones, then back.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_features)
+            Where the chains are. With several hidden layers, these are not returned: `n_steps`
+            in one call are not the same as in several.
+        """
+        return self._chains(V, n_steps, random_state)[0][:, : self.n_features_in_]
+
+    @validate_arguments(
+        {"V": ["array-like", "sparse matrix"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE}
+    )
+    def sample_hidden(self, V, random_state=None, *, n_steps=1000):
+        """Draw the hidden units given the visible ones.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+        n_steps : int, default=1000
+            Number of transitions of each Markov chain, with the row clamped; without any effect
+            with one hidden layer, where the draw is exact.
+
+        Returns
+        -------
+        H : list of ndarray of shape (n_samples, n_units of the layer)
+            Values of each hidden layer.
+        """
+        check_is_fitted(self)
+        machine = self._machine()
+        steps = 0 if len(machine.weights) == 1 else n_steps
+        even, stream = self._chains(V, steps, random_state, clamped=True)
+        model = machine.sides()
+        return machine.split(even, model.hidden.sample(model.hidden_field(even), stream))[1:]
+
+    def sample_visible(self, H, random_state=None):
+        """Draw the visible units given the hidden ones.
+
+        Parameters
+        ----------
+        H : list of array-like of shape (n_samples, n_units of the layer)
+            Values of each hidden layer; the first determines the distribution.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_features)
+            Values of the visible units.
+        """
+        H, machine = self._checked_hidden(H), self._machine()
+        stream = Stream.from_generator(make_generator(random_state))
+        return machine.layers[0].sample(H[0] @ machine.weights[0], stream)
+
+    # Energies and likelihoods.
+
+    def energy(self, V, H):
+        """Return the energy of joint states.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units.
+        H : list of array-like of shape (n_samples, n_units of the layer)
+            Values of each hidden layer.
+
+        Returns
+        -------
+        energy : ndarray of float64 of shape (n_samples,)
+            E(v, h) = −Σ_l x_l·W_l x_{l−1} − Σ_l ln w_l(x_l) with x_0 = v, in nats: with
+            Bernoulli units, the last terms are −Σ_l b_l·x_l.
+        """
+        V, H = dense(self._checked(V)), self._checked_hidden(H)
+        if len(V) != len(H[0]):
+            raise ValueError(f"V has {len(V)} rows and H has {len(H[0])}.")
+        layers = [V, *H]
+        return self._model().energy(np.hstack(layers[::2]), np.hstack(layers[1::2]))
 
     def free_energy(self, V):
         """Return the free energy of rows, minus the log-probability but for a constant.
@@ -498,3 +677,48 @@ default="bernoulli"
             and exact with one hidden layer.
         """
         return self._clamped(lambda clamped: clamped.free_energy(self.order), V)
+
+    def log_pseudo_likelihood(self, X):
+        """Return the log pseudo-likelihood of each row.
+
+        Each feature is given each of its values in turn, so that the free energies of as many
+        rows are computed for each row. They are exact if all even or all odd hidden layers have
+        at most 12 binary units together, and with one hidden layer; otherwise by TAP.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. A value between two states of a unit counts as a mixture of them: between
+            0 and 1, as the probability of a 1.
+
+        Returns
+        -------
+        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
+            The sum over the features of ln p(v_i | all others), in nats.
+
+        Raises
+        ------
+        ValueError
+            If the visible units have a continuum of values.
+        """
+        X, machine = self._checked(X), self._machine()
+        states = machine.layers[0].states()
+        if states is None:
+            raise ValueError(CONTINUUM)
+        if len(machine.weights) == 1:
+            return self._by_chunks(partial(log_pseudo_likelihood, machine.sides()), X)
+        exact = hidden_bits(machine) <= EXACT_HIDDEN
+        free_energy = partial(exact_free_energy, machine) if exact else self._quiet_free_energy
+
+        def of_chunk(V):
+            total = np.zeros(len(V))
+            for i in range(V.shape[1]):
+                logs, changed = np.empty((len(V), len(states))), V.copy()
+                for k, state in enumerate(states):
+                    changed[:, i] = state
+                    logs[:, k] = -free_energy(changed)
+                shares = mixed_states(states, V[:, i])
+                total += (shares * logs).sum(axis=1) - logsumexp(logs, axis=1)
+            return total
+
+        return self._by_chunks(of_chunk, X)

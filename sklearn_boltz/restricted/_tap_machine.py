@@ -1,4 +1,4 @@
-"""TAPMachine: what machines share that are trained and used by mean-field inference."""
+"""TAPMachine: what estimators share that are trained and used by mean-field inference."""
 
 import copy
 from functools import partial
@@ -21,11 +21,11 @@ from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._machine import IMPUTE_CONSTRAINTS
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
-from sklearn_boltz.restricted.mean_field._clamped import visible_side
+from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration
 from sklearn_boltz.restricted.model._layered import stacked
-from sklearn_boltz.restricted.sampling import _samples
+from sklearn_boltz.restricted.sampling import _conditional, _modes
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import held_out_rows
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -34,7 +34,7 @@ from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
-from sklearn_boltz.units._unit import UnitLaw
+from sklearn_boltz.units._unit import UnitType
 
 LAWS = {
     "bernoulli": Bernoulli,
@@ -56,7 +56,7 @@ LEAST_PROBABILITY = 1e-12
 class Seen(NamedTuple):
     """What is kept of the data: the distribution of independent features, rows to start at."""
 
-    base: UnitLaw
+    base: UnitType
     rows: np.ndarray
 
 
@@ -86,7 +86,7 @@ class TAPMachine(MiniBatchEstimator):
 
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
-        "visible": [StrOptions(set(LAWS)), UnitLaw],
+        "visible": [StrOptions(set(LAWS)), UnitType],
         "visible_range": [tuple, list, None],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "tap_max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -107,6 +107,9 @@ class TAPMachine(MiniBatchEstimator):
     def _model(self):
         return self._machine().sides()
 
+    def _layered(self):
+        return self._machine()
+
     def _parameters(self):
         machine = self._machine()
         units = [value for law in machine.layers for value in law.parameters().values()]
@@ -126,7 +129,7 @@ class TAPMachine(MiniBatchEstimator):
 
     def _visible_bounds(self):
         if self.visible_range is None:
-            return self.visible.bounds if isinstance(self.visible, UnitLaw) else (0.0, 1.0)
+            return self.visible.bounds if isinstance(self.visible, UnitType) else (0.0, 1.0)
         if self.visible not in ("truncated_gaussian", "truncated_gauss_bernoulli"):
             raise ValueError("visible_range is for truncated laws, given by their names.")
         try:
@@ -275,8 +278,8 @@ class TAPMachine(MiniBatchEstimator):
         -------
         solutions : Bunch
             `visible_mean`, `visible_variance` of shape (n_solutions, n_features),
-            `hidden_mean`, `hidden_variance` of shape (n_solutions, n_components), in a deep
-            machine lists with an array for each hidden layer, `free_energy` in nats,
+            `hidden_mean`, `hidden_variance` of shape (n_solutions, n_components), with several
+            hidden layers lists with an array for each, `free_energy` in nats,
             `converged` and `n_iter` of shape (n_solutions,), and `assignment` of shape
             (n_starts,), which of the solutions each start reached.
 
@@ -334,7 +337,7 @@ class TAPMachine(MiniBatchEstimator):
         """Estimate rows from noisy observations of them, with the model as their prior.
 
         TAP starts at the best estimate of each value by itself, from its observation and its
-        law in the training data.
+        distribution in the training data.
 
         Parameters
         ----------
@@ -365,8 +368,8 @@ class TAPMachine(MiniBatchEstimator):
             raise ValueError("Give either flip_probability or noise_variance.")
         model = self._model()
         if noise_variance is None:
-            if type(self._base_law) is not Bernoulli:
-                raise ValueError("flip_probability is for Bernoulli visible units.")
+            if not self._base_law.is_binary:
+                raise ValueError("flip_probability is for binary units, such as Bernoulli ones.")
             Y = dense(self._checked(Y))
             p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
             # The paper has the fraction upside down.
@@ -390,24 +393,29 @@ class TAPMachine(MiniBatchEstimator):
         return solutions.visible_mean[:, : self.n_features_in_]
 
     @validate_arguments({**IMPUTE_CONSTRAINTS, "method": [StrOptions({"auto", "tap", "gibbs"})]})
-    def impute(self, X, *, how="mean", method="auto", n_steps=200, random_state=None):
-        """Fill missing values from their law given the observed values of the row.
+    def impute(self, X, *, how="mean", method="auto", n_steps=1000, random_state=None):
+        """Fill missing values from their distribution given the observed values of the row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The data; NaN is a missing value.
         how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, its more probable value, or a draw
-            of all of them from their joint conditional law.
+            The conditional mean of each missing value, the most probable joint state of the
+            missing values, or a draw of all of them from their joint conditional distribution.
+            The mode is exact where all that is missing can be enumerated. Otherwise, it is the
+            best state that was found: by TAP, an ascent of the probability that starts at the
+            states nearest to the means; by chains, the best that they met. Of a continuum of
+            values, the mode is the mean.
         method : {"auto", "tap", "gibbs"}, default="auto"
-            ``"tap"`` is mean field with the observed values held fast; it starts at the means
-            of the training data. ``"gibbs"`` is exact where a row has few missing values or
-            the model few hidden units, else by Markov chains with the observed values held
-            fast. ``"auto"`` is exact where that is possible, else by TAP; samples are drawn by
+            ``"tap"`` is mean field with the observed values clamped; it starts at the means
+            of the training data. ``"gibbs"`` is exact where at most 10 binary values of a row
+            are missing, all units of even hidden layers counted, or the odd hidden layers have
+            at most 12 binary units; otherwise by Markov chains with the observed values clamped.
+            ``"auto"`` is exact where that is possible, else by TAP; samples are drawn by
             chains.
-        n_steps : int, default=200
-            Number of transitions, at least 1; means are over the second half.
+        n_steps : int, default=1000
+            Number of transitions of each Markov chain; means are over the second half.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
@@ -419,22 +427,50 @@ class TAPMachine(MiniBatchEstimator):
         if method == "tap" and how == "sample":
             raise ValueError(f"method={method!r} does not go with how={how!r}.")
         given, X, missing, model = self._to_impute(X)
-        pad, some = self._machine().padded, missing.any(axis=1)
+        machine, some = self._machine(), missing.any(axis=1)
         # Other layers of the side of the features are missing always.
-        of_side = pad(missing, True)
+        of_side = machine.padded(missing, True)
         by_tap = some & (method != "gibbs" and how != "sample")
         if method == "auto":
-            exact = partial(_samples.can_impute_exactly, model)
+            exact = partial(_conditional.can_impute_exactly, model)
             by_tap[by_tap] = [not exact(m) for m in of_side[by_tap]]
         filled, rng = np.zeros(X.shape), make_generator(random_state)
-        rows, what = some & ~by_tap, "sample" if how == "sample" else "mean"
-        by_gibbs = _samples.impute(model, pad(X[rows]), of_side[rows], what, n_steps, rng)
+        rows = some & ~by_tap
+        by_gibbs = _conditional.impute(
+            model, machine.padded(X[rows]), of_side[rows], how, n_steps, rng,
+            features=machine.layers[0],
+            free_energy=None if len(machine.weights) == 1 else self._quiet_free_energy,
+        )  # fmt: skip
         filled[rows] = by_gibbs[:, : X.shape[1]]
         if by_tap.any():
-            filled[by_tap] = self._imputed_by_tap(model, X[by_tap], missing[by_tap])
-        if how == "mode":
-            filled = _samples.nearest_state(self._base_law, filled)
+            rows = X[by_tap], missing[by_tap]
+            found = self._imputed_by_tap(model, *rows)
+            filled[by_tap] = self._ascended(model, *rows, found) if how == "mode" else found
         return np.where(missing, filled, given).astype(given.dtype)
+
+    def _quiet_free_energy(self, V):
+        """F of rows by TAP, without a warning where it does not converge."""
+        with Workers(self.n_jobs) as workers:
+            V = np.ascontiguousarray(V)
+            return clamp(self._machine(), V, self._iteration(), workers).free_energy(self.order)
+
+    def _ascended(self, model, X, missing, means):
+        """More and more probable states of missing values, from those nearest to their means."""
+        machine = self._machine()
+        visible = machine.layers[0]
+        if visible.n_states is None:
+            return means
+        start = _conditional.nearest_state(visible, means)
+        V = np.where(missing, start, X).astype(model.dtype)
+        if len(machine.weights) == 1:
+            return _modes.coordinate_ascent(model, V, missing)
+
+        def mean_field(rows):
+            with Workers(self.n_jobs) as workers:
+                hidden = clamp(machine, rows, self._iteration(), workers).means()[1]
+            return hidden @ machine.weights[0]
+
+        return _modes.expectation_maximisation(visible, mean_field, V, missing)
 
     def _imputed_by_tap(self, model, X, missing):
         mean, variance = self._base_law.moments(np.zeros(X.shape, model.dtype))

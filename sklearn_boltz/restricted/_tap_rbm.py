@@ -6,13 +6,13 @@ from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted._tap_machine import LAWS, TAPMachine, with_parameters
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.units._unit import UnitLaw
+from sklearn_boltz.units._unit import UnitType
 
 
 class TAPRBM(TAPMachine, MiniBatchRBM):
     """Restricted Boltzmann machine of binary or real-valued units, trained without sampling.
 
-    The law of the units is approximated by the fixed points of a mean-field free energy, with
+    The distribution is approximated by the fixed points of a mean-field free energy, with
     the second-order correction of Thouless, Anderson and Palmer [1]_. Training makes the data
     probable where the fixed points that are reached from them are not; inference is
     deterministic, gives a landscape of solutions to look at, a log-likelihood, and a prior for
@@ -23,17 +23,17 @@ class TAPRBM(TAPMachine, MiniBatchRBM):
     n_components : int, default=256
         Number of hidden units.
 
-    visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitLaw, \
+    visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitType, \
 default="bernoulli"
-        The law of the visible units, which training begins with by fitting it to the columns;
+        The type of the visible units, which training begins by fitting to the columns;
         an object of `sklearn_boltz.units` is where the training begins itself.
 
-    hidden : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitLaw, \
+    hidden : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitType, \
 default="bernoulli"
-        The law of the hidden units; by its name, on [0, 1] and at first without preferences.
+        The type of the hidden units; by its name, on [0, 1] and at first without preferences.
 
     visible_range : tuple of (float, float), default=None
-        The least and the greatest value of visible units whose law is truncated. None for
+        The least and the greatest value of truncated visible units. None for
         (0, 1).
 
     order : {1, 2}, default=2
@@ -122,7 +122,7 @@ default="bernoulli"
         The weights.
 
     intercept_hidden_ : ndarray of shape (n_components,)
-        U of the hidden units. Truncated laws have `precision_hidden_`, and with a spike at
+        U of the hidden units. Truncated units have `precision_hidden_`, and with a spike at
         zero `rho_hidden_`, besides: the parameters that `sklearn_boltz.units` describes.
 
     intercept_visible_ : ndarray of shape (n_features,)
@@ -186,7 +186,7 @@ default="bernoulli"
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
         **TAPMachine._parameter_constraints,
-        "hidden": [StrOptions(set(LAWS)), UnitLaw],
+        "hidden": [StrOptions(set(LAWS)), UnitType],
         "inference": [StrOptions(set(INFERENCES))],
     }
 

@@ -2,6 +2,6 @@
 
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
-from sklearn_boltz.units._unit import UnitLaw
+from sklearn_boltz.units._unit import UnitType
 
-__all__ = ["Bernoulli", "TruncatedGaussBernoulli", "TruncatedGaussian", "UnitLaw"]
+__all__ = ["Bernoulli", "TruncatedGaussBernoulli", "TruncatedGaussian", "UnitType"]

@@ -1,10 +1,12 @@
 """Units with the values 0 and 1."""
 
+from copy import copy
+
 import numpy as np
 from scipy.special import expit, logit
 
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_sample, softplus_sums
-from sklearn_boltz.units._unit import UnitLaw
+from sklearn_boltz.units._unit import UnitType
 
 
 def smoothed_log_odds(ones, n_rows):
@@ -25,7 +27,7 @@ def smoothed_log_odds(ones, n_rows):
     return logit((np.asarray(ones, dtype=np.float64).ravel() + 0.5) / (n_rows + 1))
 
 
-class Bernoulli(UnitLaw):
+class Bernoulli(UnitType):
     """
     Units with the values 0 and 1, w(x) = exp(U x).
 
@@ -56,7 +58,7 @@ class Bernoulli(UnitLaw):
     @classmethod
     def from_data(cls, X):
         """
-        Return the law of independent units that fits data: visible units before training.
+        Fit independent units to data: visible units before training.
 
         Parameters
         ----------
@@ -75,6 +77,11 @@ class Bernoulli(UnitLaw):
         return cls(np.zeros(n_units, dtype))
 
     @property
+    def is_binary(self):
+        """Whether the values are 0 and 1 with the log-odds `intercept` plus the field: True."""
+        return True
+
+    @property
     def bounds(self):
         """The least and the greatest value of a unit."""
         return 0.0, 1.0
@@ -83,8 +90,9 @@ class Bernoulli(UnitLaw):
         return np.array([0.0, 1.0])
 
     def fallen(self, beta, base):
-        mixed = (1 - beta) * base.intercept + beta * self.intercept
-        return Bernoulli(np.ascontiguousarray(mixed, dtype=self.intercept.dtype))
+        mixed, intercept = copy(self), (1 - beta) * base.intercept + beta * self.intercept
+        mixed.intercept = np.ascontiguousarray(intercept, dtype=self.intercept.dtype)
+        return mixed
 
     def _log_odds(self, field, precision):
         # x² = x for x in {0, 1}: a precision is a field of −A/2.
@@ -92,6 +100,10 @@ class Bernoulli(UnitLaw):
 
     def log_weight(self, X):
         return X @ self.intercept.astype(np.float64)
+
+    def state_log_weights(self):
+        intercept = self.intercept.astype(np.float64)
+        return np.column_stack([np.zeros_like(intercept), intercept])
 
     def log_partition(self, field, precision=0.0):
         return np.logaddexp(0, self._log_odds(field, precision))

@@ -1,4 +1,4 @@
-"""Unit laws on an interval: truncated Gaussians, also with a spike at zero."""
+"""Units on an interval: truncated Gaussians, also with a spike at zero."""
 
 from copy import copy
 
@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from scipy.special import expit, logit
 
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
-from sklearn_boltz.units._unit import UnitLaw
+from sklearn_boltz.units._unit import UnitType
 
 # Bounds of what is fitted to data, for a support of length 1: columns may be constant.
 MOST_FIELD, LEAST_PRECISION, MOST_PRECISION = 1e3, -100.0, 1e3
@@ -17,7 +17,7 @@ RHO_MARGIN = 1e-6
 
 
 def tilted_moments(b, a, low, high):
-    """ln ∫ exp(b x − a x² / 2) dx over [low, high], and the mean and variance of that law.
+    """ln ∫ exp(b x − a x² / 2) dx over [low, high], and the mean and variance of that density.
 
     Parameters
     ----------
@@ -54,14 +54,14 @@ def _square(X):
     return X.multiply(X) if issparse(X) else X * X
 
 
-class TruncatedGaussian(UnitLaw):
+class TruncatedGaussian(UnitType):
     """
     Units on an interval, w(x) = exp(U x − V x² / 2).
 
     Parameters
     ----------
     intercept : ndarray of shape (n_units,)
-        U, the slope of the logarithm of the law at zero.
+        U, the slope of the log-density at zero.
     precision : ndarray of shape (n_units,)
         V, of any sign: with a negative one, the ends of the interval are the likeliest.
     low, high : float, default=0.0 and 1.0
@@ -110,7 +110,7 @@ class TruncatedGaussian(UnitLaw):
     @classmethod
     def from_data(cls, X, low=0.0, high=1.0):
         """
-        Return the law of independent units that fits data: visible units before training.
+        Fit independent units to data: visible units before training.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class TruncatedGaussian(UnitLaw):
     @classmethod
     def neutral(cls, n_units, dtype=np.float64, low=0.0, high=1.0):
         """
-        Return a law that prefers nothing: hidden units before training.
+        Return units without preferences: hidden units before training.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class TruncatedGaussian(UnitLaw):
         Returns
         -------
         units : TruncatedGaussian
-            The uniform law.
+            Uniform.
         """
         return cls(np.zeros(n_units, dtype), np.zeros(n_units, dtype), low, high)
 
@@ -162,7 +162,7 @@ class TruncatedGaussian(UnitLaw):
         return mixed
 
     def _mixed_slab(self, beta, base):
-        """U and V between those of `base` and of this law."""
+        """U and V between those of `base` and of these units."""
         return [
             np.asarray((1 - beta) * there + beta * here, dtype=here.dtype)
             for there, here in [(base.intercept, self.intercept), (base.precision, self.precision)]
@@ -206,7 +206,7 @@ class TruncatedGaussian(UnitLaw):
 
 class TruncatedGaussBernoulli(TruncatedGaussian):
     """
-    Units that are zero with probability 1 − ρ and else have a truncated Gaussian law.
+    Units that are zero with probability 1 − ρ, and otherwise truncated Gaussian.
 
     w(x) = (1 − ρ) δ(x) + ρ exp(U x − V x² / 2) / Z(U, V) on an interval that contains zero,
     where Z normalises the second term. `log_weight` is that of the density by the measure that
@@ -217,7 +217,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     rho : ndarray of shape (n_units,)
         Share of values that are not zero, without a field; between 0 and 1.
     intercept : ndarray of shape (n_units,)
-        U, the slope of the logarithm of the law at zero.
+        U, the slope of the log-density at zero.
     precision : ndarray of shape (n_units,)
         V, of any sign.
     low, high : float, default=0.0 and 1.0
@@ -259,7 +259,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     @classmethod
     def from_data(cls, X, low=0.0, high=1.0):
         """
-        Return the law of independent units that fits data: visible units before training.
+        Fit independent units to data: visible units before training.
 
         Parameters
         ----------
@@ -281,7 +281,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     @classmethod
     def neutral(cls, n_units, dtype=np.float64, low=0.0, high=1.0):
         """
-        Return a law that prefers nothing: hidden units before training.
+        Return units without preferences: hidden units before training.
 
         Parameters
         ----------
@@ -312,11 +312,22 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     def fallen(self, beta, base):
         # Spike and slab without their normalisation are mixed; this gives another ρ.
         mixed = super().fallen(beta, base)
-        log_odds = (1 - beta) * base._slab_log_odds() + beta * self._slab_log_odds()
-        dtype = self.rho.dtype
-        rho = expit(log_odds + mixed._log_slab(np.float64)).astype(dtype)
-        mixed.rho = np.clip(rho, np.finfo(dtype).tiny, 1 - np.finfo(dtype).epsneg)
+        mixed._set_slab_log_odds((1 - beta) * base._slab_log_odds() + beta * self._slab_log_odds())
         return mixed
+
+    def tempered(self, beta):
+        # `base` prefers the spike or the slab, unless the interval has length 1.
+        tempered = copy(self)
+        tempered.intercept = (beta * self.intercept).astype(self._dtype)
+        tempered.precision = (beta * self.precision).astype(self._dtype)
+        tempered._set_slab_log_odds(beta * self._slab_log_odds())
+        return tempered
+
+    def _set_slab_log_odds(self, log_odds):
+        """Choose ρ such that `_slab_log_odds` is this, as far as the type of ρ can hold it."""
+        dtype = self.rho.dtype
+        rho = expit(log_odds + self._log_slab(np.float64)).astype(dtype)
+        self.rho = np.clip(rho, np.finfo(dtype).tiny, 1 - np.finfo(dtype).epsneg)
 
     def _log_slab(self, dtype):
         """ln Z(U, V)."""

@@ -1,24 +1,34 @@
-"""Unit laws: what kind of value the units of a layer take, and how likely each value is.
+"""Unit types: what values the units of a layer take, and how likely each is.
 
-A layer of units is an object that holds the parameters of its law as arrays with one entry
-for each unit. All that a machine has to know of a layer is the contract of `UnitLaw`; a law
-of one's own inherits from it and has
+A layer of units is an object that holds the parameters of their distributions as arrays, with one
+entry for each unit. All that a model has to know of a layer is the contract of `UnitType`. A unit
+type of your own inherits from it and has
 
 ``parameters``, ``bounds``, ``log_weight``, ``log_partition``, ``moments``, ``sample``,
 ``gradients``
     without which nothing works;
 ``base``, ``fallen``
-    for annealed importance sampling and parallel tempering;
+    for annealed importance sampling, parallel tempering and samples at other temperatures;
+``tempered``
+    only where the weights of `base` are not constant;
 ``from_data``, ``neutral``, ``project``
     for training;
 ``states``
-    if a unit takes finitely many values, so that a small layer can be enumerated.
+    if a unit takes finitely many values: for exact sums over small layers, modes, the
+    pseudo-likelihood and the probabilities of a column.
 
-The tilted law of a unit under a field B and a precision A is w(x) exp(B x − A x² / 2), up to
+Code asks what a unit type can do (``is_binary``, ``n_states``), never which class it is.
+
+The distribution of a unit under a field B and a precision A is w(x) exp(B x − A x² / 2), up to
 its normalisation. A precision may have any sign. A field never contains the parameters of the
 unit itself. Fields and precisions may have any shapes that broadcast with (n_units,), in
 float32 or float64; results have the wider of the types that came in, but sums over a row are
 taken and returned in float64.
+
+``width`` is how many numbers a unit takes in a row: 1 for all types so far. In types of other
+widths, ``len`` will count these numbers, and so will the last axis of fields, means and rows;
+``moments``, ``sample`` and ``log_weight`` will have to treat each group of `width` columns as one
+unit, ``log_partition`` to return one value for each unit and ``states`` one row for each state.
 """
 
 from copy import copy
@@ -26,17 +36,17 @@ from copy import copy
 import numpy as np
 
 
-class UnitLaw:
+class UnitType:
     """
-    Base class of the laws of units.
+    Base class of the unit types.
 
     Examples
     --------
-    A law of one's own, of units with the values −1 and 1:
+    A unit type of your own, with the values −1 and 1:
 
     >>> import numpy as np
-    >>> from sklearn_boltz.units import UnitLaw
-    >>> class Spin(UnitLaw):
+    >>> from sklearn_boltz.units import UnitType
+    >>> class Spin(UnitType):
     ...     def __init__(self, intercept):
     ...         self.intercept = intercept
     ...
@@ -65,8 +75,8 @@ class UnitLaw:
         for name, member in vars(cls).items():
             function = getattr(member, "__func__", member)
             told = not callable(function) or function.__doc__ or name.startswith("_")
-            if not told and hasattr(UnitLaw, name):
-                function.__doc__ = getattr(UnitLaw, name).__doc__
+            if not told and hasattr(UnitType, name):
+                function.__doc__ = getattr(UnitType, name).__doc__
 
     def __len__(self):
         return len(next(iter(self.parameters().values())))
@@ -76,6 +86,21 @@ class UnitLaw:
         return next(iter(self.parameters().values())).dtype
 
     # What a unit can be.
+
+    @property
+    def is_binary(self):
+        """
+        Whether the values are 0 and 1 with the log-odds `intercept` plus the field.
+
+        Fused kernels then compute from `intercept` alone, without the methods. A subclass of
+        `Bernoulli` whose methods do something else sets it to False.
+        """
+        return False
+
+    @property
+    def width(self):
+        """How many numbers a unit takes in a row: 1 in all types so far."""
+        return 1
 
     @property
     def bounds(self):
@@ -116,6 +141,12 @@ class UnitLaw:
         """
         return None
 
+    @property
+    def n_states(self):
+        """Number of values of a unit; None where there is a continuum of them."""
+        states = self.states()
+        return None if states is None else len(states)
+
     # Parameters.
 
     def parameters(self):
@@ -150,7 +181,7 @@ class UnitLaw:
 
     def astype(self, dtype):
         """
-        Return the same law in another float type.
+        Return the same units in another float type.
 
         Parameters
         ----------
@@ -159,7 +190,7 @@ class UnitLaw:
 
         Returns
         -------
-        units : unit law
+        units : UnitType
             With parameters that are copies.
         """
         other = copy(self)
@@ -170,7 +201,7 @@ class UnitLaw:
     @classmethod
     def from_data(cls, X):
         """
-        Return the law of independent units that fits data: visible units before training.
+        Fit independent units to data: visible units before training.
 
         Parameters
         ----------
@@ -179,7 +210,7 @@ class UnitLaw:
 
         Returns
         -------
-        units : unit law
+        units : UnitType
             With parameters of the type of the data.
         """
         raise NotImplementedError
@@ -187,7 +218,7 @@ class UnitLaw:
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
         """
-        Return a law that prefers nothing: hidden units before training.
+        Return units without preferences: hidden units before training.
 
         Parameters
         ----------
@@ -198,40 +229,57 @@ class UnitLaw:
 
         Returns
         -------
-        units : unit law
-            The law.
+        units : UnitType
+            The units.
         """
         raise NotImplementedError
 
     def base(self):
         """
-        Return the law at infinite temperature.
+        Return the units at infinite temperature.
 
         Returns
         -------
-        units : unit law
-            Of the same family.
+        units : UnitType
+            Of the same type.
         """
         return type(self).neutral(len(self), self._dtype)
 
     def fallen(self, beta, base):
         """
-        Return the law between `base` and this one: ∝ w_base(x)^(1 − β) w(x)^β.
+        Return the units between `base` and these: ∝ w_base(x)^(1 − β) w(x)^β.
 
         Parameters
         ----------
         beta : float
-            Inverse temperature, from 0 (`base`) to 1 (this law).
-        base : unit law
-            Of the same family.
+            Inverse temperature, 0 for `base` and 1 for these units.
+        base : UnitType
+            Of the same type.
 
         Returns
         -------
-        units : unit law
+        units : UnitType
             Its `log_weight` may differ from the geometric mean by a constant: importance
             weights do not depend on that.
         """
         raise NotImplementedError
+
+    def tempered(self, beta):
+        """
+        Return the units at another temperature: ∝ w(x)^β.
+
+        Parameters
+        ----------
+        beta : float
+            Inverse temperature, greater than 0.
+
+        Returns
+        -------
+        units : UnitType
+            Its `log_weight` is β times that of these units, but for a constant. By default
+            ``fallen(beta, base())``, which is right where the weights of `base` are constant.
+        """
+        return self.fallen(beta, self.base())
 
     # Values, and values under a field.
 
@@ -250,6 +298,31 @@ class UnitLaw:
             The sum of ln w(x) over the units of each row.
         """
         raise NotImplementedError
+
+    def state_log_weights(self):
+        """
+        Return the log-weight of each state of each unit, but for a constant of the unit.
+
+        Returns
+        -------
+        log_weights : ndarray of float64 of shape (n_units, n_states)
+            Of the values of `states`, in that order; by default from `log_weight`.
+
+        Raises
+        ------
+        ValueError
+            If there is a continuum of values.
+        """
+        states, n_units = self.states(), len(self)
+        if states is None:
+            raise ValueError(f"{type(self).__name__} has a continuum of values.")
+        log_weights = np.zeros((n_units, len(states)))
+        rows = np.full((n_units, n_units), states[0], dtype=np.float64)
+        reference = self.log_weight(rows)
+        for k, state in enumerate(states[1:], start=1):
+            np.fill_diagonal(rows, state)
+            log_weights[:, k] = self.log_weight(rows) - reference
+        return log_weights
 
     def log_partition(self, field, precision=0.0):
         """
@@ -350,8 +423,8 @@ class UnitLaw:
         field : ndarray of shape (n_rows, n_units)
             B of each unit.
         stream : Stream
-            Random numbers that are functions of (seed, step, row, column). A law takes as
-            many steps as it needs, the same number at each call.
+            Random numbers that are functions of (seed, step, row, column). A unit type takes
+            as many steps as it needs, the same number at each call.
         first_row : int, default=0
             Number of the first row, where `field` is a block of a larger array.
 

@@ -1,6 +1,6 @@
-"""What follows from rows of data in a deep machine: mean field with the visible layer held fast.
+"""What follows from rows of data in a deep model: mean field with the visible layer clamped.
 
-The hidden layers given the visible one are a machine by themselves, with a field W₁ v on the
+The hidden layers given the visible one are a model by themselves, with a field W₁ v on the
 first of them (Appendix E of Tramel et al., 2018). Where there is only one, its units are
 independent, and all that follows is exact.
 """

@@ -18,7 +18,6 @@ from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
 from sklearn_boltz._threads import row_blocks
-from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 
 # Two solutions are one if no unit's means differ by more than this part of its range.
@@ -38,7 +37,7 @@ class Evidence(NamedTuple):
     """What is known of the visible units beyond the model, a row for each start.
 
     An observation through a noisy channel is a field and a precision; where `known` is True,
-    a unit is held fast at its start.
+    a unit is clamped at its start.
     """
 
     field: np.ndarray | float = 0.0
@@ -89,7 +88,7 @@ def start_at(model, V, visible, hidden, variance=None):
     visible.mean[...] = V
     visible.variance[...] = 0 if variance is None else variance
     np.matmul(visible.mean, model.weights.T, out=hidden.mean)
-    if type(model.hidden) is Bernoulli:
+    if model.hidden.is_binary:
         bernoulli_mean(hidden.mean, model.hidden.intercept)
         np.multiply(hidden.mean, hidden.mean, out=hidden.variance)
         np.subtract(hidden.mean, hidden.variance, out=hidden.variance)
@@ -123,7 +122,7 @@ def _update(units, layer, other, weights, negative_squares, damping, evidence=No
         np.matmul(other.variance, negative_squares, out=precision)
     if evidence is not None and evidence.known is not None:
         before = mean.copy(), variance.copy()
-    if type(units) is Bernoulli:
+    if units.is_binary:
         _bernoulli_moments(units, layer, negative_squares is not None, damping, evidence)
     else:
         if negative_squares is None:

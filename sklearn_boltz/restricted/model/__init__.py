@@ -1,1 +1,1 @@
-"""The model, exactly: two layers, deep machines as two sides, sums over states."""
+"""The model, exactly: two layers, deep models as two sides, sums over states."""

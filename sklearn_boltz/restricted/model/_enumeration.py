@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn.utils import gen_batches
 
 from sklearn_boltz._estimates import estimate_from_value
-from sklearn_boltz.restricted.model._model import Model
 
 # Bits of the states of a layer up to which enumeration takes seconds, and at most.
 EXACT_UNITS, MOST_UNITS = 20, 26
@@ -85,12 +85,91 @@ def exact_log_partition(model):
             else f"The smaller layer has {bits:g} bits; at most {MOST_UNITS} can be enumerated. "
             "Use method='ais'."
         )
-    model = Model(
-        np.asarray(model.weights, np.float64),
-        model.visible.astype(np.float64),
-        model.hidden.astype(np.float64),
-    )
+    model = model.in_double()
     return log_sum_over_states(lambda rows: -model.free_energy(rows), model.visible)
+
+
+def hidden_bits(layered):
+    """Bits that are enumerated to sum out all hidden layers given the visible one; 0 for one."""
+    rest = sum(n_bits(units) for units in layered.layers[2::2])
+    odd = sum(n_bits(units) for units in layered.layers[1::2])
+    return min(rest, odd)
+
+
+def exact_free_energy(layered, V):
+    """F(v) of rows with all hidden layers summed out, in float64.
+
+    Parameters
+    ----------
+    layered : Layered
+        With few `hidden_bits`.
+    V : ndarray of shape (n_rows, n_visible)
+
+    Returns
+    -------
+    free_energy : ndarray of float64 of shape (n_rows,)
+    """
+    model, V = layered.sides().in_double(), np.asarray(V, np.float64)
+    n_visible, rest = V.shape[1], layered.layers[2::2]
+    if not rest:
+        return model.free_energy(V)
+    odd = layered.layers[1::2]
+    if sum(map(n_bits, rest)) <= sum(map(n_bits, odd)):
+        logs = [
+            -model.free_energy(np.hstack([V, np.broadcast_to(state, (len(V), len(state)))]))
+            for state in joint_states(rest)
+        ]
+        return -logsumexp(logs, axis=0)
+    H = joint_states(odd)
+    rest_partition = model.visible.log_partition(model.visible_field(H))[:, n_visible:]
+    log_weight = model.hidden.log_weight(H) + rest_partition.sum(axis=1)
+    visible = layered.layers[0].astype(np.float64)
+    return -visible.log_weight(V) - np.concatenate([
+        logsumexp(log_weight + model.hidden_field(layered.padded(V[rows])) @ H.T, axis=1)
+        for rows in gen_batches(len(V), BLOCK_STATES)
+    ])  # fmt: skip
+
+
+def joint_states(layers):
+    """All joint states of some small layers side by side."""
+    states = np.zeros((1, 0))
+    for units in layers:
+        of_layer = all_states(units, len(units))
+        states = np.hstack([
+            np.repeat(states, len(of_layer), axis=0), np.tile(of_layer, (len(states), 1))
+        ])  # fmt: skip
+    return states
+
+
+def exact_entropy(layered):
+    """−Σ p(v) ln p(v) over all states of the visible layer, in nats.
+
+    Parameters
+    ----------
+    layered : Layered
+
+    Returns
+    -------
+    entropy : float
+    """
+    visible = layered.layers[0]
+    bits = n_bits(visible) + hidden_bits(layered)
+    if not bits <= EXACT_UNITS:
+        raise ValueError(
+            "The entropy is there for visible units with finitely many values only."
+            if n_bits(visible) == math.inf
+            else f"There are {bits:g} bits to enumerate, of the visible layer and, with several "
+            f"hidden layers, of every second one; `entropy` enumerates {EXACT_UNITS} at most. "
+            "Minus the mean of score_samples over many rows of `sample` estimates it."
+        )
+    values, n_units = visible.states(), len(visible)
+    n_states = len(values) ** n_units
+    log_weights = np.concatenate([
+        -exact_free_energy(layered, enumerated(values, n_units, *ends))
+        for ends in pairwise([*range(0, n_states, BLOCK_STATES), n_states])
+    ])  # fmt: skip
+    log_p = log_weights - logsumexp(log_weights)
+    return float(-np.exp(log_p) @ log_p)
 
 
 def exact_estimate(model):

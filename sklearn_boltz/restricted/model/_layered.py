@@ -1,11 +1,10 @@
-"""A deep machine: layers of units in a row, each joined to the next by weights.
+"""A deep Boltzmann machine: layers of units in a row, each joined to the next by weights.
 
 Its even layers, 0 (the visible one), 2, ..., and its odd ones are two sides like those of an
 RBM: the units of a side are independent given the other side. So all that is written for the
-two sides of a `Model` (mean field, Gibbs sampling, annealing, enumeration) serves a deep machine
-as it is. What is new are the weights between the sides, of which many are none, and sides
-of several laws; and what follows from a row of data, since the hidden layers are no longer
-independent given the visible one.
+two sides of a `Model` (mean field, Gibbs sampling, annealing, enumeration) serves a deep model as
+it is. New are the weights between the sides, which are mostly zero, sides of several unit types,
+and what follows from a row of data: unlike in an RBM, the hidden layers are dependent given it.
 """
 
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.units._bernoulli import Bernoulli
-from sklearn_boltz.units._unit import UnitLaw
+from sklearn_boltz.units._unit import UnitType
 
 
 class Layered(NamedTuple):
@@ -24,7 +23,7 @@ class Layered(NamedTuple):
     Attributes
     ----------
     weights : list of ndarray of shape (n_units of layer l, n_units of layer l - 1)
-    layers : list of unit laws
+    layers : list of UnitType
         One more than weights; the first is the visible layer.
     """
 
@@ -51,7 +50,7 @@ class Layered(NamedTuple):
         return columns
 
     def sides(self):
-        """The same law as a `Model`: the even layers are its visible units."""
+        """The same distribution as a `Model`: the even layers are its visible units."""
         if len(self.weights) == 1:
             return Model(self.weights[0], *self.layers)
         columns = self.columns
@@ -64,7 +63,7 @@ class Layered(NamedTuple):
         return Model(BlockWeights(blocks, (len(odd), len(even))), even, odd)
 
     def hidden_layers(self):
-        """The law of the hidden layers by themselves, the first of them in the visible place."""
+        """The hidden layers by themselves, the first of them in the visible place."""
         return Layered(self.weights[1:], self.layers[1:])
 
     def split(self, even, odd):
@@ -150,26 +149,26 @@ class BlockWeights(NDArrayOperatorsMixin):
         return out
 
 
-def stacked(laws):
-    """One law for layers side by side: of Bernoulli units again such, for which kernels exist."""
-    if len(laws) == 1:
-        return laws[0]
-    if all(type(law) is Bernoulli for law in laws):
-        return Bernoulli(np.concatenate([law.intercept for law in laws]))
-    return Stacked(laws)
+def stacked(layers):
+    """Layers side by side as one: of binary units again binary ones, for which kernels exist."""
+    if len(layers) == 1:
+        return layers[0]
+    if all(units.is_binary for units in layers):
+        return Bernoulli(np.concatenate([units.intercept for units in layers]))
+    return Stacked(layers)
 
 
-class Stacked(UnitLaw):
-    """Layers side by side, each with a law of its own.
+class Stacked(UnitType):
+    """Layers side by side, each of a unit type of its own.
 
     Parameters
     ----------
-    laws : list of unit laws
+    layers : list of UnitType
     """
 
-    def __init__(self, laws):
-        self.laws = laws
-        ends = np.cumsum([0, *map(len, laws)])
+    def __init__(self, layers):
+        self.layers = layers
+        ends = np.cumsum([0, *map(len, layers)])
         self._columns = [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
 
     def __len__(self):
@@ -177,65 +176,71 @@ class Stacked(UnitLaw):
 
     @property
     def _dtype(self):
-        return self.laws[0]._dtype
+        return self.layers[0]._dtype
 
     @property
     def bounds(self):
         """The least and the greatest value of each unit: arrays of shape (n_units,)."""
-        low, high = zip(*(law.bounds for law in self.laws), strict=True)
-        lengths = [len(law) for law in self.laws]
+        low, high = zip(*(units.bounds for units in self.layers), strict=True)
+        lengths = [len(units) for units in self.layers]
         return np.repeat(low, lengths), np.repeat(high, lengths)
 
     def states(self):
-        first, *others = (law.states() for law in self.laws)
+        first, *others = (units.states() for units in self.layers)
         return first if all(np.array_equal(first, other) for other in others) else None
 
     def parameters(self):
         return {
             (k, name): value
-            for k, law in enumerate(self.laws)
-            for name, value in law.parameters().items()
+            for k, units in enumerate(self.layers)
+            for name, value in units.parameters().items()
         }
 
     def project(self):
-        for law in self.laws:
-            law.project()
+        for units in self.layers:
+            units.project()
 
     def astype(self, dtype):
-        return Stacked([law.astype(dtype) for law in self.laws])
+        return Stacked([units.astype(dtype) for units in self.layers])
 
     def base(self):
-        return Stacked([law.base() for law in self.laws])
+        return Stacked([units.base() for units in self.layers])
 
     def fallen(self, beta, base):
-        pairs = zip(self.laws, base.laws, strict=True)
-        return Stacked([law.fallen(beta, its_base) for law, its_base in pairs])
+        pairs = zip(self.layers, base.layers, strict=True)
+        return Stacked([units.fallen(beta, its_base) for units, its_base in pairs])
+
+    def tempered(self, beta):
+        return Stacked([units.tempered(beta) for units in self.layers])
+
+    def state_log_weights(self):
+        return np.vstack([units.state_log_weights() for units in self.layers])
 
     def _each(self, *arrays):
-        """The laws, each with its columns of arrays that broadcast with (n_units,)."""
+        """The layers, each with its columns of arrays that broadcast with (n_units,)."""
         whole = [np.broadcast_to(a, np.broadcast_shapes(np.shape(a), (len(self),))) for a in arrays]
-        for law, columns in zip(self.laws, self._columns, strict=True):
-            yield law, *(a[..., columns] for a in whole)
+        for units, columns in zip(self.layers, self._columns, strict=True):
+            yield units, *(a[..., columns] for a in whole)
 
     def log_weight(self, X):
-        return sum(law.log_weight(part) for law, part in self._each(X))
+        return sum(units.log_weight(part) for units, part in self._each(X))
 
     def log_partition(self, field, precision=0.0):
-        parts = [law.log_partition(B, A) for law, B, A in self._each(field, precision)]
+        parts = [units.log_partition(B, A) for units, B, A in self._each(field, precision)]
         return np.concatenate(parts, axis=-1)
 
     def moments(self, field, precision=0.0):
-        parts = [law.moments(B, A) for law, B, A in self._each(field, precision)]
+        parts = [units.moments(B, A) for units, B, A in self._each(field, precision)]
         return tuple(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
 
     def sample(self, field, stream, first_row=0):
-        # Each law takes steps of the stream of its own.
-        parts = [law.sample(B, stream, first_row) for law, B in self._each(field)]
+        # Each layer takes steps of the stream of its own.
+        parts = [units.sample(B, stream, first_row) for units, B in self._each(field)]
         return np.hstack(parts)
 
     def gradients(self, X, field=None, precision=0.0):
         if X is not None:
-            parts = [law.gradients(part) for law, part in self._each(X)]
+            parts = [units.gradients(part) for units, part in self._each(X)]
         else:
-            parts = [law.gradients(None, B, A) for law, B, A in self._each(field, precision)]
+            parts = [units.gradients(None, B, A) for units, B, A in self._each(field, precision)]
         return {(k, name): value for k, part in enumerate(parts) for name, value in part.items()}

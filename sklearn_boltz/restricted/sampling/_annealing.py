@@ -17,7 +17,6 @@ from sklearn_boltz._estimates import (  # noqa: F401 - the ladder is passed on
 from sklearn_boltz._threads import has_other_processes, limit_blas, row_blocks
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import anneal
-from sklearn_boltz.units._bernoulli import Bernoulli
 
 
 def resampled(estimate, rng):
@@ -28,7 +27,7 @@ def resampled(estimate, rng):
 
 
 def base_log_partition(model, base):
-    """ln Z of independent units: visible ones of the law `base`, hidden ones without bias."""
+    """ln Z of independent units: visible ones as in `base`, hidden ones without bias."""
     zero = model.hidden.base()
     visible = base.log_partition_sum(np.zeros((1, len(base)), dtype=model.dtype))[0]
     return visible + zero.log_partition_sum(np.zeros((1, len(zero)), dtype=model.dtype))[0]
@@ -40,9 +39,9 @@ def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
     Parameters
     ----------
     model : Model
-        Of any unit laws.
-    base : unit law
-        Law of the visible units at infinite temperature, by rights that of the data.
+        Of any unit types.
+    base : UnitType
+        The visible units at infinite temperature, by rights fitted to the data.
     betas : ndarray of float64
         Inverse temperatures from 0 to 1.
     n_chains : int
@@ -75,7 +74,7 @@ def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1
     Parameters
     ----------
     model : Model
-    base : unit law
+    base : UnitType
     betas : ndarray of float64
         Inverse temperatures from 0 to 1.
     V : ndarray of shape (n_chains, n_visible)
@@ -109,8 +108,8 @@ def _anneal(model, base, betas, V, stream, workers):
     """Carry the chains V along the ladder, in place; -> their log-weights."""
     log_weights = np.zeros(len(V))
     model = model._replace(weights=np.asfortranarray(model.weights))  # once for all blocks
-    fast = type(base) is type(model.visible) is type(model.hidden) is Bernoulli
-    anneal_block = _anneal_bernoulli if fast else _anneal_any_units
+    fast = base.is_binary and model.visible.is_binary and model.hidden.is_binary
+    anneal_block = _anneal_binary if fast else _anneal_any_units
     first, blocks = stream.take(0), row_blocks(len(V))
 
     def block(rows):
@@ -144,7 +143,7 @@ def _anneal_elsewhere(settings):
     return V, log_weights, own.step
 
 
-def _anneal_bernoulli(model, base, betas, V, log_weights, stream, first_row):
+def _anneal_binary(model, base, betas, V, log_weights, stream, first_row):
     H = np.empty((len(V), len(model.hidden)), dtype=model.dtype)
     shift = model.visible.intercept - base.intercept
     first = stream.take(2 * len(betas))

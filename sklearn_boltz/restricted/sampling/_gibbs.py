@@ -6,7 +6,6 @@ import numpy as np
 
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.sampling._gibbs_kernel import gibbs_chains
-from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
 
 # Persistent chains at most, unless there are more rows.
@@ -27,12 +26,12 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
     stream : Stream
     workers : Workers
     from_hidden : bool
-        Whether the chains start at `H`, so that the first transition is only half a one.
+        Whether the chains start at `H`: the first transition samples the visible units only.
     first_row : int
         What the random numbers take for the number of the first chain, where these are a part.
     """
     first, weights = stream.step, model.weights_by_visible
-    if type(model.visible) is type(model.hidden) is Bernoulli:
+    if model.visible.is_binary and model.hidden.is_binary:
 
         def block(rows):
             gibbs_chains(

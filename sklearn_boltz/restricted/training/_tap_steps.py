@@ -17,7 +17,6 @@ from sklearn_boltz.restricted.mean_field._tap import (
 )
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at
-from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Hidden units of a block of the gradient.
 GRADIENT_ROWS = 50
@@ -204,7 +203,7 @@ def difference(machine, V, starts, scheme, rates, shares, workers, workspace):
         _weight_slopes(k, W, data, free, order, rates, workers, workspace)
         for k, W in enumerate(machine.weights)
     ]
-    if all_bernoulli(machine):
+    if all_binary(machine):
         pair = [[{"intercept": a.mean(axis=0)} for a in side.means] for side in (data, free)]
     else:
         clamped = clamped or clamp(machine, V, scheme.iteration, workers)
@@ -216,9 +215,9 @@ def difference(machine, V, starts, scheme, rates, shares, workers, workspace):
     return Slopes(weights, units), change, solutions.visible_mean
 
 
-def all_bernoulli(machine):
-    """Whether the means are all that the parameters of the units have to do with."""
-    return all(type(units) is Bernoulli for units in machine.layers)
+def all_binary(machine):
+    """Whether the gradients of the units follow from the means alone."""
+    return all(units.is_binary for units in machine.layers)
 
 
 def _follow(machine, starts, scheme, workers, workspace, hidden_at_starts=None):

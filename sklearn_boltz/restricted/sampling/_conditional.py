@@ -1,0 +1,302 @@
+"""What follows from the observed cells of a row: means, modes and draws of the others."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp, softmax
+
+from sklearn_boltz._random import Stream
+from sklearn_boltz.restricted.model._enumeration import all_states, n_bits
+from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, mode_of_mixture
+
+# Bits of hidden units, or of missing values of a row, that are enumerated to impute exactly.
+IMPUTE_HIDDEN, IMPUTE_MISSING = 12, 10
+# Rows of which fields are kept at once.
+CHUNK_ROWS = 1000
+# States of a chain that are compared, where a comparison costs much more than a transition.
+FEW_COMPARED = 50
+
+
+class Mixture(NamedTuple):
+    """The distribution of the missing values of a row as a mixture of independent values.
+
+    Attributes
+    ----------
+    probability : ndarray of shape (n_states,)
+        Of each state of what is enumerated: the missing values, or the hidden units.
+    means : ndarray of shape (n_states, n_missing)
+        Means of the missing values given that state.
+    fields : ndarray of shape (n_states, n_visible) or None
+        Fields of all visible units given that state; None if it is the missing values.
+    """
+
+    probability: np.ndarray
+    means: np.ndarray
+    fields: np.ndarray | None
+
+
+def can_impute_exactly(model, missing):
+    """Whether the states of the missing values or of the hidden units are few."""
+    return (
+        _bits_of(model.visible, missing) <= IMPUTE_MISSING or n_bits(model.hidden) <= IMPUTE_HIDDEN
+    )
+
+
+def _bits_of(units, chosen):
+    """The binary logarithm of the number of states of some units."""
+    return n_bits(units) / len(units) * chosen.sum()
+
+
+def conditional_mixture(model, v, missing):
+    """The distribution of the missing values of a row.
+
+    Parameters
+    ----------
+    model : Model
+        One that `can_impute_exactly`.
+    v : ndarray of shape (n_visible,)
+        The row; missing entries are ignored.
+    missing : ndarray of bool of shape (n_visible,)
+
+    Returns
+    -------
+    mixture : Mixture
+    """
+    known = np.where(missing, 0, v)[np.newaxis].astype(model.dtype)
+    visible, hidden = model.visible, model.hidden
+    if _bits_of(visible, missing) <= IMPUTE_MISSING:
+        means = all_states(visible, int(missing.sum()))
+        rows = np.repeat(known, len(means), axis=0)
+        rows[:, missing] = means
+        return Mixture(softmax(-model.free_energy(rows)), means, None)
+    H = all_states(hidden, len(hidden)).astype(model.dtype)
+    fields = model.visible_field(H)
+    log_weight = hidden.log_weight(H) + H @ model.hidden_field(known)[0]
+    log_partition = visible.log_partition(fields)[:, missing]
+    log_weight = log_weight + log_partition.sum(axis=1, dtype=np.float64)
+    return Mixture(softmax(log_weight), visible.mean(fields)[:, missing], fields)
+
+
+# Imputation.
+
+
+def impute(model, V, missing, how, n_steps, rng, *, features=None, free_energy=None):
+    """Fill missing values; exactly where that is possible.
+
+    Parameters
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+    missing : ndarray of bool of the same shape
+    how : {"mean", "mode", "sample"}
+        The mode is the most probable joint state of the missing features. In a continuum, it is
+        the mean.
+    n_steps : int
+        Transitions of a chain.
+    rng : Generator
+    features : UnitType, default=None
+        In a deep model, the units of the visible layer, which are the first of the visible side.
+        The others are summed out.
+    free_energy : callable, default=None
+        In a deep model, F of rows of features.
+
+    Returns
+    -------
+    filled : ndarray of shape (n_rows, n_visible)
+        Right in the missing places.
+    """
+    features = model.visible if features is None else features
+    find_mode = how == "mode" and features.states() is not None
+    filled, stream = np.zeros(V.shape), Stream.from_generator(rng)
+    by_chains = np.zeros(len(V), dtype=bool)
+    for i in np.flatnonzero(missing.any(axis=1)):
+        if not can_impute_exactly(model, missing[i]):
+            by_chains[i] = True
+            continue
+        mixture = conditional_mixture(model, V[i], missing[i])
+        if how == "sample":
+            filled[i] = draw(model, V[i], missing[i], mixture, 1, rng, stream)[0]
+        elif find_mode:
+            cells = np.flatnonzero(missing[i, : len(features)])
+            filled[i, cells] = _mode(features, cells, mixture)
+        else:
+            filled[i, missing[i]] = mixture.probability @ mixture.means
+    if not by_chains.any():
+        return filled
+    rows = V[by_chains], missing[by_chains]
+    if find_mode:
+        filled[by_chains] = _mode_by_chains(model, *rows, n_steps, stream, features, free_energy)
+    else:
+        means, samples = impute_by_chains(model, *rows, n_steps, stream)
+        filled[by_chains] = samples if how == "sample" else means
+    return filled
+
+
+def draw(model, v, missing, mixture, n_rows, rng, stream):
+    """Rows with the missing values drawn from their joint distribution."""
+    chosen = rng.choice(len(mixture.probability), size=n_rows, p=mixture.probability)
+    if mixture.fields is None:
+        rows = np.repeat(np.asarray(v, model.dtype)[np.newaxis], n_rows, axis=0)
+        rows[:, missing] = mixture.means[chosen]
+        return rows
+    rows = model.visible.sample(mixture.fields[chosen], stream)
+    rows[:, ~missing] = v[~missing]
+    return rows
+
+
+def _mode(features, cells, mixture):
+    """The most probable joint state of missing features; all else is summed out."""
+    states = features.states()
+    if mixture.fields is None:
+        # The features are the slowest digits of the states that were enumerated.
+        p = mixture.probability.reshape(len(states) ** len(cells), -1)
+        return mixture.means[p.sum(axis=1).argmax() * p.shape[1], : len(cells)]
+    fields = mixture.fields[:, cells, np.newaxis].astype(np.float64)
+    log_factors = features.state_log_weights()[cells] + fields * states
+    log_factors -= logsumexp(log_factors, axis=2, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_probability = np.log(mixture.probability)
+    return states[mode_of_mixture(log_probability, log_factors)]
+
+
+def nearest_state(units, means):
+    """The nearest value that a unit can have, for each mean; a mean itself in a continuum."""
+    states = units.states()
+    if states is None:
+        return means
+    return states[np.abs(means[..., np.newaxis] - states).argmin(axis=-1)]
+
+
+# Chains.
+
+
+def clamped_chains(model, V, missing, n_steps, stream):
+    """Run chains with the observed values clamped.
+
+    Parameters
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+        Missing entries are ignored.
+    missing : ndarray of bool of the same shape
+    n_steps : int
+        Transitions.
+    stream : Stream
+
+    Yields
+    ------
+    field : ndarray of shape (n_rows, n_visible)
+        Of the visible units in this transition.
+    states : ndarray of shape (n_rows, n_visible)
+        After it.
+    """
+    observed = ~missing
+    chains = np.where(missing, model.visible.mean(0.0), V).astype(model.dtype)
+    for _ in range(n_steps):
+        H = model.hidden.sample(model.hidden_field(chains), stream)
+        field = model.visible_field(H)
+        chains = model.visible.sample(field, stream)
+        np.copyto(chains, V, where=observed)
+        yield field, chains
+
+
+def impute_by_chains(model, V, missing, n_steps, stream):
+    """Means and draws of missing values by chains, as of `clamped_chains`.
+
+    Returns
+    -------
+    means : ndarray of shape (n_rows, n_visible)
+        Means over the second half, from those of the visible units given the hidden.
+    samples : ndarray of shape (n_rows, n_visible)
+        The last states.
+    """
+    means, samples, n_counted = np.zeros(V.shape), None, 0
+    for step, found in enumerate(clamped_chains(model, V, missing, n_steps, stream)):
+        field, samples = found
+        if step >= n_steps // 2:
+            means += model.visible.mean(field)
+            n_counted += 1
+    return means / n_counted, samples
+
+
+def _mode_by_chains(model, V, missing, n_steps, stream, features, free_energy):
+    """The most probable state that chains meet; in an RBM, its neighbours are tried as well."""
+    stride = 1 if free_energy is None else max(1, n_steps // FEW_COMPARED)
+    best, least = np.zeros(V.shape, model.dtype), np.full(len(V), np.inf)
+    for step, (_, chains) in enumerate(clamped_chains(model, V, missing, n_steps, stream), start=1):
+        if step % stride and step < n_steps:
+            continue
+        if free_energy is None:
+            found = model.free_energy(chains)
+        else:
+            found = free_energy(chains[:, : len(features)])
+        better = found < least
+        best[better], least[better] = chains[better], found[better]
+    return best if free_energy is not None else coordinate_ascent(model, best, missing)
+
+
+# The values of one column.
+
+
+def column_probabilities(model, V, missing, column, units, n_steps, rng):
+    """p(value of a column | observed cells) of each row.
+
+    Parameters
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+        Missing entries are ignored.
+    missing : ndarray of bool of the same shape
+        The column itself is missing in each row.
+    column : int
+    units : UnitType
+        Of the visible layer, with finitely many states.
+    n_steps : int
+        Transitions where chains are needed; the average is over the second half.
+    rng : Generator
+
+    Returns
+    -------
+    probability : ndarray of float64 of shape (n_rows, n_states)
+    """
+    values = units.states(), units.state_log_weights()[column]
+    probability, stream = np.zeros((len(V), units.n_states)), Stream.from_generator(rng)
+    alone = missing.sum(axis=1) == 1
+    for rows in np.array_split(np.flatnonzero(alone), 1 + alone.sum() // CHUNK_ROWS):
+        probability[rows] = _given_the_others(model, V[rows], column, *values)
+    by_chains = np.zeros(len(V), dtype=bool)
+    for i in np.flatnonzero(~alone):
+        if can_impute_exactly(model, missing[i]):
+            mixture = conditional_mixture(model, V[i], missing[i])
+            probability[i] = _of_mixture(mixture, missing[i], column, *values)
+        else:
+            by_chains[i] = True
+    if by_chains.any():
+        chains = clamped_chains(model, V[by_chains], missing[by_chains], n_steps, stream)
+        of_chains, n_counted = np.zeros((by_chains.sum(), units.n_states)), 0
+        for step, (_, rows) in enumerate(chains):
+            if step >= n_steps // 2:
+                of_chains += _given_the_others(model, rows, column, *values)
+                n_counted += 1
+        probability[by_chains] = of_chains / n_counted
+    return probability
+
+
+def _given_the_others(model, V, column, states, log_weights):
+    """p(value of a column | all other visible units), exact."""
+    rows, weights = np.array(V, model.dtype), model.weights_by_visible[column]
+    rows[:, column] = 0
+    field = model.hidden_field(rows)
+    logs = [
+        log_weight + model.hidden.log_partition_sum(field + model.dtype.type(state) * weights)
+        for state, log_weight in zip(states, log_weights, strict=True)
+    ]
+    return softmax(np.column_stack(logs), axis=1)
+
+
+def _of_mixture(mixture, missing, column, states, log_weights):
+    if mixture.fields is None:
+        values = mixture.means[:, missing[:column].sum()]
+        return np.array([mixture.probability[values == state].sum() for state in states])
+    logs = log_weights + mixture.fields[:, [column]].astype(np.float64) * states
+    return mixture.probability @ softmax(logs, axis=1)

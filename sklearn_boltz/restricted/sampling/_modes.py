@@ -1,0 +1,134 @@
+"""Most probable joint states: by coordinate-wise ascent, where they cannot be enumerated."""
+
+import numpy as np
+from scipy.special import logsumexp
+
+# Modes of parts of a mixture that are compared, those of them where ascents start, and sweeps over
+# the coordinates at most.
+N_CANDIDATES, N_STARTS, MOST_SWEEPS = 256, 4, 50
+# Parts of a mixture are left out that weigh less than the greatest by so many nats.
+NEGLIGIBLE = 40.0
+# A move must gain as many nats, so that rounding does not make it go round in circles.
+LEAST_GAIN = 1e-5
+
+
+def mode_of_mixture(log_probability, log_factors):
+    """A most probable row of independent values, mixed over hidden states.
+
+    To find the mode of a mixture is hard in general. Ascents start at the best of the modes of
+    its parts, and the best end is taken.
+
+    Parameters
+    ----------
+    log_probability : ndarray of shape (n_parts,)
+    log_factors : ndarray of shape (n_parts, n_cells, n_states)
+        Log-probability of each value of each cell in each part.
+
+    Returns
+    -------
+    codes : ndarray of int of shape (n_cells,)
+        Which state each cell is in.
+    """
+    kept = log_probability > log_probability.max() - NEGLIGIBLE
+    log_probability, log_factors = log_probability[kept], log_factors[kept]
+    weights = log_probability + log_factors.max(axis=2).sum(axis=1)
+    parts = np.argsort(-weights, kind="stable")[:N_CANDIDATES]
+    candidates = np.unique(log_factors[parts].argmax(axis=2), axis=0)
+    totals = [logsumexp(_of_parts(codes, log_probability, log_factors)) for codes in candidates]
+    chosen = candidates[np.argsort(totals)[-N_STARTS:]]
+    ends = [_ascent_in_mixture(codes, log_probability, log_factors) for codes in chosen]
+    return max(ends, key=lambda end: end[0])[1]
+
+
+def _of_parts(codes, log_probability, log_factors):
+    """ln p(part, codes) of each part."""
+    return log_probability + log_factors[:, np.arange(len(codes)), codes].sum(axis=1)
+
+
+def _ascent_in_mixture(codes, log_probability, log_factors):
+    """Change one cell after the other; -> the log-probability in the end, the codes."""
+    of_parts = _of_parts(codes, log_probability, log_factors)
+    total = logsumexp(of_parts)
+    for _ in range(MOST_SWEEPS):
+        before = total
+        for i in range(len(codes)):
+            others = of_parts - log_factors[:, i, codes[i]]
+            totals = logsumexp(others[:, np.newaxis] + log_factors[:, i], axis=0)
+            if totals.max() > total + LEAST_GAIN:
+                codes[i], total = totals.argmax(), totals.max()
+                of_parts = others + log_factors[:, i, codes[i]]
+        if total == before:
+            break
+    return total, codes
+
+
+def coordinate_ascent(model, V, missing):
+    """Change single missing values as long as that makes the row more probable.
+
+    Parameters
+    ----------
+    model : Model
+        An RBM with visible units of finitely many states.
+    V : ndarray of shape (n_rows, n_visible)
+        States where the ascent starts.
+    missing : ndarray of bool of the same shape
+
+    Returns
+    -------
+    V : ndarray of shape (n_rows, n_visible)
+        Rows that no change of a single missing value makes more probable.
+    """
+    states, log_weights = model.visible.states(), model.visible.state_log_weights()
+    V, columns = np.array(V, model.dtype), model.weights_by_visible
+    active = np.flatnonzero(missing.any(axis=1))
+    for _ in range(MOST_SWEEPS):
+        if not len(active):
+            break
+        rows, moved = V[active], np.zeros(len(active), dtype=bool)
+        field = model.hidden_field(rows)
+        for i in np.flatnonzero(missing[active].any(axis=0)):
+            steps = (states - rows[:, [i]]).astype(model.dtype)
+            gains = log_weights[i] + np.column_stack([
+                model.hidden.log_partition_sum(field + step[:, np.newaxis] * columns[i])
+                for step in steps.T
+            ])  # fmt: skip
+            here, to = np.abs(steps).argmin(axis=1), gains.argmax(axis=1)
+            every = np.arange(len(rows))
+            gain = gains[every, to] - gains[every, here]
+            moves = missing[active, i] & (gain > LEAST_GAIN)
+            field[moves] += steps[every, to][moves][:, np.newaxis] * columns[i]
+            rows[moves, i] = states[to[moves]]
+            moved |= moves
+        V[active], active = rows, active[moved]
+    return V
+
+
+def expectation_maximisation(units, field_given, V, missing):
+    """Alternate between the mean field given a row and the most probable row under it.
+
+    With exact means, no step makes the rows less probable.
+
+    Parameters
+    ----------
+    units : UnitType
+        The visible layer, with finitely many states.
+    field_given : callable
+        The mean field on the visible units given rows.
+    V : ndarray of shape (n_rows, n_visible)
+        States where the ascent starts.
+    missing : ndarray of bool of the same shape
+
+    Returns
+    -------
+    V : ndarray of shape (n_rows, n_visible)
+    """
+    states, log_weights = units.states(), units.state_log_weights()
+    V, active = V.copy(), np.arange(len(V))
+    for _ in range(MOST_SWEEPS):
+        rows = V[active]
+        logs = log_weights + field_given(rows)[..., np.newaxis].astype(np.float64) * states
+        V[active] = np.where(missing[active], states[logs.argmax(axis=2)], rows)
+        active = active[(V[active] != rows).any(axis=1)]
+        if not len(active):
+            break
+    return V

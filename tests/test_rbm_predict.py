@@ -1,0 +1,552 @@
+"""What fitted RBMs and DBMs say of rows, against brute force."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles_rbm import SmallDBM, SmallRBM, binary, random_dbm, random_rbm
+from scipy.stats import chisquare
+
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted.model._enumeration import exact_free_energy
+from sklearn_boltz.restricted.sampling import _conditional, _samples
+from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, UnitType
+
+# Chi-square tests: the probability of a false alarm of each.
+ALARM = 1e-6
+N_DRAWS = 20_000
+MAKERS = {
+    "SDCP": lambda: SDCPRBM(5, max_iter=1, random_state=0),
+    "TAP": lambda: TAPRBM(5, max_iter=1, random_state=0),
+    "Infinite": lambda: InfiniteRBM(max_components=1, n_model_samples=100, random_state=0),
+}
+
+
+def rows(n_features, n_rows=60, seed=0):
+    return np.random.default_rng(seed).integers(2, size=(n_rows, n_features)).astype(float)
+
+
+def as_estimator(rbm, kind="SDCP", **params):
+    model = MAKERS[kind]().set_params(**params).fit(rows(len(rbm.b)))
+    model.components_, model.intercept_visible_ = rbm.W.copy(), rbm.b.copy()
+    model.intercept_hidden_ = rbm.c.copy()
+    return model
+
+
+def deep(dbm, **params):
+    sizes = [len(b) for b in dbm.intercepts]
+    model = TAPDBM(sizes[1:], max_iter=1, pretrain_max_iter=0, random_state=0, **params)
+    model.fit(rows(sizes[0]))
+    model.components_ = [W.copy() for W in dbm.weights]
+    model.intercept_visible_, *model.intercept_hidden_ = [b.copy() for b in dbm.intercepts]
+    return model
+
+
+def marginal(dbm):
+    """All states of the visible layer, and their probabilities."""
+    V = binary(len(dbm.intercepts[0]))
+    return V, np.exp(dbm.given(V)[0]) / dbm.Z
+
+
+@pytest.fixture(params=["missing", "hidden", "chains"])
+def way(request, monkeypatch):
+    """What is enumerated."""
+    if request.param != "missing":
+        monkeypatch.setattr(_conditional, "IMPUTE_MISSING", -1)
+    if request.param == "chains":
+        monkeypatch.setattr(_conditional, "IMPUTE_HIDDEN", -1)
+    return request.param
+
+
+def agreeing(V, p, row):
+    """The conditional distribution given the cells of a row that are not missing."""
+    seen = ~np.isnan(row)
+    weights = np.where((V[:, seen] == row[seen]).all(axis=1), p, 0)
+    return weights / weights.sum()
+
+
+def holes(n_features, n_rows, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(2, size=(n_rows, n_features)).astype(float)
+    X[rng.random(X.shape) < 0.6] = np.nan
+    return X
+
+
+def assert_drawn(sample, V, p):
+    """Chi-square; states that are expected less than five times are counted together."""
+    places = 2 ** np.arange(V.shape[1])[::-1]
+    counts = np.bincount(sample.astype(int) @ places, minlength=len(V))
+    expected = p[np.argsort(V @ places)] * len(sample)
+    assert (counts[expected == 0] == 0).all()
+    counts, expected = counts[expected > 0], expected[expected > 0]
+    rare = expected < 5
+    if rare.any():
+        counts = np.append(counts[~rare], counts[rare].sum())
+        expected = np.append(expected[~rare], expected[rare].sum())
+    if len(counts) > 1:
+        assert chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > ALARM
+
+
+# Modes.
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_mode_is_that_of_the_joint_distribution(way, kind):
+    per_unit_would_differ = 0
+    for seed in range(4):
+        rbm, X = random_rbm(8, 5, scale=2.0, seed=seed), holes(8, 12, seed)
+        model = as_estimator(rbm, kind)
+        filled = model.impute(X, how="mode", n_steps=200, random_state=0)
+        means = model.impute(X, n_steps=200, random_state=0)
+        for row, full, mean in zip(X, filled, means, strict=True):
+            expected = rbm.V[agreeing(rbm.V, rbm.p, row).argmax()]
+            np.testing.assert_array_equal(full, expected)
+            per_unit_would_differ += ((mean > 0.5) != expected).any()
+    assert per_unit_would_differ > 0
+
+
+@pytest.mark.parametrize("method", ["auto", "gibbs", "tap"])
+def test_mode_of_a_deep_model_sums_the_other_layers_out(way, method):
+    n_found = 0
+    for seed in range(3):
+        dbm, X = random_dbm((6, 3, 2), scale=0.7, seed=seed), holes(6, 10, seed)
+        model = deep(dbm)
+        V, p = marginal(dbm)
+        filled = model.impute(X, how="mode", method=method, n_steps=100, random_state=0)
+        for row, full in zip(X, filled, strict=True):
+            law = agreeing(V, p, row)
+            found = law[(V == full).all(axis=1)]
+            if way != "chains" and method != "tap":
+                np.testing.assert_array_equal(full, V[law.argmax()])
+            # By an expansion, the best state is nearly always found, or one nearly as good.
+            assert found > 0.6 * law.max()
+            n_found += found == law.max()
+    assert n_found >= 28  # of 30
+
+
+def test_modes_beyond_enumeration_cannot_be_improved():
+    rng = np.random.default_rng(0)
+    rbm = SmallRBM(rng.normal(size=(5, 12)), rng.normal(size=12), rng.normal(size=5))
+    X = np.full((3, 12), np.nan)  # 12 values, two too many
+    for n_hidden in (5, 14):
+        W, c = rng.normal(0, 2, (n_hidden, 12)), rng.normal(size=n_hidden)
+        model = as_estimator(rbm)
+        model.components_, model.intercept_hidden_ = W, c
+        best = model.free_energy(rbm.V).min()
+        filled = model.impute(X, how="mode", n_steps=300, random_state=0)
+        np.testing.assert_allclose(model.free_energy(filled), best)
+
+
+def test_mode_of_a_continuum_is_the_mean():
+    X = np.random.default_rng(0).random((50, 4))
+    model = TAPRBM(2, visible="truncated_gaussian", max_iter=2, random_state=0).fit(X)
+    X[:, 1] = np.nan
+    for method in ("gibbs", "tap"):
+        np.testing.assert_array_equal(
+            model.impute(X, how="mode", method=method, random_state=0),
+            model.impute(X, method=method, random_state=0),
+        )
+
+
+# Samples.
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_conditional_samples(way, kind):
+    rbm = random_rbm(6, 4, seed=3)
+    model = as_estimator(rbm, kind)
+    row = np.array([np.nan, 1, np.nan, np.nan, 0, np.nan])
+    p = agreeing(rbm.V, rbm.p, row)
+    drawn = model.sample(N_DRAWS, 0, given={1: 1, -2: False}, n_steps=40)
+    assert_drawn(drawn, rbm.V, p)
+    if way == "missing":
+        drawn = model.sample(5000, 1, given={1: 1, 4: 0}, n_steps=20, n_temperatures=3)
+        assert_drawn(drawn, rbm.V, p)
+        started = model.sample(3, 1, given={1: 1, 4: 0}, n_steps=0, init=np.zeros((1, 6)))
+        np.testing.assert_array_equal(started, np.tile([0, 1, 0, 0, 0, 0], (3, 1)))
+    everything = model.sample(2, 0, given=dict(enumerate([0, 1, 1, 0, 1, 0])))
+    np.testing.assert_array_equal(everything, np.tile([0, 1, 1, 0, 1, 0], (2, 1)))
+
+
+@pytest.mark.parametrize("temperature", [0.6, 2.5])
+def test_samples_at_a_temperature(temperature):
+    rbm = random_rbm(5, 3, seed=1)
+    tempered = SmallRBM(*(a / temperature for a in (rbm.W, rbm.b, rbm.c)))
+    model = as_estimator(rbm)
+    drawn = model.sample(N_DRAWS, 0, temperature=temperature, n_steps=60)
+    assert_drawn(drawn, rbm.V, tempered.p)
+    drawn = model.sample(N_DRAWS, 0, temperature=temperature, given={0: 1})
+    assert_drawn(drawn, rbm.V, agreeing(rbm.V, tempered.p, np.array([1.0] + [np.nan] * 4)))
+
+
+def test_conditional_samples_of_a_deep_model(way):
+    dbm = random_dbm((4, 3, 2), scale=0.8, seed=2)
+    model = deep(dbm)
+    V, p = marginal(dbm)
+    drawn = model.sample(N_DRAWS, 0, given={2: 1}, n_steps=60)
+    assert_drawn(drawn, V, agreeing(V, p, np.array([np.nan, np.nan, 1, np.nan])))
+    hotter = SmallDBM([W / 2 for W in dbm.weights], [b / 2 for b in dbm.intercepts])
+    assert_drawn(model.sample(N_DRAWS, 0, temperature=2, n_steps=60), *marginal(hotter))
+
+
+def test_what_may_be_given():
+    X = pd.DataFrame(rows(3), columns=["a", "b", "c"])
+    model = SDCPRBM(2, max_iter=1, random_state=0).fit(X)
+    assert (model.sample(9, 0, given={"b": 1})[:, 1] == 1).all()
+    for given, match in [
+        ({"d": 1}, "no variable 'd'"),
+        ({7: 1}, "no variable 7"),
+        ({1.5: 1}, "not by 1.5"),
+        ({"b": 2}, "value 2 for column 'b'.*from 0 to 1"),
+        ({"b": "x"}, "'x' for column 'b', not a number"),
+        ({"b": np.nan}, "nan for column 'b'"),
+        ({"b": 1, 1: 0}, "two values for column 'b'"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            model.sample(2, given=given)
+    for temperature in (0, -1):
+        with pytest.raises(ValueError, match="temperature"):
+            model.sample(2, temperature=temperature)
+    binarized = SDCPRBM(2, max_iter=1, binarize=5.0, random_state=0).fit(10 * rows(3))
+    assert (binarized.sample(4, 0, given={0: 9.0, 1: 2.0})[:, :2] == [1, 0]).all()
+
+
+# Columns.
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_probabilities_of_a_column(way, kind):
+    rbm, X = random_rbm(6, 4, scale=1.5, seed=5), holes(6, 10, 5)
+    X[0] = [0, 1, 1, 0, 0, 1]
+    model = as_estimator(rbm, kind)
+    for column in (0, 3):
+        found = model.predict_column_proba(X, column, n_steps=4000, random_state=0)
+        assert found.shape == (10, 2)
+        ignored = X.copy()
+        ignored[:, column] = np.nan
+        ones = [agreeing(rbm.V, rbm.p, row) @ rbm.V[:, column] for row in ignored]
+        tolerance = 0.03 if way == "chains" else 1e-9
+        np.testing.assert_allclose(found[:, 1], ones, atol=tolerance)
+        np.testing.assert_allclose(found.sum(axis=1), 1)
+        np.testing.assert_allclose(found[0, 1], ones[0], atol=1e-9)
+
+
+def test_probabilities_of_a_column_of_a_deep_model(way):
+    dbm, X = random_dbm((5, 3, 2), scale=0.8, seed=4), holes(5, 8, 4)
+    model = deep(dbm)
+    V, p = marginal(dbm)
+    found = model.predict_column_proba(X, 2, n_steps=4000, random_state=0)
+    X[:, 2] = np.nan
+    ones = [agreeing(V, p, row) @ V[:, 2] for row in X]
+    np.testing.assert_allclose(found[:, 1], ones, atol=0.03 if way == "chains" else 1e-9)
+
+
+def test_what_stands_in_the_column_is_ignored():
+    X = pd.DataFrame(rows(3), columns=["a", "b", "c"])
+    model = SDCPRBM(2, max_iter=1, random_state=0).fit(X)
+    other = X.assign(b=77.0)
+    np.testing.assert_array_equal(
+        model.predict_column_proba(other, "b"), model.predict_column_proba(X, "b")
+    )
+    with pytest.raises(ValueError, match="no variable 'z'"):
+        model.predict_column_proba(X, "z")
+    real = TAPRBM(2, visible="truncated_gaussian", max_iter=1, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="column 'b' takes values from 0 to 1, a continuum"):
+        real.predict_column_proba(X, "b")
+    with pytest.raises(ValueError, match="finitely many values"):
+        real.log_pseudo_likelihood(X)
+    with pytest.raises(ValueError, match="finitely many values"):
+        real.entropy()
+
+
+# Energies and entropies.
+
+
+@pytest.mark.parametrize("kind", list(MAKERS))
+def test_entropy(kind):
+    rbm = random_rbm(6, 4, scale=1.5, seed=5)
+    model = as_estimator(rbm, kind)
+    assert model.entropy() == pytest.approx(-(rbm.p @ np.log(rbm.p)), abs=1e-10)
+    with pytest.raises(ValueError, match="24 bits.*20 at most"):
+        MAKERS[kind]().fit(rows(24)).entropy()
+
+
+@pytest.mark.parametrize("sizes", [(5, 3, 2), (4, 2, 3), (4, 3, 2, 3), (5, 4)])
+def test_deep_energies_against_all_states(sizes):
+    dbm = random_dbm(sizes, scale=0.7, seed=1)
+    model = deep(dbm)
+    V, p = marginal(dbm)
+    F = -dbm.given(V)[0]
+    np.testing.assert_allclose(exact_free_energy(model._machine(), V), F)
+    assert model.entropy() == pytest.approx(-(p @ np.log(p)), abs=1e-10)
+    np.testing.assert_allclose(model.energy(dbm.layers[0], dbm.layers[1:]), -dbm.log_joint)
+    table = p.reshape((2,) * sizes[0])
+    expected = sum(np.log(table / table.sum(axis=k, keepdims=True)) for k in range(sizes[0]))
+    np.testing.assert_allclose(model.log_pseudo_likelihood(V), expected.ravel(), atol=1e-9)
+
+
+def test_deep_pseudo_likelihood_by_tap(monkeypatch):
+    dbm = random_dbm((4, 3, 3), scale=0.15, seed=1)
+    model = deep(dbm)
+    exact = model.log_pseudo_likelihood(binary(4))
+    monkeypatch.setattr("sklearn_boltz.restricted._tap_dbm.EXACT_HIDDEN", -1)
+    by_tap = model.log_pseudo_likelihood(binary(4))
+    assert (exact != by_tap).any()
+    np.testing.assert_allclose(by_tap, exact, atol=2e-3)
+
+
+# The conditionals of deep models.
+
+
+def test_conditionals_of_a_deep_model():
+    dbm = random_dbm((4, 3, 2), scale=0.8, seed=2)
+    model = deep(dbm)
+    V, p = marginal(dbm)
+    H = [dbm.layers[1][:40], dbm.layers[2][:40]]
+    mean = 1 / (1 + np.exp(-(H[0] @ dbm.weights[0] + dbm.intercepts[0])))
+    np.testing.assert_allclose(model.mean_visible(H), mean)
+    drawn = np.mean([model.sample_visible(H, seed) for seed in range(2000)], axis=0)
+    assert np.abs(drawn - mean).max() < 5.5 * 0.5 / np.sqrt(2000)  # of 160 means: 6e-6
+    # The hidden layers given a row: all states of both.
+    v = np.array([1.0, 0, 1, 1])
+    agrees = (dbm.layers[0] == v).all(axis=1)
+    joint = np.hstack(dbm.layers[1:])[agrees]
+    law = dbm.joint[agrees] / dbm.joint[agrees].sum()
+    hidden = model.sample_hidden(np.tile(v, (N_DRAWS, 1)), 0, n_steps=30)
+    assert [h.shape for h in hidden] == [(N_DRAWS, 3), (N_DRAWS, 2)]
+    assert_drawn(np.hstack(hidden), joint, law)
+    # Chains that start anywhere end in the distribution of the model.
+    ends = model.gibbs(np.zeros((N_DRAWS, 4)), 60, random_state=0)
+    assert_drawn(ends, V, p)
+    np.testing.assert_array_equal(model.gibbs(V, 0), V)
+
+
+def test_one_hidden_layer_has_the_methods_of_the_rbm():
+    rbm, V = random_rbm(6, 4, seed=5), rows(6, 9)
+    shallow, model = as_estimator(rbm, "TAP"), deep(SmallDBM([rbm.W], [rbm.b, rbm.c]))
+    H, features = shallow.sample_hidden(V, 0), shallow.transform(V)
+    np.testing.assert_array_equal(model.sample_hidden(V, 0)[0], H)
+    for mine, theirs in [
+        (model.sample_visible([H], 1), shallow.sample_visible(H, 1)),
+        (model.mean_visible([H]), shallow.mean_visible(H)),
+        (model.gibbs(V, 3, 2), shallow.gibbs(V, 3, 2)),
+        (model.energy(V, [H]), shallow.energy(V, H)),
+        (model.log_pseudo_likelihood(V), shallow.log_pseudo_likelihood(V)),
+        (model.inverse_transform(features), shallow.inverse_transform(features)),
+        (model.sample(4, 0, given={1: 1}), shallow.sample(4, 0, given={1: 1})),
+    ]:
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_inverse_transform_of_deep_models():
+    dbm = random_dbm((5, 4, 3, 2), seed=3)
+    model, V = deep(dbm), rows(5, 7)
+
+    def down(k, mean):
+        """Means of the layer below layer k."""
+        return 1 / (1 + np.exp(-(mean @ dbm.weights[k - 1] + dbm.intercepts[k - 1])))
+
+    H = model.mean_hidden(V)
+    last = model.inverse_transform(model.transform(V))
+    np.testing.assert_allclose(last, down(1, down(2, down(3, H[2]))))
+    model.set_params(output_layer=1)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(V)), down(1, down(2, H[1])))
+    model.set_params(output_layer="all")
+    np.testing.assert_allclose(model.inverse_transform(model.transform(V)), down(1, H[0]))
+    with pytest.raises(ValueError, match=r"shape \(n_samples, 9\)"):
+        model.inverse_transform(H[0])
+    for wrong in (H[0], H[:2], [H[0], H[2], H[1]], [H[0], H[1], H[2][:3]]):
+        with pytest.raises(ValueError, match="list of arrays"):
+            model.mean_visible(wrong)
+    with pytest.raises(ValueError, match="7 rows and H has 3"):
+        model.energy(V, [h[:3] for h in H])
+
+
+# Unit types of users.
+
+
+class MyBits(Bernoulli):
+    """Not Bernoulli itself, but as able."""
+
+
+class Spin(UnitType):
+    """Units with the values -1 and 1."""
+
+    bounds = (-1.0, 1.0)
+
+    def __init__(self, intercept):
+        self.intercept = intercept
+
+    def parameters(self):
+        return {"intercept": self.intercept}
+
+    def log_weight(self, X):
+        return X @ self.intercept
+
+    def log_partition(self, field, precision=0.0):
+        log_odds = self.intercept + field
+        return np.logaddexp(log_odds, -log_odds) - 0.5 * precision
+
+    def moments(self, field, precision=0.0):
+        mean = np.tanh(self.intercept + field + 0 * precision)
+        return mean, 1 - mean**2
+
+    def gradients(self, X, field=None, precision=0.0):
+        mean = X if field is None else self.mean(field, precision)
+        return {"intercept": np.asarray(mean).mean(axis=0)}
+
+    def sample(self, field, stream, first_row=0):
+        up = (1 + self.mean(field)) / 2
+        return np.where(stream.uniform(up.shape, up.dtype, first_row) < up, 1, -1).astype(up.dtype)
+
+    def states(self):
+        return np.array([-1.0, 1.0])
+
+    @classmethod
+    def neutral(cls, n_units, dtype=np.float64):
+        return cls(np.zeros(n_units, dtype))
+
+    def fallen(self, beta, base):
+        return Spin((1 - beta) * base.intercept + beta * self.intercept)
+
+
+@pytest.mark.parametrize("estimator", ["rbm", "dbm"])
+def test_a_subclass_of_bernoulli_is_as_good(estimator):
+    X = rows(6, 80)
+
+    def fit(kind):
+        start = np.linspace(-1, 1, 6)
+        if estimator == "rbm":
+            units = dict(visible=kind(start), hidden=kind(np.zeros(4)))
+            return TAPRBM(4, max_iter=3, random_state=0, **units).fit(X)
+        hidden = [kind(np.zeros(4)), kind(np.zeros(3))]
+        return TAPDBM(
+            (4, 3), visible=kind(start), hidden=hidden, max_iter=2, pretrain_max_iter=2,
+            random_state=0,
+        ).fit(X)  # fmt: skip
+
+    plain, mine = fit(Bernoulli), fit(MyBits)
+    assert type(mine._machine().layers[1]) is MyBits
+    for a, b in zip(plain._parameters(), mine._parameters(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    Y = X[:9].copy()
+    Y[:, 2:5] = np.nan
+    for compute in [
+        lambda m: m.sample(5, 0, n_steps=5),
+        lambda m: m.sample(5, 0, n_steps=5, n_temperatures=3),
+        lambda m: m.sample(5, 0, given={0: 1}, temperature=0.5),
+        lambda m: m.log_partition("ais", n_temperatures=20, random_state=0).log_weights,
+        lambda m: m.log_pseudo_likelihood(X),
+        lambda m: m.predict_column_proba(X, 2),
+        lambda m: m.denoise(X, 0.1),
+        lambda m: m.transform(X),
+        *(lambda m, how=how: m.impute(Y, how=how, random_state=0) for how in ("mean", "sample")),
+        *(lambda m, how=how: m.impute(Y, how="mode", method=how) for how in ("gibbs", "tap")),
+    ]:  # fmt: skip
+        np.testing.assert_array_equal(compute(plain), compute(mine))
+
+
+@pytest.fixture
+def spins():
+    """An RBM of spins, its states and their probabilities."""
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], size=(60, 5))
+    model = TAPRBM(
+        3, visible=Spin(np.zeros(5)), hidden=Spin(np.zeros(3)), max_iter=1, random_state=0
+    )
+    model.fit(X)
+    model.components_ = 0.5 * rng.normal(size=(3, 5))
+    model.intercept_visible_, model.intercept_hidden_ = rng.normal(size=5), rng.normal(size=3)
+    return model
+
+
+def of_spins(model, beta=1.0):
+    V, H = 2 * binary(5) - 1, 2 * binary(3) - 1
+    energy = V @ model.components_.T @ H.T + (V @ model.intercept_visible_)[:, np.newaxis]
+    weights = np.exp(beta * (energy + H @ model.intercept_hidden_)).sum(axis=1)
+    return V, weights / weights.sum(), np.log(weights.sum())
+
+
+def test_spins_are_sampled_and_annealed(spins):
+    V, p, log_Z = of_spins(spins)
+    zero_one = (V + 1) / 2
+    for drawn, law in [
+        (spins.sample(N_DRAWS, 0, n_steps=40), p),
+        (spins.sample(5000, 0, n_steps=20, n_temperatures=3), p),
+        (spins.sample(N_DRAWS, 0, temperature=2.0, n_steps=40), of_spins(spins, 0.5)[1]),
+        (spins.sample(N_DRAWS, 0, given={0: -1}), agreeing(V, p, np.array([-1] + [np.nan] * 4))),
+        (spins.gibbs(spins.sample(N_DRAWS, 0, n_steps=40), 2, 0), p),
+    ]:
+        assert set(np.unique(drawn)) <= {-1, 1}
+        assert_drawn((drawn + 1) / 2, zero_one, law)
+    for method in ("ais", "raise"):
+        estimate = spins.log_partition(method, n_chains=400, n_temperatures=100, random_state=0)
+        assert estimate.value == pytest.approx(log_Z, abs=6 * estimate.std_err)
+    assert spins.log_partition_ == pytest.approx(log_Z)
+    assert spins.entropy() == pytest.approx(-(p @ np.log(p)))
+
+
+def test_spins_are_predicted(spins, way):
+    V, p, _ = of_spins(spins)
+    X = 2 * holes(5, 8, 1) - 1
+    modes = spins.impute(X, how="mode", method="gibbs", random_state=0)
+    found = spins.predict_column_proba(X, 1, n_steps=4000, random_state=0)
+    for row, mode, up in zip(X, modes, found[:, 1], strict=True):
+        np.testing.assert_array_equal(mode, V[agreeing(V, p, row).argmax()])
+        row[1] = np.nan
+        expected = agreeing(V, p, row) @ (V[:, 1] == 1)
+        assert up == pytest.approx(expected, abs=0.03 if way == "chains" else 1e-9)
+    table = p.reshape((2,) * 5)
+    expected = sum(np.log(table / table.sum(axis=k, keepdims=True)) for k in range(5)).ravel()
+    np.testing.assert_allclose(spins.log_pseudo_likelihood(V), expected)
+    # A value between the states is a mixture: the mean of both terms of that unit.
+    value = V[:1].copy()
+    value[0, 0] = 0.0
+    assert np.isfinite(spins.log_pseudo_likelihood(value)).all()
+
+
+def test_spins_beside_bits_in_a_deep_model():
+    """Sides of two unit types are annealed, and tempered, as one of a single type."""
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], size=(60, 4))
+    model = TAPDBM(
+        (3, 2), visible=Spin(np.zeros(4)), max_iter=1, pretrain_max_iter=0, random_state=0
+    ).fit(X)
+    for W in model.components_:
+        W[...] = rng.normal(size=W.shape)
+    exact = model.log_partition("exact").value  # by the odd side
+    ais = model.log_partition("ais", n_chains=400, n_temperatures=200, random_state=0)
+    assert ais.value == pytest.approx(exact, abs=6 * ais.std_err)
+    V = 2 * binary(4) - 1
+    p = np.exp(-exact_free_energy(model._machine(), V) - exact)
+    assert p.sum() == pytest.approx(1)
+    drawn = model.sample(5000, 0, n_steps=60)
+    assert_drawn((drawn + 1) / 2, (V + 1) / 2, p)
+
+
+def test_a_spike_at_zero_is_tempered():
+    """Against quadrature, on an interval of another length than 1."""
+    units = TruncatedGaussBernoulli(np.array([0.3]), np.array([1.0]), np.array([4.0]), 0.0, 3.0)
+    x = np.linspace(0, 3, 200_001)
+    for beta in (0.5, 2.0):
+        slab = np.exp(beta * (x - 2 * x**2))
+        log_slab = np.log(np.trapezoid(np.exp(x - 2 * x**2), x))
+        slab *= np.exp(beta * (np.log(0.3) - log_slab))
+        total = np.trapezoid(slab, x) + 0.7**beta
+        tempered = units.tempered(beta)
+        assert tempered.mean(0.0)[0] == pytest.approx(np.trapezoid(x * slab, x) / total, rel=1e-6)
+        assert 1 - tempered.rho[0] == pytest.approx(0.7**beta / total, rel=1e-6)
+
+
+def test_clamped_columns_stay_in_chains_of_both_kinds():
+    rbm = random_rbm(6, 4)
+    model = as_estimator(rbm)._model()
+    V, clamped = rows(6, 300), np.arange(6) % 2 == 0
+    with Workers(2) as workers:
+        plain = _samples.chain_samples(model, V.copy(), 3, Stream(0), workers, clamped)
+        base = Bernoulli(np.zeros(6))
+        tempered = _samples.tempered_samples(model, base, V, 3, 2, Stream(0), workers, clamped)
+    for states in (plain, tempered):
+        np.testing.assert_array_equal(states[:, clamped], V[:, clamped])
+        assert (states != V).any()
