@@ -281,10 +281,10 @@ def test_gibbs_sweeps_keep_the_distribution(n_steps):
 
 def test_gibbs_samples(gibbs_only):
     model = machine(6, scale=0.4)
-    X = model.sample(20_000, random_state=0)
+    X = model.sample(20_000, random_state=0, n_steps=200)
     distance, limit = total_variation(X, model)
     assert distance < limit
-    assert_array_equal(X, model.sample(20_000, random_state=0))
+    assert_array_equal(X, model.sample(20_000, random_state=0, n_steps=200))
     with pytest.raises(ValueError, match="too many to enumerate"):
         model.marginal(0)
 
@@ -373,7 +373,7 @@ def test_a_model_of_its_own_data_does_not_warn(d):
             X = gibbs_sample(*sparse_machine(d, rng), n, 200, rng).astype(int)
             model = FVBMPseudoLikelihood(alpha=1 / n).fit(X)
             for n_samples in (1, 10, 100, 1000, 5000):
-                model.sample(n_samples, random_state=n_samples)
+                model.sample(n_samples, random_state=n_samples, n_steps=200)
             assert np.isfinite(model.log_partition_)
 
 
@@ -434,12 +434,12 @@ def test_spurious_state_of_fifty_neurons(shared_data):
     model = FVBMPseudoLikelihood().fit(X)
     assert model.converged_
     with pytest.warns(UserWarning, match=r"In these samples, column \d+ is 1 with a rate of"):
-        assert model.sample(100, random_state=0).mean() > 0.5
+        assert model.sample(100, random_state=0, n_steps=200).mean() > 0.5
     # A penalty of a tenth of the rows removes it.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
-        assert abs(model.sample(1000, random_state=0).mean() - X.mean()) < 0.01
+        assert abs(model.sample(1000, random_state=0, n_steps=200).mean() - X.mean()) < 0.01
         assert model.log_partition(random_state=0).std_err < 0.01
 
 

@@ -300,7 +300,7 @@ def test_arguments_of_methods(estimator):
     calls = [("sample", {"n_samples": 0}), ("sample", {"n_samples": 1.5}),
              ("sample", {"random_state": "a"}), ("impute", {"X": X, "how": "median"}),
              ("impute", {"X": X, "random_state": -1}),
-             ("impute", {"X": X, "n_steps": 0}), ("sample", {"n_steps": 0}),
+             ("impute", {"X": X, "n_steps": 0}), ("sample", {"n_steps": -1}),
              ("sample", {"temperature": 0.0}), ("sample", {"given": 3}),
              ("impute", {"X": X, "method": "magic"}), ("gibbs", {"V": X[:3], "n_steps": -1}),
              ("log_partition", {"method": "magic"}), ("log_partition", {"n_chains": 0}),

@@ -725,12 +725,8 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             message = spurious_message(where, rates, expected, columns, self._column)
             warnings.warn(message, stacklevel=find_stack_level())
 
-    def _is_enumerable(self, given=()):
-        """Whether each set of connected variables is small enough, the given ones left out."""
-        coupled = self.coupling_ != 0
-        coupled[given, :] = coupled[:, given] = False
-        _, label = connected_components(coupled, directed=False)
-        return np.bincount(label).max() <= MAX_EXACT
+    def _is_enumerable(self):
+        return is_enumerable(self.coupling_)
 
     def _check_enumerable(self, remedy):
         if not self._is_enumerable():
@@ -740,14 +736,7 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
             )
 
     def _model(self):
-        """The model as a log-linear one, whose state 0 stands for 1 and 1 for -1."""
-        d = len(self.intercept_)
-        pairs = np.argwhere(np.triu(self.coupling_))
-        basis = np.zeros((d + len(pairs), d), dtype=np.int64)
-        basis[:d] = np.eye(d)
-        np.put_along_axis(basis[d:], pairs, 1, axis=1)
-        theta = np.concatenate([self.intercept_, self.coupling_[tuple(pairs.T)]])
-        return LogLinearModel(np.full(d, 2), basis, theta)
+        return log_linear_model(self.coupling_, self.intercept_)
 
     def marginal(self, features):
         """Return the joint probabilities of some variables.
@@ -818,20 +807,20 @@ class FVBMPseudoLikelihood(OneToOneFeatureMixin, BaseBoltzmann):
         check_is_fitted(self)
         columns, places = self._given(given, lambda j: self.values_)
         generator = make_generator(random_state)
-        if self._is_enumerable(columns):
-            model = self._model().tempered(temperature).given(columns, 1 - places)
-            spins = 1 - 2 * model.sample(n_samples, generator)
-            spins[:, columns] = 2 * places - 1
+        spins = np.empty((n_samples, self.n_features_in_))
+        spins[:, columns] = known = 2 * places - 1
+        free = np.setdiff1d(np.arange(self.n_features_in_), columns)
+        # Given some spins, the others are a model of the same kind.
+        coupling = self.coupling_[np.ix_(free, free)]
+        intercept = self.intercept_[free] + self.coupling_[np.ix_(free, columns)] @ known
+        coldest = (np.abs(coupling).sum() + np.abs(intercept).sum()) / 1e300  # sums are finite
+        scale = 1 / max(temperature, coldest)
+        coupling, intercept = scale * coupling, scale * intercept
+        if is_enumerable(coupling):
+            states = log_linear_model(coupling, intercept).sample(n_samples, generator)
+            spins[:, free] = 1 - 2 * states
         else:
-            known = np.full(self.n_features_in_, np.nan)
-            known[columns] = 2 * places - 1
-            # Colder than this, the sums would overflow.
-            coldest = (np.abs(self.coupling_).sum() + np.abs(self.intercept_).sum()) / 1e300
-            scale = 1 / max(temperature, coldest)
-            spins = gibbs_sample(
-                scale * self.coupling_, scale * self.intercept_, n_samples, n_steps, generator,
-                known if len(columns) else None,
-            )  # fmt: skip
+            spins[:, free] = gibbs_sample(coupling, intercept, n_samples, n_steps, generator)
         if not len(columns) and temperature == 1:
             self._warn_if_far_from_data("In these samples,", spins.mean(axis=0), n_samples)
         return self._decoded(spins).astype(self._sample_dtype)
@@ -1064,6 +1053,23 @@ def blas_threads(n_features, least):
     """A context in which BLAS has one thread if there are less than `least` parameters."""
     n_parameters = n_features * (n_features + 1) // 2
     return limit_blas(1) if n_parameters < least else nullcontext()
+
+
+def is_enumerable(coupling):
+    """Whether each set of connected variables is small enough."""
+    _, label = connected_components(coupling != 0, directed=False)
+    return np.bincount(label).max(initial=0) <= MAX_EXACT
+
+
+def log_linear_model(coupling, intercept):
+    """The model as a log-linear one, whose state 0 stands for 1 and 1 for -1."""
+    d = len(intercept)
+    pairs = np.argwhere(np.triu(coupling))
+    basis = np.zeros((d + len(pairs), d), dtype=np.int64)
+    basis[:d] = np.eye(d)
+    np.put_along_axis(basis[d:], pairs, 1, axis=1)
+    theta = np.concatenate([intercept, coupling[tuple(pairs.T)]])
+    return LogLinearModel(np.full(d, 2), basis, theta)
 
 
 def to_spins(positive):

@@ -55,18 +55,10 @@ def independent_spins(intercept, n, generator):
     return np.where(positive, 1.0, -1.0)
 
 
-def gibbs_sample(coupling, intercept, n_samples, n_steps, generator, given=None):
-    """One sample from each of `n_samples` chains, which begin at independent spins.
-
-    With `given`, an array of shape (d,) of -1, 1 and NaN, spins that are not NaN stay as they are.
-    """
+def gibbs_sample(coupling, intercept, n_samples, n_steps, generator):
+    """One sample from each of `n_samples` chains, which begin at independent spins."""
     initial = independent_spins(intercept, n_samples, generator)
-    free = None
-    if given is not None:
-        known = ~np.isnan(given)
-        initial[:, known] = given[known]
-        free = np.tile(~known, (n_samples, 1))
-    chains = Chains(initial, coupling, draw_seed(generator), free)
+    chains = Chains(initial, coupling, draw_seed(generator))
     chains.sweep(intercept, n_steps)
     return chains.spins
 
