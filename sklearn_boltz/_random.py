@@ -54,7 +54,8 @@ class Stream:
         Returns
         -------
         u : ndarray of the given shape
-            From 0 to 1, of one step: 24 bits in float32, 31 in float64.
+            Between 0 and 1, neither of which occurs, of one step: 24 bits in float32, 53 in
+            float64, of which the first 24 are the same.
         """
         out = np.empty(shape, dtype)
         uniform(out, self.seed, self.take(1), first_row)

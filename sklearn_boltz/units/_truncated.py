@@ -42,14 +42,6 @@ def _float_type(*arrays):
     return np.float32 if np.result_type(*arrays) == np.float32 else np.float64
 
 
-def _uniforms(shape, dtype, stream, first_row):
-    """Numbers of the stream in [0, 1): in float64, of 62 bits of two steps."""
-    out = stream.uniform(shape, dtype, first_row)
-    if dtype == np.float64:
-        out += (stream.uniform(shape, dtype, first_row) - 0.5) * 2.0**-31
-    return out
-
-
 def _square(X):
     return X.multiply(X) if issparse(X) else X * X
 
@@ -185,7 +177,7 @@ class TruncatedGaussian(UnitType):
 
     def sample(self, field, stream, first_row=0):
         b = np.ascontiguousarray(self.intercept + field)
-        u = _uniforms(b.shape, b.dtype, stream, first_row)
+        u = stream.uniform(b.shape, b.dtype, first_row)
         a = np.broadcast_to(self.precision.astype(b.dtype), b.shape)
         out = np.empty_like(b)
         flat = [np.ascontiguousarray(values).ravel() for values in (b, a, u)]

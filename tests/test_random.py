@@ -1,0 +1,366 @@
+"""The random numbers of the kernels: that they are what the header says, and how random they are.
+
+The seeds are fixed, so the tests are deterministic. Were they not, each call of `accept` would
+raise a false alarm with probability 1e-6 at most, and all of this file with less than 1e-4.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, chi2, kstest, norm, poisson
+
+from sklearn_boltz._random import Stream
+from sklearn_boltz._random_kernel import uniform as fill
+
+ALARM = 1e-6
+ALONG = ["columns", "rows", "steps", "seeds"]
+COUNTERS = st.tuples(*[st.integers(0, 2**64 - 1)] * 3)
+
+
+def uniform(shape, seed, step, first_row=0, dtype=np.float64):
+    out = np.empty(shape, dtype)
+    fill(out, seed, step, first_row)
+    return out
+
+
+def mix64(z):
+    z = z + np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def rounds(x, steps):
+    for shift, factor in steps:
+        x = x ^ (x >> np.uint32(shift))
+        x = x if factor is None else x * np.uint32(factor)
+    return x
+
+
+def words(seed, step, row, column):
+    """What `_random.h` says, by NumPy, for arrays of any counters.
+
+    The upper 53 bits are those of float64, and the rest are those that it leaves out.
+    """
+    arrays = (np.asarray(counter, np.uint64) for counter in (seed, step, row))
+    seed, step, row, column = np.broadcast_arrays(*arrays, np.asarray(column, np.uint32))
+    key = mix64(mix64(mix64(seed) ^ step) ^ row)
+    parts = [key, key >> np.uint64(32), (key * np.uint64(0xD1342543DE82EF95)) >> np.uint64(32)]
+    first, second, third = (part.astype(np.uint32) for part in parts)
+    begin = rounds(column * np.uint32(0x9E3779B9) + first, [(17, 0xED5AD4BB), (11, None)])
+    upper = rounds((begin + second) * np.uint32(0xAC4C1B51), [(15, 0x31848BAB), (14, None)])
+    lower = rounds((begin ^ third) * np.uint32(0x21F0AAAD), [(15, 0xD35A2D97), (15, None)])
+    upper, lower = upper.astype(np.uint64), lower.astype(np.uint64)
+    rest = upper & np.uint64(31)
+    return (upper >> np.uint64(5)) << np.uint64(37) | lower << np.uint64(5) | rest
+
+
+def stream(along, n):
+    """The words of n counters of which one part runs, from 0, and the others stay."""
+    counter = dict(seed=11, step=3, row=5, column=7)
+    counter[along.removesuffix("s")] = np.arange(n)
+    return words(**counter)
+
+
+def fractions(along, n):
+    return (stream(along, n) >> np.uint64(11)) * 2.0**-53
+
+
+def bits_of(word, n_bits=64):
+    """Those of each word, the upper first."""
+    return np.unpackbits(word.astype(">u8").view(np.uint8).reshape(*word.shape, 8), axis=-1)[
+        ..., :n_bits
+    ]
+
+
+def accept(p_values):
+    """That the smallest of some p-values does not alarm."""
+    p_values = np.asarray(p_values)
+    assert p_values.min() * p_values.size > ALARM, p_values.min()
+
+
+def normal(z):
+    return 2 * norm.sf(np.abs(z))
+
+
+def chi_square(counts, expected, lost=1):
+    """Two-sided: a fit that is too good is refused, too."""
+    counts, expected = np.ravel(counts), np.ravel(expected)
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    df = counts.size - lost
+    return min(2 * min(chi2.sf(statistic, df), chi2.cdf(statistic, df)), 1)
+
+
+def weights_test(weight, n_bits):
+    """Numbers of ones among `n_bits` bits, with the ends of the law put together."""
+    law = binom.pmf(np.arange(n_bits + 1), n_bits, 0.5) * weight.size
+    low, *_, high = np.flatnonzero(law > 50)
+    law = [law[: low + 1].sum(), *law[low + 1 : high], law[high:].sum()]
+    return chi_square(np.bincount(np.clip(weight, low, high) - low, minlength=len(law)), law)
+
+
+def poisson_test(count, mean):
+    return min(2 * min(poisson.sf(count - 1, mean), poisson.cdf(count, mean)), 1)
+
+
+# What the numbers are.
+
+
+@pytest.mark.parametrize(
+    ("seed", "step", "row", "column", "single", "double"),
+    [
+        (0, 0, 0, 0, "0x1.8dbce0p-5", "0x1.8dbcf289ef660p-5"),
+        (1, 2, 3, 4, "0x1.38277cp-1", "0x1.38277c59e43fap-1"),
+        (2**63 + 1, 2**40, 2**33, 783, "0x1.bdc770p-3", "0x1.bdc7719ff0e74p-3"),
+        (2**64 - 1, 2**64 - 1, 2**64 - 1, 1000, "0x1.93cb20p-2", "0x1.93cb21e2698e8p-2"),
+    ],
+)
+def test_known_answers(seed, step, row, column, single, double):
+    for dtype, answer in [(np.float32, single), (np.float64, double)]:
+        number = uniform((1, column + 1), seed, step, row, dtype)[0, column]
+        assert float(number).hex() == float.fromhex(answer).hex()
+
+
+@settings(max_examples=50, deadline=None)
+@given(COUNTERS, st.integers(1, 5), st.integers(1, 200))
+def test_the_kernel_equals_the_lines_of_numpy(counter, n_rows, n_columns):
+    seed, step, row = counter
+    rows = (np.uint64(row) + np.arange(n_rows, dtype=np.uint64))[:, None]
+    word = words(seed, step, rows, np.arange(n_columns))
+    for dtype, n_bits in [(np.float32, 24), (np.float64, 53)]:
+        u = uniform((n_rows, n_columns), seed, step, row, dtype)
+        expected = np.maximum((word >> np.uint64(64 - n_bits)).astype(float), 0.5) * 2.0**-n_bits
+        np.testing.assert_array_equal(u, expected)
+
+
+def test_blocks_do_not_matter():
+    for dtype in [np.float32, np.float64]:
+        whole = uniform((10, 33), 1, 2, 0, dtype)
+        parts = [uniform((rows, 33), 1, 2, first, dtype) for first, rows in [(0, 3), (3, 7)]]
+        np.testing.assert_array_equal(whole, np.concatenate(parts))
+        np.testing.assert_array_equal(whole[4:, :16], uniform((6, 16), 1, 2, 4, dtype))
+        stream = Stream(1)
+        assert stream.take(2) == 0
+        np.testing.assert_array_equal(stream.uniform((10, 33), dtype), whole)
+
+
+def test_float32_is_the_upper_bits_of_float64():
+    single, double = (uniform((100, 784), 3, 4, dtype=dtype) for dtype in (np.float32, np.float64))
+    np.testing.assert_array_equal(np.floor(double * 2**24), np.floor(single * 2.0**24))
+
+
+def test_neither_0_nor_1():
+    """The least and the largest of float32, whose counters were searched for."""
+    assert uniform((1, 64), 0, 0, 38157, np.float32)[0, 8] == 2.0**-25
+    assert uniform((1, 64), 0, 0, 975052, np.float32)[0, 62] == 1 - 2.0**-24
+    assert 0 < uniform((1, 64), 0, 0, 38157)[0, 8] < 2.0**-24
+    assert 1 - 2.0**-24 <= uniform((1, 64), 0, 0, 975052)[0, 62] < 1
+
+
+# How random they are.
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_uniformity(along):
+    """Kolmogorov–Smirnov; frequencies of 16 bits; the largest of 8."""
+    word = stream(along, 2**20)
+    u = (word >> np.uint64(11)) * 2.0**-53
+    accept([kstest(part, "uniform").pvalue for part in np.array_split(u, 16)])
+    p_values = []
+    for shift in (48, 40, 32, 24, 16, 11):
+        cells = np.bincount((word >> np.uint64(shift)) & np.uint64(2**16 - 1), minlength=2**16)
+        p_values.append(chi_square(cells, np.full(2**16, 16.0)))
+    accept(p_values)
+    largest = u.reshape(-1, 8).max(axis=1) ** 8
+    accept([kstest(largest, "uniform").pvalue])
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_every_bit_is_fair_and_independent_of_its_neighbours(along):
+    """Each alone, with each other one, and with each one of the next number."""
+    bits = bits_of(stream(along, 2**17)).astype(np.float32) - 0.5
+    n = len(bits)
+    accept(normal(bits.sum(axis=0, dtype=float) * 2 / np.sqrt(n)))
+    same = (bits.T @ bits)[np.triu_indices(64, 1)]
+    accept(normal(same * 4 / np.sqrt(n)))
+    accept(normal(bits[1:].T @ bits[:-1] * 4 / np.sqrt(n - 1)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_every_bit_of_the_arrays_is_fair(dtype):
+    n_bits = 24 if dtype == np.float32 else 53
+    u = uniform((500, 784), 5, 6, dtype=dtype).astype(float)
+    bits = bits_of((u * 2.0**n_bits).astype(np.uint64))[..., -n_bits:]
+    ones = bits.reshape(-1, n_bits).sum(axis=0, dtype=float)
+    accept(normal((ones - u.size / 2) / np.sqrt(u.size / 4)))
+    # By column, as the lanes of the registers and their remainders differ.
+    ones = bits.sum(axis=0, dtype=float)
+    accept(normal((ones - 250) / np.sqrt(125)))
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_serial_correlation(along):
+    u = fractions(along, 2**20) - 0.5
+    lags = [*range(1, 65), 100, 128, 256, 500, 512, 784, 1024, 4096, 65536]
+    accept([normal(12 * (u[lag:] @ u[:-lag]) / np.sqrt(u.size - lag)) for lag in lags])
+
+
+def test_lanes_of_rows():
+    """Correlations between the first 64 columns, over rows."""
+    u = uniform((2**16, 64), 8, 9) - 0.5
+    accept(normal((u.T @ u)[np.triu_indices(64, 1)] * 12 / 2**8))
+    # Of one row with the next, at all distances of columns.
+    accept(normal(u[1:].T @ u[:-1] * 12 / np.sqrt(2**16 - 1)))
+
+
+def test_neighbouring_keys_are_unrelated():
+    starts = [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 200), (2, 0, 0), (0, 2, 0)]
+    starts += [(2**63, 0, 0), (0, 2**63, 0), (0, 0, 2**63), (2**32, 0, 0), (0, 2**32, 0), (1, 1, 0)]
+    blocks = np.array([uniform((200, 500), *start).ravel() for start in starts]) - 0.5
+    n = blocks.shape[1]
+    accept(normal((blocks @ blocks.T)[np.triu_indices(len(starts), 1)] * 12 / np.sqrt(n)))
+    for a, b in itertools.combinations(blocks, 2):
+        assert not (a == b).any()
+
+
+@pytest.mark.parametrize("part", [0, 1, 2, 3])
+@pytest.mark.parametrize("small", [False, True])
+def test_avalanche(part, small):
+    """A bit of the counter flips each bit of the number half of the time, small ones too."""
+    n, n_bits = 2**14, 32 if part == 3 else 64
+    rng = np.random.default_rng(0)
+    counter = [rng.integers(0, 2**bits - 1, n, np.uint64, True) for bits in (64, 64, 64, 32)]
+    if small:
+        counter = [np.full(n, value, np.uint64) for value in (1, 2, 3, 4)]
+        counter[part] = np.arange(n, dtype=np.uint64)
+    before = words(*counter)
+    flips = np.empty((n_bits, 64))
+    for bit in range(n_bits):
+        other = list(counter)
+        other[part] = other[part] ^ np.uint64(1 << bit)
+        flips[bit] = bits_of(before ^ words(*other)).sum(axis=0)
+    # A pair of counters that differ by a low bit is met twice where all of them are there.
+    n_pairs = np.where(small & (2 ** np.arange(n_bits) < n), n / 2, n)[:, None]
+    z = (flips / n - 0.5) * 2 * np.sqrt(n_pairs)
+    accept(normal(z))
+    statistic = (z**2).sum()
+    accept([min(2 * min(chi2.sf(statistic, z.size), chi2.cdf(statistic, z.size)), 1)])
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_collisions_of_pairs(along):
+    """2^19 pairs of neighbours, 12 bits of each, in 2^24 cells."""
+    p_values = []
+    word = stream(along, 2**20)
+    for shift in (52, 40, 25, 11):
+        bits = (word >> np.uint64(shift)) & np.uint64(2**12 - 1)
+        cell = np.sort(bits[::2] << np.uint64(12) | bits[1::2])
+        distinct = 1 + (np.diff(cell) != 0).sum()
+        n, cells = 2.0**19, 2.0**24
+        empty = np.exp(n * np.log1p(-1 / cells))
+        occupied = cells * (1 - empty)
+        spread = cells * empty * (1 - empty * (1 + n / cells))
+        p_values.append(normal((distinct - occupied) / np.sqrt(spread)))
+    accept(p_values)
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_birthday_spacings(along):
+    """Marsaglia's: equal spacings among 2^12 birthdays in a year of 2^32 days, 256 times."""
+    word = stream(along, 2**20).reshape(256, 2**12)
+    p_values = []
+    for shift in (32, 22, 11):
+        days = np.sort((word >> np.uint64(shift)) & np.uint64(2**32 - 1), axis=1)
+        spacings = np.sort(np.diff(days, axis=1), axis=1)
+        equal = (np.diff(spacings, axis=1) == 0).sum()
+        p_values.append(poisson_test(equal, 256 * 2.0**36 / 2.0**34))
+    accept(p_values)
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_gaps_runs_and_orders(along):
+    u = fractions(along, 2**20)
+    # Gaps between numbers below 1/8.
+    gaps = np.minimum(np.diff(np.flatnonzero(u < 1 / 8)) - 1, 40)
+    law = 0.125 * 0.875 ** np.arange(41)
+    law[40] = 0.875**40
+    counts = np.bincount(gaps, minlength=41)
+    accept([chi_square(counts, gaps.size * law)])
+    # Runs above and below the middle, and runs up and down.
+    changes = (np.diff((u < 0.5).astype(int)) != 0).sum()
+    accept([normal((changes - (u.size - 1) / 2) / np.sqrt((u.size - 1) / 4))])
+    turns = (np.diff((np.diff(u) > 0).astype(int)) != 0).sum()
+    accept([normal((turns - 2 * (u.size - 2) / 3) / np.sqrt((16 * u.size - 29) / 90))])
+    # The orders of five.
+    ranks = np.argsort(u[: u.size // 5 * 5].reshape(-1, 5), axis=1) @ 5 ** np.arange(5)
+    counts = np.unique(ranks, return_counts=True)[1]
+    accept([chi_square(counts, np.full(120, u.size // 5 / 120))])
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_serial_pairs_triples_and_poker(along):
+    word = stream(along, 2**20 + 2)
+    p_values = []
+    for shift in (58, 40, 25, 11):
+        for n_bits, size in [(6, 2), (4, 3), (3, 4)]:
+            digit = (word >> np.uint64(shift)) & np.uint64(2**n_bits - 1)
+            digit = digit[: digit.size // size * size].reshape(-1, size)
+            cell = digit @ (np.uint64(2**n_bits) ** np.arange(size, dtype=np.uint64))
+            counts = np.bincount(cell, minlength=2 ** (n_bits * size))
+            p_values.append(chi_square(counts, np.full(counts.size, len(digit) / counts.size)))
+        # How many of five digits of 16 differ: 16 (16 - 1) ... times a Stirling number.
+        digit = (word >> np.uint64(shift)) & np.uint64(15)
+        hand = np.sort(digit[: digit.size // 5 * 5].reshape(-1, 5), axis=1)
+        different = 1 + (np.diff(hand, axis=1) != 0).sum(axis=1)
+        falling = np.cumprod(16.0 - np.arange(5))
+        law = falling * [1, 15, 25, 10, 1] / 16.0**5
+        counts = np.bincount(different, minlength=6)[1:]
+        p_values.append(chi_square(counts, len(hand) * law))
+    accept(p_values)
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_ranks_of_matrices(along):
+    """Of 32 × 32 matrices of the upper and of the lower bits of a number."""
+    n = 2**14
+    word = stream(along, 32 * n)
+    p_values = []
+    for shift in (32, 11):
+        rows = (word >> np.uint64(shift)).astype(np.uint32).reshape(n, 32)
+        rank, each = np.zeros(n, int), np.arange(n)
+        free = np.ones((n, 32), bool)
+        for bit in range(32):
+            ones = (rows >> np.uint32(bit)) & np.uint32(1) == 1
+            pivot = (ones & free).argmax(axis=1)
+            found = (ones & free)[each, pivot]
+            rank += found
+            free[each[found], pivot[found]] = False
+            ones[each, pivot] = False
+            rows ^= np.where(ones & found[:, None], rows[each, pivot][:, None], np.uint32(0))
+        full = np.prod(1 - 2.0 ** -np.arange(1, 33))
+        one_less = 2 * (1 - 2.0**-32) * full
+        counts = np.bincount(np.minimum(32 - rank, 2), minlength=3)
+        p_values.append(chi_square(counts, n * np.array([full, one_less, 1 - full - one_less])))
+    accept(p_values)
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_hamming_weights(along):
+    """Of all 53 bits, of the 24 of float32 and of the last 26; of a number and the next."""
+    word = stream(along, 2**20)
+    p_values = []
+    for first, n_bits in [(0, 53), (0, 24), (27, 26)]:
+        weight = bits_of(word)[:, first : first + n_bits].sum(axis=1, dtype=int)
+        p_values.append(weights_test(weight, n_bits))
+        z = weight - n_bits / 2
+        p_values.append(normal((z[1:] @ z[:-1]) / (n_bits / 4) / np.sqrt(z.size - 1)))
+    accept(p_values)
+
+
+def test_hamming_weights_across_columns():
+    """Of each of 64 bits in the first 64 columns, over rows: the ends of random walks."""
+    bits = bits_of(words(21, 22, np.arange(2**13)[:, None], np.arange(64)))
+    accept([weights_test(weight, 64) for weight in bits.sum(axis=1, dtype=int).T])
