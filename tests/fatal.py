@@ -25,6 +25,8 @@ def fatal_score(marker, model, X, y=None):
 class FatalBernoulli(Bernoulli):
     """Units that kill the first process in which they are annealed, other than this one."""
 
+    is_binary = False  # or the kernels would take the place of `fallen`
+
     def __init__(self, intercept, marker):
         super().__init__(intercept)
         self.marker, self.home = marker, os.getpid()

@@ -411,12 +411,15 @@ def test_mass_far_from_the_data_warns(d):
 def test_annealing_finds_mass_far_from_the_data():
     """Some of the chains end there: the estimate is good, and the weighted rates are not.
 
-    How many depends on the random numbers: with 20 seeds, 8 of the estimates warned.
+    How many depends on the random numbers: about 0.4 of the estimates warn. Of 20, none does with
+    a probability of 4e-5.
     """
     X = quiet_and_active_rows(27)
     model = FVBMPseudoLikelihood(alpha=0.18).fit(X)
-    with pytest.warns(UserWarning) as caught:
-        assert np.isfinite(model.log_partition_)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for seed in range(20):
+            assert np.isfinite(model.log_partition(random_state=seed).value)
     assert {w.filename for w in caught} == {__file__}
     assert any("In the weighted states" in str(w.message) for w in caught)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from oracles_rbm import binary, random_dbm
 
+from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import clamp
@@ -16,7 +17,6 @@ from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stack
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
-    temperature_ladder,
 )
 from sklearn_boltz.restricted.sampling._samples import chain_samples
 from sklearn_boltz.restricted.training._optimizers import SGD

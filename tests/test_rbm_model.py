@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from oracles_rbm import SmallRBM, binary, random_rbm
 
+from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers, row_blocks
 from sklearn_boltz.restricted.model._enumeration import exact_log_partition
@@ -11,7 +12,6 @@ from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     reverse_importance_sampling,
-    temperature_ladder,
 )
 from sklearn_boltz.restricted.sampling._conditional import impute, impute_by_chains
 from sklearn_boltz.restricted.sampling._gibbs import run_chains

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.model._enumeration import (
@@ -18,7 +19,6 @@ from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     base_log_partition,
     reverse_importance_sampling,
-    temperature_ladder,
 )
 from sklearn_boltz.restricted.sampling._conditional import impute, impute_by_chains
 from sklearn_boltz.restricted.sampling._gibbs import run_chains

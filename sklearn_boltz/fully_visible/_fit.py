@@ -149,7 +149,8 @@ def maximise(task, initial, solve, monitor, label):
             problem, point, direction, monitor, lambda j, *spin: label(task.varying[j], *spin)
         )
     except KeyboardInterrupt:
-        if monitor.n_iter < 1:
+        # Ctrl-C may come while an iteration is being recorded.
+        if monitor.last is None or monitor.last[0] < 1:
             raise
         point, message, monitor.status = None, None, "interrupted"
     n_iter, coupling, intercept = monitor.last

@@ -17,6 +17,7 @@ from sklearn_boltz._base import (
     find_stack_level,
     validate_arguments,
 )
+from sklearn_boltz._estimates import best_known, raise_floor, temperature_ladder
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._tables import foreign_coding, shown
 from sklearn_boltz._threads import Workers
@@ -226,11 +227,9 @@ class BaseMachine(BaseBoltzmann):
             estimate = self.log_partition(random_state=self._evaluation_seed)
             return Bunch(value=estimate.value, method=estimate.method)
 
-        estimate = self._cached("log_partition", compute)
-        floor = self._cached("log_partition_floor", Bunch)
-        if estimate.method != "exact" and floor and floor.low > estimate.value:
-            return floor.value
-        return estimate.value
+        return best_known(
+            self._cached("log_partition", compute), self._cached("log_partition_floor", Bunch)
+        )
 
     @validate_arguments(
         {
@@ -331,7 +330,7 @@ class BaseMachine(BaseBoltzmann):
             return _enumeration.exact_estimate(model)
         X = None if X is None else self._checked(X)
         rng = make_generator(random_state)
-        stream, betas = Stream.from_generator(rng), _annealing.temperature_ladder(n_temperatures)
+        stream, betas = Stream.from_generator(rng), temperature_ladder(n_temperatures)
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
             if method == "tap":
                 return self._tap_log_partition(model, X, n_chains, stream, workers)
@@ -348,9 +347,7 @@ class BaseMachine(BaseBoltzmann):
                     model, self._base(), betas, starts, stream, workers, n_rows
                 )
                 estimate = _annealing.bracketed(forward, backward, from_model=X is None)
-        floor = self._cached("log_partition_floor", Bunch)
-        if forward.low > floor.get("low", -np.inf):
-            floor.update(low=forward.low, value=forward.value)
+        raise_floor(self._cached("log_partition_floor", Bunch), forward)
         if not estimate.trusted:
             warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
         return estimate

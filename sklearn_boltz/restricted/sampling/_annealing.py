@@ -8,11 +8,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
 
-from sklearn_boltz._estimates import (  # noqa: F401 - the ladder is passed on
+from sklearn_boltz._estimates import (
     MARKOV,
     estimate_from_weights,
     judged,
-    temperature_ladder,
 )
 from sklearn_boltz._threads import has_other_processes, limit_blas, row_blocks
 from sklearn_boltz.restricted.sampling._gibbs import run_chains

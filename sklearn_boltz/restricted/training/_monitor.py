@@ -5,12 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz._base import dense
+from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._random import Stream
 from sklearn_boltz.restricted.model._enumeration import exact_log_partition, n_enumerated
 from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
-    temperature_ladder,
 )
 from sklearn_boltz.units._bernoulli import Bernoulli
 
