@@ -13,8 +13,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
+from test_common import DEFAULTS
 
-from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 from sklearn_boltz.fully_visible import _fvbm
 
 # Probability of a false alarm of a chi-square test, for each seed.
@@ -439,3 +440,68 @@ def test_no_estimate_takes_the_place_of_an_exact_value():
     before = model.log_partition_
     model.log_partition("ais", n_chains=5, n_temperatures=1, random_state=0)
     assert model.log_partition_ == before
+
+
+# All estimators: what does not depend on the kind of model.
+
+every_estimator = pytest.mark.parametrize(
+    "estimator", DEFAULTS, ids=lambda estimator: type(estimator).__name__
+)
+
+
+@pytest.fixture(scope="module")
+def bits():
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(150, 5))
+    X[:, 1] = X[:, 0] ^ (rng.random(150) < 0.1)
+    return X
+
+
+@every_estimator
+def test_all_estimators_have_the_same_methods(estimator, bits):
+    model = clone(estimator).fit(bits)
+    sample = inspect.signature(model.sample).parameters
+    assert list(sample)[:4] == ["n_samples", "random_state", "given", "temperature"]
+    for method in ("sample", "impute", "predict_column_proba"):
+        parameters = inspect.signature(getattr(model, method)).parameters
+        assert "n_sweeps" not in parameters
+        if "n_steps" in parameters:
+            assert parameters["n_steps"].default == 1000
+    assert list(inspect.signature(model.score).parameters) == ["X", "y", "sample_weight"]
+    for method in ("energy", "free_energy", "entropy", "log_pseudo_likelihood", "log_partition"):
+        assert callable(getattr(model, method)), method
+    assert set(model.log_partition()) >= BUNCH
+    assert isinstance(type(model).log_partition_, property)
+
+
+@every_estimator
+def test_histories_of_all_estimators(estimator, bits):
+    model = clone(estimator).fit(bits)
+    # That of InfiniteRBM has the model without hidden units besides.
+    n_entries = model.n_iter_ + isinstance(model, InfiniteRBM)
+    for name, values in model.history_.items():
+        assert isinstance(values, np.ndarray) and values.shape == (n_entries,), name
+    assert (model.history_["seconds"] >= 0).all()
+    log_likelihoods = [name for name in model.history_ if name.endswith("likelihood")]
+    for name in log_likelihoods:  # means over rows of five bits
+        assert (-5 < model.history_[name]).all() and (model.history_[name] < 0).all(), name
+
+
+@every_estimator
+def test_columns_conditions_and_weights_of_all_estimators(estimator, bits):
+    model = clone(estimator).fit(bits)
+    p = model.predict_column_proba(bits[:7], 1)
+    assert p.shape == (7, 2)
+    assert_allclose(p.sum(axis=1), 1, atol=1e-6)
+    other = bits[:7].copy()
+    other[:, 1] = 1 - other[:, 1]
+    assert_allclose(model.predict_column_proba(other, 1), p, atol=1e-6)
+    drawn = model.sample(20, random_state=0, given={1: 1})
+    assert drawn.shape == (20, 5) and (drawn[:, 1] == 1).all()
+    with pytest.raises(ValueError, match="9"):
+        model.sample(2, given={9: 1})
+    assert model.sample(3, random_state=0, temperature=2.0).shape == (3, 5)
+    assert model.entropy() <= 5 * np.log(2) + 1e-6
+    weights = np.arange(150.0)
+    expected = np.average(model.score_samples(bits), weights=weights)
+    assert model.score(bits, sample_weight=weights) == pytest.approx(expected)
