@@ -58,7 +58,9 @@ plt.show()
 
 row, column = np.divmod(np.arange(16), 4)
 chairs = np.column_stack([column + 0.12 * row**2, -row - 0.1 * (column - 1.5) ** 2])
-display = CouplingDisplay.from_estimator(model, X, kind="graph", level=0.01, layout=chairs)
+display = CouplingDisplay.from_estimator(
+    model, X, kind="graph", significance_level=0.01, layout=chairs
+)
 display.ax_.set_title("Who talks to whom")
 found = np.triu(display.significant, 1)
 print(

@@ -72,7 +72,9 @@ def test_heatmap(model, X):
 def test_significant_edges(model, X):
     result = model.inference(X)
     adjusted = result.adjusted_p_value("fdr_bh")
-    display = CouplingDisplay.from_estimator(model, X, kind="graph", level=0.01, layout="circle")
+    display = CouplingDisplay.from_estimator(
+        model, X, kind="graph", significance_level=0.01, layout="circle"
+    )
     assert display.significant[0, 2] and display.significant[2, 0]
     names = [f"m[x{j},x{k}]" for j, k in np.argwhere(np.triu(display.significant))]
     assert names == [n for n in result.names[adjusted < 0.01] if n.startswith("m")]

@@ -69,7 +69,13 @@ def draw(model, train, path):
     limit = np.quantile(np.abs(model.coupling_), 0.99)
     for kind, ax in zip(("heatmap", "graph"), axes, strict=True):
         display = CouplingDisplay.from_estimator(
-            model, train, kind=kind, level=0.01, ax=ax, limit=limit, colorbar=kind == "heatmap"
+            model,
+            train,
+            kind=kind,
+            significance_level=0.01,
+            ax=ax,
+            limit=limit,
+            colorbar=kind == "heatmap",
         )
     d = len(display.names)
     axes[0].set_title("couplings (hatched: may be chance)")

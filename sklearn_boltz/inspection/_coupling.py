@@ -63,7 +63,7 @@ class CouplingDisplay:
         X=None,
         *,
         kind="heatmap",
-        level=0.05,
+        significance_level=0.05,
         method="fdr_bh",
         sample_weight=None,
         ax=None,
@@ -80,7 +80,7 @@ class CouplingDisplay:
             map and left out of the graph.
         kind : {"heatmap", "graph"}, default="heatmap"
             What to draw.
-        level : float, default=0.05
+        significance_level : float, default=0.05
             A coupling is significant if its adjusted p value is below.
         method : {"fdr_bh", "holm"}, default="fdr_bh"
             How the p values are adjusted for their number.
@@ -101,7 +101,8 @@ class CouplingDisplay:
         if X is not None:
             inference = estimator.inference(X, sample_weight=sample_weight)
             # NaN, on the diagonal and for constant columns, is not below.
-            significant = inference.coupling_matrix(inference.adjusted_p_value(method)) < level
+            p_value = inference.coupling_matrix(inference.adjusted_p_value(method))
+            significant = p_value < significance_level
         names = [str(name) for name in estimator.get_feature_names_out()]
         display = cls(coupling=estimator.coupling_, names=names, significant=significant)
         return display.plot(kind=kind, ax=ax, **plot_kw)
