@@ -233,7 +233,7 @@ def test_truncated_units_on_batches(tmp_path):
     expected = clone(machine).fit(X)
     # All rows are looked at, here, for where the training begins.
     np.testing.assert_allclose(
-        model._base_law.intercept, expected._base_law.intercept, rtol=1e-6, atol=1e-9
+        model._base_units.intercept, expected._base_units.intercept, rtol=1e-6, atol=1e-9
     )
     assert np.isfinite(model.tap_log_likelihood(X)).all()
 

@@ -1,4 +1,4 @@
-"""Synthetic laws whose truth is known, and the data sets of the literature."""
+"""Synthetic data whose distribution is known, and the data sets of the literature."""
 
 from sklearn_boltz.datasets._fetch import (
     fetch_caltech101_silhouettes,

@@ -1,8 +1,8 @@
-"""Bayesian networks: the form in which a synthetic law is sampled and enumerated.
+"""Bayesian networks: the form in which a synthetic distribution is sampled and enumerated.
 
 Each variable has a table of probabilities given its parents, which all come before it. A Markov
 network is brought to that form by summing out its variables from the last one on, so that one
-sampler and one product serve every law.
+sampler and one product serve every distribution.
 """
 
 from math import prod
@@ -80,7 +80,7 @@ def network_distribution(parents, tables):
 
 
 def random_network(n_values, max_parents, concentration, rng):
-    """Draw parents without replacement and tables from a symmetric Dirichlet law."""
+    """Draw parents without replacement and tables from a symmetric Dirichlet distribution."""
     parents = [
         np.sort(rng.choice(i, size=min(i, max_parents), replace=False)) if i else np.arange(0)
         for i in range(len(n_values))
@@ -142,7 +142,7 @@ def ising_network(n_sites, edges, coupling, field):
 
 
 def _elimination_parents(n_sites, edges):
-    """For each site, the earlier ones that its law depends on once the later ones are summed out.
+    """For each site, the earlier ones that it depends on once the later ones are summed out.
 
     These are the earlier sites with a neighbour at or after it: for a grid scanned along its
     shorter side, about as many as that side is long.

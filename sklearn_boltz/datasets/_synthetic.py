@@ -1,4 +1,4 @@
-"""Data whose true law is known: independent samples, and the probability of every state."""
+"""Data whose distribution is known: independent samples, and the probability of every state."""
 
 from numbers import Integral, Real
 
@@ -49,7 +49,8 @@ def make_ising_grid(
 ):
     r"""Draw exact, independent samples of a two-dimensional Ising model.
 
-    The law is :math:`p(x) \propto \exp(J \sum_{\langle i, j \rangle} s_i s_j + h \sum_i s_i)` with
+    The distribution is
+    :math:`p(x) \propto \exp(J \sum_{\langle i, j \rangle} s_i s_j + h \sum_i s_i)` with
     :math:`s = 2x - 1`, the first sum over neighbours on a grid. The defaults are those of [1]_:
     20 sites, 31 edges. No Markov chain is involved: the sites are summed out one by one, then
     drawn one by one, each given those before it.
@@ -154,7 +155,7 @@ def make_bayesian_network(
 
     Variable `i` has ``min(i, max_parents)`` parents, drawn without replacement among the variables
     before it; each row of its conditional probability table is drawn from a symmetric Dirichlet
-    law. With 20 variables, 2 parents give the 37 edges and 3 parents the 54 edges of [1]_.
+    distribution. With 20 variables, 2 parents give the 37 edges and 3 parents the 54 edges of [1]_.
 
     Parameters
     ----------
@@ -167,7 +168,7 @@ def make_bayesian_network(
     n_values : int or array-like of shape (n_features,), default=2
         Cardinality of every variable, or of each.
     concentration : float, default=1.0
-        Parameter of the Dirichlet law; 1 is the uniform law on the simplex, less makes the
+        Parameter of the Dirichlet distribution; 1 is uniform on the simplex, less makes the
         variables depend on their parents more sharply.
     network_state : int, RandomState instance or None, default=None
         What draws the network. With None, `random_state` draws it before the samples. Give an int

@@ -70,8 +70,9 @@ class InfiniteRBM(BaseRBM):
         Length of a step of the visible biases.
 
     n_model_samples : int, default=2000
-        Number of persistent Markov chains that stand for the law of the model. If all states
-        of the visible units are not more than that, they are enumerated, and all is exact.
+        Number of persistent Markov chains whose states stand for the distribution of the model.
+        If all states of the visible units are not more than that, they are enumerated, and all
+        is exact.
 
     n_gibbs : int, default=5
         Number of transitions of the chains after each change of a unit.
@@ -173,8 +174,8 @@ class InfiniteRBM(BaseRBM):
     Insertions are centred: the visible biases take the pushes back at once. The linearised
     objective does not know how far to go: the unit is multiplied by the scale of largest
     gain of the log-likelihood. That gain has a closed form, but for an expectation over the
-    law of the model before the insertion, which the chains have. Scales at which fewer than
-    a fifth of them would count are left out.
+    distribution of the model before the insertion, which the chains have. Scales at which fewer
+    than a fifth of them would count are left out.
 
     Of a unit with small weights w the linearised objective is
     (α w·w − w·(C_data − C_model)w / 4) / 2, with C the covariances: there is a way down from

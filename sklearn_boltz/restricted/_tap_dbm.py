@@ -16,8 +16,8 @@ from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._machine import _COUNT, _POSITIVE, _RANDOM_STATE
 from sklearn_boltz.restricted._rbm import CONTINUUM
 from sklearn_boltz.restricted._tap_machine import (
-    LAWS,
     LEAST_CONVERGED,
+    UNIT_TYPES,
     TAPMachine,
     with_parameters,
 )
@@ -237,7 +237,7 @@ default="bernoulli"
     _parameter_constraints = {
         **TAPMachine._parameter_constraints,
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
-        "hidden": [StrOptions(set(LAWS)), UnitType, list],
+        "hidden": [StrOptions(set(UNIT_TYPES)), UnitType, list],
         "pretrain_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "output_layer": [Integral, StrOptions({"all"})],
     }
@@ -319,16 +319,18 @@ default="bernoulli"
             )
         return sizes.tolist()
 
-    def _hidden_laws(self):
+    def _hidden_kinds(self):
         """What is asked for, of each hidden layer."""
         n_layers = len(self._sizes())
-        laws = self.hidden if isinstance(self.hidden, list) else [self.hidden] * n_layers
-        if len(laws) != n_layers:
-            raise ValueError(f"hidden has {len(laws)} laws, but there are {n_layers} layers.")
-        for law in laws:
-            if not isinstance(law, UnitType) and law not in LAWS:
-                raise ValueError(f"hidden has {law!r}; it may be one of {sorted(LAWS)}.")
-        return laws
+        kinds = self.hidden if isinstance(self.hidden, list) else [self.hidden] * n_layers
+        if len(kinds) != n_layers:
+            raise ValueError(
+                f"hidden has {len(kinds)} unit types, but there are {n_layers} layers."
+            )
+        for kind in kinds:
+            if not isinstance(kind, UnitType) and kind not in UNIT_TYPES:
+                raise ValueError(f"hidden has {kind!r}; it may be one of {sorted(UNIT_TYPES)}.")
+        return kinds
 
     def _output(self, layers):
         """Which of the hidden layers `transform` is to give, of a list: a list."""
@@ -348,8 +350,8 @@ default="bernoulli"
         sizes = self._sizes()
         self._output(sizes)
         hidden = [
-            self._first_hidden("hidden", law, n_units, X.dtype)
-            for law, n_units in zip(self._hidden_laws(), sizes, strict=True)
+            self._first_hidden("hidden", kind, n_units, X.dtype)
+            for kind, n_units in zip(self._hidden_kinds(), sizes, strict=True)
         ]
         visible = self._first_visible(X)
         below = [X.shape[1], *sizes[:-1]]
@@ -359,12 +361,12 @@ default="bernoulli"
         return weights, [visible, *hidden]
 
     def _machine(self):
-        visible, *hidden = self._laws
+        visible, *hidden = self._unit_types
         values = {name: getattr(self, f"{name}_visible_") for name in visible.parameters()}
         layers = [with_parameters(visible, values)]
-        for k, law in enumerate(hidden):
-            values = {name: getattr(self, f"{name}_hidden_")[k] for name in law.parameters()}
-            layers.append(with_parameters(law, values))
+        for k, units in enumerate(hidden):
+            values = {name: getattr(self, f"{name}_hidden_")[k] for name in units.parameters()}
+            layers.append(with_parameters(units, values))
         return Layered(list(self.components_), layers)
 
     def _exposed(self, machine):
@@ -372,9 +374,9 @@ default="bernoulli"
         exposed = {"components_": list(weights)}
         for name, value in visible.parameters().items():
             exposed[f"{name}_visible_"] = value
-        parameters = [law.parameters() for law in hidden]
-        for name in {name for of_law in parameters for name in of_law}:
-            exposed[f"{name}_hidden_"] = [of_law.get(name) for of_law in parameters]
+        parameters = [units.parameters() for units in hidden]
+        for name in {name for of_layer in parameters for name in of_layer}:
+            exposed[f"{name}_hidden_"] = [of_layer.get(name) for of_layer in parameters]
         return exposed
 
     def _attributes(self, training):
@@ -415,11 +417,11 @@ default="bernoulli"
         """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""
         learner, visible, visible_range = training.learner, self.visible, self.visible_range
         histories = []
-        for k, (n_units, law) in enumerate(zip(self._sizes(), self._hidden_laws(), strict=True)):
+        for k, (n_units, kind) in enumerate(zip(self._sizes(), self._hidden_kinds(), strict=True)):
             rbm = TAPRBM(
                 n_units,
                 visible=visible,
-                hidden=law,
+                hidden=kind,
                 visible_range=visible_range,
                 max_iter=self.pretrain_max_iter,
                 n_jobs=workers.n_threads,
@@ -437,7 +439,7 @@ default="bernoulli"
             histories.append(rbm.history_)
             if k + 1 < len(learner.weights):
                 X = rbm.sample_hidden(X, random_state=int(training.rng.integers(2**31)))
-            visible, visible_range = law, None
+            visible, visible_range = kind, None
         training.pretrain_history = histories
 
     # What follows from rows.

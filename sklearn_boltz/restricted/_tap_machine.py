@@ -36,12 +36,12 @@ from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
 from sklearn_boltz.units._unit import UnitType
 
-LAWS = {
+UNIT_TYPES = {
     "bernoulli": Bernoulli,
     "truncated_gaussian": TruncatedGaussian,
     "truncated_gauss_bernoulli": TruncatedGaussBernoulli,
 }
-# Rows of batches to which the laws of visible units are fitted before the training.
+# Rows of batches to which visible units are fitted before the training.
 FIRST_ROWS = 10_000
 # Rows of the training that are kept, for TAP to start at.
 N_STARTS = 100
@@ -60,17 +60,17 @@ class Seen(NamedTuple):
     rows: np.ndarray
 
 
-def first_law(name, law, make, n_units, dtype):
-    """The law that a layer begins with: `make` of a class of laws, or a copy of the user's."""
-    law = make(LAWS[law]) if isinstance(law, str) else law.astype(dtype)
-    if len(law) != n_units:
-        raise ValueError(f"{name} has {len(law)} units, but there must be {n_units}.")
-    return law
+def initial_units(name, kind, make, n_units, dtype):
+    """Initial units of a layer: `make` of a unit type, or a copy of the user's."""
+    kind = make(UNIT_TYPES[kind]) if isinstance(kind, str) else kind.astype(dtype)
+    if len(kind) != n_units:
+        raise ValueError(f"{name} has {len(kind)} units, but there must be {n_units}.")
+    return kind
 
 
-def with_parameters(law, values):
-    """A law with other arrays, which are not copied, as its parameters."""
-    units = copy.copy(law)
+def with_parameters(kind, values):
+    """Units with other arrays, which are not copied, as its parameters."""
+    units = copy.copy(kind)
     for name, value in values.items():
         setattr(units, name, value)
     return units
@@ -86,7 +86,7 @@ class TAPMachine(MiniBatchEstimator):
 
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
-        "visible": [StrOptions(set(LAWS)), UnitType],
+        "visible": [StrOptions(set(UNIT_TYPES)), UnitType],
         "visible_range": [tuple, list, None],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "tap_max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -112,16 +112,18 @@ class TAPMachine(MiniBatchEstimator):
 
     def _parameters(self):
         machine = self._machine()
-        units = [value for law in machine.layers for value in law.parameters().values()]
+        units = [value for layer in machine.layers for value in layer.parameters().values()]
         return [*machine.weights, *units]
 
     def _base(self):
         # Where annealing begins: the features as frequent as in the data, for which most of the
         # weights are, and the other even layers without preferences.
-        return stacked([self._base_law, *(law.base() for law in self._machine().layers[2::2])])
+        return stacked(
+            [self._base_units, *(layer.base() for layer in self._machine().layers[2::2])]
+        )
 
     def _visible_base(self):
-        return self._base_law
+        return self._base_units
 
     def _side(self, V):
         with Workers(self.n_jobs) as workers:
@@ -131,7 +133,7 @@ class TAPMachine(MiniBatchEstimator):
         if self.visible_range is None:
             return self.visible.bounds if isinstance(self.visible, UnitType) else (0.0, 1.0)
         if self.visible not in ("truncated_gaussian", "truncated_gauss_bernoulli"):
-            raise ValueError("visible_range is for truncated laws, given by their names.")
+            raise ValueError("visible_range is for truncated units, given by their names.")
         try:
             low, high = map(float, self.visible_range)
         except (TypeError, ValueError):
@@ -151,7 +153,7 @@ class TAPMachine(MiniBatchEstimator):
         )
 
     def _first_visible(self, X):
-        """The law of the visible layer that the training begins with."""
+        """Initial units of the visible layer."""
         options = {}
         if self.visible_range is not None:
             options = dict(zip(("low", "high"), self.visible_range, strict=True))
@@ -164,12 +166,16 @@ class TAPMachine(MiniBatchEstimator):
             # Whatever is fitted to them is only where the training begins.
             n_rows = X.shape[0]
             rows = X[np.linspace(0, n_rows - 1, min(n_rows, FIRST_ROWS)).round().astype(int)]
-        return first_law(
-            "visible", self.visible, lambda law: law.from_data(rows, **options), X.shape[1], X.dtype
+        return initial_units(
+            "visible",
+            self.visible,
+            lambda kind: kind.from_data(rows, **options),
+            X.shape[1],
+            X.dtype,
         )
 
-    def _first_hidden(self, name, law, n_units, dtype):
-        return first_law(name, law, lambda law: law.neutral(n_units, dtype), n_units, dtype)
+    def _first_hidden(self, name, kind, n_units, dtype):
+        return initial_units(name, kind, lambda kind: kind.neutral(n_units, dtype), n_units, dtype)
 
     # Training: what `MiniBatchEstimator` asks for.
 
@@ -200,7 +206,7 @@ class TAPMachine(MiniBatchEstimator):
         # The public attributes are the truth, also where a user has set them.
         dtype, learner = machine.weights[0].dtype, training.learner
         learner.weights = [np.array(W, order="C") for W in machine.weights]
-        learner.layers = [law.astype(dtype) for law in machine.layers]
+        learner.layers = [layer.astype(dtype) for layer in machine.layers]
         learner.scheme = self._scheme()
         return training
 
@@ -224,8 +230,8 @@ class TAPMachine(MiniBatchEstimator):
         machine = training.learner.model()
         return {
             **self._exposed(machine),
-            "_laws": machine.layers,
-            "_base_law": training.seen.base,
+            "_unit_types": machine.layers,
+            "_base_units": training.seen.base,
             "_rows": training.seen.rows,
             **self._state(training),
         }
@@ -368,7 +374,7 @@ class TAPMachine(MiniBatchEstimator):
             raise ValueError("Give either flip_probability or noise_variance.")
         model = self._model()
         if noise_variance is None:
-            if not self._base_law.is_binary:
+            if not self._base_units.is_binary:
                 raise ValueError("flip_probability is for binary units, such as Bernoulli ones.")
             Y = dense(self._checked(Y))
             p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
@@ -378,7 +384,7 @@ class TAPMachine(MiniBatchEstimator):
             # Noise may have carried values out of their range.
             Y = self._validate(Y, dtype=model.dtype, reset=False)
             field, precision = Y / noise_variance, 1 / noise_variance
-        mean, variance = self._base_law.moments(field, precision)
+        mean, variance = self._base_units.moments(field, precision)
         pad = self._machine().padded
         field = np.asarray(field, model.dtype)
         evidence = Evidence(pad(field), pad(np.full_like(field, precision)))
@@ -473,7 +479,7 @@ class TAPMachine(MiniBatchEstimator):
         return _modes.expectation_maximisation(visible, mean_field, V, missing)
 
     def _imputed_by_tap(self, model, X, missing):
-        mean, variance = self._base_law.moments(np.zeros(X.shape, model.dtype))
+        mean, variance = self._base_units.moments(np.zeros(X.shape, model.dtype))
         start = np.where(missing, mean, X).astype(model.dtype)
         variance = np.where(missing, variance, 0).astype(model.dtype)
         known = self._machine().padded(~missing, False)

@@ -3,7 +3,7 @@
 from sklearn.utils._param_validation import StrOptions
 
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
-from sklearn_boltz.restricted._tap_machine import LAWS, TAPMachine, with_parameters
+from sklearn_boltz.restricted._tap_machine import UNIT_TYPES, TAPMachine, with_parameters
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.units._unit import UnitType
@@ -186,7 +186,7 @@ default="bernoulli"
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
         **TAPMachine._parameter_constraints,
-        "hidden": [StrOptions(set(LAWS)), UnitType],
+        "hidden": [StrOptions(set(UNIT_TYPES)), UnitType],
         "inference": [StrOptions(set(INFERENCES))],
     }
 
@@ -266,9 +266,9 @@ default="bernoulli"
     def _machine(self):
         visible, hidden = (
             with_parameters(
-                law, {name: getattr(self, f"{name}_{layer}_") for name in law.parameters()}
+                units, {name: getattr(self, f"{name}_{layer}_") for name in units.parameters()}
             )
-            for law, layer in zip(self._laws, ("visible", "hidden"), strict=True)
+            for units, layer in zip(self._unit_types, ("visible", "hidden"), strict=True)
         )
         return Layered([self.components_], [visible, hidden])
 

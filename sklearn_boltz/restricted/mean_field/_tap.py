@@ -1,6 +1,6 @@
 """Mean-field inference: TAP and naive fixed points of the free energy (Tramel et al., 2018).
 
-The law of an RBM is approximated by independent units, each with its own law tilted by a
+The distribution of an RBM is approximated by independent units, each with its own tilted by a
 field B and a precision A. In the second order of an expansion in the weights, at its
 stationary points
 
@@ -253,7 +253,7 @@ def free_energy(model, solutions, order, evidence=None):
         As of `solve`.
     order : {1, 2}
     evidence : Evidence, default=None
-        Under which they are solutions; then ln Z is that of the law with the evidence in it.
+        Under which they are solutions; then ln Z is that of the model with the evidence.
 
     Returns
     -------
@@ -319,7 +319,7 @@ def select(solutions, rows):
 
 
 def total_log_partition(solutions):
-    """ln Z ≈ ln Σ exp(−F) over distinct solutions, each of which is a part of the law.
+    """ln Z ≈ ln Σ exp(−F) over distinct solutions, each of which is a part of the distribution.
 
     The paper takes the mean, which is too low by up to the logarithm of their number: 11 to
     15 nats for a machine that learns MNIST, of which the sum leaves less than half.

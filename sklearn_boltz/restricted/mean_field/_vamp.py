@@ -1,7 +1,7 @@
 """Adaptive TAP by vector approximate message passing (Tramel et al., 2018, Algorithm 3).
 
-Each unit is described twice: by its own law under a field B₁ and a precision A₁, and as a part
-of one Gaussian law with all couplings J, B₂ and A₂. Means and variances must agree. Unlike
+Each unit is described twice: by its own distribution under a field B₁ and a precision A₁, and as
+a part of one Gaussian with all couplings J, B₂ and A₂. Means and variances must agree. Unlike
 TAP, it does not take the weights for independent; it costs O((n_visible + n_hidden)³) an
 iteration.
 """
@@ -29,7 +29,7 @@ def solve(model, V, iteration):
     -------
     solutions : Bunch
         As of `mean_field._tap.solve`, with `free_energy`. A start from which the
-        Gaussian law ceases to exist has not converged.
+        Gaussian ceases to exist has not converged.
     """
     rows = [_solve_one(model, v, iteration) for v in V]
     return Bunch(**{name: np.array([row[name] for row in rows]) for name in rows[0]})
@@ -82,16 +82,16 @@ def _parts(model, *arrays):
 
 
 def _moments(model, B, A):
-    """Means and variances of all units by their own laws."""
+    """Means and variances of all units by their own distributions."""
     layers = [units.moments(*parts) for units, parts in _parts(model, B, A)]
     mean, variance = (np.concatenate(both).astype(np.float64) for both in zip(*layers, strict=True))
     return mean, np.maximum(variance, LEAST_VARIANCE)
 
 
 def _log_partition(model, own, gaussian, gaussian_mean, factor):
-    """ln Z of the units' laws, plus that of the Gaussian law, less that which both share."""
+    """ln Z of the units by themselves, plus that of the Gaussian, less what both share."""
     (A1, B1), (A2, B2) = own, gaussian
-    laws = sum(units.log_partition(*parts).sum() for units, parts in _parts(model, B1, A1))
+    alone = sum(units.log_partition(*parts).sum() for units, parts in _parts(model, B1, A1))
     coupled = 0.5 * B2 @ gaussian_mean - np.log(np.diag(factor[0])).sum()
     shared = 0.5 * ((B1 + B2) ** 2 / (A1 + A2) - np.log(A1 + A2)).sum()
-    return float(laws + coupled - shared)
+    return float(alone + coupled - shared)

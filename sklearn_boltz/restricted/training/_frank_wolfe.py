@@ -1,4 +1,4 @@
-"""Frank–Wolfe on the law of hidden units: an RBM that grows (Ping, Liu and Ihler, 2016).
+"""Frank–Wolfe on the distribution of hidden units: an RBM that grows (Ping, Liu and Ihler, 2016).
 
 In ln p(v) = Σ_i softplus(w_i·v) + b·v − ln Z the sum over the hidden units is an integral over
 a measure of weights, in which the log-likelihood is concave. A step of Frank–Wolfe maximises its
@@ -6,7 +6,7 @@ linearisation, which is to find one unit, and adds that unit to the measure. Wit
 sizes 1/t and α_t = t of the paper, each unit counts once, and the model is an ordinary RBM.
 
 A unit is one array: its weights, and last its bias, the weight of a dummy visible unit that is
-always 1. Expectations are over a `Sample`: of the data, or of the law of the model.
+always 1. Expectations are over a `Sample`: of the data, or of the distribution of the model.
 """
 
 import math
@@ -31,7 +31,7 @@ L_BFGS = {"maxiter": 60, "ftol": 1e-6}
 SCALES = 0.7 ** np.arange(-3, 20)
 # What may become of a unit in an away step.
 AWAY_SCALES = np.array([0, 0.25, 0.5, 0.75])
-# Part of the samples that must still count once they are weighted by the change of the law.
+# Part of the samples that must still count when weighted by the change of the distribution.
 MIN_ESS = 0.2
 # Transitions of chains that start at data, and not at the model of a moment ago.
 BURN_IN = 100
@@ -90,7 +90,7 @@ class Sample:
 
 
 class Chains(Sample):
-    """Persistent Markov chains: one unit changes the law little, and they follow it."""
+    """Persistent Markov chains: one unit changes the distribution little, and they follow it."""
 
     min_ess = MIN_ESS
 
@@ -112,7 +112,7 @@ class Enumeration(Sample):
 
     @classmethod
     def of(cls, machine):
-        """The law of a machine."""
+        """The distribution of a model."""
         units = machine.model().visible
         states = all_states(units, len(units))
         sample = cls(states.astype(machine.weights.dtype))
@@ -120,7 +120,7 @@ class Enumeration(Sample):
         return sample
 
     def follow(self, machine, n_steps, workers):
-        """Take on the law of the model as it stands."""
+        """Take on the distribution of the model as it stands."""
         self.probability = softmax(-machine.model().free_energy(self.rows))
 
     def noise(self, mean):
@@ -170,7 +170,7 @@ class Machine(Learner):
 # The linearised objective, and its minimum.
 
 
-def linearised_objective(unit, data, law, alpha, mismatch=0.0):
+def linearised_objective(unit, data, model, alpha, mismatch=0.0):
     """What the unit is to minimise (eq. 9), and the gradient.
 
     Its negative is the derivative of the penalised mean log-likelihood by the weight of the
@@ -182,7 +182,7 @@ def linearised_objective(unit, data, law, alpha, mismatch=0.0):
     Parameters
     ----------
     unit : ndarray of float64 of shape (n_visible + 1,)
-    data, law : Sample
+    data, model : Sample
         Of the data and of the model.
     alpha : float
         λ of the paper.
@@ -195,20 +195,20 @@ def linearised_objective(unit, data, law, alpha, mismatch=0.0):
         λ/2 ‖w‖² + E_model[softplus(w·v)] − E_data[softplus(w·v)] + s w·mismatch.
     gradient : ndarray of float64 of shape (n_visible + 1,)
     """
-    law_field, data_field = law.field(unit), data.field(unit)
+    model_field, data_field = model.field(unit), data.field(unit)
     on = expit(data_field)
     shift, push = data.mean(on), float(np.sum(unit * mismatch))
     objective = (
         alpha / 2 * (unit @ unit)
-        + law.mean(np.logaddexp(0, law_field))
+        + model.mean(np.logaddexp(0, model_field))
         - data.mean(np.logaddexp(0, data_field))
         + shift * push
     )
-    gradient = alpha * unit + law.moment(expit(law_field)) + shift * mismatch
+    gradient = alpha * unit + model.moment(expit(model_field)) + shift * mismatch
     return objective, gradient - data.moment(on - push * on * (1 - on))
 
 
-def starting_points(n_starts, data, law, rng, first=0):
+def starting_points(n_starts, data, model, rng, first=0):
     """Units to start from: where data and model differ, at rows of the data, at random.
 
     To second order in w, the objective is −w·Cw / 8 with C the difference of the second
@@ -217,7 +217,7 @@ def starting_points(n_starts, data, law, rng, first=0):
     Parameters
     ----------
     n_starts : int
-    data, law : Sample
+    data, model : Sample
     rng : Generator
     first : int, default=0
         Which of the three kinds is the first.
@@ -238,7 +238,7 @@ def starting_points(n_starts, data, law, rng, first=0):
         for _ in range(4 if k % 3 == 0 else 0):
             centred = np.append(direction, -direction @ mean)
             direction = sum(
-                sign * s.moment(s.field(centred))[:-1] for s, sign in ((data, 1), (law, -1))
+                sign * s.moment(s.field(centred))[:-1] for s, sign in ((data, 1), (model, -1))
             )
             direction /= np.linalg.norm(direction) or 1.0
         unit = np.append(direction, -direction @ mean)
@@ -282,7 +282,7 @@ class Change(NamedTuple):
     ess: float
 
 
-def rescaled(unit, fields, scales, data, law, *, old=0.0, centered=True):
+def rescaled(unit, fields, scales, data, model, *, old=0.0, centered=True):
     """The exact gains of giving a unit other scales, by samples of the present model.
 
     A unit of scale 0 is a constant factor: from 0 to s is an insertion, from 1 to 0 a
@@ -298,7 +298,7 @@ def rescaled(unit, fields, scales, data, law, *, old=0.0, centered=True):
     fields : pair of ndarray of float64
         w·v + c of the rows of the data and of the model: all that is needed of the rows.
     scales : array-like of float
-    data, law : Sample
+    data, model : Sample
     old : float
         The scale that the unit has in the model.
     centered : bool
@@ -307,7 +307,7 @@ def rescaled(unit, fields, scales, data, law, *, old=0.0, centered=True):
     -------
     changes : list of Change
     """
-    data_field, law_field = fields
+    data_field, model_field = fields
     changes = []
     for scale in scales:
         shift = 0.0
@@ -319,7 +319,7 @@ def rescaled(unit, fields, scales, data, law, *, old=0.0, centered=True):
             push = shift * (field - unit[-1])
             return np.logaddexp(0, scale * field) - np.logaddexp(0, old * field) - push
 
-        log_mean, ess = law.log_mean_exp(log_ratio(law_field))
+        log_mean, ess = model.log_mean_exp(log_ratio(model_field))
         gain = data.mean(log_ratio(data_field)) - log_mean
         changes.append(Change(unit, float(scale), float(shift), float(gain), float(ess)))
     return changes
@@ -352,7 +352,7 @@ class Search(NamedTuple):
     n_failed: int = 0
 
 
-def find_unit(data, subset, law, search, rng, workers):
+def find_unit(data, subset, model, search, rng, workers):
     """Look for the unit to insert, from several starts.
 
     Parameters
@@ -361,7 +361,7 @@ def find_unit(data, subset, law, search, rng, workers):
         All rows, for the line search.
     subset : Sample
         Rows for the linearised objective.
-    law : Chains or Enumeration
+    model : Chains or Enumeration
     search : Search
     rng : Generator
     workers : Workers
@@ -371,15 +371,15 @@ def find_unit(data, subset, law, search, rng, workers):
     change : Change or None
         None if no unit improves the linearised objective.
     """
-    starts = starting_points(search.n_restarts, subset, law, rng, search.n_failed)
+    starts = starting_points(search.n_restarts, subset, model, rng, search.n_failed)
     mismatch = np.zeros(len(starts[0]))
     if not search.plain:
-        mismatch[:-1] = subset.visible_mean() - law.visible_mean()
+        mismatch[:-1] = subset.visible_mean() - model.visible_mean()
     found = workers.map(
-        lambda start: linear_minimum(start, subset, law, search.alpha, mismatch),
+        lambda start: linear_minimum(start, subset, model, search.alpha, mismatch),
         starts,
         # Each takes some dozens of products with the rows.
-        100 * (len(subset) + len(law)) * subset.rows.shape[1] * len(starts),
+        100 * (len(subset) + len(model)) * subset.rows.shape[1] * len(starts),
     )
     # Of w = 0 the objective is 0.
     found = [(unit, objective) for unit, objective in found if objective < 0]
@@ -388,12 +388,12 @@ def find_unit(data, subset, law, search, rng, workers):
     scales = np.ones(1) if search.plain else SCALES
     changes = []
     for unit, _ in found:
-        fields = data.field(unit), law.field(unit)
-        changes += rescaled(unit, fields, scales, data, law, centered=not search.plain)
-    return best_change(changes, 0.0 if search.plain else law.min_ess)
+        fields = data.field(unit), model.field(unit)
+        changes += rescaled(unit, fields, scales, data, model, centered=not search.plain)
+    return best_change(changes, 0.0 if search.plain else model.min_ess)
 
 
-def find_away(machine, data, law, alpha):
+def find_away(machine, data, model, alpha):
     """Look for the unit whose weight is to fall (Guélat and Marcotte, 1986).
 
     It is the one whose removal the linearised objective rewards most; the exact gain
@@ -406,27 +406,27 @@ def find_away(machine, data, law, alpha):
     change : Change or None
     """
     units = [machine.unit(i) for i in range(machine.n_units)]
-    fields = [(data.field(unit), law.field(unit)) for unit in units]
+    fields = [(data.field(unit), model.field(unit)) for unit in units]
 
     def reward(unit, fields):
-        on_data, on_law = (
+        on_data, on_model = (
             sample.mean(np.logaddexp(0, field))
-            for sample, field in zip((data, law), fields, strict=True)
+            for sample, field in zip((data, model), fields, strict=True)
         )
-        return alpha / 2 * (unit @ unit) + on_law - on_data
+        return alpha / 2 * (unit @ unit) + on_model - on_data
 
     i = int(np.argmax([reward(*pair) for pair in zip(units, fields, strict=True)]))
-    changes = rescaled(units[i], fields[i], AWAY_SCALES, data, law, old=1.0)
-    return i, best_change(changes, law.min_ess)
+    changes = rescaled(units[i], fields[i], AWAY_SCALES, data, model, old=1.0)
+    return i, best_change(changes, model.min_ess)
 
 
-def match_means(machine, law, target, rate, max_steps, workers):
+def match_means(machine, model, target, rate, max_steps, workers):
     """Steps of the visible biases until the model has the means of the data (eq. 10).
 
     Parameters
     ----------
     machine : Machine
-    law : Chains or Enumeration
+    model : Chains or Enumeration
     target : ndarray of float64 of shape (n_visible,)
         Means of the data.
     rate : float
@@ -440,9 +440,9 @@ def match_means(machine, law, target, rate, max_steps, workers):
         Number of steps made.
     """
     for step in range(max_steps):
-        mean = law.visible_mean()
-        if np.mean((target - mean) ** 2) <= MATCH * law.noise(mean):
+        mean = model.visible_mean()
+        if np.mean((target - mean) ** 2) <= MATCH * model.noise(mean):
             return step
         machine.visible_bias += (rate * (target - mean)).astype(machine.visible_bias.dtype)
-        law.follow(machine, 1, workers)
+        model.follow(machine, 1, workers)
     return max_steps

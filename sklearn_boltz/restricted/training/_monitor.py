@@ -55,7 +55,7 @@ def no_better(comparison, n_features, remedies):
 
 
 def independent_log_likelihood(base, rows):
-    """Mean log-probability of rows if the columns were independent, of the law `base`."""
+    """Mean log-probability of rows if the columns were independent, of the units `base`."""
     field = np.zeros((1, rows.shape[1]), rows.dtype)
     return float(base.log_weight(rows).mean() - base.log_partition_sum(field)[0])
 
@@ -66,7 +66,7 @@ class HeldOut:
     Parameters
     ----------
     valid, train : ndarray of shape (n_rows, n_features)
-    base : unit law
+    base : unit type
         Of independent features, as the training data have them.
     """
 
@@ -105,7 +105,7 @@ class Monitor:
     X : {ndarray, sparse matrix} of shape (n_samples, n_features)
     train, valid : ndarray of int
         Numbers of rows; none in `valid` where none were set aside.
-    base : unit law
+    base : unit type
         Of the visible units at infinite temperature.
     seed : int
     """

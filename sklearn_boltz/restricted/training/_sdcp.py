@@ -2,7 +2,7 @@
 
 The parameters are always the ordinary ones. Centring is a change of coordinates in which the
 gradient is taken: with offsets μ, λ and W the weights (n_hidden, n_visible), the centred
-biases are b + λW and c + Wμ. Sliding the offsets changes neither the law nor the ordinary
+biases are b + λW and c + Wμ. Sliding the offsets changes neither the distribution nor the ordinary
 parameters, and a step (ΔW, Δb, Δc) in centred coordinates is the step
 (ΔW, Δb − λΔW, Δc − ΔWμ) in ordinary ones.
 """

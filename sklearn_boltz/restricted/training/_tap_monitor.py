@@ -23,7 +23,7 @@ class TAPMonitor:
     ----------
     rows : ndarray of shape (n_rows, n_features)
     held_out : HeldOut or None
-    base : unit law
+    base : unit type
         Of independent features, as the training data have them.
     iteration : Iteration
     inference : str

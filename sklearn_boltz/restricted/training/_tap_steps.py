@@ -57,7 +57,7 @@ class Learner:
 
     def parameters(self):
         """Weights and the parameters of the units, not copied."""
-        units = [value for law in self.layers for value in law.parameters().values()]
+        units = [value for layer in self.layers for value in layer.parameters().values()]
         return [*self.weights, *units]
 
     def model(self):
