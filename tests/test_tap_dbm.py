@@ -233,7 +233,7 @@ def test_wrong_layers(digits):
     for sizes in [(), (3, 0), (3, 2.5), ((3,), (2,))]:
         with pytest.raises(ValueError, match="hidden_layer_sizes"):
             TAPDBM(sizes).fit(X)
-    with pytest.raises(ValueError, match="hidden has 1 laws, but there are 2 layers"):
+    with pytest.raises(ValueError, match="hidden has 1 unit types, but there are 2 layers"):
         TAPDBM((3, 2), hidden=["bernoulli"]).fit(X)
     with pytest.raises(ValueError, match="hidden has 'gaussian'"):
         TAPDBM((3, 2), hidden=["bernoulli", "gaussian"]).fit(X)
