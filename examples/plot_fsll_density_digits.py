@@ -159,7 +159,7 @@ for name, classifier in {"pixels": pixels_only, "learned terms": with_terms}.ite
 # %%
 # Half a picture, and new ones
 # ----------------------------
-# ``impute`` fills NaN from the exact law of the missing pixels given the others, and
+# ``impute`` fills NaN from the exact distribution of the missing pixels given the others, and
 # ``sample`` draws whole pictures. We hide the right half of some pictures of the test set.
 # The mean shows where the model is in doubt; a sample is one way it may have been.
 

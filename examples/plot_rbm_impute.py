@@ -3,7 +3,7 @@ Half a digit
 ============
 
 A model of whole images can complete half of one. Missing pixels are NaN;
-:meth:`~sklearn_boltz.SDCPRBM.impute` fills them from their law given the pixels that are
+:meth:`~sklearn_boltz.SDCPRBM.impute` fills them from their distribution given the pixels that are
 there, which no column mean can.
 """
 
@@ -68,8 +68,8 @@ for name, guess in guesses.items():
 # Doubt, and what may have been
 # -----------------------------
 # Where the mean is grey, the model is in doubt; the grey image itself is no digit. Draws are:
-# ``how="sample"`` takes all hidden pixels from their joint law, so that each draw is one way
-# in which the image may go on.
+# ``how="sample"`` takes all hidden pixels from their joint distribution, so that each draw is one
+# way in which the image may go on.
 
 chosen = [int(np.flatnonzero(digit_test == k)[1]) for k in range(10)]
 lines = {"truth": X_test[chosen], "given": half[chosen]}
