@@ -3,9 +3,9 @@ The landscape of a deterministic machine
 ========================================
 
 :class:`~sklearn_boltz.TAPRBM` is trained without sampling: the distribution of the units is
-approximated by the solutions of mean-field equations. Each row of data, as an initial value, leads
-to a solution, and rows that share one are alike to the model. Here it learns scikit-learn's handwritten
-digits, 8 × 8 pixels, dark or not.
+approximated by the solutions of mean-field equations. Each row of data, as an initial value,
+leads to a solution, and rows that share one are alike to the model. Here it learns scikit-learn's
+handwritten digits, 8 × 8 pixels, dark or not.
 """
 
 import matplotlib.pyplot as plt
