@@ -114,8 +114,8 @@ default="bernoulli"
         Number of rows of a mini-batch, and of persistent solutions.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs of the joint training. ``"auto"`` makes some 600 mini-batches: 10
-        epochs of many rows, and up to 100 of few, or up to 500 with `early_stopping`.
+        Number of epochs of the joint training. ``"auto"`` makes some 800 mini-batches: 10
+        epochs of many rows, and up to 200 of few, or up to 1,000 with `early_stopping`.
 
     weights_init : float, default=0.01
         Standard deviation of the weights at the start.

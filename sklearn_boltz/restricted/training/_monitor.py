@@ -24,7 +24,7 @@ EXACT_UNITS, N_CHAINS = 12, 100
 ROWS_PER_TEMPERATURE, LEAST_TEMPERATURES, MOST_TEMPERATURES = 10, 60, 300
 # A model counts as better than independent columns if rows are more probable by this part of their
 # log-probability with these, and its training as begun if they are by that part.
-BETTER, STARTED = 0.001, 0.01
+BETTER, STARTED = 0.005, 0.01
 # A model whose log pseudo-likelihood has risen by this part is better without a doubt. Of others
 # the likelihood is looked at: near independent columns, so few chains and temperatures will do.
 SURELY_BETTER, FEW_TEMPERATURES, FEW_CHAINS = 0.1, 20, 50
