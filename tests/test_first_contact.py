@@ -608,3 +608,22 @@ def test_installing_is_quiet():
     assert installs
     for line in installs:
         assert "$(QUIETLY)" in line, line
+
+
+# A14. API pages say only what is true of their class.
+
+
+def test_api_pages_of_displays_promise_no_estimator():
+    jinja2 = pytest.importorskip("jinja2")
+    path = Path(__file__).parents[1] / "doc" / "_templates" / "autosummary" / "class.rst"
+    if not path.exists():
+        pytest.skip("the sources are not here")
+    environment = jinja2.Environment()
+    environment.filters["underline"] = environment.filters["escape"] = str
+    template = environment.from_string(path.read_text())
+
+    def page(methods):
+        return template.render(objname="Thing", module="m", methods=methods, common_methods=[])
+
+    assert "every scikit-learn estimator has" not in page(["plot", "from_estimator"])
+    assert "set_callbacks" in page(["fit", "get_params", "set_params"])
