@@ -85,10 +85,6 @@ class BaseMachine(BaseBoltzmann):
             figures = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
             print(f"[{type(self).__name__}] {of} {number}: {figures}")
 
-    def _visible_base(self):
-        """Independent features fitted to the data."""
-        return self._base()
-
     # Data.
 
     def _validated(self, X, *, reset=False, allow_nan=False, clip=False):

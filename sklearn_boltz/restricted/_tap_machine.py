@@ -122,9 +122,6 @@ class TAPMachine(MiniBatchEstimator):
             [self._base_units, *(layer.base() for layer in self._machine().layers[2::2])]
         )
 
-    def _visible_base(self):
-        return self._base_units
-
     def _side(self, V):
         with Workers(self.n_jobs) as workers:
             return visible_side(self._machine(), V, self._iteration(), workers)
