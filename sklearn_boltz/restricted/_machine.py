@@ -17,9 +17,9 @@ from sklearn_boltz._base import (
     find_stack_level,
     validate_arguments,
 )
+from sklearn_boltz._cells import foreign_coding, shown
 from sklearn_boltz._estimates import best_known, raise_floor, temperature_ladder
 from sklearn_boltz._random import Stream, make_generator
-from sklearn_boltz._tables import foreign_coding, shown
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
