@@ -16,7 +16,12 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.validation import _check_sample_weight, check_array, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
@@ -333,6 +338,21 @@ class BaseBoltzmann(
             raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
         return int(feature) % self.n_features_in_
 
+    @property
+    def categories_(self):
+        """Values of each column in the order of their codes, or None for a column of numbers.
+
+        A column of words, truth values or levels is coded by its place in this order: that of
+        its type, if that has one, else the alphabet or the size.
+        """
+        check_is_fitted(self)
+        return [column.categories for column in self._table.columns]
+
+    def _labels(self, j, values):
+        """The values of a column as the training table has them; for numbers, those given."""
+        categories = self._table.columns[j].categories
+        return values if categories is None else categories
+
     def _given(self, given, values):
         """The columns for which a user gives values, and which of their values these are.
 
@@ -341,7 +361,7 @@ class BaseBoltzmann(
         given : dict or None
             From names or numbers of columns to values in the coding of the training table.
         values : callable
-            From a column number, an array of the values that the column may have.
+            From a column number, an array of the values that a column of numbers may have.
 
         Returns
         -------
@@ -352,7 +372,7 @@ class BaseBoltzmann(
         places = {}
         for feature, value in (given or {}).items():
             j = self._variable(feature)
-            legal = values(j)
+            legal = self._labels(j, values(j))
             place = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
             if j in places or not len(place):
                 problem = (
