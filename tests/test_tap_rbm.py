@@ -254,7 +254,7 @@ def test_tap_solutions(fitted, digits):
     assert (hasty.n_iter == 1).all() and not hasty.converged.any()
 
 
-def test_the_other_machine_has_tap_too(digits):
+def test_the_other_rbm_has_tap_too(digits):
     model = SDCPRBM(10, max_iter=10, random_state=0).fit(digits)
     exact, tap = model.log_partition("exact").value, model.log_partition("tap", random_state=0)
     assert abs(tap.value - exact) < 2 and np.isnan(tap.std_err)

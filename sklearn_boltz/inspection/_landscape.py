@@ -1,4 +1,4 @@
-"""LandscapeDisplay: the solutions of a TAP machine."""
+"""LandscapeDisplay: the solutions of a TAP model."""
 
 import numpy as np
 from sklearn.manifold import Isomap

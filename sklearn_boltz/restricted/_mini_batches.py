@@ -13,7 +13,7 @@ from sklearn_boltz._base import dense, find_stack_level, unchanged_on_error
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._machine import BaseMachine
+from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.training._cluster import teach
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
@@ -25,7 +25,7 @@ DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
 LEAST_EPOCHS, MORE_BEFORE_STOP = 10, 5
 
 
-class MiniBatchEstimator(BaseMachine):
+class MiniBatchEstimator(BaseBoltzmannMachine):
     """An estimator that learns by epochs of mini-batches.
 
     All that a fit changes is in a `Training`; the attributes are assigned from it at the end. A
@@ -41,7 +41,7 @@ class MiniBatchEstimator(BaseMachine):
     # With max_iter="auto", about so many mini-batches, in at most so many epochs.
     _auto_batches, _most_epochs = 1500, 200
     _parameter_constraints = {
-        **BaseMachine._parameter_constraints,
+        **BaseBoltzmannMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
         "power_t": [Interval(Real, 0, None, closed="left")],

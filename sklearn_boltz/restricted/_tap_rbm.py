@@ -2,14 +2,14 @@
 
 from sklearn.utils._param_validation import StrOptions
 
+from sklearn_boltz.restricted._base_tap import UNIT_TYPES, BaseTAP, with_parameters
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
-from sklearn_boltz.restricted._tap_machine import UNIT_TYPES, TAPMachine, with_parameters
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.units._unit import UnitType
 
 
-class TAPRBM(TAPMachine, MiniBatchRBM):
+class TAPRBM(BaseTAP, MiniBatchRBM):
     """Restricted Boltzmann machine of binary or real-valued units, trained without sampling.
 
     The distribution is approximated by the fixed points of a mean-field free energy, with
@@ -185,7 +185,7 @@ default="bernoulli"
 
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
-        **TAPMachine._parameter_constraints,
+        **BaseTAP._parameter_constraints,
         "hidden": [StrOptions(set(UNIT_TYPES)), UnitType],
         "inference": [StrOptions(set(INFERENCES))],
     }
@@ -255,7 +255,7 @@ default="bernoulli"
     def _inference(self):
         return self.inference
 
-    # What `TAPMachine` asks for.
+    # What `BaseTAP` asks for.
 
     def _begin(self, X, rng):
         hidden = self._first_hidden("hidden", self.hidden, self.n_components, X.dtype)
@@ -263,7 +263,7 @@ default="bernoulli"
         weights = self._first_weights(rng, self.n_components, X.shape[1], X.dtype)
         return [weights], [visible, hidden]
 
-    def _machine(self):
+    def _layered(self):
         visible, hidden = (
             with_parameters(
                 units, {name: getattr(self, f"{name}_{layer}_") for name in units.parameters()}
@@ -272,8 +272,8 @@ default="bernoulli"
         )
         return Layered([self.components_], [visible, hidden])
 
-    def _exposed(self, machine):
-        (weights,), layers = machine
+    def _exposed(self, layered):
+        (weights,), layers = layered
         exposed = {"components_": weights}
         for layer, units in zip(("visible", "hidden"), layers, strict=True):
             for name, value in units.parameters().items():

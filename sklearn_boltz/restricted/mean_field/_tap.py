@@ -322,7 +322,7 @@ def total_log_partition(solutions):
     """ln Z ≈ ln Σ exp(−F) over distinct solutions, each of which is a part of the distribution.
 
     The paper takes the mean, which is too low by up to the logarithm of their number: 11 to
-    15 nats for a machine that learns MNIST, of which the sum leaves less than half.
+    15 nats for a model that learns MNIST, of which the sum leaves less than half.
     """
     # The converged ones, if there are any.
     chosen = solutions.converged if solutions.converged.any() else slice(None)

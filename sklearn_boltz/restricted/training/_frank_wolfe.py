@@ -94,10 +94,10 @@ class Chains(Sample):
 
     min_ess = MIN_ESS
 
-    def follow(self, machine, n_steps, workers):
+    def follow(self, learner, n_steps, workers):
         """Make transitions under the model as it stands."""
-        H = np.empty((len(self), len(machine.hidden_bias)), self.rows.dtype)
-        run_chains(machine.model(), self.rows, H, n_steps, machine.stream, workers)
+        H = np.empty((len(self), len(learner.hidden_bias)), self.rows.dtype)
+        run_chains(learner.model(), self.rows, H, n_steps, learner.stream, workers)
 
     def noise(self, mean):
         """Mean squared error of `visible_mean`."""
@@ -111,24 +111,24 @@ class Enumeration(Sample):
     min_ess = 0.0
 
     @classmethod
-    def of(cls, machine):
+    def of(cls, learner):
         """The distribution of a model."""
-        units = machine.model().visible
+        units = learner.model().visible
         states = all_states(units, len(units))
-        sample = cls(states.astype(machine.weights.dtype))
-        sample.follow(machine, 0, None)
+        sample = cls(states.astype(learner.weights.dtype))
+        sample.follow(learner, 0, None)
         return sample
 
-    def follow(self, machine, n_steps, workers):
+    def follow(self, learner, n_steps, workers):
         """Take on the distribution of the model as it stands."""
-        self.probability = softmax(-machine.model().free_energy(self.rows))
+        self.probability = softmax(-learner.model().free_energy(self.rows))
 
     def noise(self, mean):
         """Mean squared error of `visible_mean`, but for rounding."""
         return 1e-12
 
 
-class Machine(Learner):
+class GrowingLearner(Learner):
     """An RBM to which hidden units can be added; without any, it holds a neutral one.
 
     Parameters
@@ -393,7 +393,7 @@ def find_unit(data, subset, model, search, rng, workers):
     return best_change(changes, 0.0 if search.plain else model.min_ess)
 
 
-def find_away(machine, data, model, alpha):
+def find_away(learner, data, model, alpha):
     """Look for the unit whose weight is to fall (Guélat and Marcotte, 1986).
 
     It is the one whose removal the linearised objective rewards most; the exact gain
@@ -405,7 +405,7 @@ def find_away(machine, data, model, alpha):
         Number of the unit.
     change : Change or None
     """
-    units = [machine.unit(i) for i in range(machine.n_units)]
+    units = [learner.unit(i) for i in range(learner.n_units)]
     fields = [(data.field(unit), model.field(unit)) for unit in units]
 
     def reward(unit, fields):
@@ -420,12 +420,12 @@ def find_away(machine, data, model, alpha):
     return i, best_change(changes, model.min_ess)
 
 
-def match_means(machine, model, target, rate, max_steps, workers):
+def match_means(learner, model, target, rate, max_steps, workers):
     """Steps of the visible biases until the model has the means of the data (eq. 10).
 
     Parameters
     ----------
-    machine : Machine
+    learner : GrowingLearner
     model : Chains or Enumeration
     target : ndarray of float64 of shape (n_visible,)
         Means of the data.
@@ -443,6 +443,6 @@ def match_means(machine, model, target, rate, max_steps, workers):
         mean = model.visible_mean()
         if np.mean((target - mean) ** 2) <= MATCH * model.noise(mean):
             return step
-        machine.visible_bias += (rate * (target - mean)).astype(machine.visible_bias.dtype)
-        model.follow(machine, 1, workers)
+        learner.visible_bias += (rate * (target - mean)).astype(learner.visible_bias.dtype)
+        model.follow(learner, 1, workers)
     return max_steps

@@ -34,14 +34,14 @@ class TAPMonitor:
         self.iteration = iteration._replace(max_iter=MOST_ITERATIONS)
         self.inference = INFERENCES[inference]
 
-    def measure(self, machine, workers):
+    def measure(self, layered, workers):
         """Return a dict of figures."""
-        model, order = machine.sides(), self.iteration.order
+        model, order = layered.sides(), self.iteration.order
 
         def free_energy(rows):
-            return clamp(machine, rows, self.iteration, workers).free_energy(order)
+            return clamp(layered, rows, self.iteration, workers).free_energy(order)
 
-        starts = visible_side(machine, self.rows, self.iteration, workers)
+        starts = visible_side(layered, self.rows, self.iteration, workers)
         solutions = self.inference(model, starts, self.iteration, workers)
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
@@ -60,7 +60,7 @@ class TAPMonitor:
             log_partition = exact_log_partition(model)
         return figures | self.held_out.figures(free_energy, log_partition)
 
-    def compare(self, figures, machine, workers):
+    def compare(self, figures, layered, workers):
         """Compare the model with independent columns."""
         if self.held_out is not None:
             return self.held_out.compare(figures)
@@ -71,12 +71,12 @@ class TAPMonitor:
 class DeepTAPMonitor(TAPMonitor):
     """Figures of each hidden layer besides."""
 
-    def measure(self, machine, workers):
+    def measure(self, layered, workers):
         """Return a dict of figures."""
-        figures = super().measure(machine, workers)
-        clamped = clamp(machine, self.rows, self.iteration, workers)
+        figures = super().measure(layered, workers)
+        clamped = clamp(layered, self.rows, self.iteration, workers)
         figures["share_converged_clamped"] = float(clamped.converged.mean())
-        for k, (W, mean) in enumerate(zip(machine.weights, clamped.means()[1:], strict=True), 1):
+        for k, (W, mean) in enumerate(zip(layered.weights, clamped.means()[1:], strict=True), 1):
             figures[f"weight_norm_{k}"] = float(np.linalg.norm(W))
             figures[f"feature_std_{k}"] = float(mean.std(axis=0).mean())
         return figures

@@ -61,7 +61,7 @@ class Learner:
         return [*self.weights, *units]
 
     def model(self):
-        """The machine as it stands; it shares the arrays."""
+        """The model as it stands; it shares the arrays."""
         return Layered(self.weights, self.layers)
 
     def in_memory(self, V):
@@ -100,24 +100,24 @@ class Workspace:
 
     Parameters
     ----------
-    machine : Layered
+    layered : Layered
     n_rows : int
         Of the mini-batch.
     n_starts : int
         Of the solutions.
     """
 
-    def __init__(self, machine, n_rows, n_starts):
-        model = machine.sides()
+    def __init__(self, layered, n_rows, n_starts):
+        model = layered.sides()
         self.sizes = n_rows, n_starts
 
         def side(n_units):
             return Layer(*(np.empty((n_starts, n_units), model.dtype) for _ in range(4)))
 
         self.visible, self.hidden = side(len(model.visible)), side(len(model.hidden))
-        self.hidden_at_starts = np.empty((n_rows, len(machine.layers[1])), model.dtype)
+        self.hidden_at_starts = np.empty((n_rows, len(layered.layers[1])), model.dtype)
         self.squares, self.steps, self.scratch = (
-            [np.empty(W.shape, W.dtype) for W in machine.weights] for _ in range(3)
+            [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(3)
         )
 
 
@@ -149,20 +149,20 @@ class ArrayBatch(NamedTuple):
 
     def slopes(self, learner, rate, workers):
         """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
-        machine, scheme = learner.model(), learner.scheme
+        layered, scheme = learner.model(), learner.scheme
         starts = learner.starts
         slopes, _, found = difference(
-            machine, self.V, starts, scheme, (rate, rate), (1.0, 1.0), workers, self.workspace
+            layered, self.V, starts, scheme, (rate, rate), (1.0, 1.0), workers, self.workspace
         )
         return slopes, found.copy() if scheme.persistent else None
 
 
-def difference(machine, V, starts, scheme, rates, shares, workers, workspace):
+def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
     """Derivatives at rows less those at the solutions from some starts.
 
     Parameters
     ----------
-    machine : Layered
+    layered : Layered
     V : ndarray of shape (n_rows, n_visible)
     starts : ndarray of shape (n_starts, n_visible side) or None
         Means of the visible side; None to start at the rows, or at some of them if the scheme
@@ -183,8 +183,8 @@ def difference(machine, V, starts, scheme, rates, shares, workers, workspace):
         Of the solutions.
     """
     order, clamped, hidden_at_starts = scheme.iteration.order, None, None
-    if len(machine.weights) > 1 or scheme.persistent:
-        clamped = clamp(machine, V, scheme.iteration, workers)
+    if len(layered.weights) > 1 or scheme.persistent:
+        clamped = clamp(layered, V, scheme.iteration, workers)
         data = Beliefs(clamped.means(), clamped.variances())
         if starts is None:
             starts = clamped.visible_side()
@@ -194,20 +194,20 @@ def difference(machine, V, starts, scheme, rates, shares, workers, workspace):
         # Where the solutions of an RBM start, its hidden units have just what is asked for.
         starts, hidden_at_starts = V, workspace.hidden_at_starts
         data = Beliefs([V, hidden_at_starts], [None, None])
-    solutions, change = _follow(machine, starts, scheme, workers, workspace, hidden_at_starts)
+    solutions, change = _follow(layered, starts, scheme, workers, workspace, hidden_at_starts)
     free = Beliefs(
-        machine.split(solutions.visible_mean, solutions.hidden_mean),
-        machine.split(solutions.visible_variance, solutions.hidden_variance),
+        layered.split(solutions.visible_mean, solutions.hidden_mean),
+        layered.split(solutions.visible_variance, solutions.hidden_variance),
     )
     weights = [
         _weight_slopes(k, W, data, free, order, rates, workers, workspace)
-        for k, W in enumerate(machine.weights)
+        for k, W in enumerate(layered.weights)
     ]
-    if all_binary(machine):
+    if all_binary(layered):
         pair = [[{"intercept": a.mean(axis=0)} for a in side.means] for side in (data, free)]
     else:
-        clamped = clamped or clamp(machine, V, scheme.iteration, workers)
-        pair = gradients_at_rows(clamped, order), gradients_at_solutions(machine, solutions, order)
+        clamped = clamped or clamp(layered, V, scheme.iteration, workers)
+        pair = gradients_at_rows(clamped, order), gradients_at_solutions(layered, solutions, order)
     units = [
         {name: shares[0] * rows[name] - shares[1] * model[name] for name in rows}
         for rows, model in zip(*pair, strict=True)
@@ -215,16 +215,16 @@ def difference(machine, V, starts, scheme, rates, shares, workers, workspace):
     return Slopes(weights, units), change, solutions.visible_mean
 
 
-def all_binary(machine):
+def all_binary(layered):
     """Whether the gradients of the units follow from the means alone."""
-    return all(units.is_binary for units in machine.layers)
+    return all(units.is_binary for units in layered.layers)
 
 
-def _follow(machine, starts, scheme, workers, workspace, hidden_at_starts=None):
+def _follow(layered, starts, scheme, workers, workspace, hidden_at_starts=None):
     """A few iterations from each start; -> solutions, mean squared change."""
-    model, iteration, n_starts = machine.sides(), scheme.iteration, len(starts)
+    model, iteration, n_starts = layered.sides(), scheme.iteration, len(starts)
     visible, hidden = workspace.visible, workspace.hidden
-    squares = machine._replace(weights=workspace.squares).sides().weights
+    squares = layered._replace(weights=workspace.squares).sides().weights
     squares = negative_squares(model, iteration.order, squares)
     change = np.zeros(n_starts)
 
@@ -283,7 +283,7 @@ def unit_gradients(clamped, solutions, order):
     clamped : Clamped
         The rows.
     solutions : Bunch
-        As of `mean_field._tap.solve`, of the machine; their mean is taken.
+        As of `mean_field._tap.solve`, of the model; their mean is taken.
     order : {1, 2}
 
     Returns
@@ -292,7 +292,7 @@ def unit_gradients(clamped, solutions, order):
         Of each layer, from the visible one up.
     """
     at_data = gradients_at_rows(clamped, order)
-    at_solutions = gradients_at_solutions(clamped.machine, solutions, order)
+    at_solutions = gradients_at_solutions(clamped.layered, solutions, order)
     return [
         {name: data[name] - model[name] for name in data}
         for data, model in zip(at_data, at_solutions, strict=True)
@@ -301,7 +301,7 @@ def unit_gradients(clamped, solutions, order):
 
 def gradients_at_rows(clamped, order):
     """The part of `unit_gradients` that rows have: means over them."""
-    visible, *hidden = clamped.machine.layers
+    visible, *hidden = clamped.layered.layers
     fields = zip(hidden, clamped.fields(order), strict=True)
     return [
         visible.gradients(clamped.V),
@@ -309,7 +309,7 @@ def gradients_at_rows(clamped, order):
     ]
 
 
-def gradients_at_solutions(machine, solutions, order):
+def gradients_at_solutions(layered, solutions, order):
     """The part that is taken away: means over solutions."""
-    fields = zip(machine.layers, fields_of_layers(machine, solutions, order), strict=True)
+    fields = zip(layered.layers, fields_of_layers(layered, solutions, order), strict=True)
     return [units.gradients(None, B, A) for units, (B, A) in fields]
