@@ -343,7 +343,7 @@ def _slopes(shared, share, share_of_starts, starts, V):
         workspace = Workspace(layered, len(V), len(V) if starts is None else len(starts))
         shares = share, share_of_starts
         rates = rate * share, rate * share_of_starts
-        slopes, _, sides = difference(layered, V, starts, scheme, rates, shares, workers, workspace)
+        slopes, sides = difference(layered, V, starts, scheme, rates, shares, workers, workspace)
     return slopes, sides if share_of_starts else sides[:0]
 
 

@@ -3,17 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.mean_field._clamped import clamp, fields_of_layers
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
     Layer,
-    iterate,
-    mean_squared_change,
-    negative_squares,
-    start_at,
+    Scratch,
+    solve,
 )
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at
@@ -109,15 +106,15 @@ class Workspace:
 
     def __init__(self, layered, n_rows, n_starts):
         model = layered.sides()
-        self.sizes = n_rows, n_starts
-
-        def side(n_units):
-            return Layer(*(np.empty((n_starts, n_units), model.dtype) for _ in range(4)))
-
-        self.visible, self.hidden = side(len(model.visible)), side(len(model.hidden))
-        self.hidden_at_starts = np.empty((n_rows, len(layered.layers[1])), model.dtype)
-        self.squares, self.steps, self.scratch = (
+        squares, self.steps, self.products = (
             [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(3)
+        )
+        shapes = (n_starts, len(model.visible)), (n_starts, len(model.hidden))
+        self.sizes = n_rows, n_starts
+        self.scratch = Scratch(
+            *(Layer.empty(shape, model.dtype) for shape in shapes),
+            layered._replace(weights=squares).sides().weights,
+            np.empty(shapes[1], model.dtype),
         )
 
 
@@ -151,7 +148,7 @@ class ArrayBatch(NamedTuple):
         """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
         layered, scheme = learner.model(), learner.scheme
         starts = learner.starts
-        slopes, _, found = difference(
+        slopes, found = difference(
             layered, self.V, starts, scheme, (rate, rate), (1.0, 1.0), workers, self.workspace
         )
         return slopes, found.copy() if scheme.persistent else None
@@ -177,12 +174,10 @@ def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
     Returns
     -------
     slopes : Slopes
-    change : float
-        Mean squared change of the means in the last iteration, over all solutions.
     visible_mean : ndarray of shape (n_starts, n_visible side)
         Of the solutions.
     """
-    order, clamped, hidden_at_starts = scheme.iteration.order, None, None
+    order, clamped = scheme.iteration.order, None
     if len(layered.weights) > 1 or scheme.persistent:
         clamped = clamp(layered, V, scheme.iteration, workers)
         data = Beliefs(clamped.means(), clamped.variances())
@@ -192,9 +187,8 @@ def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
                 starts = starts[rows_to_start_at(scheme.n_solutions, len(V))]
     else:
         # Where the solutions of an RBM start, its hidden units have just what is asked for.
-        starts, hidden_at_starts = V, workspace.hidden_at_starts
-        data = Beliefs([V, hidden_at_starts], [None, None])
-    solutions, change = _follow(layered, starts, scheme, workers, workspace, hidden_at_starts)
+        starts, data = V, Beliefs([V, workspace.scratch.first_hidden], [None, None])
+    solutions = solve(layered.sides(), starts, scheme.iteration, workers, scratch=workspace.scratch)
     free = Beliefs(
         layered.split(solutions.visible_mean, solutions.hidden_mean),
         layered.split(solutions.visible_variance, solutions.hidden_variance),
@@ -212,7 +206,7 @@ def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
         {name: shares[0] * rows[name] - shares[1] * model[name] for name in rows}
         for rows, model in zip(*pair, strict=True)
     ]
-    return Slopes(weights, units), change, solutions.visible_mean
+    return Slopes(weights, units), solutions.visible_mean
 
 
 def all_binary(layered):
@@ -220,36 +214,9 @@ def all_binary(layered):
     return all(units.is_binary for units in layered.layers)
 
 
-def _follow(layered, starts, scheme, workers, workspace, hidden_at_starts=None):
-    """A few iterations from each start; -> solutions, mean squared change."""
-    model, iteration, n_starts = layered.sides(), scheme.iteration, len(starts)
-    visible, hidden = workspace.visible, workspace.hidden
-    squares = layered._replace(weights=workspace.squares).sides().weights
-    squares = negative_squares(model, iteration.order, squares)
-    change = np.zeros(n_starts)
-
-    def block(rows):
-        layers = visible.rows(rows), hidden.rows(rows)
-        start_at(model, starts[rows], *layers)
-        if hidden_at_starts is not None:
-            hidden_at_starts[rows] = layers[1].mean
-        for _ in range(iteration.max_iter):
-            iterate(model, squares, *layers, iteration.damping)
-            change[rows] = mean_squared_change(*layers)
-            if (change[rows] < iteration.tol).all():
-                break
-
-    workers.map(block, row_blocks(n_starts), n_starts * model.weights.size * 4 * iteration.max_iter)
-    solutions = Bunch(
-        visible_mean=visible.mean, visible_variance=visible.variance,
-        hidden_mean=hidden.mean, hidden_variance=hidden.variance,
-    )  # fmt: skip
-    return solutions, float(change.mean())
-
-
 def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
     """⟨a a + W c c⟩ of the rows less that of the solutions, between layers k and k + 1."""
-    step, scratch = workspace.steps[k], workspace.scratch[k]
+    step, product = workspace.steps[k], workspace.products[k]
 
     def scaled(a, rate):
         """The rate is multiplied in where it is cheap."""
@@ -261,7 +228,7 @@ def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
     a_h, d_h = scaled(a_h, rates[1]), scaled(d_h, rates[1])
 
     def block(units):
-        mine, other, own = step[units], scratch[units], W[units]
+        mine, other, own = step[units], product[units], W[units]
         np.matmul(H[:, units].T, V, out=mine)
         mine -= np.matmul(a_h[:, units].T, a_v, out=other)
         if order == 2:
