@@ -390,3 +390,13 @@ def test_large_weights(law):
         model.components_ = np.full((3, 6), scale)
         assert np.isfinite(model.score_samples(binary())).all()
         assert np.isfinite(model.denoise(binary(), noise_variance=1.0)).all()
+
+
+@pytest.mark.parametrize(("n_rows", "n_starts"), [(3, 3), (60, 25), (1000, 50), (2500, 100)])
+def test_small_data_are_monitored_from_fewer_starts(n_rows, n_starts):
+    X = np.random.default_rng(0).integers(2, size=(n_rows, 4))
+    model = TAPRBM(2, max_iter=0, random_state=0).fit(X)
+    monitor = model._monitor(model._training, X, np.arange(n_rows), np.arange(0))
+    assert len(monitor.rows) == min(n_rows, 100)
+    assert len(monitor.starts) == n_starts
+    assert monitor.starts[0] == 0 and monitor.starts[-1] == len(monitor.rows) - 1

@@ -218,7 +218,9 @@ class BaseTAP(MiniBatchEstimator):
     def _monitor(self, training, X, train, valid):
         base, rows = training.seen
         held_out = held_out_rows(X, train, valid, base)
-        return self._monitor_class(rows, held_out, base, self._iteration(), self._inference)
+        return self._monitor_class(
+            rows, X.shape[0], held_out, base, self._iteration(), self._inference
+        )
 
     def _attributes(self, training):
         layered = training.learner.model()
