@@ -176,8 +176,9 @@ default="bernoulli"
     history_ : dict of ndarray
         For each epoch of the joint training: ``"tap_log_likelihood"``, the mean over 100 training
         rows in nats; ``"n_solutions"``, how many different ones are reached from some of
-        these rows, one for each 20 rows of data but 25 at least; ``"free_energy"``, their mean, and ``"free_energy_std"``; ``"share_converged"``, the
-        part of these rows from which TAP converges, and ``"share_converged_clamped"``, that for
+        these rows, one for each 20 rows of data but 25 at least; ``"free_energy"``,
+        their mean, and ``"free_energy_std"``; ``"share_converged"``, the part of the starts from
+        which TAP converges, and ``"share_converged_clamped"``, that for
         which it does with the row clamped; of each hidden layer k = 1, 2, ...
         ``"weight_norm_k"``, the Frobenius norm of the weights below it, and ``"feature_std_k"``,
         the mean of the standard deviations of its means over the rows; ``"learning_rate"`` and

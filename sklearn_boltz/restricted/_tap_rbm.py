@@ -135,8 +135,9 @@ default="bernoulli"
     history_ : dict of ndarray
         For each epoch of `fit`: ``"tap_log_likelihood"``, the mean over 100 training rows in
         nats; ``"n_solutions"``, how many different ones are reached from some of
-        these rows, one for each 20 rows of data but 25 at least; ``"free_energy"``, their mean, and ``"free_energy_std"``; ``"share_converged"``, the
-        part of these rows from which TAP converges; ``"learning_rate"`` and
+        these rows, one for each 20 rows of data but 25 at least; ``"free_energy"``,
+        their mean, and ``"free_energy_std"``; ``"share_converged"``, the part of the starts from
+        which TAP converges; ``"learning_rate"`` and
         ``"seconds"``; with `early_stopping`, also ``"log_likelihood"`` of the validation rows
         and ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
         of training rows.
