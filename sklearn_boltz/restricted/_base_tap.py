@@ -60,12 +60,18 @@ class Seen(NamedTuple):
     rows: np.ndarray
 
 
-def initial_units(name, kind, make, n_units, dtype):
-    """Initial units of a layer: `make` of a unit type, or a copy of the user's."""
-    kind = make(UNIT_TYPES[kind]) if isinstance(kind, str) else kind.astype(dtype)
-    if len(kind) != n_units:
-        raise ValueError(f"{name} has {len(kind)} units, but there must be {n_units}.")
-    return kind
+def initial_hidden(kind, n_units, dtype):
+    """Initial units of a hidden layer: of the type of that name, or a copy of the user's."""
+    if isinstance(kind, str):
+        return UNIT_TYPES[kind].neutral(n_units, dtype)
+    return copied("hidden", kind, n_units, dtype)
+
+
+def copied(name, units, n_units, dtype):
+    """A copy of units that the user gave, if they are as many as they must be."""
+    if len(units) != n_units:
+        raise ValueError(f"{name} has {len(units)} units, but there must be {n_units}.")
+    return units.astype(dtype)
 
 
 def with_parameters(kind, values):
@@ -146,40 +152,26 @@ class BaseTAP(MiniBatchEstimator):
             "scale the columns with sklearn.preprocessing.MinMaxScaler(clip=True)."
         )
 
-    def _first_visible(self, X):
-        """Initial units of the visible layer."""
+    def _initial_visible(self, X):
+        """Initial units of the visible layer: fitted to the columns, or a copy of the user's."""
+        if not isinstance(self.visible, str):
+            return copied("visible", self.visible, X.shape[1], X.dtype)
         options = {}
         if self.visible_range is not None:
             options = dict(zip(("low", "high"), self.visible_range, strict=True))
-        rows = X
-        if (
-            isinstance(X, StreamedRows)
-            and isinstance(self.visible, str)
-            and self.visible != "bernoulli"
-        ):
+        if isinstance(X, StreamedRows) and self.visible != "bernoulli":
             # Whatever is fitted to them is only where the training begins.
             n_rows = X.shape[0]
-            rows = X[np.linspace(0, n_rows - 1, min(n_rows, FIRST_ROWS)).round().astype(int)]
-        return initial_units(
-            "visible",
-            self.visible,
-            lambda kind: kind.from_data(rows, **options),
-            X.shape[1],
-            X.dtype,
-        )
-
-    def _first_hidden(self, name, kind, n_units, dtype):
-        return initial_units(name, kind, lambda kind: kind.neutral(n_units, dtype), n_units, dtype)
+            X = X[np.linspace(0, n_rows - 1, min(n_rows, FIRST_ROWS)).round().astype(int)]
+        return UNIT_TYPES[self.visible].from_data(X, **options)
 
     # Training: what `MiniBatchEstimator` asks for.
 
     def _begun(self, X):
         rng = make_generator(self.random_state)
         weights, layers = self._begin(X, rng)
-        base, learner = (
-            layers[0].astype(X.dtype),
-            Learner(weights, layers, self._scheme(), SGD(self.momentum)),
-        )
+        base = layers[0].astype(X.dtype)
+        learner = Learner(weights, layers, self._scheme(), SGD(self.momentum))
         rows = np.empty((0, X.shape[1]), X.dtype)
         training = Training(learner, rng, Seen(base, self._with_more_rows(rows, X)))
         training.pretrain_history = []

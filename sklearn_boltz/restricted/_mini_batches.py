@@ -1,7 +1,7 @@
 """Estimators that learn by epochs of mini-batches, with early stopping and resuming."""
 
 import warnings
-from functools import partial
+from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -169,16 +169,16 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return StreamedRows(self, batches, reset=reset, indexed=batches is not X)
 
     def _divide(self, training, X):
-        """-> the rows to train on, and what watches over the training."""
+        """-> the rows to train on, and a function that returns the monitor, made when needed."""
         seed = training.evaluation_seed
         fraction = self.validation_fraction if self.early_stopping else 0
         if isinstance(X, StreamedRows) and not X.indexed:
             if fraction and X.shape[0] < 2:
                 raise ValueError("early_stopping needs two rows at least; there is 1.")
             some, valid = X.choose(np.random.default_rng(seed), fraction)
-            return X.all_but(valid), self._monitor(training, X, some, valid)
+            return X.all_but(valid), cache(partial(self._monitor, training, X, some, valid))
         train, valid = divided(X.shape[0], fraction, seed)
-        return ChosenRows(X, train), self._monitor(training, X, train, valid)
+        return ChosenRows(X, train), cache(partial(self._monitor, training, X, train, valid))
 
     def _plan(self, n_rows):
         """How long and how fast to train, on so many rows."""
@@ -195,7 +195,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return float(self.learning_rate)
         return float(self.learning_rate / n_passes**self.power_t)
 
-    def _first_weights(self, rng, n_above, n_below, dtype):
+    def _initial_weights(self, rng, n_above, n_below, dtype):
         with QUIET():
             weights = rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
         if not np.isfinite(weights).all():
@@ -226,7 +226,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         comparison = None
         if epoch and status != "diverged":
             model = training.learner.model()
-            comparison = monitor.compare(training.figures(epoch), model, workers)
+            comparison = monitor().compare(training.figures(epoch), model, workers)
         message = self._trouble(status, comparison)
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())

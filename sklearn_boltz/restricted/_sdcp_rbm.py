@@ -247,7 +247,7 @@ class SDCPRBM(MiniBatchRBM):
     def _begun(self, X):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X)
         learner = Learner(
-            self._first_weights(rng, self.n_components, X.shape[1], X.dtype),
+            self._initial_weights(rng, self.n_components, X.shape[1], X.dtype),
             seen.log_odds(X.dtype),
             np.zeros(self.n_components, dtype=X.dtype),
             seen.means(X.dtype),

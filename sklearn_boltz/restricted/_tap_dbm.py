@@ -17,6 +17,7 @@ from sklearn_boltz.restricted._base_tap import (
     LEAST_CONVERGED,
     UNIT_TYPES,
     BaseTAP,
+    initial_hidden,
     with_parameters,
 )
 from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RANDOM_STATE
@@ -351,13 +352,13 @@ default="bernoulli"
         sizes = self._sizes()
         self._output(sizes)
         hidden = [
-            self._first_hidden("hidden", kind, n_units, X.dtype)
+            initial_hidden(kind, n_units, X.dtype)
             for kind, n_units in zip(self._hidden_kinds(), sizes, strict=True)
         ]
-        visible = self._first_visible(X)
+        visible = self._initial_visible(X)
         below = [X.shape[1], *sizes[:-1]]
         weights = [
-            self._first_weights(rng, *pair, X.dtype) for pair in zip(sizes, below, strict=True)
+            self._initial_weights(rng, *pair, X.dtype) for pair in zip(sizes, below, strict=True)
         ]
         return weights, [visible, *hidden]
 

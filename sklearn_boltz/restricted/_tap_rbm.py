@@ -2,7 +2,7 @@
 
 from sklearn.utils._param_validation import StrOptions
 
-from sklearn_boltz.restricted._base_tap import UNIT_TYPES, BaseTAP, with_parameters
+from sklearn_boltz.restricted._base_tap import UNIT_TYPES, BaseTAP, initial_hidden, with_parameters
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.model._layered import Layered
@@ -259,9 +259,9 @@ default="bernoulli"
     # What `BaseTAP` asks for.
 
     def _begin(self, X, rng):
-        hidden = self._first_hidden("hidden", self.hidden, self.n_components, X.dtype)
-        visible = self._first_visible(X)
-        weights = self._first_weights(rng, self.n_components, X.shape[1], X.dtype)
+        hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
+        visible = self._initial_visible(X)
+        weights = self._initial_weights(rng, self.n_components, X.shape[1], X.dtype)
         return [weights], [visible, hidden]
 
     def _layered(self):

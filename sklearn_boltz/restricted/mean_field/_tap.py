@@ -219,10 +219,10 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
         `visible_mean`, `visible_variance`, `hidden_mean`, `hidden_variance`, `converged`,
         `n_iter` and `change`, the last mean squared change, of each row.
     """
-    n_rows, dtype, most = len(V), model.weights.dtype, iteration.max_iter
+    n_rows, weights, most = len(V), model.weights, iteration.max_iter
     if scratch is None:
-        visible = Layer.empty((n_rows, len(model.visible)), dtype)
-        hidden = Layer.empty((n_rows, len(model.hidden)), dtype)
+        visible = Layer.empty((n_rows, weights.shape[1]), weights.dtype)
+        hidden = Layer.empty((n_rows, weights.shape[0]), weights.dtype)
         squares = negative_squares(model, iteration.order)
     else:
         visible, hidden = scratch.visible, scratch.hidden
@@ -252,7 +252,7 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
             active, layers = active[going], [layer.rows(going) for layer in layers]
             known = None if known is None else known.rows(going)
 
-    workers.map(block, row_blocks(n_rows), n_rows * model.weights.size * 4 * most)
+    workers.map(block, row_blocks(n_rows), n_rows * weights.size * 4 * most)
     return Bunch(
         visible_mean=visible.mean, visible_variance=visible.variance, hidden_mean=hidden.mean,
         hidden_variance=hidden.variance, converged=change < iteration.tol, n_iter=n_iter,

@@ -69,15 +69,15 @@ class ChosenRows:
     source : ndarray, CSR matrix, or StreamedRows that are indexed
     numbers : ndarray of int
         Which rows.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows of an epoch.
     """
 
     def __init__(self, source, numbers):
-        self.source, self.numbers = source, np.sort(numbers)
-
-    @property
-    def n_rows(self):
-        """Number of rows of an epoch."""
-        return len(self.numbers)
+        self.source, self.numbers, self.n_rows = source, np.sort(numbers), len(numbers)
 
     def in_memory(self):
         """The rows as an array or a CSR matrix; not copied if they are all of one."""

@@ -44,7 +44,7 @@ class Learner:
     """
 
     def __init__(self, weights, layers, scheme, optimizer):
-        self.weights, self.layers = weights, layers
+        self.weights, self.layers, self.dtype = weights, layers, weights[0].dtype
         self.scheme, self.optimizer = scheme, optimizer
         self.starts = None  # means of the visible side, of persistent solutions
         self._workspace = None
@@ -105,16 +105,16 @@ class Workspace:
     """
 
     def __init__(self, layered, n_rows, n_starts):
-        model = layered.sides()
+        weights = layered.sides().weights
         squares, self.steps, self.products = (
             [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(3)
         )
-        shapes = (n_starts, len(model.visible)), (n_starts, len(model.hidden))
-        self.sizes = n_rows, n_starts
+        self.sizes, (n_hidden, n_visible) = (n_rows, n_starts), weights.shape
         self.scratch = Scratch(
-            *(Layer.empty(shape, model.dtype) for shape in shapes),
+            Layer.empty((n_starts, n_visible), weights.dtype),
+            Layer.empty((n_starts, n_hidden), weights.dtype),
             layered._replace(weights=squares).sides().weights,
-            np.empty(shapes[1], model.dtype),
+            np.empty((n_starts, n_hidden), weights.dtype),
         )
 
 
