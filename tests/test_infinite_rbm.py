@@ -25,7 +25,7 @@ from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
 from sklearn_boltz.restricted.training._frank_wolfe import (
     SCALES,
-    Chains,
+    ChainSample,
     Enumeration,
     GrowingLearner,
     Sample,
@@ -189,11 +189,11 @@ def test_the_gain_of_a_removal_is_exact(rbm, data):
 
 
 def test_sampled_gain_against_the_exact_one(rbm, data):
-    """Chains that have the law estimate the gain within five standard errors."""
+    """ChainSample that have the law estimate the gain within five standard errors."""
     learner, rng = learner_of(rbm), np.random.default_rng(3)
     unit, exact = rng.normal(size=7), Enumeration.of(learner)
     n = 20_000
-    chains = Chains(rbm.V[rng.choice(64, size=n, p=rbm.p)])
+    chains = ChainSample(rbm.V[rng.choice(64, size=n, p=rbm.p)])
     with Workers(1) as workers:
         chains.follow(learner, 3, workers)
     gains = [

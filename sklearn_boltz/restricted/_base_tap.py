@@ -1,4 +1,4 @@
-"""BaseTAP: what estimators share that are trained and used by mean-field inference."""
+"""BaseTAP: what the estimators share that are trained and used by mean field."""
 
 import copy
 from functools import partial

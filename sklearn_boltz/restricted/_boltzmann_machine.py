@@ -1,4 +1,4 @@
-"""BaseBoltzmannMachine: what the RBM estimators share, whose units are on two sides."""
+"""BaseBoltzmannMachine: what RBMs and deep Boltzmann machines share."""
 
 import warnings
 from numbers import Integral, Real

@@ -19,7 +19,7 @@ from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, Sample
-from sklearn_boltz.restricted.training._growth import Growth, Plan, grow
+from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
 from sklearn_boltz.restricted.training._monitor import (
     BETTER,
     GAP_ROWS,
@@ -377,7 +377,7 @@ class InfiniteRBM(BaseRBM):
     # Growing.
 
     def _plan(self):
-        return Plan(**{name: getattr(self, name) for name in Plan._fields})
+        return GrowthPlan(**{name: getattr(self, name) for name in GrowthPlan._fields})
 
     def _begun(self, X):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X)

@@ -75,7 +75,7 @@ class SDCPRBM(MiniBatchRBM):
         Strength of the L2 penalty on the weights.
 
     weights_init : float, default=0.01
-        Standard deviation of the weights at the start.
+        Standard deviation of the initial weights.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The

@@ -119,7 +119,7 @@ default="bernoulli"
         epochs of many rows, and up to 200 of few, or up to 1,000 with `early_stopping`.
 
     weights_init : float, default=0.01
-        Standard deviation of the weights at the start.
+        Standard deviation of the initial weights.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The

@@ -1,4 +1,4 @@
-"""What follows from rows of data in a deep model: mean field with the visible layer clamped.
+"""Mean field of the hidden layers given rows of data: the visible layer is clamped.
 
 The hidden layers given the visible one are a model by themselves, with a field W₁ v on the
 first of them (Appendix E of Tramel et al., 2018). Where there is only one, its units are

@@ -1,4 +1,4 @@
-"""Mean-field inference: TAP and naive fixed points of the free energy (Tramel et al., 2018).
+"""TAP and naive mean field: fixed points of the free energy (Tramel et al., 2018).
 
 The distribution of an RBM is approximated by independent units, each with its own tilted by a
 field B and a precision A. In the second order of an expansion in the weights, at its

@@ -1,4 +1,4 @@
-"""The loop over epochs and mini-batches."""
+"""The training: the loop over epochs and mini-batches, and all that it changes."""
 
 from collections.abc import Callable
 from copy import copy, deepcopy
@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_boltz.restricted.training._cluster import teach
 
-# Overflow shows in the parameters, which are looked at.
+# Whether anything overflowed is seen in the parameters, which are checked.
 QUIET = partial(np.errstate, over="ignore", invalid="ignore")
 
 

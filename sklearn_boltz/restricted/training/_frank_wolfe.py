@@ -24,16 +24,16 @@ from sklearn_boltz.restricted.training._sdcp import Learner
 # Without a penalty, weights can grow for ever. A unit is switched on and off by far less.
 LARGEST_WEIGHT = 100.0
 # Where the linearised objective is minimised to: a change of 1e-6 nats is far below the noise
-# of the samples, and more iterations bend a unit to them.
+# of the samples, and more iterations fit a unit to that noise.
 L_BFGS = {"maxiter": 60, "ftol": 1e-6}
-# Scales that the line search tries. A unit for which the samples do not vouch is shrunk; one
-# that the penalty made timid grows.
+# Scales that the line search tries. A unit for which too few samples count is shrunk; one that
+# the penalty has kept small grows.
 SCALES = 0.7 ** np.arange(-3, 20)
 # What may become of a unit in an away step.
 AWAY_SCALES = np.array([0, 0.25, 0.5, 0.75])
 # Part of the samples that must still count when weighted by the change of the distribution.
 MIN_ESS = 0.2
-# Transitions of chains that start at data, and not at the model of a moment ago.
+# Transitions of chains that start at data, and not at a sample of the model before a change.
 BURN_IN = 100
 # The means of the model match those of the data when they differ by no more than this times
 # the noise of independent samples.
@@ -89,7 +89,7 @@ class Sample:
         return self.moment(np.ones(len(self)))[:-1]
 
 
-class Chains(Sample):
+class ChainSample(Sample):
     """Persistent Markov chains: one unit changes the distribution little, and they follow it."""
 
     min_ess = MIN_ESS
@@ -361,7 +361,7 @@ def find_unit(data, subset, model, search, rng, workers):
         All rows, for the line search.
     subset : Sample
         Rows for the linearised objective.
-    model : Chains or Enumeration
+    model : ChainSample or Enumeration
     search : Search
     rng : Generator
     workers : Workers
@@ -426,7 +426,7 @@ def match_means(learner, model, target, rate, max_steps, workers):
     Parameters
     ----------
     learner : GrowingLearner
-    model : Chains or Enumeration
+    model : ChainSample or Enumeration
     target : ndarray of float64 of shape (n_visible,)
         Means of the data.
     rate : float

@@ -11,7 +11,7 @@ from sklearn_boltz.restricted.sampling._gibbs import draw
 from sklearn_boltz.restricted.training._epochs import QUIET
 from sklearn_boltz.restricted.training._frank_wolfe import (
     BURN_IN,
-    Chains,
+    ChainSample,
     Enumeration,
     Sample,
     Search,
@@ -25,7 +25,7 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
 FITTED_ROWS = 10_000
 # How many times `n_bias_steps` there may be at the start.
 FIRST_BIAS_STEPS = 10
-# Searches without success before the fit ends: their initial units may have had bad luck, or the
+# Searches without success before the fit ends: their initial units may have been poor, or the
 # penalty may have kept every unit out.
 TRIES = 5
 # The joint training of the corrective mode: rows of a mini-batch, and learning rate.
@@ -44,7 +44,7 @@ class Growth:
 
     Attributes
     ----------
-    sample : Chains, Enumeration or None
+    sample : ChainSample, Enumeration or None
         Of the distribution of the model.
     n_iter : int
         Number of insertions.
@@ -70,7 +70,7 @@ class Growth:
         return {name: values[place] for name, values in self.history.items()}
 
 
-class Plan(NamedTuple):
+class GrowthPlan(NamedTuple):
     """How to grow: the parameters of `InfiniteRBM` of the same names."""
 
     max_components: int
@@ -98,7 +98,7 @@ def grow(growth, data, monitor, plan, workers, end_unit):
     data : Sample
         The rows to train on.
     monitor : LikelihoodMonitor
-    plan : Plan
+    plan : GrowthPlan
     workers : Workers
     end_unit : callable
         Called with a copy of the growth after each insertion; returns whether to stop.
@@ -156,9 +156,9 @@ def initial_sample(growth, data, plan, workers):
         return Enumeration.of(learner)
     if learner.n_units == 0:
         field = np.zeros((plan.n_model_samples, n_features), dtype=learner.weights.dtype)
-        return Chains(learner.model().visible.sample(field, learner.stream))
+        return ChainSample(learner.model().visible.sample(field, learner.stream))
     rows = dense(data.rows[growth.rng.integers(len(data), size=plan.n_model_samples)])
-    chains = Chains(draw(np.ascontiguousarray(rows), learner.stream))
+    chains = ChainSample(draw(np.ascontiguousarray(rows), learner.stream))
     chains.follow(learner, BURN_IN, workers)
     return chains
 

@@ -1,4 +1,4 @@
-"""Training data as the training sees them: some rows of an array, or of what comes in batches."""
+"""Rows to train on, of an array or of what comes in batches, and their mini-batches."""
 
 from copy import copy as shallow_copy
 from functools import partial
@@ -96,7 +96,7 @@ class ChosenRows:
 
 
 class StreamedRows:
-    """What a training asks of its data, in place of an array or a CSR matrix.
+    """Rows that come in batches, with what a training needs of an array or a CSR matrix.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is measured after each epoch of TAP training: its landscape of solutions."""
+"""TAPMonitor: figures of a model and of its TAP solutions after each epoch."""
 
 import numpy as np
 
