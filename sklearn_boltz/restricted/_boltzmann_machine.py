@@ -1,4 +1,4 @@
-"""BaseMachine: what the RBM estimators share, whose units are on two sides."""
+"""BaseBoltzmannMachine: what RBMs and deep Boltzmann machines share."""
 
 import warnings
 from numbers import Integral, Real
@@ -48,7 +48,7 @@ IMPUTE_CONSTRAINTS = {
 }
 
 
-class BaseMachine(BaseBoltzmann):
+class BaseBoltzmannMachine(BaseBoltzmann):
     """A model whose units are on two sides, those of a side independent given the other.
 
     In an RBM these are the visible and the hidden layer, in a deep Boltzmann machine the even and
