@@ -67,8 +67,8 @@ def test_probabilities_next_to_the_uniform_number(shape, step, dtype):
     p[0, -1] = np.nextafter(u[0, -1], dtype(2))
     bernoulli_draw(x, p, 6, 7, 8)
     np.testing.assert_array_equal(x, u < p)
-    log_odds = logit(u.astype(np.float64)) * (1 + step * np.sign(u - 0.5) * 32 * np.finfo(dtype).eps)
-    x = log_odds.astype(dtype)
+    factor = 1 + step * np.sign(u - 0.5) * 32 * np.finfo(dtype).eps
+    x = (logit(u.astype(np.float64)) * factor).astype(dtype)
     clear = (u > 0.01) & (u < 0.99) & (np.abs(u - 0.5) > 0.1)
     bernoulli_sample(x, np.zeros(shape[1], dtype), 6, 7, 8)
     assert (x[clear] == (step > 0)).all()
