@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 DATA ?= ../shared/data
 # pip and setuptools print advice that is not for whoever builds this package. Errors are shown.
 QUIETLY = -qq --no-warn-script-location
-KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.h')
+KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
 .PHONY: demo test test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
 

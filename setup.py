@@ -8,7 +8,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 PACKAGE = Path("sklearn_boltz")
-HEADERS = [path.as_posix() for path in PACKAGE.rglob("*.h")]
+HEADERS = [path.as_posix() for path in [*PACKAGE.rglob("*.h"), *PACKAGE.rglob("*.pxd")]]
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": False,
@@ -19,9 +19,11 @@ DIRECTIVES = {
 }
 # No -march=native: the wheels must run on any processor of the architecture.
 # Wider instruction sets are chosen at run time, see sklearn_boltz/_simd.h.
+# Nobody traps floating-point exceptions; with traps, GCC leaves conditional loops unvectorised.
 # MSVC knows C's `restrict` only with /std:c11.
 MSVC = ["/O2", "/std:c11"]
-FLAGS = MSVC if sys.platform == "win32" else ["-O3", "-g0", "-fno-math-errno", "-Wno-psabi"]
+GCC = ["-O3", "-g0", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"]
+FLAGS = MSVC if sys.platform == "win32" else GCC
 # For example "-fsanitize=address,undefined -g", or "-DSKLEARN_BOLTZ_PORTABLE".
 EXTRA = os.environ.get("SKLEARN_BOLTZ_CFLAGS", "").split()
 

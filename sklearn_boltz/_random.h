@@ -83,4 +83,12 @@ static inline double random_uniform_f64(uint64_t key, uint32_t column)
     const double n = (double)(int32_t)(upper >> 5) * 0x1p26 + (double)(int32_t)(lower >> 6);
     return (n > 0.5 ? n : 0.5) * 0x1p-53;
 }
+
+/* The first 27 bits n of the same number u: n / 2^27 <= u <= n / 2^27 + RANDOM_REST. Nearly
+ * always they tell on which side of a given number u is, without the second word. */
+#define RANDOM_REST (0x1p-27 - 0x1p-53)
+static inline int32_t random_first_bits(uint64_t key, uint32_t column)
+{
+    return (int32_t)(random_upper(key, random_begin(key, column)) >> 5);
+}
 #endif

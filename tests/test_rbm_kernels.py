@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from sklearn_boltz import _random_kernel
 from sklearn_boltz.restricted.sampling._gibbs_kernel import gibbs_chains, moments
@@ -50,6 +50,28 @@ def test_mean_sample_draw_and_softplus(shape, dtype):
     softplus_sums(x, bias, sums)
     exact = np.logaddexp(0, x.astype(float) + bias).sum(axis=1)
     np.testing.assert_allclose(sums, exact, rtol=20 * eps, atol=20 * eps * shape[1])
+
+
+@pytest.mark.parametrize("step", [1, -1])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_probabilities_next_to_the_uniform_number(shape, step, dtype):
+    """The last bit decides in a draw; in a sample, it is rounded, but far behind the first 27."""
+    u = uniform(shape, 6, 7, 8, dtype)
+    x = np.empty_like(u)
+    bernoulli_draw(x, u, 6, 7, 8)
+    assert not x.any()
+    bernoulli_draw(x, np.nextafter(u, dtype(2)), 6, 7, 8)
+    assert x.all()
+    # One such number among others.
+    p = np.full_like(u, 0.25)
+    p[0, -1] = np.nextafter(u[0, -1], dtype(2))
+    bernoulli_draw(x, p, 6, 7, 8)
+    np.testing.assert_array_equal(x, u < p)
+    factor = 1 + step * np.sign(u - 0.5) * 32 * np.finfo(dtype).eps
+    x = (logit(u.astype(np.float64)) * factor).astype(dtype)
+    clear = (u > 0.01) & (u < 0.99) & (np.abs(u - 0.5) > 0.1)
+    bernoulli_sample(x, np.zeros(shape[1], dtype), 6, 7, 8)
+    assert (x[clear] == (step > 0)).all()
 
 
 def test_extremes(dtype):

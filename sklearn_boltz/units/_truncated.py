@@ -119,6 +119,9 @@ class TruncatedGaussian(UnitType):
         counts = np.full(X.shape[1], X.shape[0], dtype=np.float64)
         return cls(*_fitted(X, counts, low, high), low, high).astype(X.dtype)
 
+    def fitted_to(self, X):
+        return self.from_data(X, self.low, self.high)
+
     @classmethod
     def neutral(cls, n_units, dtype=np.float64, low=0.0, high=1.0):
         """

@@ -1,8 +1,8 @@
 """Unit types: what values the units of a layer take, and how likely each is.
 
-A layer of units is an object that holds the parameters of their distributions as arrays, with one
-entry for each unit. All that a model has to know of a layer is the contract of `UnitType`. A unit
-type of your own inherits from it and has
+A layer of units is an object that holds the parameters of their distributions as arrays. All that
+a model has to know of a layer is the contract of `UnitType`. A unit type of your own inherits from
+it and has
 
 ``parameters``, ``bounds``, ``log_weight``, ``log_partition``, ``moments``, ``sample``,
 ``gradients``
@@ -15,20 +15,27 @@ type of your own inherits from it and has
     for training;
 ``states``
     if a unit takes finitely many values: for exact sums over small layers, modes, the
-    pseudo-likelihood and the probabilities of a column.
+    pseudo-likelihood and the probabilities of a column;
+``width``
+    if a unit takes several numbers in a row;
+``tail_precision``
+    if a unit has no bounds.
 
-Code asks what a unit type can do (``is_binary``, ``n_states``), never which class it is.
+Code asks what a unit type can do (``is_binary``, ``is_enumerable``, ``widths``), never which class
+it is.
 
 The distribution of a unit under a field B and a precision A is w(x) exp(B x − A x² / 2), up to
 its normalisation. A precision may have any sign. A field never contains the parameters of the
-unit itself. Fields and precisions may have any shapes that broadcast with (n_units,), in
+unit itself. Fields and precisions may have any shapes that broadcast with (n_columns,), in
 float32 or float64; results have the wider of the types that came in, but sums over a row are
 taken and returned in float64.
 
-``width`` is how many numbers a unit takes in a row: 1 for all types so far. In types of other
-widths, ``len`` will count these numbers, and so will the last axis of fields, means and rows;
-``moments``, ``sample`` and ``log_weight`` will have to treat each group of `width` columns as one
-unit, ``log_partition`` to return one value for each unit and ``states`` one row for each state.
+A unit takes as many numbers in a row as it is wide: one in most types, and as many as it has
+states where these are one-hot. `len` counts the numbers, n_columns, and all arrays have one entry
+for each number: rows, fields, precisions, means, variances, parameters and bounds. The columns of
+a unit are next to each other. Only what belongs to a unit as a whole, its log-partition and its
+states, comes with one entry for each of its n_units. For the numbers x of a wide unit, B x is a
+scalar product and A x² the sum of A_a x_a².
 """
 
 from copy import copy
@@ -99,13 +106,52 @@ class UnitType:
 
     @property
     def width(self):
-        """How many numbers a unit takes in a row: 1 in all types so far."""
+        """How many numbers a unit takes in a row; None where the units differ."""
         return 1
 
     @property
+    def widths(self):
+        """How many numbers each unit takes: an array of int of shape (n_units,)."""
+        return np.full(len(self) // self.width, self.width)
+
+    @property
+    def n_units(self):
+        """Number of units; `len` counts the numbers that they take."""
+        return len(self) // self.width if self.width else len(self.widths)
+
+    def columns_of(self, unit):
+        """
+        Return the columns of a unit.
+
+        Parameters
+        ----------
+        unit : int
+            Number of the unit, from 0.
+
+        Returns
+        -------
+        columns : slice
+            Where the unit is in a row.
+        """
+        if self.width:
+            return slice(unit * self.width, (unit + 1) * self.width)
+        start = self.widths[:unit].sum()
+        return slice(start, start + self.widths[unit])
+
+    @property
     def bounds(self):
-        """The least and the greatest value of a unit."""
+        """The least and the greatest value of a number; infinite where there are none."""
         raise NotImplementedError
+
+    @property
+    def tail_precision(self):
+        """
+        The V of numbers without bounds, of which the weight falls as exp(−V x² / 2).
+
+        An array of shape (n_columns,), infinite for numbers with bounds. Where both layers have
+        such units, the distribution of a model exists only for small enough weights.
+        """
+        return np.full(len(self), np.inf)
 
     @property
     def domain(self):
@@ -120,7 +166,8 @@ class UnitType:
         Parameters
         ----------
         X : ndarray
-            Values of any shape; NaN is not legal.
+            Values of any shape; of units that are several numbers wide, the last axis has those
+            of whole rows. NaN is not legal.
 
         Returns
         -------
@@ -130,22 +177,147 @@ class UnitType:
         low, high = self.bounds
         return (X >= low) & (X <= high)
 
+    # States, where a unit has finitely many values.
+
     def states(self):
         """
-        Return the values of a unit, where they are finitely many.
+        Return the values of a unit, where they are finitely many and those of all units.
 
         Returns
         -------
-        states : ndarray of shape (n_states,) or None
-            The values, or None where there is a continuum of them.
+        states : ndarray of shape (n_states,) or (n_states, width), or None
+            The values, or rows of the numbers of a wide unit; None where there is a continuum of
+            them or the units differ.
         """
         return None
 
     @property
     def n_states(self):
-        """Number of values of a unit; None where there is a continuum of them."""
+        """Number of values of a unit; None where there is a continuum or the units differ."""
         states = self.states()
         return None if states is None else len(states)
+
+    @property
+    def state_counts(self):
+        """Number of values of each unit: an array of float of shape (n_units,), or infinite."""
+        n_states = self.n_states
+        return np.full(self.n_units, np.inf if n_states is None else n_states, dtype=np.float64)
+
+    @property
+    def is_enumerable(self):
+        """Whether all units have finitely many values."""
+        return bool(np.isfinite(self.state_counts).all())
+
+    def state_log_weights(self):
+        """
+        Return the log-weight of each state of each unit, but for a constant of the unit.
+
+        Returns
+        -------
+        log_weights : ndarray of float64 of shape (n_units, n_states)
+            Of the values of `states`, in that order; by default from `log_weight`.
+
+        Raises
+        ------
+        ValueError
+            If there is a continuum of values or the units differ.
+        """
+        states, n_units = self.states(), self.n_units
+        if states is None:
+            raise ValueError(f"{type(self).__name__} has a continuum of values.")
+        log_weights, every = np.zeros((n_units, len(states))), np.arange(n_units)
+        states = states.reshape(len(states), -1)
+        rows = np.tile(states[0].astype(np.float64), (n_units, n_units, 1))
+        reference = self.log_weight(rows.reshape(n_units, -1))
+        for k, state in enumerate(states[1:], start=1):
+            rows[every, every] = state
+            log_weights[:, k] = self.log_weight(rows.reshape(n_units, -1)) - reference
+        return log_weights
+
+    def unit_states(self):
+        """
+        Return the states and their log-weights unit by unit, also where the units differ.
+
+        Returns
+        -------
+        unit_states : list of (ndarray, ndarray) or None
+            Of each unit, its states, of shape (n_states, width), and their log-weights, of shape
+            (n_states,), but for a constant; None for a unit with a continuum of values.
+        """
+        states = self.states()
+        if states is None:
+            return [None] * self.n_units
+        states = np.asarray(states, dtype=np.float64).reshape(len(states), -1)
+        return [(states, log_weights) for log_weights in self.state_log_weights()]
+
+    def state_shares(self, unit, values):
+        """
+        Return the shares of the states in values of one unit: legal values may be mixtures.
+
+        Parameters
+        ----------
+        unit : int
+            Number of the unit, which has finitely many states.
+        values : ndarray of shape (n_rows, width)
+            Its values.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_rows, n_states)
+            One share, or of a value between two states one for each of them. A wide unit has
+            its nearest state, if its type knows no better.
+        """
+        states = self.states()
+        corners = np.eye(len(states))
+        if states.ndim == 2:
+            return corners[((values[:, np.newaxis] - states) ** 2).sum(axis=-1).argmin(axis=1)]
+        order, values = np.argsort(states), np.ravel(values)
+        shares = [np.interp(values, states[order], corner[order]) for corner in corners]
+        return np.column_stack(shares)
+
+    def nearest(self, X):
+        """
+        Return the nearest states of units with finitely many values.
+
+        Parameters
+        ----------
+        X : ndarray of shape (..., n_columns)
+            Means, for example.
+
+        Returns
+        -------
+        X : ndarray of the same shape
+            States; where there is a continuum, the values themselves.
+        """
+        states = self.states()
+        if states is None:
+            return X
+        if states.ndim == 1:
+            return states[np.abs(X[..., np.newaxis] - states).argmin(axis=-1)]
+        values = X.reshape(*X.shape[:-1], -1, 1, self.width)
+        return states[((values - states) ** 2).sum(axis=-1).argmin(axis=-1)].reshape(X.shape)
+
+    def mode(self, field):
+        """
+        Return the most probable value of each unit under a field.
+
+        Parameters
+        ----------
+        field : ndarray of shape (..., n_columns)
+            B of each number.
+
+        Returns
+        -------
+        mode : ndarray of the same shape
+            States; where there is a continuum, the means.
+        """
+        states = self.states()
+        if states is None:
+            return self.mean(field)
+        states = states.reshape(len(states), -1)
+        field = field.reshape(*field.shape[:-1], self.n_units, 1, -1).astype(np.float64)
+        logs = self.state_log_weights() + (field * states).sum(axis=-1)
+        return states[logs.argmax(axis=-1)].reshape(*field.shape[:-3], len(self))
 
     # Parameters.
 
@@ -155,7 +327,7 @@ class UnitType:
 
         Returns
         -------
-        parameters : dict of str to ndarray of shape (n_units,)
+        parameters : dict of str to ndarray of shape (n_columns,)
             The attributes of those names, with the keys of `gradients`. Call `project` after
             a change.
         """
@@ -170,7 +342,7 @@ class UnitType:
 
         Parameters
         ----------
-        slopes : dict of str to ndarray of shape (n_units,)
+        slopes : dict of str to ndarray of shape (n_columns,)
             With the keys of `parameters`.
         rate : float
             Length of the step.
@@ -205,7 +377,7 @@ class UnitType:
 
         Parameters
         ----------
-        X : {ndarray, sparse matrix} of shape (n_rows, n_units)
+        X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
             Legal values.
 
         Returns
@@ -214,6 +386,22 @@ class UnitType:
             With parameters of the type of the data.
         """
         raise NotImplementedError
+
+    def fitted_to(self, X):
+        """
+        Fit independent units of the same kind to data: `from_data` with the same options.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
+            Legal values.
+
+        Returns
+        -------
+        units : UnitType
+            As many as these, of the same type.
+        """
+        return type(self).from_data(X)
 
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
@@ -289,7 +477,7 @@ class UnitType:
 
         Parameters
         ----------
-        X : {ndarray, sparse matrix} of shape (n_rows, n_units)
+        X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
             Values of the units.
 
         Returns
@@ -299,31 +487,6 @@ class UnitType:
         """
         raise NotImplementedError
 
-    def state_log_weights(self):
-        """
-        Return the log-weight of each state of each unit, but for a constant of the unit.
-
-        Returns
-        -------
-        log_weights : ndarray of float64 of shape (n_units, n_states)
-            Of the values of `states`, in that order; by default from `log_weight`.
-
-        Raises
-        ------
-        ValueError
-            If there is a continuum of values.
-        """
-        states, n_units = self.states(), len(self)
-        if states is None:
-            raise ValueError(f"{type(self).__name__} has a continuum of values.")
-        log_weights = np.zeros((n_units, len(states)))
-        rows = np.full((n_units, n_units), states[0], dtype=np.float64)
-        reference = self.log_weight(rows)
-        for k, state in enumerate(states[1:], start=1):
-            np.fill_diagonal(rows, state)
-            log_weights[:, k] = self.log_weight(rows) - reference
-        return log_weights
-
     def log_partition(self, field, precision=0.0):
         """
         Return ln ∫ w(x) exp(B x − A x² / 2) dx of each unit.
@@ -331,14 +494,14 @@ class UnitType:
         Parameters
         ----------
         field : array-like
-            B, of any shape that broadcasts with (n_units,).
+            B, of any shape that broadcasts with (n_columns,).
         precision : array-like, default=0.0
             A, of any such shape.
 
         Returns
         -------
-        log_partition : ndarray
-            Of the shape to which all are broadcast.
+        log_partition : ndarray of shape (..., n_units)
+            Of the shape to which all are broadcast, but with one value for each unit.
         """
         raise NotImplementedError
 
@@ -348,8 +511,8 @@ class UnitType:
 
         Parameters
         ----------
-        field : ndarray of shape (n_rows, n_units)
-            B of each unit.
+        field : ndarray of shape (n_rows, n_columns)
+            B of each number.
 
         Returns
         -------
@@ -360,12 +523,12 @@ class UnitType:
 
     def moments(self, field, precision=0.0):
         """
-        Return the mean and the variance of each unit: derivatives of the log-partition by B.
+        Return the mean and the variance of each number: derivatives of the log-partition by B.
 
         Parameters
         ----------
         field : array-like
-            B, of any shape that broadcasts with (n_units,).
+            B, of any shape that broadcasts with (n_columns,).
         precision : array-like, default=0.0
             A, of any such shape.
 
@@ -380,12 +543,12 @@ class UnitType:
 
     def mean(self, field, precision=0.0):
         """
-        Return the mean of each unit under a field and a precision.
+        Return the mean of each number under a field and a precision.
 
         Parameters
         ----------
         field : array-like
-            B, of any shape that broadcasts with (n_units,).
+            B, of any shape that broadcasts with (n_columns,).
         precision : array-like, default=0.0
             A, of any such shape.
 
@@ -398,12 +561,12 @@ class UnitType:
 
     def variance(self, field, precision=0.0):
         """
-        Return the variance of each unit under a field and a precision.
+        Return the variance of each number under a field and a precision.
 
         Parameters
         ----------
         field : array-like
-            B, of any shape that broadcasts with (n_units,).
+            B, of any shape that broadcasts with (n_columns,).
         precision : array-like, default=0.0
             A, of any such shape.
 
@@ -420,8 +583,8 @@ class UnitType:
 
         Parameters
         ----------
-        field : ndarray of shape (n_rows, n_units)
-            B of each unit.
+        field : ndarray of shape (n_rows, n_columns)
+            B of each number.
         stream : Stream
             Random numbers that are functions of (seed, step, row, column). A unit type takes
             as many steps as it needs, the same number at each call.
@@ -430,7 +593,7 @@ class UnitType:
 
         Returns
         -------
-        X : ndarray of shape (n_rows, n_units)
+        X : ndarray of shape (n_rows, n_columns)
             Values of the units.
         """
         raise NotImplementedError
@@ -441,16 +604,16 @@ class UnitType:
 
         Parameters
         ----------
-        X : {ndarray, sparse matrix} of shape (n_rows, n_units) or None
+        X : {ndarray, sparse matrix} of shape (n_rows, n_columns) or None
             Rows, for the derivatives of the mean of `log_weight`.
-        field : ndarray of shape (n_rows, n_units), default=None
+        field : ndarray of shape (n_rows, n_columns), default=None
             Where X is None: B, for the derivatives of the mean of `log_partition`.
         precision : array-like, default=0.0
             Where X is None: A.
 
         Returns
         -------
-        gradients : dict of str to ndarray of shape (n_units,)
+        gradients : dict of str to ndarray of shape (n_columns,)
             With the keys of `parameters`.
         """
         raise NotImplementedError

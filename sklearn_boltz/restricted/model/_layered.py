@@ -14,7 +14,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.units._bernoulli import Bernoulli
-from sklearn_boltz.units._unit import UnitType
+from sklearn_boltz.units._stacked import Stacked
 
 
 class Layered(NamedTuple):
@@ -156,91 +156,3 @@ def stacked(layers):
     if all(units.is_binary for units in layers):
         return Bernoulli(np.concatenate([units.intercept for units in layers]))
     return Stacked(layers)
-
-
-class Stacked(UnitType):
-    """Layers side by side, each of a unit type of its own.
-
-    Parameters
-    ----------
-    layers : list of UnitType
-    """
-
-    def __init__(self, layers):
-        self.layers = layers
-        ends = np.cumsum([0, *map(len, layers)])
-        self._columns = [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
-
-    def __len__(self):
-        return self._columns[-1].stop
-
-    @property
-    def _dtype(self):
-        return self.layers[0]._dtype
-
-    @property
-    def bounds(self):
-        """The least and the greatest value of each unit: arrays of shape (n_units,)."""
-        low, high = zip(*(units.bounds for units in self.layers), strict=True)
-        lengths = [len(units) for units in self.layers]
-        return np.repeat(low, lengths), np.repeat(high, lengths)
-
-    def states(self):
-        first, *others = (units.states() for units in self.layers)
-        return first if all(np.array_equal(first, other) for other in others) else None
-
-    def parameters(self):
-        return {
-            (k, name): value
-            for k, units in enumerate(self.layers)
-            for name, value in units.parameters().items()
-        }
-
-    def project(self):
-        for units in self.layers:
-            units.project()
-
-    def astype(self, dtype):
-        return Stacked([units.astype(dtype) for units in self.layers])
-
-    def base(self):
-        return Stacked([units.base() for units in self.layers])
-
-    def fallen(self, beta, base):
-        pairs = zip(self.layers, base.layers, strict=True)
-        return Stacked([units.fallen(beta, its_base) for units, its_base in pairs])
-
-    def tempered(self, beta):
-        return Stacked([units.tempered(beta) for units in self.layers])
-
-    def state_log_weights(self):
-        return np.vstack([units.state_log_weights() for units in self.layers])
-
-    def _each(self, *arrays):
-        """The layers, each with its columns of arrays that broadcast with (n_units,)."""
-        whole = [np.broadcast_to(a, np.broadcast_shapes(np.shape(a), (len(self),))) for a in arrays]
-        for units, columns in zip(self.layers, self._columns, strict=True):
-            yield units, *(a[..., columns] for a in whole)
-
-    def log_weight(self, X):
-        return sum(units.log_weight(part) for units, part in self._each(X))
-
-    def log_partition(self, field, precision=0.0):
-        parts = [units.log_partition(B, A) for units, B, A in self._each(field, precision)]
-        return np.concatenate(parts, axis=-1)
-
-    def moments(self, field, precision=0.0):
-        parts = [units.moments(B, A) for units, B, A in self._each(field, precision)]
-        return tuple(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
-
-    def sample(self, field, stream, first_row=0):
-        # Each layer takes steps of the stream of its own.
-        parts = [units.sample(B, stream, first_row) for units, B in self._each(field)]
-        return np.hstack(parts)
-
-    def gradients(self, X, field=None, precision=0.0):
-        if X is not None:
-            parts = [units.gradients(part) for units, part in self._each(X)]
-        else:
-            parts = [units.gradients(None, B, A) for units, B, A in self._each(field, precision)]
-        return {(k, name): value for k, part in enumerate(parts) for name, value in part.items()}

@@ -13,21 +13,13 @@ from libc.stdint cimport uint64_t
 from scipy.linalg.cython_blas cimport ddot, dgemm, sdot, sgemm
 
 
-cdef extern from "_random.h" nogil:
-    uint64_t random_row_key(uint64_t seed, uint64_t step, uint64_t row) noexcept
-
-
-cdef extern from "units/_bernoulli_kernel_all.h" nogil:
-    void bernoulli_mean_f32(float *x, float scale, const float *bias, Py_ssize_t n) noexcept
-    void bernoulli_mean_f64(double *x, double scale, const double *bias, Py_ssize_t n) noexcept
-    void bernoulli_sample_f32(
-        float *x, float scale, const float *bias, Py_ssize_t n, uint64_t key) noexcept
-    void bernoulli_sample_f64(
-        double *x, double scale, const double *bias, Py_ssize_t n, uint64_t key) noexcept
-    double bernoulli_softplus_f32(
-        const float *x, const float *bias, Py_ssize_t n, float low, float high) noexcept
-    double bernoulli_softplus_f64(
-        const double *x, const double *bias, Py_ssize_t n, double low, double high) noexcept
+from sklearn_boltz.units._bernoulli_rows cimport (
+    bernoulli_softplus_f32,
+    bernoulli_softplus_f64,
+    check_rows,
+    mean_rows,
+    sample_rows,
+)
 
 
 cdef extern from "restricted/sampling/_products_all.h" nogil:
@@ -45,16 +37,6 @@ cdef extern from "restricted/sampling/_products_all.h" nogil:
     int sparse_moments_f64(const double *a, Py_ssize_t stride, Py_ssize_t n_used,
                            const double *b, Py_ssize_t n_rows, Py_ssize_t n_columns,
                            double alpha, double beta, double *out) noexcept
-
-
-cdef int _check(Py_ssize_t n_rows, Py_ssize_t n_columns,
-                const floating[:, ::1] a, const floating[::1] bias) except -1:
-    if a.shape[0] != n_rows or a.shape[1] != n_columns or bias.shape[0] != n_columns:
-        raise ValueError(
-            f"expected shapes {(n_rows, n_columns)} and {(n_columns,)}, "
-            f"got {(a.shape[0], a.shape[1])} and {(bias.shape[0],)}"
-        )
-    return 0
 
 
 cdef void _hidden_field(const floating[:, ::1] weights, const floating[:, ::1] V,
@@ -87,25 +69,6 @@ cdef void _visible_field(const floating[:, ::1] weights, const floating[:, ::1] 
         if not few_product_f64(&H[0, 0], n_rows, n_hidden, &weights[0, 0], n_visible, &V[0, 0]):
             dgemm("T", "N", &n_visible, &n_rows, &n_hidden, &one, <double *>&weights[0, 0],
                   &n_hidden, <double *>&H[0, 0], &n_hidden, &zero, &V[0, 0], &n_visible)
-
-
-cdef void _mean(floating[:, ::1] x, floating scale, const floating[::1] bias) noexcept nogil:
-    for i in range(x.shape[0]):
-        if floating is float:
-            bernoulli_mean_f32(&x[i, 0], scale, &bias[0], x.shape[1])
-        else:
-            bernoulli_mean_f64(&x[i, 0], scale, &bias[0], x.shape[1])
-
-
-cdef void _sample(floating[:, ::1] x, floating scale, const floating[::1] bias,
-                  uint64_t seed, uint64_t step, uint64_t first_row) noexcept nogil:
-    cdef uint64_t key
-    for i in range(x.shape[0]):
-        key = random_row_key(seed, step, first_row + <uint64_t>i)
-        if floating is float:
-            bernoulli_sample_f32(&x[i, 0], scale, &bias[0], x.shape[1], key)
-        else:
-            bernoulli_sample_f64(&x[i, 0], scale, &bias[0], x.shape[1], key)
 
 
 def moments(
@@ -166,19 +129,19 @@ def gibbs_chains(
     where u(step) are the numbers of `uniform`.
     """
     cdef uint64_t k
-    _check(V.shape[0], weights.shape[0], V, visible_bias)
-    _check(V.shape[0], weights.shape[1], H, hidden_bias)
+    check_rows(V.shape[0], weights.shape[0], V, visible_bias)
+    check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
     if V.shape[0] == 0:
         return
     with nogil:
         for k in range(<uint64_t>n_steps):
             if k > 0 or not from_hidden:
                 _hidden_field(weights, V, H)
-                _sample(H, 1, hidden_bias, seed, step + 2 * k, first_row)
+                sample_rows(H, 1, hidden_bias, seed, step + 2 * k, first_row)
             _visible_field(weights, H, V)
-            _sample(V, 1, visible_bias, seed, step + 2 * k + 1, first_row)
+            sample_rows(V, 1, visible_bias, seed, step + 2 * k + 1, first_row)
         _hidden_field(weights, V, H)
-        _mean(H, 1, hidden_bias)
+        mean_rows(H, 1, hidden_bias)
 
 
 def anneal(
@@ -204,11 +167,11 @@ def anneal(
     `log_weights` and `V` that is changed in place is scratch.
     """
     cdef Py_ssize_t k, j, n_rungs = betas.shape[0] - 1
-    _check(V.shape[0], weights.shape[0], V, base_bias)
-    _check(V.shape[0], weights.shape[0], V, bias_shift)
-    _check(V.shape[0], weights.shape[0], V, visible_scratch)
-    _check(V.shape[0], weights.shape[1], H, hidden_bias)
-    _check(V.shape[0], weights.shape[1], H, hidden_scratch)
+    check_rows(V.shape[0], weights.shape[0], V, base_bias)
+    check_rows(V.shape[0], weights.shape[0], V, bias_shift)
+    check_rows(V.shape[0], weights.shape[0], V, visible_scratch)
+    check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
+    check_rows(V.shape[0], weights.shape[1], H, hidden_scratch)
     if log_weights.shape[0] != V.shape[0]:
         raise ValueError("log_weights has the wrong length")
     if V.shape[0] == 0:
@@ -223,9 +186,9 @@ def anneal(
                 hidden_scratch[j] = <floating>betas[k + 1] * hidden_bias[j]
             for j in range(base_bias.shape[0]):
                 visible_scratch[j] = base_bias[j] + <floating>betas[k + 1] * bias_shift[j]
-            _sample(H, <floating>betas[k + 1], hidden_scratch, seed, step + 2 * k, first_row)
+            sample_rows(H, <floating>betas[k + 1], hidden_scratch, seed, step + 2 * k, first_row)
             _visible_field(weights, H, V)
-            _sample(V, <floating>betas[k + 1], visible_scratch, seed, step + 2 * k + 1, first_row)
+            sample_rows(V, <floating>betas[k + 1], visible_scratch, seed, step + 2 * k + 1, first_row)
 
 
 cdef void _add_log_ratio(

@@ -1,0 +1,270 @@
+"""Units with one of several states, as one-hot numbers."""
+
+from copy import copy
+from numbers import Integral
+
+import numpy as np
+
+from sklearn_boltz.units._categorical_kernel import (
+    categorical_log_partition,
+    categorical_mean,
+    categorical_sample,
+    categorical_sums,
+)
+from sklearn_boltz.units._unit import UnitType
+
+# How far the probabilities of the states of a unit may be from summing to 1.
+SUM_TOLERANCE = 1e-5
+
+
+class Categorical(UnitType):
+    """
+    Units with one of several states, w(x) = exp(U · x) for one-hot x.
+
+    A unit takes as many columns as it has states, next to each other: 1 in the column of its
+    state and 0 in the others. In data, values between 0 and 1 that sum to 1 count as the
+    probabilities of the states.
+
+    Parameters
+    ----------
+    n_values : int or array-like of int of shape (n_units,)
+        Number of states, at least 1: the same for all units, or one number for each.
+    intercept : ndarray of shape (n_columns,), default=None
+        U, the log-weight of each state of each unit; what is added to all states of a unit
+        changes nothing. None for zeros, where `n_values` is an array.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of states do not fit the intercept.
+
+    Notes
+    -----
+    Variances are those of the single numbers, m (1 − m); that of the numbers a and b of one unit
+    is −m_a m_b. Samples take one uniform number for each unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz.units import Categorical
+    >>> units = Categorical([2, 3], np.log([1.0, 3.0, 2.0, 1.0, 1.0]))
+    >>> units.mean(0.0)
+    array([0.25, 0.75, 0.5 , 0.25, 0.25])
+    >>> units.log_partition(0.0).round(3)  # one value for each unit
+    array([1.386, 1.386])
+    >>> len(units), units.n_units
+    (5, 2)
+    """
+
+    __module__ = "sklearn_boltz.units"  # where users find it
+
+    def __init__(self, n_values, intercept=None):
+        if isinstance(n_values, Integral):
+            if intercept is None:
+                raise ValueError("With one number of states for all units, `intercept` is needed.")
+            n_units, left = divmod(len(intercept), int(n_values)) if n_values > 0 else (0, 1)
+            widths = np.full(n_units, int(n_values))
+        else:
+            widths = np.array(n_values, dtype=int).ravel()
+            intercept = np.zeros(widths.sum()) if intercept is None else intercept
+            left = len(intercept) - widths.sum()
+        if left or (widths < 1).any():
+            raise ValueError(
+                f"n_values must be at least 1 and sum to the {len(intercept)} numbers of the "
+                f"intercept, got {n_values}."
+            )
+        self.n_values, self.intercept = n_values, intercept
+        self._starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
+
+    def parameters(self):
+        return {"intercept": self.intercept}
+
+    @classmethod
+    def from_data(cls, X, n_values):
+        """
+        Fit independent units to data: visible units before training.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
+            One-hot rows, or probabilities.
+        n_values : int or array-like of int of shape (n_units,)
+            Number of states.
+
+        Returns
+        -------
+        units : Categorical
+            With the logarithms of the frequencies, and of one more row in which all states of a
+            unit have the same share; those of a unit sum to 0.
+        """
+        units = cls(n_values, np.zeros(X.shape[1]))
+        widths = np.repeat(units.widths, units.widths)
+        counts = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+        units.intercept = np.log((counts + 1 / widths) / (X.shape[0] + 1))
+        units.intercept -= units._spread(units._totals(units.intercept)) / widths
+        return units.astype(X.dtype)
+
+    def fitted_to(self, X):
+        return self.from_data(X, self.n_values)
+
+    @classmethod
+    def neutral(cls, n_units, dtype=np.float64, n_values=2):
+        """
+        Return units without preferences: hidden units before training.
+
+        Parameters
+        ----------
+        n_units : int
+            Number of units.
+        dtype : dtype, default=float64
+            Type of the parameters.
+        n_values : int or array-like of int of shape (n_units,), default=2
+            Number of states.
+
+        Returns
+        -------
+        units : Categorical
+            With equally likely states.
+        """
+        widths = np.broadcast_to(n_values, n_units)
+        return cls(n_values, np.zeros(widths.sum(), dtype))
+
+    def base(self):
+        return self.tempered(0)
+
+    def tempered(self, beta):
+        other = copy(self)
+        other.intercept = np.ascontiguousarray(beta * self.intercept, dtype=self._dtype)
+        return other
+
+    def fallen(self, beta, base):
+        mixed, intercept = copy(self), (1 - beta) * base.intercept + beta * self.intercept
+        mixed.intercept = np.ascontiguousarray(intercept, dtype=self._dtype)
+        return mixed
+
+    # What a unit can be.
+
+    @property
+    def widths(self):
+        """How many numbers each unit takes, one for each state."""
+        return np.diff(self._starts)
+
+    @property
+    def width(self):
+        """How many numbers a unit takes in a row; None where the units differ."""
+        if isinstance(self.n_values, Integral):
+            return int(self.n_values)
+        widths = self.widths
+        return int(widths[0]) if len(widths) and (widths == widths[0]).all() else None
+
+    @property
+    def n_units(self):
+        """Number of units; `len` counts the numbers that they take."""
+        return len(self._starts) - 1
+
+    def columns_of(self, unit):
+        return slice(*self._starts[unit : unit + 2].tolist())
+
+    @property
+    def bounds(self):
+        """The least and the greatest value of a number."""
+        return 0.0, 1.0
+
+    @property
+    def domain(self):
+        """The legal values in words, for messages."""
+        n = self.width or f"{self.widths.min()} to {self.widths.max()}"
+        return f"one 1 and else 0 in the {n} columns of a unit, or probabilities that sum to 1,"
+
+    def contains(self, X):
+        within = (X >= 0) & (X <= 1)
+        return within & self._spread(np.abs(self._totals(X) - 1) <= SUM_TOLERANCE)
+
+    def _totals(self, X):
+        """Sums over the columns of each unit."""
+        return np.add.reduceat(X, self._starts[:-1], axis=-1, dtype=np.float64)
+
+    def _spread(self, values):
+        """Values of units as values of their columns."""
+        return np.repeat(values, self.widths, axis=-1)
+
+    def states(self):
+        return np.eye(self.width) if self.width else None
+
+    @property
+    def state_counts(self):
+        """Number of values of each unit: an array of float of shape (n_units,)."""
+        return self.widths.astype(np.float64)
+
+    def state_log_weights(self):
+        if not self.width:
+            raise ValueError("The units have different numbers of states.")
+        return self.intercept.astype(np.float64).reshape(-1, self.width)
+
+    def unit_states(self):
+        parts = np.split(self.intercept.astype(np.float64), self._starts[1:-1])
+        return [(np.eye(len(part)), part) for part in parts]
+
+    def state_shares(self, unit, values):
+        return values
+
+    def nearest(self, X):
+        # The first of the greatest values of each unit, of any number of columns.
+        rows = np.zeros(X.shape, X.dtype)
+        for unit in range(self.n_units):
+            columns = self.columns_of(unit)
+            part = X[..., columns]
+            rows[..., columns] = np.eye(part.shape[-1])[part.argmax(axis=-1)]
+        return rows
+
+    def mode(self, field):
+        return self.nearest(self.intercept + field)
+
+    # Values under a field.
+
+    def log_weight(self, X):
+        return X @ self.intercept.astype(np.float64)
+
+    def _fields(self, field, precision=0.0):
+        """B − A / 2 as rows to work in, the intercepts in their type, and the leading shape."""
+        # x² = x for the numbers 0 and 1: a precision is a field of −A/2.
+        field = field - 0.5 * precision
+        single = np.result_type(self.intercept, field) == np.float32
+        dtype = np.float32 if single else np.float64
+        shape = np.broadcast_shapes(np.shape(field), (len(self),))
+        rows = np.array(np.broadcast_to(field, shape), dtype=dtype, order="C")
+        intercept = np.ascontiguousarray(self.intercept, dtype=dtype)
+        return rows.reshape(-1, len(self)), intercept, shape[:-1]
+
+    def log_partition(self, field, precision=0.0):
+        rows, intercept, shape = self._fields(field, precision)
+        out = np.empty((len(rows), self.n_units), rows.dtype)
+        categorical_log_partition(rows, intercept, self._starts, out)
+        return out.reshape(*shape, self.n_units)
+
+    def log_partition_sum(self, field):
+        rows, intercept, _ = self._fields(field)
+        peaks, out = np.empty(self.n_units, rows.dtype), np.empty(len(rows))
+        categorical_sums(rows, intercept, self._starts, peaks, out)
+        return out
+
+    def mean(self, field, precision=0.0):
+        rows, intercept, shape = self._fields(field, precision)
+        categorical_mean(rows, intercept, self._starts)
+        return rows.reshape(*shape, len(self))
+
+    def moments(self, field, precision=0.0):
+        mean = self.mean(field, precision)
+        return mean, mean * (1 - mean)
+
+    def sample(self, field, stream, first_row=0):
+        out = np.array(field, dtype=self._dtype, order="C")
+        categorical_sample(
+            out, np.ascontiguousarray(self.intercept), self._starts, stream.seed, stream.take(1),
+            first_row,
+        )  # fmt: skip
+        return out
+
+    def gradients(self, X, field=None, precision=0.0):
+        mean = self._row_mean(self.mean(field, precision) if X is None else X)
+        return {"intercept": mean.astype(self._dtype)}

@@ -1,0 +1,177 @@
+"""Units of several types side by side in one layer."""
+
+import numpy as np
+
+from sklearn_boltz.units._unit import UnitType
+
+
+class Stacked(UnitType):
+    """
+    Units of several types side by side in one layer: the columns of a mixed table.
+
+    Parameters
+    ----------
+    layers : list of UnitType
+        The units, from the first columns to the last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz.units import Bernoulli, Categorical, Gaussian, Stacked
+    >>> units = Stacked([Bernoulli(np.zeros(1)), Categorical([3]), Gaussian.neutral(1)])
+    >>> units.mean(np.zeros(5)).round(2)
+    array([0.5 , 0.33, 0.33, 0.33, 0.  ])
+    >>> units.widths
+    array([1, 3, 1])
+    """
+
+    __module__ = "sklearn_boltz.units"  # where users find it
+
+    def __init__(self, layers):
+        self.layers = layers
+        ends = np.cumsum([0, *map(len, layers)])
+        self._columns = [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
+
+    def __len__(self):
+        return self._columns[-1].stop
+
+    @property
+    def _dtype(self):
+        return self.layers[0]._dtype
+
+    # What a unit can be.
+
+    @property
+    def width(self):
+        """How many numbers a unit takes in a row; None where the units differ."""
+        first, *others = (units.width for units in self.layers)
+        return first if all(other == first for other in others) else None
+
+    @property
+    def widths(self):
+        """How many numbers each unit takes: an array of int of shape (n_units,)."""
+        return np.concatenate([units.widths for units in self.layers])
+
+    @property
+    def bounds(self):
+        """The least and the greatest value of each number: arrays of shape (n_columns,)."""
+        ends = [[np.broadcast_to(end, len(units)) for end in units.bounds] for units in self.layers]
+        return tuple(np.concatenate(end) for end in zip(*ends, strict=True))
+
+    @property
+    def domain(self):
+        """The legal values in words, for messages."""
+        return "; ".join(
+            f"columns {columns.start} to {columns.stop - 1}: {units.domain}"
+            for units, columns in zip(self.layers, self._columns, strict=True)
+        )
+
+    @property
+    def tail_precision(self):
+        """The V of numbers without bounds: an array of shape (n_columns,)."""
+        return np.concatenate([units.tail_precision for units in self.layers])
+
+    def contains(self, X):
+        return np.concatenate([units.contains(part) for units, part in self._each(X)], axis=-1)
+
+    # States.
+
+    def states(self):
+        first, *others = (units.states() for units in self.layers)
+        return first if all(np.array_equal(first, other) for other in others) else None
+
+    @property
+    def state_counts(self):
+        """Number of values of each unit: an array of float of shape (n_units,), or infinite."""
+        return np.concatenate([units.state_counts for units in self.layers])
+
+    def state_log_weights(self):
+        if self.states() is None:
+            raise ValueError("The units differ, or have a continuum of values.")
+        return np.vstack([units.state_log_weights() for units in self.layers])
+
+    def unit_states(self):
+        return [states for units in self.layers for states in units.unit_states()]
+
+    def state_shares(self, unit, values):
+        for units in self.layers:
+            if unit < units.n_units:
+                break
+            unit -= units.n_units
+        return units.state_shares(unit, values)
+
+    def nearest(self, X):
+        return np.concatenate([units.nearest(part) for units, part in self._each(X)], axis=-1)
+
+    def mode(self, field):
+        return np.concatenate([units.mode(part) for units, part in self._each(field)], axis=-1)
+
+    # Parameters.
+
+    def parameters(self):
+        return {
+            (k, name): value
+            for k, units in enumerate(self.layers)
+            for name, value in units.parameters().items()
+        }
+
+    def project(self):
+        for units in self.layers:
+            units.project()
+
+    def ascend(self, slopes, rate):
+        for k, units in enumerate(self.layers):
+            units.ascend({name: slopes[k, name] for name in units.parameters()}, rate)
+
+    def astype(self, dtype):
+        return Stacked([units.astype(dtype) for units in self.layers])
+
+    def fitted_to(self, X):
+        pairs = zip(self.layers, self._columns, strict=True)
+        return Stacked([units.fitted_to(X[:, columns]) for units, columns in pairs])
+
+    def base(self):
+        return Stacked([units.base() for units in self.layers])
+
+    def fallen(self, beta, base):
+        pairs = zip(self.layers, base.layers, strict=True)
+        return Stacked([units.fallen(beta, its_base) for units, its_base in pairs])
+
+    def tempered(self, beta):
+        return Stacked([units.tempered(beta) for units in self.layers])
+
+    # Values, and values under a field.
+
+    def _each(self, *arrays):
+        """The layers, each with its columns of arrays that broadcast with (n_columns,)."""
+        whole = [np.broadcast_to(a, np.broadcast_shapes(np.shape(a), (len(self),))) for a in arrays]
+        for units, columns in zip(self.layers, self._columns, strict=True):
+            yield units, *(a[..., columns] for a in whole)
+
+    def log_weight(self, X):
+        pairs = zip(self.layers, self._columns, strict=True)
+        return sum(units.log_weight(X[:, columns]) for units, columns in pairs)
+
+    def log_partition(self, field, precision=0.0):
+        parts = [units.log_partition(B, A) for units, B, A in self._each(field, precision)]
+        return np.concatenate(parts, axis=-1)
+
+    def log_partition_sum(self, field):
+        return sum(units.log_partition_sum(B) for units, B in self._each(field))
+
+    def moments(self, field, precision=0.0):
+        parts = [units.moments(B, A) for units, B, A in self._each(field, precision)]
+        return tuple(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+
+    def sample(self, field, stream, first_row=0):
+        # Each layer takes steps of the stream of its own.
+        parts = [units.sample(B, stream, first_row) for units, B in self._each(field)]
+        return np.hstack(parts)
+
+    def gradients(self, X, field=None, precision=0.0):
+        if X is not None:
+            pairs = zip(self.layers, self._columns, strict=True)
+            parts = [units.gradients(X[:, columns]) for units, columns in pairs]
+        else:
+            parts = [units.gradients(None, B, A) for units, B, A in self._each(field, precision)]
+        return {(k, name): value for k, part in enumerate(parts) for name, value in part.items()}
