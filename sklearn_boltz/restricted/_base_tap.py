@@ -29,7 +29,7 @@ from sklearn_boltz.restricted.sampling import _conditional, _modes
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import held_out_rows
 from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._rows import StreamedRows
+from sklearn_boltz.restricted.training._rows import StreamedRows, of_some, relative
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -58,6 +58,16 @@ class Seen(NamedTuple):
 
     base: UnitType
     rows: np.ndarray
+    weights: np.ndarray  # of these rows
+
+
+def _evenly_spaced(X, n_most):
+    """Numbers of so many rows at most."""
+    n_rows = X.shape[0]
+    if not isinstance(X, StreamedRows) or not len(X.useless):
+        return np.linspace(0, n_rows - 1, min(n_rows, n_most)).round().astype(int)
+    usable = X.usable()
+    return usable[np.linspace(0, len(usable) - 1, min(len(usable), n_most)).round().astype(int)]
 
 
 def initial_hidden(kind, n_units, dtype):
@@ -85,9 +95,10 @@ def with_parameters(kind, values):
 class BaseTAP(MiniBatchEstimator):
     """A model of one or more hidden layers, trained and used by mean field.
 
-    A child has `_layered()`, its public parameters as `Layered`; `_begin(X, rng)`, which returns
-    the weights and the units that the training begins with; `_exposed(layered)`, a dict of the
-    public parameters; `_check_same_size()`, and `_monitor_class`.
+    A child has `_layered()`, its public parameters as `Layered`; `_begin(X, rng, weights)`, which
+    returns the weights of the model and the units that the training begins with;
+    `_exposed(layered)`, a dict of the public parameters; `_check_same_size()`, and
+    `_monitor_class`.
     """
 
     _parameter_constraints = {
@@ -152,7 +163,7 @@ class BaseTAP(MiniBatchEstimator):
             "scale the columns with sklearn.preprocessing.MinMaxScaler(clip=True)."
         )
 
-    def _initial_visible(self, X):
+    def _initial_visible(self, X, weights=None):
         """Initial units of the visible layer: fitted to the columns, or a copy of the user's."""
         if not isinstance(self.visible, str):
             return copied("visible", self.visible, X.shape[1], X.dtype)
@@ -161,30 +172,28 @@ class BaseTAP(MiniBatchEstimator):
             options = dict(zip(("low", "high"), self.visible_range, strict=True))
         if isinstance(X, StreamedRows) and self.visible != "bernoulli":
             # Whatever is fitted to them is only where the training begins.
-            n_rows = X.shape[0]
-            X = X[np.linspace(0, n_rows - 1, min(n_rows, FIRST_ROWS)).round().astype(int)]
-        return UNIT_TYPES[self.visible].from_data(X, **options)
+            rows = _evenly_spaced(X, FIRST_ROWS)
+            X, weights = X[rows], of_some(weights, rows)
+        return UNIT_TYPES[self.visible].from_data(X, weights=weights, **options)
 
     # Training: what `MiniBatchEstimator` asks for.
 
-    def _begun(self, X):
+    def _begun(self, X, weights=None):
         rng = make_generator(self.random_state)
-        weights, layers = self._begin(X, rng)
+        matrices, layers = self._begin(X, rng, weights)
         base = layers[0].astype(X.dtype)
-        learner = Learner(weights, layers, self._scheme(), SGD(self.momentum))
-        rows = np.empty((0, X.shape[1]), X.dtype)
-        training = Training(learner, rng, Seen(base, self._with_more_rows(rows, X)))
+        learner = Learner(matrices, layers, self._scheme(), SGD(self.momentum))
+        none = Seen(base, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
+        training = Training(learner, rng, self._with_more(none, X, weights))
         training.pretrain_history = []
         return training
 
-    def _with_more(self, seen, X):
-        return seen._replace(rows=self._with_more_rows(seen.rows, X))
-
-    def _with_more_rows(self, rows, X):
-        """Rows to start at, evenly spaced, until there are enough."""
-        n_more = min(N_STARTS - len(rows), X.shape[0])
-        chosen = np.linspace(0, X.shape[0] - 1, n_more).round().astype(int)
-        return np.vstack([rows, dense(X[chosen]).astype(rows.dtype)])
+    def _with_more(self, seen, X, weights=None):
+        # Rows to start at, evenly spaced, until there are enough.
+        chosen = _evenly_spaced(X, N_STARTS - len(seen.rows))
+        counts = np.ones(len(chosen)) if weights is None else weights[chosen]
+        rows = np.vstack([seen.rows, dense(X[chosen]).astype(seen.rows.dtype)])
+        return Seen(seen.base, rows, np.append(seen.weights, counts))
 
     def _resumed(self):
         self._check_same_size()
@@ -207,11 +216,11 @@ class BaseTAP(MiniBatchEstimator):
             self.penalty, self.alpha,
         )  # fmt: skip
 
-    def _monitor(self, training, X, train, valid):
-        base, rows = training.seen
-        held_out = held_out_rows(X, train, valid, base)
+    def _monitor(self, training, X, train, valid, weights=None):
+        base, rows, counts = training.seen
+        held_out = held_out_rows(X, train, valid, base, weights)
         return self._monitor_class(
-            rows, X.shape[0], held_out, base, self._iteration(), self._inference
+            rows, X.shape[0], held_out, base, self._iteration(), self._inference, relative(counts)
         )
 
     def _attributes(self, training):

@@ -30,6 +30,7 @@ from sklearn_boltz.restricted.mean_field._tap import (
 )
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.sampling import _annealing, _conditional, _samples
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
 CHUNK_ROWS = 1000
@@ -94,10 +95,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """
         X = self._validate(
             X,
-            accept_sparse=False if allow_nan else "csr",
+            accept_sparse="csr",
             # The first is for all other types: integers and booleans work in float32.
             dtype=[np.float32, np.float64],
-            allow_nan=allow_nan,
+            allow_nan=allow_nan and not issparse(X),
             reset=reset,
         )
         X = X.astype(X.dtype.type, copy=False)  # to the native byte order
@@ -181,9 +182,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             stacklevel=find_stack_level(),
         )
 
-    def _checked(self, X):
+    def _checked(self, X, allow_nan=False):
         check_is_fitted(self)
-        X = self._validated(X, clip=True)
+        X = self._validated(X, allow_nan=allow_nan, clip=True)
         return X.astype(self._model().dtype, copy=False)
 
     def _side(self, V):
@@ -197,6 +198,26 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             for rows in gen_batches(X.shape[0], CHUNK_ROWS)
         ])  # fmt: skip
 
+    def _by_rows(self, of_complete, of_incomplete, X):
+        """Apply one function to complete rows and another to those with missing cells."""
+        gaps = rows_with_gaps(X)
+        if gaps is None:
+            return self._by_chunks(of_complete, X)
+        found = self._by_chunks(of_incomplete, X[gaps])
+        if gaps.all():
+            return found
+        complete = self._by_chunks(of_complete, X[~gaps])
+        out = np.empty((len(X), *found.shape[1:]), found.dtype)
+        out[gaps], out[~gaps] = found, complete
+        return out
+
+    def _without_cells(self, V, free_energy):
+        """F of rows, of those without any cell by ln Z as it is known: they have probability 1."""
+        empty = np.isnan(V).all(axis=1)
+        if empty.any():
+            free_energy[empty] = -self.log_partition_
+        return free_energy
+
     # Likelihoods.
 
     def score_samples(self, X):
@@ -205,12 +226,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
+            The data. NaN is a missing value.
 
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            ``-free_energy(X) - log_partition_``, in nats: normalised, and the same each time.
+            ``-free_energy(X) - log_partition_``, in nats: normalised, and the same each time. Of
+            a row with missing values, the log-probability of those that are observed.
         """
         return -self.free_energy(X) - self.log_partition_
 

@@ -244,8 +244,8 @@ class SDCPRBM(MiniBatchRBM):
 
     # Training: what `MiniBatchEstimator` asks for.
 
-    def _begun(self, X):
-        rng, seen = make_generator(self.random_state), ColumnSums.of(X)
+    def _begun(self, X, weights=None):
+        rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
         learner = Learner(
             self._initial_weights(rng, self.n_components, X.shape[1], X.dtype),
             seen.log_odds(X.dtype),
@@ -268,8 +268,8 @@ class SDCPRBM(MiniBatchRBM):
         learner.scheme = self._scheme()
         return training
 
-    def _with_more(self, seen, X):
-        return seen + ColumnSums.of(X)
+    def _with_more(self, seen, X, weights=None):
+        return seen + ColumnSums.of(X, weights)
 
     def _scheme(self):
         return Scheme(
@@ -282,9 +282,9 @@ class SDCPRBM(MiniBatchRBM):
             weight_decay=self.weight_decay,
         )
 
-    def _monitor(self, training, X, train, valid):
+    def _monitor(self, training, X, train, valid, weights=None):
         base = Bernoulli(training.seen.log_odds(X.dtype))
-        return Monitor(X, train, valid, base, training.evaluation_seed)
+        return Monitor(X, train, valid, base, training.evaluation_seed, weights)
 
     def _attributes(self, training):
         weights, visible_bias, hidden_bias = training.learner.parameters()

@@ -27,7 +27,8 @@ from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import log_pseudo_likelihood, mixed_states
-from sklearn_boltz.restricted.sampling import _samples
+from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
 from sklearn_boltz.units._unit import UnitType
@@ -348,19 +349,19 @@ default="bernoulli"
 
     # What `BaseTAP` asks for.
 
-    def _begin(self, X, rng):
+    def _begin(self, X, rng, weights=None):
         sizes = self._sizes()
         self._output(sizes)
         hidden = [
             initial_hidden(kind, n_units, X.dtype)
             for kind, n_units in zip(self._hidden_kinds(), sizes, strict=True)
         ]
-        visible = self._initial_visible(X)
+        visible = self._initial_visible(X, weights)
         below = [X.shape[1], *sizes[:-1]]
-        weights = [
+        matrices = [
             self._initial_weights(rng, *pair, X.dtype) for pair in zip(sizes, below, strict=True)
         ]
-        return weights, [visible, *hidden]
+        return matrices, [visible, *hidden]
 
     def _layered(self):
         visible, *hidden = self._unit_types
@@ -409,13 +410,13 @@ default="bernoulli"
                     "Layers are trained one by one on rows in memory. Set pretrain_max_iter=0 to "
                     "learn from batches, or fit an array of some rows first, with warm_start."
                 )
-            self._pretrain(training, rows.in_memory(), workers)
+            self._pretrain(training, rows.in_memory(), rows.weights, workers)
         return super()._train(training, rows, monitor, plan, workers, tell)
 
     def _is_worth_keeping(self, training, n_before):
         return bool(training.pretrain_history) or super()._is_worth_keeping(training, n_before)
 
-    def _pretrain(self, training, X, workers):
+    def _pretrain(self, training, X, weights, workers):
         """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""
         learner, visible, visible_range = training.learner, self.visible, self.visible_range
         histories = []
@@ -434,12 +435,14 @@ default="bernoulli"
             with warnings.catch_warnings():
                 # What matters is whether the joint training ends among good solutions.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                rbm.fit(X)
+                rbm.fit(X, sample_weight=weights)
             (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._layered()
             if k == 0:
                 learner.layers[0] = below
             histories.append(rbm.history_)
             if k + 1 < len(learner.weights):
+                if rows_with_gaps(X) is not None:
+                    X = rbm._completed(X, int(training.rng.integers(2**31)))
                 X = rbm.sample_hidden(X, random_state=int(training.rng.integers(2**31)))
             visible, visible_range = kind, None
         training.pretrain_history = histories
@@ -447,17 +450,18 @@ default="bernoulli"
     # What follows from rows.
 
     def _clamped(self, function, X):
-        """Apply a function of `Clamped` to rows, a chunk at a time."""
-        X, layered, iteration, n_converged = self._checked(X), self._layered(), self._iteration(), 0
+        """Apply a function of `Clamped` to rows, a chunk at a time; NaN is missing."""
+        X, layered, n_converged = self._checked(X, allow_nan=True), self._layered(), 0
         with Workers(self.n_jobs) as workers:
 
             def of_chunk(V):
                 nonlocal n_converged
-                clamped = clamp(layered, np.ascontiguousarray(V), iteration, workers)
+                V = np.ascontiguousarray(V)
+                clamped = clamp(layered, V, self._iteration(), workers)
                 n_converged += np.count_nonzero(clamped.converged)
                 return function(clamped)
 
-            found = self._by_chunks(of_chunk, X)
+            found = self._by_rows(of_chunk, of_chunk, X)
         if n_converged < LEAST_CONVERGED * X.shape[0]:
             warnings.warn(
                 f"With the row clamped, TAP converges for {n_converged / X.shape[0]:.0%} of the "
@@ -494,7 +498,8 @@ default="bernoulli"
         Returns
         -------
         H : list of ndarray of shape (n_samples, n_units of the layer)
-            E[h | v] of each hidden layer, by TAP with the row clamped.
+            E[h | v] of each hidden layer, by TAP with the row clamped; its missing values, NaN,
+            are free.
         """
         means = self._clamped(lambda clamped: np.hstack(clamped.means()[1:]), V)
         return np.split(means, np.cumsum([len(W) for W in self.components_])[:-1], axis=1)
@@ -563,8 +568,8 @@ default="bernoulli"
     # Chains.
 
     def _chains(self, V, n_steps, random_state, clamped=False):
-        """-> the visible side after transitions that begin at rows, the stream."""
-        V, model = dense(self._checked(V)), self._model()
+        """-> the visible side after transitions that begin at checked rows, the stream."""
+        V, model = dense(V), self._model()
         stream = Stream.from_generator(make_generator(random_state))
         with Workers(self.n_jobs) as workers:
             even = np.array(self._side(V), order="C")
@@ -593,7 +598,7 @@ default="bernoulli"
             Where the chains are. With several hidden layers, these are not returned: `n_steps`
             in one call are not the same as in several.
         """
-        return self._chains(V, n_steps, random_state)[0][:, : self.n_features_in_]
+        return self._chains(self._checked(V), n_steps, random_state)[0][:, : self.n_features_in_]
 
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE}
@@ -604,23 +609,27 @@ default="bernoulli"
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
+            Values of the visible units. NaN is a missing value, which is drawn along.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         n_steps : int, default=1000
             Number of transitions of each Markov chain, with the row clamped; without any effect
-            with one hidden layer, where the draw is exact.
+            with one hidden layer and complete rows, where the draw is exact.
 
         Returns
         -------
         H : list of ndarray of shape (n_samples, n_units of the layer)
             Values of each hidden layer.
         """
-        check_is_fitted(self)
-        layered = self._layered()
-        steps = 0 if len(layered.weights) == 1 else n_steps
-        even, stream = self._chains(V, steps, random_state, clamped=True)
-        model = layered.sides()
+        V, layered, model = self._checked(V, allow_nan=True), self._layered(), self._model()
+        if rows_with_gaps(V) is not None:
+            stream = Stream.from_generator(make_generator(random_state))
+            known, missing = np.nan_to_num(V), layered.padded(np.isnan(V), True)
+            rows = layered.padded(known)
+            *_, (_, even) = _conditional.clamped_chains(model, rows, missing, n_steps, stream)
+        else:
+            steps = 0 if len(layered.weights) == 1 else n_steps
+            even, stream = self._chains(V, steps, random_state, clamped=True)
         return layered.split(even, model.hidden.sample(model.hidden_field(even), stream))[1:]
 
     def sample_visible(self, H, random_state=None):
@@ -672,15 +681,18 @@ default="bernoulli"
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
+            Values of the visible units. NaN is a missing value.
 
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            F(v) = −ln Σ exp(−E(v, h)) over the states of all hidden layers, in nats: by TAP,
-            and exact with one hidden layer.
+            F(v) = −ln Σ exp(−E(v, h)) over the states of all hidden layers, and of the missing
+            values of a row, in nats: by TAP, and exact with one hidden layer where none is missing.
         """
-        return self._clamped(lambda clamped: clamped.free_energy(self.order), V)
+        return self._clamped(self._free_energy_of, V)
+
+    def _free_energy_of(self, clamped):
+        return self._without_cells(clamped.V, clamped.free_energy(self.order))
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
@@ -693,36 +705,45 @@ default="bernoulli"
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The data. A value between two states of a unit counts as a mixture of them: between
-            0 and 1, as the probability of a 1.
+            0 and 1, as the probability of a 1. NaN is a missing value.
 
         Returns
         -------
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the features of ln p(v_i | all others), in nats.
+            The sum over the features of ln p(v_i | all others), in nats. In a row with missing
+            values, the sum is over the observed ones, each given the other observed ones; of
+            several hidden layers, by TAP.
 
         Raises
         ------
         ValueError
             If the visible units have a continuum of values.
         """
-        X, layered = self._checked(X), self._layered()
+        X, layered = self._checked(X, allow_nan=True), self._layered()
         states = layered.layers[0].states()
         if states is None:
             raise ValueError(CONTINUUM)
         if len(layered.weights) == 1:
-            return self._by_chunks(partial(log_pseudo_likelihood, layered.sides()), X)
+            whole = partial(log_pseudo_likelihood, layered.sides())
+            return self._by_rows(whole, self._log_pseudo_likelihood_of_gaps, X)
         exact = hidden_bits(layered) <= EXACT_HIDDEN
-        free_energy = partial(exact_free_energy, layered) if exact else self._quiet_free_energy
+        of_complete = partial(exact_free_energy, layered) if exact else self._quiet_free_energy
 
-        def of_chunk(V):
-            total = np.zeros(len(V))
+        def of_chunk(free_energy, V):
+            total, observed = np.zeros(len(V)), ~np.isnan(V)
             for i in range(V.shape[1]):
                 logs, changed = np.empty((len(V), len(states))), V.copy()
                 for k, state in enumerate(states):
-                    changed[:, i] = state
+                    changed[observed[:, i], i] = state
                     logs[:, k] = -free_energy(changed)
-                shares = mixed_states(states, V[:, i])
-                total += (shares * logs).sum(axis=1) - logsumexp(logs, axis=1)
+                shares = mixed_states(states, np.where(observed[:, i], V[:, i], states[0]))
+                found = (shares * logs).sum(axis=1) - logsumexp(logs, axis=1)
+                total += np.where(observed[:, i], found, 0)
             return total
 
-        return self._by_chunks(of_chunk, X)
+        of_gaps = partial(of_chunk, self._quiet_free_energy)
+        return self._by_rows(partial(of_chunk, of_complete), of_gaps, X)
+
+    def _log_pseudo_likelihood_of_gaps(self, V):
+        with Workers(self.n_jobs) as workers:
+            return _observed.log_pseudo_likelihood(self._model(), V, self._evaluation_seed, workers)

@@ -258,11 +258,11 @@ default="bernoulli"
 
     # What `BaseTAP` asks for.
 
-    def _begin(self, X, rng):
+    def _begin(self, X, rng, weights=None):
         hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
-        visible = self._initial_visible(X)
-        weights = self._initial_weights(rng, self.n_components, X.shape[1], X.dtype)
-        return [weights], [visible, hidden]
+        visible = self._initial_visible(X, weights)
+        matrix = self._initial_weights(rng, self.n_components, X.shape[1], X.dtype)
+        return [matrix], [visible, hidden]
 
     def _layered(self):
         visible, hidden = (

@@ -37,12 +37,13 @@ class Evidence(NamedTuple):
     """What is known of the visible units beyond the model, a row for each start.
 
     An observation through a noisy channel is a field and a precision; where `known` is True,
-    a unit is clamped at its start.
+    a unit is clamped at its start. `log_weight` is the sum of ln w over the known units of a row.
     """
 
     field: np.ndarray | float = 0.0
     precision: np.ndarray | float = 0.0
     known: np.ndarray | None = None
+    log_weight: np.ndarray | float = 0.0
 
     def rows(self, rows):
         """The evidence of some rows."""
@@ -306,12 +307,16 @@ def free_energy(model, solutions, order, evidence=None):
     for units, a, c, (B, A), outer in layers:
         log_partition = units.log_partition(B + outer.field, A + outer.precision)
         local = log_partition - B * a + 0.5 * A * (a * a + c)
+        if outer.known is not None:  # what is clamped has its own weight
+            starts = np.cumsum(units.widths) - units.widths
+            local = np.where(outer.known[:, starts], 0, local)
         total += local.sum(axis=1, dtype=np.float64)
     interaction = model.visible_field(solutions.hidden_mean) * solutions.visible_mean
     if order == 2:
         squares = model.weights * model.weights
         interaction += 0.5 * (solutions.hidden_variance @ squares) * solutions.visible_variance
-    return -(total + interaction.sum(axis=1, dtype=np.float64))
+    total += interaction.sum(axis=1, dtype=np.float64)
+    return -(total if evidence is None else total + evidence.log_weight)
 
 
 def distinct(model, solutions):
