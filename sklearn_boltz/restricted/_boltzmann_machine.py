@@ -29,7 +29,7 @@ from sklearn_boltz.restricted.mean_field._tap import (
     total_log_partition,
 )
 from sklearn_boltz.restricted.model import _enumeration
-from sklearn_boltz.restricted.sampling import _annealing, _conditional, _samples
+from sklearn_boltz.restricted.sampling import _annealing, _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
@@ -210,6 +210,17 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         out = np.empty((len(X), *found.shape[1:]), found.dtype)
         out[gaps], out[~gaps] = found, complete
         return out
+
+    def _of_gaps(self, function, V):
+        """A function of the model, an RBM, and of rows with missing cells."""
+        with Workers(self.n_jobs) as workers:
+            return function(self._model(), V, self._evaluation_seed, workers)
+
+    def _free_energy_of_gaps(self, V):
+        seed, base = self._evaluation_seed, self._base()
+        with Workers(self.n_jobs) as workers:
+            found = _observed.free_energy(self._model(), base, V, seed, workers)
+        return self._without_cells(V, found)
 
     def _without_cells(self, V, free_energy):
         """F of rows, of those without any cell by ln Z as it is known: they have probability 1."""
@@ -592,5 +603,5 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         tags = super().__sklearn_tags__()
         # Without a threshold, only values within the bounds are legal.
         tags.input_tags.positive_only = self.binarize is None and self._visible_bounds()[0] >= 0
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags

@@ -111,11 +111,6 @@ class BaseRBM(BaseBoltzmannMachine):
             return model.mean_hidden(V)
         return self._by_rows(model.mean_hidden, partial(self._of_gaps, _observed.mean_hidden), V)
 
-    def _of_gaps(self, function, V):
-        """A function of the model and of rows with missing cells."""
-        with Workers(self.n_jobs) as workers:
-            return function(self._model(), V, self._evaluation_seed, workers)
-
     def mean_visible(self, H):
         """Return the means of the visible units given the hidden ones.
 
@@ -260,12 +255,6 @@ class BaseRBM(BaseBoltzmannMachine):
         """
         V = self._checked(V, allow_nan=True)
         return self._by_rows(self._model().free_energy, self._free_energy_of_gaps, V)
-
-    def _free_energy_of_gaps(self, V):
-        seed, base = self._evaluation_seed, self._base()
-        with Workers(self.n_jobs) as workers:
-            found = _observed.free_energy(self._model(), base, V, seed, workers)
-        return self._without_cells(V, found)
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.

@@ -450,8 +450,8 @@ default="bernoulli"
     # What follows from rows.
 
     def _clamped(self, function, X):
-        """Apply a function of `Clamped` to rows, a chunk at a time; NaN is missing."""
-        X, layered, n_converged = self._checked(X, allow_nan=True), self._layered(), 0
+        """Apply a function of `Clamped` to checked rows, a chunk at a time; NaN is missing."""
+        layered, n_converged = self._layered(), 0
         with Workers(self.n_jobs) as workers:
 
             def of_chunk(V):
@@ -485,7 +485,8 @@ default="bernoulli"
         H : ndarray of shape (n_samples, n_features_out)
             Means of the units of `output_layer` by TAP with the row clamped.
         """
-        return self._clamped(lambda clamped: np.hstack(self._output(clamped.means()[1:])), X)
+        means = self._hidden_means(X)
+        return np.hstack(self._output(means))
 
     def mean_hidden(self, V):
         """Return the means of all hidden units given the visible ones.
@@ -493,14 +494,22 @@ default="bernoulli"
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
+            Values of the visible units. NaN is a missing value.
 
         Returns
         -------
         H : list of ndarray of shape (n_samples, n_units of the layer)
-            E[h | v] of each hidden layer, by TAP with the row clamped; its missing values, NaN,
-            are free.
+            E[h | v] of each hidden layer, by TAP with the observed values clamped, and with one
+            hidden layer as in :class:`TAPRBM`.
         """
+        return self._hidden_means(V)
+
+    def _hidden_means(self, V):
+        """Of each hidden layer, a list."""
+        V, layered = self._checked(V, allow_nan=True), self._layered()
+        if len(layered.weights) == 1:
+            of_gaps = partial(self._of_gaps, _observed.mean_hidden)
+            return [self._by_rows(layered.sides().mean_hidden, of_gaps, V)]
         means = self._clamped(lambda clamped: np.hstack(clamped.means()[1:]), V)
         return np.split(means, np.cumsum([len(W) for W in self.components_])[:-1], axis=1)
 
@@ -687,12 +696,16 @@ default="bernoulli"
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
             F(v) = −ln Σ exp(−E(v, h)) over the states of all hidden layers, and of the missing
-            values of a row, in nats: by TAP, and exact with one hidden layer where none is missing.
+            values of a row, in nats: by TAP, and with one hidden layer as in :class:`TAPRBM`.
         """
-        return self._clamped(self._free_energy_of, V)
+        V, layered = self._checked(V, allow_nan=True), self._layered()
+        if len(layered.weights) == 1:
+            return self._by_rows(layered.sides().free_energy, self._free_energy_of_gaps, V)
 
-    def _free_energy_of(self, clamped):
-        return self._without_cells(clamped.V, clamped.free_energy(self.order))
+        def of_rows(clamped):
+            return self._without_cells(clamped.V, clamped.free_energy(self.order))
+
+        return self._clamped(of_rows, V)
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
@@ -745,5 +758,4 @@ default="bernoulli"
         return self._by_rows(partial(of_chunk, of_complete), of_gaps, X)
 
     def _log_pseudo_likelihood_of_gaps(self, V):
-        with Workers(self.n_jobs) as workers:
-            return _observed.log_pseudo_likelihood(self._model(), V, self._evaluation_seed, workers)
+        return self._of_gaps(_observed.log_pseudo_likelihood, V)

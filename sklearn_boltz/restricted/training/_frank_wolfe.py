@@ -95,12 +95,6 @@ class Sample:
             return rng.integers(len(self), size=n_rows)
         return rng.choice(len(self), size=n_rows, p=self.probability)
 
-    def deviation(self, values):
-        """The standard deviation of values, one a row."""
-        if self.probability is None:
-            return values.std()
-        return math.sqrt(self.mean((values - self.mean(values)) ** 2))
-
 
 class IncompleteSample(Sample):
     """Rows of the data with missing cells, at draws given the others as the model has them.
@@ -277,7 +271,7 @@ def starting_points(n_starts, data, model, rng, first=0):
             )
             direction /= np.linalg.norm(direction) or 1.0
         unit = np.append(direction, -direction @ mean)
-        units.append(unit / (data.deviation(data.field(unit)) or 1.0))
+        units.append(unit / (data.field(unit).std() or 1.0))
     return units
 
 
