@@ -6,10 +6,15 @@ import numpy as np
 
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.mean_field._clamped import clamp, fields_of_layers
+from sklearn_boltz.restricted.mean_field._second_order import (
+    empty_squares,
+    features_of_pair,
+    weight_differences,
+)
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
-    Layer,
     Scratch,
+    empty_layers,
     solve,
 )
 from sklearn_boltz.restricted.model._layered import Layered
@@ -67,7 +72,9 @@ class Learner:
         if self.scheme.persistent and self.starts is None:
             n_starts = len(rows_to_start_at(self.scheme.n_solutions, len(V)))
         if self._workspace is None or self._workspace.sizes != (len(V), n_starts):
-            self._workspace = Workspace(self.model(), len(V), n_starts)
+            self._workspace = Workspace(
+                self.model(), len(V), n_starts, self.scheme.iteration.order
+            )
         return ArrayBatch(V, self._workspace)
 
     def learn(self, batch, rate, workers):
@@ -102,19 +109,19 @@ class Workspace:
         Of the mini-batch.
     n_starts : int
         Of the solutions.
+    order : {1, 2}
     """
 
-    def __init__(self, layered, n_rows, n_starts):
-        weights = layered.sides().weights
-        squares, self.steps, self.products = (
-            [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(3)
+    def __init__(self, layered, n_rows, n_starts, order):
+        model = layered.sides()
+        self.steps, self.products = (
+            [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(2)
         )
-        self.sizes, (n_hidden, n_visible) = (n_rows, n_starts), weights.shape
+        self.sizes = n_rows, n_starts
         self.scratch = Scratch(
-            Layer.empty((n_starts, n_visible), weights.dtype),
-            Layer.empty((n_starts, n_hidden), weights.dtype),
-            layered._replace(weights=squares).sides().weights,
-            np.empty((n_starts, n_hidden), weights.dtype),
+            *empty_layers(model, n_starts, order),
+            empty_squares(model) if order == 2 else None,
+            np.empty((n_starts, len(model.hidden)), model.dtype),
         )
 
 
