@@ -22,9 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
 from sklearn_boltz.restricted.model._layered import BlockWeights
 
+# Hidden features of a block of a gradient.
+GRADIENT_ROWS = 50
 # One-hot units of more numbers are not described by pairs of them, on one side of a model.
 MOST_PAIRED, ANY_WIDTH = 8, np.iinfo(np.intp).max
 
@@ -273,6 +276,47 @@ def empty_squares(model):
 def weight_differences(W, visible, hidden):
     """Weights between features: of shape (n_features of hidden, n_features of visible)."""
     return hidden.differences(visible.differences(W).T).T
+
+
+def weight_gradient(W, features, visible, hidden, scale, workers):
+    """Derivatives by the weights of the sum over rows of ½ φ_h · D φ_v, times a scale.
+
+    Parameters
+    ----------
+    W : ndarray of shape (n_hidden columns, n_visible columns)
+    features : (Features, Features)
+        Of the visible and of the hidden layer.
+    visible, hidden : (ndarray, ndarray)
+        Means and variances, of shape (n_rows, n_columns).
+    scale : float
+    workers : Workers
+
+    Returns
+    -------
+    gradient : ndarray of the shape of W
+    """
+    of_visible, of_hidden = features
+    visible, hidden = of_visible.spread(*visible), of_hidden.spread(*hidden)
+    hidden = hidden * W.dtype.type(scale)
+    product = np.empty((of_hidden.n_features, of_visible.n_features), W.dtype)
+    D = weight_differences(W, of_visible, of_hidden)
+
+    def block(rows):
+        np.matmul(hidden[:, rows].T, visible, out=product[rows])
+        product[rows] *= D[rows]
+
+    work = len(visible) * product.size
+    workers.map(block, row_blocks(len(product), GRADIENT_ROWS), work)
+    _lower(product, _wide_units(W, of_visible, of_hidden), visible, hidden)
+    _lower(product.T, _wide_units(W.T, of_hidden, of_visible), hidden, visible)
+    return of_visible.gathered(of_hidden.gathered(product.T).T)
+
+
+def _lower(product, wide, spread, other):
+    """Take away what the features of units that are not described by pairs lack, in place."""
+    for others, features, _, weights in wide:
+        own = spread[:, features]
+        product[others, features] -= (other[:, others] * (own @ weights.T)).T @ own
 
 
 def _blocks(W):
