@@ -297,7 +297,6 @@ def weight_gradient(W, features, visible, hidden, scale, workers):
     """
     of_visible, of_hidden = features
     visible, hidden = of_visible.spread(*visible), of_hidden.spread(*hidden)
-    hidden = hidden * W.dtype.type(scale)
     product = np.empty((of_hidden.n_features, of_visible.n_features), W.dtype)
     D = weight_differences(W, of_visible, of_hidden)
 
@@ -309,6 +308,7 @@ def weight_gradient(W, features, visible, hidden, scale, workers):
     workers.map(block, row_blocks(len(product), GRADIENT_ROWS), work)
     _lower(product, _wide_units(W, of_visible, of_hidden), visible, hidden)
     _lower(product.T, _wide_units(W.T, of_hidden, of_visible), hidden, visible)
+    product *= W.dtype.type(scale)
     return of_visible.gathered(of_hidden.gathered(product.T).T)
 
 
