@@ -51,6 +51,8 @@ class Features:
     ----------
     is_plain : bool
         Whether all units are of one number: then the spreads are the variances.
+    has_single : bool
+        Whether some unit is of one number: otherwise no column has a precision.
     has_wide : bool
         Whether some unit is not described by pairs.
     n_columns, n_features : int
@@ -58,7 +60,7 @@ class Features:
 
     def __init__(self, widths, most):
         self.widths, self.most = widths, most
-        self.is_plain = not (widths > 1).any()
+        self.is_plain, self.has_single = not (widths > 1).any(), bool((widths == 1).any())
         self.has_wide = bool((widths > max(most, 1)).any())
         self.starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
         paired = (widths > 1) & (widths <= most)
@@ -125,7 +127,7 @@ class Features:
             return precision
         out = np.empty(mean.shape, mean.dtype)
         act(precision, np.ascontiguousarray(mean), self.starts, self.most, field, out)
-        return out
+        return out if self.has_single else 0.0
 
 
 def features_of_pair(visible, hidden):
@@ -249,7 +251,7 @@ class Coupling(NamedTuple):
 
         Returns
         -------
-        precision : ndarray of shape (n_rows, n_columns of target)
+        precision : ndarray of shape (n_rows, n_columns of target) or float
             Of one-hot units, 0.
         """
         of_columns = self.target.act(precision, mean, field)
@@ -267,9 +269,7 @@ def empty_squares(model):
     if not isinstance(W, BlockWeights):
         return np.empty((hidden.n_features, visible.n_features), W.dtype)
     places = [(hidden.features_of(i), visible.features_of(j)) for i, j, _ in W.blocks]
-    blocks = [
-        (i, j, np.empty((i.stop - i.start, j.stop - j.start), W.dtype)) for i, j in places
-    ]
+    blocks = [(i, j, np.empty((i.stop - i.start, j.stop - j.start), W.dtype)) for i, j in places]
     return BlockWeights(blocks, (hidden.n_features, visible.n_features))
 
 

@@ -138,8 +138,9 @@ def _update(units, layer, other, weights, coupling, damping, evidence=None):
         _bernoulli_moments(units, layer, coupling is not None, damping, evidence)
     else:
         A = 0.0 if coupling is None else coupling.act(precision, spread, mean, field)
-        outer = (0.0, 0.0) if evidence is None else evidence[:2]
-        new_mean, new_variance = units.moments(field + outer[0], A + outer[1])
+        if evidence is not None:
+            field, A = field + evidence.field, A + evidence.precision
+        new_mean, new_variance = units.moments(field, A)
         np.subtract(new_mean, mean, out=change)
         change *= 1 - damping
         mean += change
@@ -292,7 +293,8 @@ def fields(model, solutions, order):
 def _act(coupling, source, mean, field):
     """Add to the field of the target; -> the precisions of its columns."""
     spread = coupling.source.spread(*source)
-    return coupling.act(coupling.precisions(spread), spread, mean, field)
+    precision = coupling.act(coupling.precisions(spread), spread, mean, field)
+    return np.broadcast_to(precision, field.shape)
 
 
 def free_energy(model, solutions, order, evidence=None):
@@ -363,9 +365,8 @@ def distinct(model, solutions):
     assignment : ndarray of int of shape (n_rows,)
         Of each row, which solution it reached.
     """
-    means = np.hstack([
-        solutions.visible_mean / _ranges(model.visible), solutions.hidden_mean / _ranges(model.hidden)
-    ])  # fmt: skip
+    sides = (model.visible, solutions.visible_mean), (model.hidden, solutions.hidden_mean)
+    means = np.hstack([mean / _ranges(units) for units, mean in sides])
     assignment = np.full(len(means), -1)
     representatives, left = [], np.argsort(solutions.change, kind="stable")
     while len(left):

@@ -72,9 +72,7 @@ class Learner:
         if self.scheme.persistent and self.starts is None:
             n_starts = len(rows_to_start_at(self.scheme.n_solutions, len(V)))
         if self._workspace is None or self._workspace.sizes != (len(V), n_starts):
-            self._workspace = Workspace(
-                self.model(), len(V), n_starts, self.scheme.iteration.order
-            )
+            self._workspace = Workspace(self.model(), len(V), n_starts, self.scheme.iteration.order)
         return ArrayBatch(V, self._workspace)
 
     def learn(self, batch, rate, workers):
