@@ -321,6 +321,28 @@ class UnitType:
 
     # Parameters.
 
+    def parts(self):
+        """
+        Return the layers of one type that these units consist of, with their columns.
+
+        Returns
+        -------
+        parts : list of (UnitType, slice)
+            Of most types the units themselves.
+        """
+        return [(self, slice(None))]
+
+    def shift(self, field):
+        """
+        Make a field a part of the units, in place: ∝ w(x) exp(field · x).
+
+        Parameters
+        ----------
+        field : ndarray of shape (n_columns,)
+            B of each number. By default, it is added to the parameter `intercept`.
+        """
+        self.intercept += field
+
     def parameters(self):
         """
         Return the parameters themselves, so that a trainer can change them in place.
