@@ -114,7 +114,7 @@ class Enumeration(Sample):
     def of(cls, machine):
         """The distribution of a model."""
         units = machine.model().visible
-        states = all_states(units, len(units))
+        states = all_states(units)
         sample = cls(states.astype(machine.weights.dtype))
         sample.follow(machine, 0, None)
         return sample
