@@ -114,8 +114,7 @@ class Enumeration(Sample):
     def of(cls, learner):
         """The distribution of a model."""
         units = learner.model().visible
-        states = all_states(units, len(units))
-        sample = cls(states.astype(learner.weights.dtype))
+        sample = cls(all_states(units).astype(learner.weights.dtype))
         sample.follow(learner, 0, None)
         return sample
 
