@@ -7,6 +7,7 @@ is standardised on the way.
 
 from copy import copy
 from itertools import groupby
+from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
@@ -150,11 +151,11 @@ class Layout:
         self.is_plain = not self.one_hot.any() and scale is None
 
     @classmethod
-    def of_numbers(cls, n_columns, units=Bernoulli):
+    def of_numbers(cls, n_columns, units=Bernoulli, options=None):
         """Of columns that hold the numbers of the units themselves."""
-        bounds = units.neutral(1).bounds if isinstance(units, type) else units.bounds
+        bounds = _bounds(units, options) if isinstance(units, type) else units.bounds
         every = np.ones(n_columns, dtype=int)
-        return cls([units] * n_columns, every, bounds, 0 * every)
+        return cls([units] * n_columns, every, bounds, 0 * every, options=options)
 
     @property
     def is_binary(self):
@@ -175,6 +176,10 @@ class Layout:
     def takes_threshold(self):
         """Which columns `binarize` is for: an array of bool."""
         return ~self.one_hot & [kind is not Gaussian for kind in self.kinds]
+
+    def bounds_of(self, column):
+        """The least and the greatest value of the cells of a column."""
+        return tuple(float(np.broadcast_to(end, len(self.widths))[column]) for end in self.bounds)
 
     def numbers_of(self, column):
         """Which numbers of a row are those of a column: a slice."""
@@ -409,6 +414,47 @@ def _scales(kinds, X):
     least = LEAST_DEVIATION * np.abs(mean)
     center[real], scale[real] = mean, np.where(deviation > least, deviation, 1.0)
     return center, scale
+
+
+# Hidden units.
+
+
+def initial_hidden(spec, n_units, dtype):
+    """Initial units of a hidden layer: of a type, or a copy of the user's.
+
+    Parameters
+    ----------
+    spec : str, type, (str, int) or UnitType
+    n_units : int
+    dtype : dtype
+
+    Returns
+    -------
+    units : UnitType
+    """
+    if isinstance(spec, UnitType):
+        return copied("hidden", spec, n_units, dtype)
+    kind, *options = spec if isinstance(spec, tuple) else (spec,)
+    kind = UNIT_TYPES.get(kind, kind) if isinstance(kind, str) else kind
+    if not (isinstance(kind, type) and issubclass(kind, UnitType)) or len(options) > 1:
+        raise ValueError(f"hidden may not be {spec!r}. It may be one of {sorted(UNIT_TYPES)}.")
+    if kind is Categorical:
+        if not options or not isinstance(options[0], Integral) or options[0] < 2:
+            raise ValueError(
+                f"hidden is {spec!r}, without a number of states of 2 or more. Write it as "
+                "('categorical', 3)."
+            )
+        return kind.neutral(n_units, dtype, n_values=int(options[0]))
+    if options:
+        raise ValueError(f"hidden may not be {spec!r}: only categorical units have a number.")
+    return kind.neutral(n_units, dtype)
+
+
+def copied(name, units, n_units, dtype):
+    """A copy of units that the user gave, if they are as many as they must be."""
+    if units.n_units != n_units:
+        raise ValueError(f"{name} has {units.n_units} units, but there must be {n_units}.")
+    return units.astype(dtype)
 
 
 # Parameters of units as attributes of an estimator.

@@ -48,7 +48,7 @@ class Learner:
     visible, hidden : UnitType
         The units, whose parameters are changed in place.
     visible_offset : ndarray of shape (n_visible,)
-        Initial μ, by rights the mean of the data; λ starts at 1/2.
+        Initial μ, by rights the mean of the data; λ starts at 1/2, or the means of other units.
     scheme : Scheme
     optimizer : object
         With a method `steps`, as in `sklearn_boltz.restricted.training._optimizers`.
@@ -59,8 +59,9 @@ class Learner:
         self.weights, self.dtype = np.asfortranarray(weights), weights.dtype
         self.visible, self.hidden = visible, hidden
         self.visible_offset = visible_offset
-        # Of binary units without a bias, 1/2.
-        self.hidden_offset = np.array(hidden.base().mean(np.zeros(len(hidden), self.dtype)))
+        self.hidden_offset = np.full(len(hidden), 0.5, self.dtype)
+        if not hidden.is_binary:
+            self.hidden_offset[...] = hidden.mean(np.zeros(len(hidden), self.dtype))
         self.scheme, self.optimizer, self.stream = scheme, optimizer, stream
         self.chains = None
         self._batch = None
