@@ -113,6 +113,13 @@ class Stacked(UnitType):
 
     # Parameters.
 
+    def parts(self):
+        return list(zip(self.layers, self._columns, strict=True))
+
+    def shift(self, field):
+        for units, columns in zip(self.layers, self._columns, strict=True):
+            units.shift(field[columns])
+
     def parameters(self):
         return {
             (k, name): value
