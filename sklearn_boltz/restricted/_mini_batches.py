@@ -193,6 +193,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             rows, weights = with_information(rows, sample_weight)
             check_observed(self, observed_sums(rows)[1])
             return rows, weights
+        if reset:
+            self._begin_batches(batches)
         indexed = batches is not X
         rows = StreamedRows(self, batches, sample_weight, reset=reset, indexed=indexed)
         return rows, rows.weights
@@ -298,8 +300,9 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
     }
 
     def _check_same_size(self):
-        if len(self.components_) != self.n_components:
+        n_units = self._units()[1].n_units
+        if n_units != self.n_components:
             raise ValueError(
                 f"n_components is {self.n_components}, but the fit to go on with has "
-                f"{len(self.components_)} components."
+                f"{n_units} components."
             )

@@ -17,7 +17,9 @@ it and has
     if a unit takes finitely many values: for exact sums over small layers, modes, the
     pseudo-likelihood and the probabilities of a column;
 ``width``
-    if a unit takes several numbers in a row, and then `chosen` and `unit_log_weights`;
+    if a unit takes several numbers in a row, and ``one_hot`` if these are a 1 among zeros;
+``chosen``, ``unit_log_weights``
+    if some of the parameters are not arrays with an entry for each number;
 ``tail_precision``
     if a unit has no bounds.
 
@@ -149,6 +151,11 @@ class UnitType:
     def n_units(self):
         """Number of units; `len` counts the numbers that they take."""
         return len(self) // self.width if self.width else len(self.widths)
+
+    @property
+    def one_hot(self):
+        """Which units are one-hot, a 1 among zeros: an array of bool of shape (n_units,)."""
+        return np.zeros(self.n_units, dtype=bool)
 
     def columns_of(self, unit):
         """
@@ -299,12 +306,10 @@ class UnitType:
             its nearest state, if its type knows no better.
         """
         states = self.states()
-        corners = np.eye(len(states))
-        if states.ndim == 2:
-            return corners[((values[:, np.newaxis] - states) ** 2).sum(axis=-1).argmin(axis=1)]
-        order, values = np.argsort(states), np.ravel(values)
-        shares = [np.interp(values, states[order], corner[order]) for corner in corners]
-        return np.column_stack(shares)
+        if states.ndim == 1:
+            return mixed_states(states, np.ravel(values))
+        nearest = ((values[:, np.newaxis] - states) ** 2).sum(axis=-1).argmin(axis=1)
+        return np.eye(len(states))[nearest]
 
     def nearest(self, X):
         """
@@ -351,6 +356,28 @@ class UnitType:
         return states[logs.argmax(axis=-1)].reshape(*field.shape[:-3], len(self))
 
     # Parameters.
+
+    def parts(self):
+        """
+        Return the layers of one type that these units consist of, with their columns.
+
+        Returns
+        -------
+        parts : list of (UnitType, slice)
+            Of most types the units themselves.
+        """
+        return [(self, slice(None))]
+
+    def shift(self, field):
+        """
+        Make a field a part of the units, in place: ∝ w(x) exp(field · x).
+
+        Parameters
+        ----------
+        field : ndarray of shape (n_columns,)
+            B of each number. By default, it is added to the parameter `intercept`.
+        """
+        self.intercept += field
 
     def parameters(self):
         """
@@ -705,3 +732,21 @@ class UnitType:
         if isinstance(values, np.ndarray):
             values = values.reshape(-1, len(self))
         return np.asarray(values.mean(axis=0, dtype=np.float64)).ravel()
+
+
+def mixed_states(states, values):
+    """The shares of states that are single numbers in each value: one, or two between them.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_states,)
+    values : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    shares : ndarray of shape (n_rows, n_states)
+    """
+    order = np.argsort(states)
+    corners = np.eye(len(states))
+    shares = [np.interp(values, states[order], corners[k][order]) for k in range(len(states))]
+    return np.column_stack(shares)

@@ -136,7 +136,7 @@ class Monitor:
         self.rows = dense(X[train[:MONITORED_ROWS]])
         self.weights = None if weights is None else weights[train[:MONITORED_ROWS]]
         self.base, self.seed = base, seed
-        n_features = X.shape[1]
+        n_features = base.n_units
         self.features = None
         if n_features > MONITORED_FEATURES:
             shape = len(self.rows), MONITORED_FEATURES
@@ -155,8 +155,9 @@ class Monitor:
         squares = (V - model.mean_visible(model.mean_hidden(V))) ** 2
         figures = {
             "reconstruction_error": self._mean_of_cells(squares),
-            "log_pseudo_likelihood": self._log_pseudo_likelihood(model, V),
         }
+        if self.base.is_enumerable:
+            figures["log_pseudo_likelihood"] = self._log_pseudo_likelihood(model, V)
         if self.held_out is None:
             return figures
         log_partition = self._log_partition(model, workers)
@@ -186,12 +187,13 @@ class Monitor:
         """Compare the model with independent columns; None if it is better without a doubt."""
         if self.held_out is not None:
             return self.held_out.compare(figures)
-        no_hidden = Bernoulli(np.zeros(1, model.dtype))
-        independent = Model(np.zeros((1, len(self.base)), model.dtype), self.base, no_hidden)
-        V = self._completed(independent, workers)
-        pseudo = self._log_pseudo_likelihood(independent, V)
-        if Comparison("", figures["log_pseudo_likelihood"], pseudo).exceeds(SURELY_BETTER):
-            return None
+        if "log_pseudo_likelihood" in figures:
+            no_hidden = Bernoulli(np.zeros(1, model.dtype))
+            independent = Model(np.zeros((1, len(self.base)), model.dtype), self.base, no_hidden)
+            V = self._completed(independent, workers)
+            pseudo = self._log_pseudo_likelihood(independent, V)
+            if Comparison("", figures["log_pseudo_likelihood"], pseudo).exceeds(SURELY_BETTER):
+                return None
         log_partition = self._log_partition(model, workers, FEW_TEMPERATURES, FEW_CHAINS)
         free_energy = self._free_energy(model, self.rows)
         independent = independent_log_likelihood(self.base, self.rows, self.weights)

@@ -108,17 +108,26 @@ def visits(weights, rng):
     return counts
 
 
+def evenly_spaced(X, n_most):
+    """Numbers of so many rows at most, of those that count."""
+    numbers = X.usable() if isinstance(X, StreamedRows) and len(X.useless) else None
+    n_rows = X.shape[0] if numbers is None else len(numbers)
+    places = np.linspace(0, n_rows - 1, min(n_rows, n_most)).round().astype(int)
+    return places if numbers is None else numbers[places]
+
+
 def check_observed(estimator, counts):
     """Refuse columns without an observed value: the data say nothing of them.
 
     Parameters
     ----------
     estimator : estimator
-    counts : int, float or ndarray of shape (n_features,)
-        How often each column is observed.
+    counts : int, float or ndarray of shape (n_numbers,)
+        How often each number of a row is observed.
     """
     if np.ndim(counts) and not np.all(counts):
-        empty = np.flatnonzero(np.asarray(counts) == 0)
+        of_columns = np.asarray(counts)[estimator._layout_now().starts[:-1]]
+        empty = np.flatnonzero(of_columns == 0)
         name = estimator._column(int(empty[0]))
         more = "" if len(empty) == 1 else f", nor have {len(empty) - 1} other columns"
         raise ValueError(
@@ -245,7 +254,7 @@ class StreamedRows:
         self.indexed = indexed and self.shape[0] <= MOST_INDEXED and batches.rows([]) is not None
         # Names were compared in the first pass, and numbers of columns are enough from here on.
         checker = fresh(estimator)
-        checker.n_features_in_ = self.shape[1]
+        checker.n_features_in_ = estimator.n_features_in_
         self._check = partial(checker._validated, allow_nan=True)
         self._cluster = find_cluster() if batches.is_dask else None
         self.observed_sums, self.weights = (sums.total, sums.count), None
