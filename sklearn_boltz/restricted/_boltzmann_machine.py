@@ -349,11 +349,18 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         seed, base = self._evaluation_seed, self._base()
         with Workers(self.n_jobs) as workers:
             found = _observed.free_energy(self._model(), base, V, seed, workers)
-        return self._without_cells(V, found)
+        return self._with_missing(V, found)
 
-    def _without_cells(self, V, free_energy):
-        """F of rows, of those without any cell by ln Z as it is known: they have probability 1."""
-        empty = np.isnan(V).all(axis=1)
+    def _with_missing(self, V, free_energy):
+        """F of rows with missing cells, on the scale of the table.
+
+        Real columns are standardised in the model: ln Z counts their volume, and what is summed
+        out must count it, too. A row without any cell has probability 1, however ln Z was found.
+        """
+        layout, missing = self._layout_now(), np.isnan(V)
+        if layout.scale is not None:
+            free_energy -= missing[:, layout.starts[:-1]] @ np.log(layout.scale)
+        empty = missing.all(axis=1)
         if empty.any():
             free_energy[empty] = -self.log_partition_
         return free_energy

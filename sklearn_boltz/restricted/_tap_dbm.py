@@ -751,7 +751,7 @@ class TAPDBM(BaseTAP):
             return self._by_rows(layered.sides().free_energy, self._free_energy_of_gaps, V)
 
         def of_rows(clamped):
-            return self._without_cells(clamped.V, clamped.free_energy(self.order))
+            return self._with_missing(clamped.V, clamped.free_energy(self.order))
 
         return self._clamped(of_rows, V)
 
