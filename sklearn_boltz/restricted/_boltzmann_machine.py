@@ -527,7 +527,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             sign = -1 if estimate.method == "raise" else 1
             for name in ("value", "low", "high"):
                 estimate[name] += layout.log_volume
-            if "log_weights" in estimate:
+            if estimate.log_weights is not None:
                 estimate.log_weights = estimate.log_weights + sign * layout.log_volume
         return estimate
 
