@@ -1,5 +1,6 @@
 """Synthetic data whose distribution is known, and the data sets of the literature."""
 
+from sklearn_boltz.datasets._alignment import read_alignment
 from sklearn_boltz.datasets._fetch import (
     fetch_caltech101_silhouettes,
     fetch_density_benchmark,
@@ -22,4 +23,5 @@ __all__ = [
     "make_bayesian_network",
     "make_ising_grid",
     "make_shifting_bar",
+    "read_alignment",
 ]
