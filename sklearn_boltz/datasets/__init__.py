@@ -7,6 +7,7 @@ from sklearn_boltz.datasets._fetch import (
     fetch_mnist,
     fetch_omniglot,
 )
+from sklearn_boltz.datasets._potts import make_alignment
 from sklearn_boltz.datasets._synthetic import (
     make_bars_and_stripes,
     make_bayesian_network,
@@ -19,6 +20,7 @@ __all__ = [
     "fetch_density_benchmark",
     "fetch_mnist",
     "fetch_omniglot",
+    "make_alignment",
     "make_bars_and_stripes",
     "make_bayesian_network",
     "make_ising_grid",
