@@ -178,6 +178,12 @@ def test_plmc(shared_data):
         expected = np.loadtxt(file)
     np.testing.assert_allclose(weights, expected[alignment.rows], rtol=1e-15)
     assert (np.delete(expected, alignment.rows) == 0).all()
+    # The same where gaps are missing cells.
+    codes = read_alignment(
+        folder / "plmc_DHFR.a2m.gz", focus="DYR_ECOLI", unknown="drop", gaps="missing"
+    ).codes
+    np.testing.assert_array_equal(sequence_weights(codes), weights)
+    np.testing.assert_array_equal(sequence_weights(np.where(codes < 0, np.nan, codes)), weights)
 
 
 def test_plm_dca(shared_data):
