@@ -230,7 +230,7 @@ def _find(focus, names):
 
 
 def _short_names(name):
-    word = name.split()[0] if name else ""
+    word = (name.split() or [""])[0]
     return word, word.split("/")[0]
 
 
