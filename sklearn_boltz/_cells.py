@@ -101,6 +101,32 @@ def is_missing(value):
         return False
 
 
+def is_empty(cell):
+    """Whether a cell is missing, or a text without a character in it."""
+    if isinstance(cell, str):
+        return not cell.strip()
+    return is_missing(cell)
+
+
+def missing_cells(X):
+    """Where the cells of a table are missing.
+
+    Parameters
+    ----------
+    X : data frame or array of shape (n_samples, n_features)
+
+    Returns
+    -------
+    missing : ndarray of bool of the same shape
+    """
+    return np.column_stack([
+        np.isnan(cells) if cells.dtype.kind == "f" else
+        np.array([is_empty(cell) for cell in cells.tolist()] if cells.dtype.kind in "OU" else
+                 np.zeros(len(cells)), dtype=bool)
+        for _, cells in columns_of(X)
+    ])  # fmt: skip
+
+
 def _is_infinite(value):
     return isinstance(value, Real) and abs(value) == float("inf")
 

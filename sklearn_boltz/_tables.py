@@ -12,6 +12,7 @@ from sklearn_boltz._cells import (
     MOST_LEVELS,
     as_array,
     columns_of,
+    is_empty,
     is_frame,
     is_missing,
 )
@@ -57,7 +58,7 @@ class Column(NamedTuple):
         place_of = {value: code for code, value in enumerate(self.categories.tolist())}
         cells = cells.tolist()
         codes = np.array([place_of.get(_plain(cell), -1) for cell in cells], dtype=np.float64)
-        strange = [row for row in np.flatnonzero(codes < 0) if not _is_empty(cells[row])]
+        strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
         if strange and unknown == "error":
             raise ValueError(
                 f"{self.title} has the value {cells[strange[0]]!r} in row {strange[0]}, which no "
@@ -282,7 +283,7 @@ def _categories(cells, title, kind, order, codes):
         return None if kind == "number" else _levels(cells, codes)
     values = {}
     for row, cell in enumerate(cells.tolist()):
-        if not _is_empty(cell):
+        if not is_empty(cell):
             _check_cell(cell, title, row)
             values.setdefault(_plain(cell))
     if order is not None:
@@ -291,7 +292,7 @@ def _categories(cells, title, kind, order, codes):
         return np.array([False, True])
     texts = [value for value in values if isinstance(value, bool) or not isinstance(value, Real)]
     if not texts and kind != "categories":
-        numbers = np.array([np.nan if _is_empty(cell) else cell for cell in cells], dtype=float)
+        numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)
         return None if kind == "number" else _levels(numbers, codes)
     if kind == "number":
         raise ValueError(f"{title} is to hold numbers, but has the value {texts[0]!r}.")
@@ -368,13 +369,6 @@ def _plain(cell):
     return cell.item() if isinstance(cell, np.generic) else cell
 
 
-def _is_empty(cell):
-    """Whether a cell is missing, or a text without a character in it."""
-    if isinstance(cell, str):
-        return not cell.strip()
-    return is_missing(cell)
-
-
 def _numbers(cells, title):
     """Cells of a column of numbers as they are; NaN for missing ones."""
     if cells.dtype.kind in "biuf":
@@ -382,7 +376,7 @@ def _numbers(cells, title):
     numbers = np.empty(len(cells))
     for row, cell in enumerate(cells.tolist()):
         try:
-            numbers[row] = np.nan if _is_empty(cell) else float(cell)
+            numbers[row] = np.nan if is_empty(cell) else float(cell)
         except (TypeError, ValueError):
             raise ValueError(
                 f"{title} has the value {cell!r} in row {row}, but held numbers when the model "
