@@ -9,8 +9,8 @@ PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
 FAMILIES = {"loglinear", "fully_visible", "restricted"}
 # Which other places each may import from. The ground floor is open to all families.
 GROUND = {
-    "_base", "_batches", "_callbacks", "_estimates", "_random", "_random_kernel", "_tables",
-    "_threads",
+    "_base", "_batches", "_callbacks", "_completion", "_estimates", "_random", "_random_kernel",
+    "_tables", "_threads",
 }  # fmt: skip
 MAY_IMPORT = {
     "_callbacks": set(),
@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "_threads": set(),
     "_random": {"_random_kernel"},
     "_batches": {"_callbacks"},
+    "_completion": {"_batches"},
     "_base": {"_callbacks", "_tables"},
     "units": {"_random", "_random_kernel"},
     "loglinear": GROUND,
