@@ -5,9 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.fully_visible._existence import warning_message
+from sklearn_boltz.fully_visible._existence import (
+    empty_cells,
+    never_together,
+    warning_message,
+    without_maximum,
+)
 from sklearn_boltz.fully_visible._objective import PseudoLikelihood
 from sklearn_boltz.fully_visible._solvers import MAX_NEWTON_PARAMETERS, bslm, lbfgs, newton
+from sklearn_boltz.fully_visible._spin_model import SpinModel
 from sklearn_boltz.fully_visible._streamed import StreamedPseudoLikelihood, Sums
 
 MAX_ITER = {"bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100}
@@ -25,8 +31,9 @@ class Task(NamedTuple):
     base : ndarray of shape (d,)
         Intercepts of independent columns, for the data and one more observation spread evenly
         over both values.
-    seen : (ndarray of uint8, ndarray) or None
-        The distinct rows at 1 bit an entry, and how often each counts; None if they are not kept.
+    seen : (ndarray, ndarray) or None
+        The distinct rows, and how often each counts; None if they are not kept. The rows are of
+        uint8 at 1 bit an entry, or where some are incomplete, signed codes with -1.
     """
 
     problem: PseudoLikelihood | StreamedPseudoLikelihood
@@ -45,6 +52,16 @@ class Task(NamedTuple):
         return cls(problem, varying, np.arctanh(sums / (counts.sum() + 1)), seen)
 
     @classmethod
+    def of_incomplete_rows(cls, codes, counts, alpha, varying=None):
+        """Of distinct rows of shape (n_distinct, d) where -1 is a missing cell."""
+        spins = np.ascontiguousarray(np.where(codes < 0, 0.0, 2.0 * codes - 1).T)
+        if varying is None:
+            varying = np.flatnonzero((spins == 1).any(axis=1) & (spins == -1).any(axis=1))
+        base = np.arctanh(spins @ counts / (np.abs(spins) @ counts + 1))
+        problem = PseudoLikelihood(np.ascontiguousarray(spins[varying]), counts, alpha)
+        return cls(problem, varying, base, (codes, counts))
+
+    @classmethod
     def of_batches(cls, batches, positive, sums, alpha):
         """Of batches that are read again for each evaluation of the objective.
 
@@ -55,6 +72,31 @@ class Task(NamedTuple):
         part = Sums(sums.total, sums.means[varying], moments, None, None)
         problem = StreamedPseudoLikelihood(batches, partial(positive, varying), part, alpha)
         return cls(problem, varying, np.arctanh(sums.means / (sums.total + 1)), None)
+
+    def rows(self):
+        """The rows of the columns that vary, -1 for a missing cell, and how often each counts."""
+        codes, counts = self.seen
+        return codes[:, self.varying], counts
+
+    def complete(self, rows, counts):
+        """The objective of complete rows of the columns that vary, in place of incomplete ones."""
+        spins = np.multiply(rows.T, 2.0, order="C") - 1
+        return PseudoLikelihood(spins, counts, self.problem.penalty / self.problem.total)
+
+    def n_values(self):
+        """Number of values of the columns that vary."""
+        return np.full(len(self.varying), 2)
+
+    def no_maximum(self, label):
+        """Why the pseudo-likelihood of incomplete rows has no maximum, or None if it may have."""
+        empty = [] if self.problem.penalty else empty_cells(*self.problem.cell_sums())
+        if not empty:
+            return None
+        return without_maximum(never_together(empty, lambda j, *s: label(self.varying[j], *s)))
+
+    def model(self, coupling, intercept):
+        """The distribution of the columns that vary."""
+        return SpinModel(coupling, intercept)
 
     def whole(self, coupling, intercept):
         """Parameters of all columns, from those of the columns that vary."""
@@ -74,8 +116,12 @@ class Task(NamedTuple):
 
     def mean_of_constant_columns(self):
         """What the constant columns add to the mean log pseudo-likelihood of a row."""
-        constant = np.delete(self.base, self.varying)
-        return -np.log1p(np.exp(-2 * np.abs(constant))).sum()
+        constant = np.delete(np.arange(len(self.base)), self.varying)
+        log_p = -np.log1p(np.exp(-2 * np.abs(self.base[constant])))
+        if self.problem.observed is None or not len(constant):
+            return log_p.sum()
+        codes, counts = self.seen
+        return log_p @ (counts @ (codes[:, constant] >= 0)) / counts.sum()
 
 
 class Result(NamedTuple):

@@ -11,13 +11,13 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
+from sklearn_boltz._completion import patterns
 from sklearn_boltz.fully_visible._sampling import (
     annealed_log_partition,
     gibbs_complete,
     gibbs_mode,
     gibbs_probabilities,
 )
-from sklearn_boltz.loglinear._distribution import _patterns as patterns
 
 # Joint states of connected missing cells of a row that are enumerated at most.
 MAX_STATES = 2**20
@@ -82,7 +82,9 @@ class Joint(NamedTuple):
             own, m = slice(potts.starts[j], potts.starts[j + 1]), potts.n_values[j]
             pairs = (pairs[:, None] + influence(potts, columns, states, own)).ravel()
             table = (table[:, :, None] + fields[:, None, own]).reshape(len(fields), -1)
-            states = np.column_stack([np.repeat(states, m, axis=0), np.tile(np.arange(m), len(states))])
+            states = np.column_stack(
+                [np.repeat(states, m, axis=0), np.tile(np.arange(m), len(states))]
+            )
         return cls(columns, states, table + pairs)
 
     def log_probabilities(self):

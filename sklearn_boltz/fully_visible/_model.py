@@ -80,7 +80,7 @@ class PairwiseModel:
         log_p = self.log_conditionals_of_any(codes)
         rows, columns = np.nonzero(codes >= 0)
         own = log_p[rows, self.starts[columns] + codes[rows, columns]]
-        return np.bincount(rows, own, minlength=len(codes))
+        return np.bincount(rows, own, minlength=len(codes)).astype(np.float64)
 
     def log_conditionals_of_any(self, codes):
         """ln p(x_j | the other observed cells) of all values in the one-hot layout, (n, Q)."""

@@ -62,8 +62,9 @@ class PottsModel(PairwiseModel):
         x = self.one_hot(codes)
         rows = np.repeat(np.arange(len(codes)), np.diff(x.indptr))
         # Each row for itself: equal rows get equal bits.
-        own = (self.one_hot(codes) @ self.coupling)[rows, x.indices]
-        return np.bincount(rows, 0.5 * own + self.intercept[x.indices], minlength=len(codes))
+        own = (x @ self.coupling)[rows, x.indices]
+        own = 0.5 * own + self.intercept[x.indices]
+        return np.bincount(rows, own, minlength=len(codes)).astype(np.float64)
 
     def log_conditionals(self, codes):
         """ln p(x_j = a | the others) of complete rows, (n, Q)."""
