@@ -9,7 +9,7 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._base import BaseBoltzmann, find_stack_level, fingerprint, unchanged_on_error
+from sklearn_boltz._base import find_stack_level, fingerprint, unchanged_on_error
 from sklearn_boltz._batches import as_batches, fresh
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._completion import distinct_incomplete
@@ -33,7 +33,7 @@ from sklearn_boltz.fully_visible._solvers import Monitor
 MIN_THREADED_FIT = 20_000
 
 
-class FVBMPseudoLikelihood(Likelihoods, Drawing, Inference, BaseBoltzmann):
+class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
     """Fully visible Boltzmann machine, fitted by maximum pseudo-likelihood.
 
     A network of pairwise interactions of discrete variables. Binary ones make the Ising model:

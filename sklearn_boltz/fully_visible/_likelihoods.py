@@ -8,7 +8,7 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import find_stack_level, fingerprint, validate_arguments
+from sklearn_boltz._base import BaseBoltzmann, find_stack_level, fingerprint, validate_arguments
 from sklearn_boltz._estimates import (
     best_known,
     estimate_from_value,
@@ -29,7 +29,7 @@ DOUBTFUL = 0.2
 N_COMPARED, N_STEPS = 200, 200
 
 
-class Likelihoods:
+class Likelihoods(BaseBoltzmann):
     """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
 
     def _parameters(self):
