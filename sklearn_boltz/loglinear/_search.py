@@ -104,6 +104,10 @@ class History:
         """Number of moves so far."""
         return len(self.cost_path) - 1
 
+    def correct(self, change):
+        """Add to the last cost what has become known of it."""
+        self.cost_path[-1] += change
+
     def follow(self, state):
         """Begin with the next group; return what its search is to call after each move."""
         elsewhere = self.cost_path[-1] - state.cost
@@ -149,7 +153,7 @@ def search(table, state, *, solver, tol, max_iter, max_basis, end_iteration=lamb
     converged : bool
     """
     solver = SOLVERS[solver]
-    tol = max(tol, _rounding(table, state.cost))
+    tol = max(tol, rounding(table, state.cost))
     removal_tol = 0.0 if solver.removes_freely else tol
     settled, stopped, n_before = False, False, 0
     champion = table.scan(-tol)
@@ -209,7 +213,7 @@ def best_move(table, state, champion, tol, removal_tol):
     return min(worth, key=lambda move: move.change, default=None)
 
 
-def _rounding(table, value):
+def rounding(table, value):
     """Some rounding errors of a value that follows from the tables."""
     return ROUNDING * float(np.finfo(table.t.dtype).eps) * max(1.0, abs(value))
 
@@ -271,13 +275,13 @@ def _line_search(table, state, direction, slope, d):
     If no step lowers the cost, state and table stay as they are.
     """
     theta, log_partition = state.theta, state.log_partition
-    rounding = _rounding(table, log_partition)
+    noise = rounding(table, log_partition)
     scale = 1.0
     for _ in range(12):
         trial = theta + scale * direction
         trial_log_partition = table.weigh(state.codes, trial)
         change = (trial_log_partition - log_partition) - scale * float(direction @ d)
-        if change <= 1e-4 * scale * slope + rounding:
+        if change <= 1e-4 * scale * slope + noise:
             table.normalise()
             state.theta, state.log_partition = trial, trial_log_partition
             state.cost += change
