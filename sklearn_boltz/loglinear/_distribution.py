@@ -169,27 +169,30 @@ class LogLinearModel:
             result[rows] = total
         return result
 
-    def expected_terms(self, states, missing):
-        """E[Φ_y(x) | the observed cells] of each row and each term.
+    def expected_terms(self, states, missing, basis):
+        """E[Φ_y(x) | the observed cells] of each row, for each given y.
 
         Parameters
         ----------
         states : ndarray of int64 of shape (n, n_features)
             What stands where values are missing is not used.
         missing : ndarray of bool of shape (n, n_features)
+        basis : ndarray of int64 of shape (k, n_features)
 
         Returns
         -------
-        expectations : ndarray of float64 of shape (n, n_basis)
+        expectations : ndarray of float64 of shape (n, k)
         """
-        result = np.empty((len(states), len(self.basis)))
+        result = np.empty((len(states), len(basis)))
         for rows, unknown in patterns(missing):
-            known_part = self.basis.copy()
+            known_part = basis.copy()
             known_part[:, unknown] = 0
             signs = self.space.signs(states[rows], known_part).astype(np.float64)
             for part in self._given_rows(unknown):
-                for some, weights in part.weights(states[rows]):
-                    signs[some, part.touching] *= part.moments(weights)
+                touching = np.flatnonzero(basis[:, part.group].any(axis=1))
+                wanted = basis[np.ix_(touching, part.group)]
+                for some, weights in part.weights(states[rows]) if len(touching) else ():
+                    signs[some, touching] *= part.moments(weights, wanted)
             result[rows] = signs
         return result
 
@@ -306,22 +309,20 @@ class GivenRows:
     ----------
     space : StateSpace
         Their joint states.
-    touching : ndarray of int
-        The terms that they are in.
     """
 
     def __init__(self, model, group):
         self.group, self.space = group, StateSpace(model.space.n_values[group])
-        self.touching = np.flatnonzero(model.basis[:, group].any(axis=1))
-        self._own_part = model.basis[np.ix_(self.touching, group)]
+        touching = model.basis[:, group].any(axis=1)
+        self._own_part = model.basis[np.ix_(touching, group)]
         self._codes = self.space.encode(self._own_part)
-        self._known_part = model.basis[self.touching]
+        self._known_part = model.basis[touching]
         self._known_part[:, group] = 0
-        self._model, self._theta = model, model.theta[self.touching]
+        self._model, self._theta = model, model.theta[touching]
 
     def weights(self, states):
         """Yield some rows, and the weights (n_rows, n_terms) that the terms have given these."""
-        step = max(1, CHUNK // max(self.space.size, len(self.touching)))
+        step = max(1, CHUNK // max(self.space.size, len(self._theta)))
         for start in range(0, len(states), step):
             rows = slice(start, min(start + step, len(states)))
             signs = self._model.space.signs(states[rows], self._known_part)
@@ -341,13 +342,13 @@ class GivenRows:
             return np.array([factor.log_partition for factor in self._factors(weights)])
         return _log_probabilities(self.log_weights(weights))[1][:, 0]
 
-    def moments(self, weights):
-        """Expectations of what the terms say of these variables, (n_rows, n_terms)."""
+    def moments(self, weights, basis):
+        """Expectations of functions of these variables, (n_rows, len(basis))."""
         if self.space.size > CHUNK:
-            return np.array([f.expectation(self._own_part) for f in self._factors(weights)])
+            return np.array([factor.expectation(basis) for factor in self._factors(weights)])
         p = np.exp(_log_probabilities(self.log_weights(weights))[0])
         self.space.analyze(p)
-        return p[:, self._codes]
+        return p[:, self.space.encode(basis)]
 
     def _factors(self, weights):
         return (Factor(self.space.n_values, self._own_part, theta) for theta in weights)

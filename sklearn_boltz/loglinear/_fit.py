@@ -9,7 +9,7 @@ from sklearn_boltz._completion import IncompleteRows, distinct_incomplete, infor
 from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
-from sklearn_boltz.loglinear._incomplete import initial_cost, search_incomplete
+from sklearn_boltz.loglinear._incomplete import IncompleteSearch, initial_cost
 from sklearn_boltz.loglinear._search import History, State, search
 
 
@@ -141,7 +141,7 @@ def search_part(part, source, history, settings, n_features):
     }
     with table, limit_blas(1):
         if source.incomplete is not None:
-            return search_incomplete(table, part.state, source.incomplete, history, **options)
+            return IncompleteSearch(table, part.state, source.incomplete, history, **options).run()
         return search(table, part.state, end_iteration=history.follow(part.state), **options)
 
 

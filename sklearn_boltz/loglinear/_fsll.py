@@ -611,7 +611,7 @@ class FSLLDensity(BaseBoltzmann):
         """
         states, missing, dtype = self._incomplete_states(X)
         if missing.any():
-            signs = self._model().expected_terms(states, missing)
+            signs = self._model().expected_terms(states, missing, self.basis_)
         else:
             signs = StateSpace(self.n_values_).signs(states, self.basis_)
         return signs.astype(np.float32 if dtype == np.float32 else np.float64)

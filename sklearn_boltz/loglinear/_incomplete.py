@@ -7,12 +7,15 @@ import numpy as np
 from sklearn_boltz._completion import Model, independent_columns, maximise, patterns
 from sklearn_boltz._random import make_generator
 from sklearn_boltz.loglinear._distribution import LogLinearModel
-from sklearn_boltz.loglinear._search import rounding, search
+from sklearn_boltz.loglinear._search import FINAL, N_JOINT, choose, refit, rounding, search
 
 # A round of EM that lowers the cost by less than this share of `tol` is the last. The rounds that
 # follow lower it by some multiple of that.
 SHARE_OF_TOL = 0.01
 MAX_ROUNDS = 500
+# Terms that the score test looks at, and rows of which it has the scores at once.
+N_PROMISING = 200
+ROWS_AT_ONCE = 2**13
 
 
 class ObservedCost:
@@ -67,8 +70,8 @@ class ObservedCost:
         return float(self._constant + log_shares / self._total + math.log(self._space.size))
 
 
-def search_incomplete(table, state, data, history, **options):
-    """Search for the terms of one table by EM: complete the rows, search on, and again.
+class IncompleteSearch:
+    """The search for the terms of one table by EM: complete the rows, search on, and again.
 
     The search goes on from the terms that are there, so that it never raises the cost of the
     completed rows. With all completions enumerated, no round raises the cost of the observed
@@ -82,56 +85,148 @@ def search_incomplete(table, state, data, history, **options):
         Without terms; changed in place.
     data : IncompleteRows
     history : History
-    **options : dict
-        Of `search`, where `max_iter` counts the moves of all rounds.
-
-    Returns
-    -------
-    converged : bool
+    solver, tol, max_iter, max_basis
+        As in `search`; `max_iter` counts the moves of all rounds.
     """
-    cost, space, finished = ObservedCost(data, table.space), table.space, True
-    follow = history.follow(state)
 
-    def refit(rows, weights, model):
-        nonlocal finished
-        table.set_data(space.encode(rows), weights)
-        table.refresh(state.codes, state.theta)
-        finished = search(table, state, end_iteration=follow, **options)
-        if not data.is_exact:
-            settle(log_likelihood())
-        return fitted
+    def __init__(self, table, state, data, history, **options):
+        self._table, self._space, self._state, self._data = table, table.space, state, data
+        self._cost, self._history, self._options = ObservedCost(data, table.space), history, options
+        self._follow, self._finished = history.follow(state), True
 
-    def log_likelihood():
-        basis = space.decode(state.codes)
-        model = LogLinearModel(space.n_values, basis, state.theta)
-        rows, missing = data.rows.astype(np.int64), data.rows < 0
-        return data.weights @ model.log_marginal(np.where(missing, 0, rows), missing)
+    def run(self):
+        """Search until neither a round nor more terms lower the cost; return whether so."""
+        first = independent_columns(self._data)._replace(objective=lambda value: -self._state.cost)
+        converged = self._maximise(first, self._search_on)
+        if self._options["solver"] == "newton" and self._data.is_exact:
+            while converged and self._widen():
+                converged = self._maximise(self._model(self._settle), self._search_on)
+        return converged
 
-    def settle(value):
-        """Write down the cost as it is."""
-        exact = cost.of(state, value)
-        history.correct(exact - state.cost)
-        state.cost = exact
+    def _maximise(self, model, refit, share=SHARE_OF_TOL):
+        tol = max(share * self._options["tol"], rounding(self._table, self._state.cost))
+        end = maximise(
+            self._data,
+            model,
+            refit,
+            tol=tol,
+            max_rounds=MAX_ROUNDS,
+            generator=make_generator(0),  # the search is deterministic
+            stop=lambda: self._history.stopped or not self._finished,
+        )
+        return end.converged and self._finished
+
+    def _model(self, objective):
+        # The table is free between two searches.
+        table, space, state = self._table, self._space, self._state
+        return Model(
+            lambda rows: table.log_weights(state.codes, state.theta)[space.encode(rows)],
+            lambda rows, generator: _draw(self._terms(), rows, generator),
+            objective,
+        )
+
+    def _terms(self):
+        state = self._state
+        return LogLinearModel(self._space.n_values, self._space.decode(state.codes), state.theta)
+
+    def _fill(self, rows, weights):
+        """Make the tables from completed rows and from the weights of the terms."""
+        self._table.set_data(self._space.encode(rows), weights)
+        self._state.log_partition = self._table.refresh(self._state.codes, self._state.theta)
+
+    def _search_on(self, rows, weights, model):
+        self._fill(rows, weights)
+        self._finished = search(
+            self._table, self._state, end_iteration=self._follow, **self._options
+        )
+        if not self._data.is_exact:
+            states, missing = _states(self._data.rows)
+            self._settle(self._data.weights @ self._terms().log_marginal(states, missing))
+        return self._model(self._settle)
+
+    def _settle(self, log_likelihood):
+        """Write down the cost as it is now known."""
+        exact = self._cost.of(self._state, log_likelihood)
+        self._history.correct(exact - self._state.cost)
+        self._state.cost = exact
         return -exact
 
-    fitted = Model(
-        # The table is free between two searches.
-        lambda rows: table.log_weights(state.codes, state.theta)[space.encode(rows)],
-        lambda rows, generator: _draw(space, state, rows, generator),
-        settle,
-    )
-    first = independent_columns(data)._replace(objective=lambda value: -state.cost)
-    tol = max(SHARE_OF_TOL * options["tol"], rounding(table, state.cost))
-    end = maximise(
-        data,
-        first,
-        refit,
-        tol=tol,
-        max_rounds=MAX_ROUNDS,
-        generator=make_generator(0),  # the search is deterministic
-        stop=lambda: history.stopped or not finished,
-    )
-    return end.converged and finished
+    # What is lost to missing cells.
+
+    def _widen(self):
+        """Append terms that the observed cells call for; return whether the cost fell by `tol`.
+
+        Completions follow the model, and so hide in part what it lacks: where a share s of the
+        information on a term is observed, the gain of the term by completed rows is s times the
+        true one. The score test by the observed cells knows the latter.
+        """
+        state, n_free = self._state, self._options["max_basis"] - len(self._state.codes)
+        if state.n_moves >= self._options["max_iter"] or n_free <= 0 or not len(state.codes):
+            return False
+        completed = self._data.complete(self._model(None))
+        self._fill(completed.rows, completed.weights)
+        codes = self._table.promising(N_PROMISING, without=state.codes)
+        penalty = np.array([self._table.penalty(code) for code in codes])
+        chosen = self._choose(codes, penalty, min(n_free, N_JOINT))
+        while chosen:
+            if self._append(codes[chosen], penalty[chosen]):
+                return True
+            chosen = chosen[: len(chosen) // 2]
+        return False
+
+    def _choose(self, codes, penalty, n_terms):
+        """Places of the terms that lower the cost by `tol` as the score test has it."""
+        every = np.append(self._state.codes, codes)
+        means = self._table.t[every].astype(np.float64)
+        residual = self._table.d[codes].astype(np.float64) - means[len(self._state.codes) :]
+        model, basis, n_active = self._terms(), self._space.decode(every), len(self._state.codes)
+        information = np.zeros((len(every), len(every)))
+        for start in range(0, len(self._data.rows), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            scores = model.expected_terms(*_states(self._data.rows[some]), basis) - means
+            information += scores.T @ (self._data.weights[some, None] * scores)
+        information /= self._data.weights.sum()
+        among = information[n_active:, n_active:]
+        return choose(
+            residual,
+            np.diag(among),
+            information[:n_active, :n_active],
+            information[:n_active, n_active:],
+            lambda k: among[k],
+            penalty,
+            self._options["tol"],
+            n_terms,
+        )
+
+    def _append(self, codes, penalty):
+        """Append terms and fit all weights by EM; undo it unless the cost falls by `tol`."""
+        state, before = self._state, vars(self._state).copy()
+        state.codes = np.append(state.codes, codes)
+        state.theta = np.append(state.theta, np.zeros(len(codes)))
+        state.penalty = np.append(state.penalty, penalty)
+
+        def objective(log_likelihood):
+            state.cost = self._cost.of(state, log_likelihood)
+            return -state.cost
+
+        def fit_weights(rows, weights, model):
+            self._fill(rows, weights)
+            refit(self._table, state, FINAL)
+            return model
+
+        self._maximise(self._model(objective), fit_weights, share=10 * SHARE_OF_TOL)
+        if state.cost < before["cost"] - self._options["tol"]:
+            state.n_moves = before["n_moves"] + 1
+            self._follow()
+            return True
+        vars(state).update(before)
+        return False
+
+
+def _states(rows):
+    """Rows with 0 for missing cells, and which cells are missing."""
+    missing = rows < 0
+    return np.where(missing, 0, rows).astype(np.int64), missing
 
 
 def initial_cost(data, space, state):
@@ -145,10 +240,8 @@ def initial_cost(data, space, state):
     return cost.bound(state, completed, log_shares)
 
 
-def _draw(space, state, rows, generator):
-    model = LogLinearModel(space.n_values, space.decode(state.codes), state.theta)
-    missing = rows < 0
-    states = np.where(missing, 0, rows).astype(np.int64)
+def _draw(model, rows, generator):
+    states, missing = _states(rows)
     return model.impute(states, missing, "sample", generator).astype(np.int64)
 
 

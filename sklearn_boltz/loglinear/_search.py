@@ -311,22 +311,53 @@ def choose_jointly(table, active, codes, penalty, tol, n_terms):
     others partly compensate. They are chosen one by one, e and s following.
     """
     t, d = table.t[codes].astype(np.float64), table.d[codes].astype(np.float64)
-    factor = _cholesky(covariance(table.space, table.t, active, active), table.t.dtype)
-    explained = solve_triangular(
-        factor, covariance(table.space, table.t, active, codes), lower=True
+    return choose(
+        d - t,
+        1 - t**2,
+        covariance(table.space, table.t, active, active),
+        covariance(table.space, table.t, active, codes),
+        lambda k: covariance(table.space, table.t, codes[[k]], codes)[0],
+        penalty,
+        tol,
+        n_terms,
+        table.t.dtype,
     )
-    residual, variance = d - t, 1 - t**2
+
+
+def choose(
+    residual, variance, of_active, with_active, among, penalty, tol, n_terms, dtype=np.float64
+):
+    """Places of the terms that are worth appending, by their residuals and covariances.
+
+    Parameters
+    ----------
+    residual, variance, penalty : ndarray of shape (n_terms,)
+    of_active : ndarray of shape (n_active, n_active)
+        Covariance of the active terms, known to the precision of `dtype`.
+    with_active : ndarray of shape (n_active, n_terms)
+    among : callable
+        From a place to the covariances (n_terms,) of that term with all.
+    tol : float
+    n_terms : int
+        How many at most.
+
+    Returns
+    -------
+    chosen : list of int
+    """
+    factor = _cholesky(of_active, dtype)
+    explained = solve_triangular(factor, with_active, lower=True)
     floor = 1e-3 * variance  # below, s is mostly rounding, and e²/2s no gain but a fiction
     left = variance - np.einsum("ij,ij->j", explained, explained)
     chosen = []
-    while len(chosen) < min(n_terms, len(codes)):
+    while len(chosen) < min(n_terms, len(residual)):
         gain = np.where(left > floor, 0.5 * residual**2 / np.maximum(left, floor), 0) - penalty
         k = int(np.argmax(gain))
         if gain[k] < tol:
             break
         chosen.append(k)
         # One more row of the Cholesky factor.
-        row = covariance(table.space, table.t, codes[[k]], codes)[0] - explained[:, k] @ explained
+        row = among(k) - explained[:, k] @ explained
         row /= math.sqrt(left[k])
         residual = residual - row * (residual[k] / row[k])
         left = left - row**2
