@@ -10,8 +10,6 @@ import math
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from sklearn_boltz._completion import patterns
 from sklearn_boltz.loglinear._basis import StateSpace
@@ -37,7 +35,8 @@ class LogLinearModel:
     def __init__(self, n_values, basis, theta):
         self.space, self.basis, self.theta = StateSpace(n_values), basis, theta
         # The index of the empty product may be among the terms of a user: it is a constant.
-        self.groups = connected_variables(basis)
+        self._adjacent = adjacent_variables(basis)
+        self.groups = components(self._adjacent)
 
     def factors(self):
         """Yield (variables, Factor) for each set of variables that terms connect."""
@@ -142,7 +141,7 @@ class LogLinearModel:
     def _given_rows(self, variables):
         """The independent groups of some variables, given all others."""
         if len(variables):
-            for places in connected_variables(self.basis[:, variables]):
+            for places in components(self._adjacent[np.ix_(variables, variables)]):
                 yield GivenRows(self, variables[places])
 
     def log_marginal(self, states, missing):
@@ -237,7 +236,7 @@ class LogLinearModel:
             # Those that no chain of terms connects with the column do not matter.
             unknown = next(
                 unknown[places]
-                for places in connected_variables(self.basis[:, unknown])
+                for places in components(self._adjacent[np.ix_(unknown, unknown)])
                 if column in unknown[places]
             )
             for part, group, space, log_p in self.conditional(states[rows], unknown):
@@ -469,8 +468,21 @@ def _merged_axes(shape, kept):
     return merged, tuple(axis for axis, k in enumerate(keep) if not k)
 
 
-def connected_variables(basis):
+def adjacent_variables(basis):
+    """Which variables a term connects, as a matrix of bool; each with itself."""
+    support = (basis != 0).astype(np.float32)
+    return (support.T @ support > 0) | np.eye(basis.shape[1], dtype=bool)
+
+
+def components(adjacent):
     """Sets of variables that terms connect, as a list of index arrays."""
-    support = csr_array((basis != 0).astype(np.int64))
-    n_groups, label = connected_components(support.T @ support, directed=False)
-    return [np.flatnonzero(label == group) for group in range(n_groups)]
+    found, left = [], np.ones(len(adjacent), dtype=bool)
+    while left.any():
+        group = np.zeros(len(adjacent), dtype=bool)
+        newest = np.flatnonzero(left)[:1]
+        while len(newest):
+            group[newest] = True
+            newest = np.flatnonzero(adjacent[newest].any(axis=0) & ~group)
+        left &= ~group
+        found.append(np.flatnonzero(group))
+    return found

@@ -163,27 +163,28 @@ class IncompleteSearch:
         state, n_free = self._state, self._options["max_basis"] - len(self._state.codes)
         if state.n_moves >= self._options["max_iter"] or n_free <= 0 or not len(state.codes):
             return False
-        completed = self._data.complete(self._model(None))
-        self._fill(completed.rows, completed.weights)
+        states, shares = self._data.conditional(self._model(None))
+        self._fill(states, shares.T @ self._data.weights)
         codes = self._table.promising(N_PROMISING, without=state.codes)
         penalty = np.array([self._table.penalty(code) for code in codes])
-        chosen = self._choose(codes, penalty, min(n_free, N_JOINT))
+        chosen = self._choose(codes, penalty, min(n_free, N_JOINT), states, shares)
         while chosen:
             if self._append(codes[chosen], penalty[chosen]):
                 return True
             chosen = chosen[: len(chosen) // 2]
         return False
 
-    def _choose(self, codes, penalty, n_terms):
+    def _choose(self, codes, penalty, n_terms, states, shares):
         """Places of the terms that lower the cost by `tol` as the score test has it."""
         every = np.append(self._state.codes, codes)
         means = self._table.t[every].astype(np.float64)
         residual = self._table.d[codes].astype(np.float64) - means[len(self._state.codes) :]
-        model, basis, n_active = self._terms(), self._space.decode(every), len(self._state.codes)
-        information = np.zeros((len(every), len(every)))
+        n_active, information = len(self._state.codes), np.zeros((len(every), len(every)))
+        signs = self._space.signs(states.astype(np.int64), self._space.decode(every))
+        signs = signs.astype(np.float64) - means
         for start in range(0, len(self._data.rows), ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
-            scores = model.expected_terms(*_states(self._data.rows[some]), basis) - means
+            scores = shares[some] @ signs
             information += scores.T @ (self._data.weights[some, None] * scores)
         information /= self._data.weights.sum()
         among = information[n_active:, n_active:]
