@@ -20,7 +20,14 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
-from sklearn_boltz._tables import foreign_coding, has_dates, looks_coded, shown, unusable_cell
+from sklearn_boltz._tables import (
+    foreign_coding,
+    has_dates,
+    looks_coded,
+    missing_as_nan,
+    shown,
+    unusable_cell,
+)
 
 VERSION = version("sklearn_boltz")
 
@@ -30,6 +37,7 @@ COMPLETE_TO_FIT = (
     "sklearn.impute.SimpleImputer(strategy='most_frequent'). A fitted model fills missing cells "
     "by `impute`."
 )
+MISSING_IN_FIT = "`fit` takes NaN as a missing cell."
 COMPLETE_TO_USE = "Fill missing cells by `impute` first."
 # What other libraries call a parameter, and what it is called here: the first that there is.
 OTHER_NAMES = {
@@ -98,6 +106,9 @@ class BaseBoltzmann(
 
     A child defines `fit`, `transform` and `score_samples`, and sets `_n_features_out`.
     """
+
+    # What messages say of missing cells in `fit`.
+    _about_missing = COMPLETE_TO_FIT
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -223,11 +234,17 @@ class BaseBoltzmann(
         """Check a table as scikit-learn does; an error names the cell and the remedy."""
         finite = "allow-nan" if allow_nan else True
         try:
-            checked = validate_data(self, X, reset=reset, ensure_all_finite=finite, **options)
+            checked = validate_data(
+                self,
+                missing_as_nan(X) if allow_nan else X,
+                reset=reset,
+                ensure_all_finite=finite,
+                **options,
+            )
             if checked.dtype.kind not in "biuf" or has_dates(X):
                 raise TypeError("The values of X must be numbers.")
         except (TypeError, ValueError) as error:
-            complete = COMPLETE_TO_FIT if reset else COMPLETE_TO_USE
+            complete = self._about_missing if reset else COMPLETE_TO_USE
             description = unusable_cell(X, None if allow_nan else complete)
             if description is None:
                 raise
@@ -236,7 +253,7 @@ class BaseBoltzmann(
             warnings.warn(
                 f"{type(self).__name__}: the table holds -1, 0 and 1 only. If -1 stands for a "
                 f"missing value, binarize={self.binarize:g} makes a {int(-1 > self.binarize)} of "
-                f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {COMPLETE_TO_FIT}",
+                f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {self._about_missing}",
                 stacklevel=find_stack_level(),
             )
         return checked
@@ -342,7 +359,7 @@ class BaseBoltzmann(
             return
         negative = ~legal & (X < 0)
         i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
-        coding = foreign_coding(X, j, COMPLETE_TO_FIT)
+        coding = foreign_coding(X, j, self._about_missing)
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from sklearn_boltz._batches import distinct_states, find_distinct
 
@@ -149,6 +150,32 @@ class IncompleteRows:
         sums = np.add.reduceat(shares, self._starts)
         shares /= np.repeat(sums, self._counts)
         return shares, peaks + np.log(sums)
+
+    def conditional(self, model):
+        """What the enumerated rows may have been.
+
+        Parameters
+        ----------
+        model : Model
+
+        Returns
+        -------
+        states : ndarray of unsigned int of shape (n_states, n_columns)
+            Distinct complete rows.
+        shares : csr_array of shape (n_rows, n_states)
+            The probability of each given the observed cells of each row, in the order of `rows`;
+            0 for rows that are completed by draws.
+        """
+        shares, _ = self._shares(model)
+        counts = np.zeros(len(self.rows) + 1, dtype=np.int64)
+        counts[self._owners + 1] = self._counts
+        starts = np.cumsum(counts)
+        order = np.empty(len(shares), dtype=np.int64)
+        order[
+            np.arange(len(shares)) + np.repeat(starts[self._owners] - self._starts, self._counts)
+        ] = np.arange(len(shares))
+        shape = len(self.rows), len(self._states)
+        return self._states, csr_array((shares[order], self._inverse[order], starts), shape=shape)
 
     def complete(self, model, generator=None):
         """Weigh the completions by a model.
