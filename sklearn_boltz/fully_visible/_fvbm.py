@@ -9,7 +9,12 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._base import find_stack_level, fingerprint, unchanged_on_error
+from sklearn_boltz._base import (
+    MISSING_IN_FIT,
+    find_stack_level,
+    fingerprint,
+    unchanged_on_error,
+)
 from sklearn_boltz._batches import as_batches, fresh
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._completion import distinct_incomplete
@@ -200,6 +205,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
            [0.7, 0. , 0. ]])
     """
 
+    _about_missing = MISSING_IN_FIT
     _parameter_constraints = {
         "n_values": [
             StrOptions({"auto"}),

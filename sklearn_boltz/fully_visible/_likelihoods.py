@@ -41,10 +41,10 @@ class Likelihoods(BaseBoltzmann):
             return SpinModel(self.coupling_, self.intercept_)
         return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)
 
-    def _codes(self, X, *, allow_nan=True):
+    def _codes(self, X):
         """-> codes, -1 for a missing cell, and the type of X."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False, allow_nan=allow_nan)
+        X = self._validate(X, reset=False, allow_nan=True)
         return self._coding.codes(self, X), X.dtype
 
     def get_feature_names_out(self, input_features=None):
@@ -122,8 +122,7 @@ class Likelihoods(BaseBoltzmann):
             that are connected have no more than 2**20 joint states, else by annealed importance
             sampling with a fixed seed.
         """
-        codes, _ = self._codes(X)
-        return self._model().log_sums(codes, self._base) - self.log_partition_
+        return -self.free_energy(X) - self.log_partition_
 
     def energy(self, X):
         """Return the energy of each row.
@@ -139,23 +138,35 @@ class Likelihoods(BaseBoltzmann):
             E(x), with which P(x) = exp(-E(x)) / Z: -½ xᵀ M x - bᵀ x, with x of -1 and 1 if all
             variables are binary, else with the one-hot x of length Σ n_values.
         """
-        codes, _ = self._codes(X, allow_nan=False)
+        codes, _ = self._codes(X)
+        if (codes < 0).any():
+            row, j = np.argwhere(codes < 0)[0]
+            raise ValueError(
+                f"{type(self).__name__}: {self._column(j)} has no value (NaN) in row {row}, and an "
+                "energy belongs to a complete row. `free_energy` sums missing cells out; `impute` "
+                "fills them."
+            )
         return -self._model().log_weight(codes)
 
     def free_energy(self, X):
-        """Return the free energy of each row: its energy, as there are no hidden units.
+        """Return the free energy of each row: its energy, with missing cells summed out.
+
+        There are no hidden units; missing cells take their place.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data, without missing cells.
+            The data; NaN is a missing cell.
 
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            ``energy(X)``.
+            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
+            have the probability exp(-F) / Z. ``energy(X)`` for complete rows. With more than 2**20
+            joint states of connected missing cells, an estimate, as in `score_samples`.
         """
-        return self.energy(X)
+        codes, _ = self._codes(X)
+        return -self._model().log_sums(codes, self._base)
 
     def entropy(self):
         """Return the entropy of the model.
