@@ -5,7 +5,6 @@ parameters are one vector θ: the h_i(a), Q = Σ q_i of them, then the blocks J_
 by row. A missing cell has no term, and adds nothing to the fields of the others.
 """
 
-from functools import cached_property
 from itertools import combinations
 from typing import NamedTuple
 
@@ -19,12 +18,12 @@ from sklearn_boltz.fully_visible._categorical_kernel import (
     lanes,
     pack_table,
 )
-from sklearn_boltz.fully_visible._gauge import column_of_state, state_offsets
+from sklearn_boltz.fully_visible._gauge import block_means, column_of_state, state_offsets
 
 # Distinct patterns of a bundle of columns at most, and rows for each of them at least.
 BUNDLE_PATTERNS, ROWS_PER_PATTERN = 256, 12
 # Patterns of a block of bundles, in the second cache.
-BLOCK_PATTERNS = 600
+BLOCK_PATTERNS = 900
 # Rows whose fields are in the cache together, and numbers that these fields may be.
 BLOCK_ROWS, BLOCK_NUMBERS = 4096, 2**20
 # States of all columns, one more for the missing cells: what 16 bits can count.
@@ -285,20 +284,17 @@ class CategoricalPseudoLikelihood:
         self.starts, self.n_parameters = block_starts(self.n_values)
         self._groups = self.cells.groups(np.arange(len(self.n_values)))
 
-    def evaluate(self, theta):
-        """The objective and its gradient at θ."""
+    def evaluate(self, theta, out=None):
+        """The objective and its gradient at θ; `out` may take the latter."""
         if self.zero_sum:
             theta = self.centered(theta)
         q = self.n_states
-        gradient = np.zeros(self.n_parameters)
-        total = sum(self._evaluate_groups(theta, gradient))
-        total -= self.coupling_penalty * np.vdot(theta[q:], theta[q:])
-        total -= self.intercept_penalty * np.vdot(theta[:q], theta[:q])
-        if self.coupling_penalty:
-            gradient[q:] -= 2 * self.coupling_penalty * theta[q:]
-        gradient[:q] -= 2 * self.intercept_penalty * theta[:q]
+        gradient = np.empty(self.n_parameters) if out is None else out
+        np.multiply(theta[:q], -2 * self.intercept_penalty, out=gradient[:q])
+        np.multiply(theta[q:], -2 * self.coupling_penalty, out=gradient[q:])
+        total = np.vdot(gradient, theta) / 2 + sum(self._evaluate_groups(theta, gradient))
         if self.zero_sum:
-            gradient = self.centered(gradient, out=gradient)
+            self.centered(gradient, out=gradient)
         return float(total), gradient
 
     def _evaluate_groups(self, theta, gradient):
@@ -320,10 +316,37 @@ class CategoricalPseudoLikelihood:
             values.append(value)
         return values
 
-    def at(self, theta):
-        """Evaluate the objective: a `Point`."""
-        value, gradient = self.evaluate(theta)
+    def at(self, theta, out=None):
+        """Evaluate the objective: a `Point`; `out` may take the gradient."""
+        value, gradient = self.evaluate(theta, out)
         return Point(theta, value, gradient, self.n_states)
+
+    @property
+    def dtype(self):
+        """In what precision the sums over rows are done."""
+        return self.cells.dtype
+
+    def curvature(self):
+        """About the negative diagonal of the second derivative: that of independent columns.
+
+        A half is added, for states that hardly occur.
+        """
+        counts = self.counts()
+        known = np.add.reduceat(counts, self.offsets[:-1])
+        rates = counts / np.maximum(known, 1e-300)[column_of_state(self.n_values)]
+        spread = rates * (1 - rates)
+        curvature = np.empty(self.n_parameters)
+        curvature[: self.n_states] = counts * (1 - rates) + 2 * self.intercept_penalty
+        for i, j, place in self._blocks():
+            a, b = self._states(i), self._states(j)
+            both = known[i] * known[j] / self.total
+            products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
+            curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty
+        return curvature + 0.5
+
+    def counts(self):
+        """How often each state occurs, of shape (Q,)."""
+        return state_counts(self.cells.codes, self.offsets, self.cells.weights)
 
     def centered(self, theta, out=None):
         """θ with all blocks and intercepts made zero-sum, each by itself."""
@@ -366,6 +389,23 @@ def block_starts(n_values):
     starts = np.zeros((len(n_values),) * 2, dtype=np.int64)
     starts[i, j] = starts[j, i] = ends - sizes
     return starts, int(ends[-1]) if len(ends) else int(n_values.sum())
+
+
+def state_counts(codes, offsets, weights):
+    """How often each state of each column occurs, of shape (Q,)."""
+    row, column = np.nonzero(codes >= 0)
+    states = offsets[column] + codes[row, column]
+    return np.bincount(states, weights[row], offsets[-1])
+
+
+def independent_intercept(counts, n_values):
+    """Intercepts of independent columns, zero-sum, for the data and one more observation.
+
+    It is spread evenly over the states of each column, so that all are finite.
+    """
+    column = column_of_state(n_values)
+    logarithm = np.log(counts + 1 / np.asarray(n_values)[column])
+    return logarithm - block_means(logarithm[None], n_values)[0, column]
 
 
 def distinct_codes(codes, weights):
