@@ -129,8 +129,8 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label
 def _first(task, initial, label):
     """Where EM begins."""
     if initial[0] is None and initial[1] is None:
-        _, solve, max_iter = _fit.choose_solver("newton", task.problem.n_parameters, 1.0, None)
-        monitor = Monitor(1e-3, max_iter, lambda: False, 0)
+        solver, solve = task.choose_solver("newton")
+        monitor = Monitor(1e-3, _fit.MAX_ITER[solver], lambda: False, 0)
         initial = _fit.maximise(task, initial, solve, monitor, label)[:2]
     return Parameters(*task.initial(*initial), 0.0, np.nan)
 
@@ -151,7 +151,7 @@ def _round(task, solver, solve, tol, history, rows, weights, model):
     """The next model: the maximum of the pseudo-likelihood of the completed rows."""
     before, problem = model.fitted, task.complete(rows, weights)
     monitor = Monitor(tol, _fit.MAX_ITER[solver], lambda: False, 0)
-    point, _ = solve(problem, problem.at(before.coupling, before.intercept), monitor)
+    point, _ = solve(problem, task.at(problem, before.coupling, before.intercept), monitor)
     gain = max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
     after = Parameters(
         point.coupling, point.intercept, before.gain + gain, point.value / problem.total

@@ -87,6 +87,29 @@ class Task(NamedTuple):
         """Number of values of the columns that vary."""
         return np.full(len(self.varying), 2)
 
+    def choose_solver(self, name, step_size=1.0):
+        """The solver that runs, and its name."""
+        if name == "newton" and self.problem.n_parameters > MAX_NEWTON_PARAMETERS:
+            name = "lbfgs"
+        gradient_ascent = partial(bslm, step_size=step_size)
+        return name, {
+            "bslm": bslm, "ga": gradient_ascent, "lbfgs": lbfgs, "newton": newton
+        }[name]  # fmt: skip
+
+    def at(self, problem, coupling, intercept):
+        """The point of an objective at couplings and intercepts as its points have them."""
+        return problem.at(coupling, intercept)
+
+    def message(self, point, direction, monitor, label):
+        """What a user should know about the end of a fit, or None."""
+        return warning_message(
+            self.problem,
+            point,
+            direction,
+            monitor,
+            lambda j, *spin: label(self.varying[j], *spin),
+        )
+
     def no_maximum(self, label):
         """Why the pseudo-likelihood of incomplete rows has no maximum, or None if it may have."""
         empty = [] if self.problem.penalty else empty_cells(*self.problem.cell_sums())
@@ -148,22 +171,6 @@ class Result(NamedTuple):
     message: str | None
 
 
-def choose_solver(name, n_parameters, step_size, max_iter):
-    """The solver that runs.
-
-    Returns
-    -------
-    name : str
-    solve : callable
-    max_iter : int
-    """
-    if name == "newton" and n_parameters > MAX_NEWTON_PARAMETERS:
-        name = "lbfgs"
-    gradient_ascent = partial(bslm, step_size=step_size)
-    solve = {"bslm": bslm, "ga": gradient_ascent, "lbfgs": lbfgs, "newton": newton}[name]
-    return name, solve, MAX_ITER[name] if max_iter is None else max_iter
-
-
 def maximise(task, initial, solve, monitor, label):
     """Find the maximum of the objective.
 
@@ -184,16 +191,14 @@ def maximise(task, initial, solve, monitor, label):
         After Ctrl-C, that of the last complete iteration, if there was one.
     """
     problem, direction = task.problem, None
-    point = problem.at(*task.initial(*initial))
+    point = task.at(problem, *task.initial(*initial))
     try:
         if len(task.varying):
             point, direction = solve(problem, point, monitor)
         else:
             monitor(point)
             monitor.status = "converged"
-        message = warning_message(
-            problem, point, direction, monitor, lambda j, *spin: label(task.varying[j], *spin)
-        )
+        message = task.message(point, direction, monitor, label)
     except KeyboardInterrupt:
         # Ctrl-C may come while an iteration is being recorded.
         if monitor.last is None or monitor.last[0] < 1:

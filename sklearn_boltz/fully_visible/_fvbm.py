@@ -19,14 +19,16 @@ from sklearn_boltz._batches import as_batches, fresh
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._completion import distinct_incomplete
 from sklearn_boltz.fully_visible import _em
+from sklearn_boltz.fully_visible._categorical_fit import CategoricalTask
 from sklearn_boltz.fully_visible._drawing import Drawing
-from sklearn_boltz.fully_visible._fit import Task, choose_solver, maximise
+from sklearn_boltz.fully_visible._fit import MAX_ITER, Task, maximise
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
 from sklearn_boltz.fully_visible._likelihoods import Likelihoods
 from sklearn_boltz.fully_visible._objective import distinct_rows
 from sklearn_boltz.fully_visible._rows import (
     Rows,
     check_columns,
+    check_size,
     positive_of_batch,
     read,
     read_batches,
@@ -361,11 +363,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
             task = self._task(rows, batches)
             by_em = self.missing == "em" and not rows.is_complete
-            solver, solve, max_iter = choose_solver(
-                self.solver, task.problem.n_parameters, self.step_size, self.max_iter
-            )
-            if by_em:
-                max_iter = _em.MAX_ROUNDS if self.max_iter is None else self.max_iter
+            solver, solve = task.choose_solver(self.solver, self.step_size)
+            max_iter = self.max_iter
+            if max_iter is None:
+                max_iter = _em.MAX_ROUNDS if by_em else MAX_ITER[solver]
 
             def attributes(coupling, intercept):
                 return self._attributes(rows, task, coupling, intercept)
@@ -429,6 +430,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
 
     def _task(self, rows, batches):
         """Distinct rows in memory, or passes over batches that have too many."""
+        if not rows.coding.is_binary:
+            codes, weights = distinct_incomplete(rows.codes, rows.weights)
+            check_size(self, rows.coding.n_values)
+            return CategoricalTask(codes, weights, rows.coding.n_values, self.alpha)
         if rows.codes is not None and rows.is_complete:
             return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), self.alpha)
         if rows.codes is not None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._base import checked_weights
+from sklearn_boltz._base import available_memory, checked_weights
 from sklearn_boltz._batches import summarise
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz.fully_visible._columns import Coding, find_coding
@@ -68,6 +68,20 @@ def check_columns(estimator, codes):
         raise ValueError(
             f"{type(estimator).__name__}: {estimator._column(empty[0])} has no value in any row "
             "that counts, so that nothing can be learned of it. Leave it out."
+        )
+
+
+def check_size(estimator, n_values):
+    """Refuse couplings that do not fit into memory."""
+    n_states, memory = int(n_values.sum()), available_memory()
+    needed = 6 * 8 * n_states**2
+    if memory is not None and needed > memory:
+        j = int(n_values.argmax())
+        raise ValueError(
+            f"{type(estimator).__name__}: the columns have {n_states:,} values together, most of "
+            f"them {estimator._column(j)} with {n_values[j]:,}, so that the couplings need "
+            f"{needed / 2**30:.1f} GiB and there are {memory / 2**30:.1f}. Leave out columns, or "
+            "merge rare values."
         )
 
 
