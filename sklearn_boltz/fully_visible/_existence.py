@@ -48,7 +48,7 @@ def warning_message(problem, point, direction, monitor, label):
         direction = None
     empty, separated, remaining, strongest = existence_report(problem, point, direction)
     if empty or separated:
-        reason = _never_together(empty, label) if empty else _determined(separated, label)
+        reason = never_together(empty, label) if empty else determined(separated, label)
         return (
             f"The log pseudo-likelihood has no maximum: {reason}. Some parameters would grow "
             "without bound; they stand where the fit ended, and their standard errors mean "
@@ -60,7 +60,7 @@ def warning_message(problem, point, direction, monitor, label):
     if monitor.status == "max_iter":
         return (
             f"The fit ended at max_iter={monitor.max_iter}, while the log pseudo-likelihood still "
-            f"rose by {monitor.rise:.2g} an iteration. {_distance(problem, remaining)} Raise "
+            f"rose by {monitor.rise:.2g} an iteration. {distance(problem, remaining)} Raise "
             "max_iter, use solver='newton', or draw the maximum nearer by alpha > 0."
         )
     if monitor.status == "converged" and remaining > max(NEGLIGIBLE, 10 * monitor.tol):
@@ -72,7 +72,7 @@ def warning_message(problem, point, direction, monitor, label):
     return None
 
 
-def _distance(problem, remaining):
+def distance(problem, remaining):
     """How far the maximum is, as far as is known."""
     if math.isnan(remaining):
         exists = "" if problem.penalty else ", or whether there is one,"
@@ -112,13 +112,15 @@ def _unknown(problem, monitor, strongest, label):
     )
 
 
-def _never_together(empty, label):
+def never_together(empty, label):
+    """Two values that never meet, in words."""
     j, k, s, t = empty[0]
     more = f" (and {len(empty) - 1} more such pairs)" if len(empty) > 1 else ""
     return f"{label(j, s)} never occurs together with {label(k, t)}{more}"
 
 
-def _determined(separated, label):
+def determined(separated, label):
+    """A variable that others determine, in words."""
     j, others = next(iter(separated.items()))
     if not others:
         return f"{label(j)} is determined"
