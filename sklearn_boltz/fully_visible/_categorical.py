@@ -80,6 +80,10 @@ class Cells:
         self._spare = []
         self.patterns = find_patterns(codes, self.offsets)
 
+    def states(self, i):
+        """Where the states of a column are among those of all."""
+        return slice(self.offsets[i], self.offsets[i + 1])
+
     def groups(self, sites):
         """Cut columns into groups, those with like numbers of states together."""
         n_lanes = lanes(self.dtype.itemsize)
@@ -337,8 +341,8 @@ class CategoricalPseudoLikelihood:
         spread = rates * (1 - rates)
         curvature = np.empty(self.n_parameters)
         curvature[: self.n_states] = counts * (1 - rates) + 2 * self.intercept_penalty
-        for i, j, place in self._blocks():
-            a, b = self._states(i), self._states(j)
+        for i, j, place in self.blocks():
+            a, b = self.cells.states(i), self.cells.states(j)
             both = known[i] * known[j] / self.total
             products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
             curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty
@@ -358,27 +362,111 @@ class CategoricalPseudoLikelihood:
         """θ from a matrix of shape (Q, Q) and a vector of shape (Q,)."""
         theta = np.empty(self.n_parameters)
         theta[: self.n_states] = intercept
-        for i, j, place in self._blocks():
-            theta[place] = coupling[self._states(i), self._states(j)].ravel()
+        for i, j, place in self.blocks():
+            theta[place] = coupling[self.cells.states(i), self.cells.states(j)].ravel()
         return theta
 
     def unpack(self, theta):
         """A symmetric matrix of shape (Q, Q) and a vector of shape (Q,) from θ."""
         coupling = np.zeros((self.n_states, self.n_states))
-        for i, j, place in self._blocks():
+        for i, j, place in self.blocks():
             values = theta[place].reshape(self.n_values[i], self.n_values[j])
-            coupling[self._states(i), self._states(j)] = values
-            coupling[self._states(j), self._states(i)] = values.T
+            coupling[self.cells.states(i), self.cells.states(j)] = values
+            coupling[self.cells.states(j), self.cells.states(i)] = values.T
         return coupling, theta[: self.n_states].copy()
 
-    def _states(self, i):
-        return slice(self.offsets[i], self.offsets[i + 1])
-
-    def _blocks(self):
+    def blocks(self):
+        """Two columns i < j and where their block is in θ, for all such columns."""
         sizes = np.outer(self.n_values, self.n_values).tolist()
         starts = self.starts.tolist()
         for i, j in combinations(range(len(self.n_values)), 2):
             yield i, j, slice(starts[i][j], starts[i][j] + sizes[i][j])
+
+
+class SitePseudoLikelihood:
+    """The conditional log-likelihoods of a group of columns, each with couplings of its own.
+
+    Σ_n w_n ln p(x_ni | others) - λ_J Σ_j Σ_ab J_ij(a, b)² - λ_h Σ_a h_i(a)² for each column i of the
+    group, added up. θ has the h_i(a), column by column, then the J_ij(a, b) for each i and j.
+
+    Parameters
+    ----------
+    cells : Cells
+    group : Group
+        One of ``cells.groups``.
+    coupling_penalty, intercept_penalty : float
+        λ_J and λ_h.
+    """
+
+    def __init__(self, cells, group, coupling_penalty, intercept_penalty):
+        self.cells, self.group, self.dtype = cells, group, cells.dtype
+        self.coupling_penalty, self.intercept_penalty = coupling_penalty, intercept_penalty
+        self.sites = group.sites[group.sites >= 0]
+        column = column_of_state(cells.n_values)
+        self._own = np.concatenate([np.flatnonzero(column == i) for i in self.sites])
+        self.n_states = len(self._own)
+        self._starts = np.zeros((len(cells.n_values),) * 2, dtype=np.int64)
+        begin = self.n_states
+        for i in self.sites:
+            for j in np.flatnonzero(np.arange(len(cells.n_values)) != i):
+                self._starts[i, j] = begin
+                begin += cells.n_values[i] * cells.n_values[j]
+        self.n_parameters = int(begin)
+
+    def initial(self, intercept):
+        """θ without couplings, with the intercepts of all columns."""
+        theta = np.zeros(self.n_parameters)
+        theta[: self.n_states] = intercept[self._own]
+        return theta
+
+    def at(self, theta, out=None):
+        """Evaluate the objective: a `Point`; `out` may take the gradient."""
+        cells, group, q = self.cells, self.group, self.n_states
+        gradient = np.empty_like(theta) if out is None else out
+        np.multiply(theta[:q], -2 * self.intercept_penalty, out=gradient[:q])
+        np.multiply(theta[q:], -2 * self.coupling_penalty, out=gradient[q:])
+        total = np.vdot(gradient, theta) / 2
+        intercept, slopes = np.zeros((2, cells.n_states))
+        intercept[self._own] = theta[:q]
+        place = group.sites, cells.n_values, self._starts, False
+        value, places, slope = cells.evaluate(
+            group,
+            intercept,
+            lambda table: pack_table(theta, *place, table),
+            lambda table: fold_table(gradient, *place, table),
+        )
+        slopes[places] = slope
+        gradient[:q] += slopes[self._own]
+        return Point(theta, float(total + value), gradient, q)
+
+    def curvature(self):
+        """About the negative diagonal of the second derivative: that of independent columns."""
+        cells, q = self.cells, self.n_states
+        counts = state_counts(cells.codes, cells.offsets, cells.weights)
+        known = np.add.reduceat(counts, cells.offsets[:-1])
+        rates = counts / np.maximum(known, 1e-300)[column_of_state(cells.n_values)]
+        spread = counts * (1 - rates)
+        curvature = np.empty(self.n_parameters)
+        curvature[:q] = spread[self._own] + 2 * self.intercept_penalty
+        for i, j, place in self._blocks():
+            products = np.outer(spread[cells.states(i)], rates[cells.states(j)])
+            curvature[place] = products.ravel() + 2 * self.coupling_penalty
+        return curvature + 0.5
+
+    def unpack(self, theta, coupling, intercept):
+        """Write the group's J_ij(a, b), i the row, and h_i(a) into arrays of all columns."""
+        cells = self.cells
+        intercept[self._own] = theta[: self.n_states]
+        for i, j, place in self._blocks():
+            block = theta[place].reshape(cells.n_values[i], cells.n_values[j])
+            coupling[cells.states(i), cells.states(j)] = block
+
+    def _blocks(self):
+        n_values = self.cells.n_values
+        for i in self.sites:
+            for j in np.flatnonzero(np.arange(len(n_values)) != i):
+                start = self._starts[i, j]
+                yield i, j, slice(start, start + n_values[i] * n_values[j])
 
 
 def block_starts(n_values):

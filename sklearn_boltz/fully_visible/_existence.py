@@ -48,14 +48,14 @@ def warning_message(problem, point, direction, monitor, label):
         direction = None
     empty, separated, remaining, strongest = existence_report(problem, point, direction)
     if empty or separated:
-        reason = never_together(empty, label) if empty else _determined(separated, label)
+        reason = never_together(empty, label) if empty else determined(separated, label)
         return without_maximum(reason)
     if strongest is not None and monitor.status in ("max_iter", "converged"):
         return _unknown(problem, monitor, strongest, label)
     if monitor.status == "max_iter":
         return (
             f"The fit ended at max_iter={monitor.max_iter}, while the log pseudo-likelihood still "
-            f"rose by {monitor.rise:.2g} an iteration. {_distance(problem, remaining)} Raise "
+            f"rose by {monitor.rise:.2g} an iteration. {distance(problem, remaining)} Raise "
             "max_iter, use solver='newton', or draw the maximum nearer by alpha > 0."
         )
     if monitor.status == "converged" and remaining > max(NEGLIGIBLE, 10 * monitor.tol):
@@ -77,7 +77,7 @@ def without_maximum(reason):
     )
 
 
-def _distance(problem, remaining):
+def distance(problem, remaining):
     """How far the maximum is, as far as is known."""
     if math.isnan(remaining):
         exists = "" if problem.penalty else ", or whether there is one,"
@@ -124,7 +124,8 @@ def never_together(empty, label):
     return f"{label(j, s)} never occurs together with {label(k, t)}{more}"
 
 
-def _determined(separated, label):
+def determined(separated, label):
+    """A variable that others determine, in words."""
     j, others = next(iter(separated.items()))
     if not others:
         return f"{label(j)} is determined"

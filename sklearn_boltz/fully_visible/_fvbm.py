@@ -19,7 +19,7 @@ from sklearn_boltz._batches import as_batches, fresh
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._completion import distinct_incomplete
 from sklearn_boltz.fully_visible import _em
-from sklearn_boltz.fully_visible._categorical_fit import CategoricalTask
+from sklearn_boltz.fully_visible._categorical_task import CodesTask
 from sklearn_boltz.fully_visible._drawing import Drawing
 from sklearn_boltz.fully_visible._fit import MAX_ITER, Task, maximise
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
@@ -433,7 +433,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         if not rows.coding.is_binary:
             codes, weights = distinct_incomplete(rows.codes, rows.weights)
             check_size(self, rows.coding.n_values)
-            return CategoricalTask(codes, weights, rows.coding.n_values, self.alpha)
+            return CodesTask(codes, weights, rows.coding.n_values, self.alpha)
         if rows.codes is not None and rows.is_complete:
             return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), self.alpha)
         if rows.codes is not None:
