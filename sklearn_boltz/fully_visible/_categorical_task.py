@@ -72,6 +72,15 @@ class CodesTask:
         """The point of an objective at couplings and intercepts as its points have them."""
         return problem.at(np.concatenate([intercept, coupling]))
 
+    def parameters(self, problem, point):
+        """Couplings and intercepts of a point of an objective, zero-sum."""
+        theta = np.concatenate([point.intercept, point.coupling])
+        if problem.zero_sum:
+            theta = problem.centered(theta)
+        else:
+            theta = problem.pack(*to_zero_sum(*problem.unpack(theta), problem.n_values))
+        return theta[problem.n_states :], theta[: problem.n_states]
+
     def model(self, coupling, intercept):
         """The distribution of the columns that vary."""
         theta = np.concatenate([intercept, coupling])

@@ -153,9 +153,8 @@ def _round(task, solver, solve, tol, history, rows, weights, model):
     monitor = Monitor(tol, _fit.MAX_ITER[solver], lambda: False, 0)
     point, _ = solve(problem, task.at(problem, before.coupling, before.intercept), monitor)
     gain = max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
-    after = Parameters(
-        point.coupling, point.intercept, before.gain + gain, point.value / problem.total
-    )
+    parameters = task.parameters(problem, point)
+    after = Parameters(*parameters, before.gain + gain, point.value / problem.total)
     history.add(after)
     return _described(task, after)
 

@@ -100,6 +100,10 @@ class Task(NamedTuple):
         """The point of an objective at couplings and intercepts as its points have them."""
         return problem.at(coupling, intercept)
 
+    def parameters(self, problem, point):
+        """Couplings and intercepts of a point of an objective."""
+        return point.coupling, point.intercept
+
     def message(self, point, direction, monitor, label):
         """What a user should know about the end of a fit, or None."""
         return warning_message(

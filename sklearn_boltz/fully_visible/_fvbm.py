@@ -371,11 +371,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
             def attributes(coupling, intercept):
                 return self._attributes(rows, task, coupling, intercept)
 
-            def label(j, spin=None):
-                name = self._column(j)
-                return (
-                    name if spin is None else f"{name} = {rows.coding.values(j)[(spin + 1) // 2]}"
-                )
+            def label(j, value=None):
+                if value is not None and rows.coding.is_binary:
+                    value = rows.coding.values(j)[(value + 1) // 2]
+                return self._column(j) + ("" if value is None else f" = {value}")
 
             data = X if batches is None else batches
             with iterations(self, data, y, name="iteration", max_iter=max_iter) as end_iteration:
