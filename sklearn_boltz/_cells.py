@@ -101,6 +101,17 @@ def is_missing(value):
         return False
 
 
+def missing_as_nan(X):
+    """A table whose objects that stand for a missing cell, as pandas.NA, are NaN."""
+    if hasattr(X, "columns") and hasattr(X, "mask"):
+        objects = [str(dtype) == "object" for dtype in X.dtypes]
+        return X.mask(X.isna(), np.nan) if any(objects) else X
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        missing = np.reshape([is_missing(cell) for cell in X.ravel()], X.shape)
+        return np.where(missing, np.nan, X)
+    return X
+
+
 def is_empty(cell):
     """Whether a cell is missing, or a text without a character in it."""
     if isinstance(cell, str):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import oracles
 from sklearn_boltz.loglinear import _distribution
-from sklearn_boltz.loglinear._distribution import LogLinearModel, connected_variables
+from sklearn_boltz.loglinear._distribution import LogLinearModel, adjacent_variables, components
 
 cardinalities = st.lists(st.sampled_from([2, 2, 3, 4, 5]), min_size=1, max_size=5)
 
@@ -102,9 +102,9 @@ def test_the_chi_square_test_can_fail():
 
 def test_connected_variables():
     basis = np.array([[1, 1, 0, 0, 0], [0, 1, 0, 2, 0]])
-    groups = {tuple(group) for group in connected_variables(basis)}
+    groups = {tuple(group) for group in components(adjacent_variables(basis))}
     assert groups == {(0, 1, 3), (2,), (4,)}
-    assert len(connected_variables(np.zeros((0, 3), dtype=int))) == 3
+    assert len(components(adjacent_variables(np.zeros((0, 3), dtype=int)))) == 3
 
 
 def test_independent_parts_never_meet_in_a_table():

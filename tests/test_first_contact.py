@@ -355,6 +355,12 @@ def test_categories_and_grey_levels_are_recognised(estimator, X):
 def test_missing_cells_are_named(estimator, X, hole):
     frame = pd.DataFrame(X, columns=list("abcde")).astype(object)
     frame.loc[3, "d"] = frame.loc[7, "d"] = frame.loc[5, "e"] = hole
+    if isinstance(estimator, (FSLLDensity, FVBMPseudoLikelihood)):
+        model = clone(estimator).fit(frame)
+        assert np.isfinite(model.score_samples(frame)).all()
+        with pytest.raises(ValueError, match="'d' has no value .NaN. in row 3.*`free_energy`"):
+            model.energy(frame)
+        return
     message = refusal(clone(estimator), frame)
     assert "column 'd' has no value (NaN) in row 3, the first of 3 missing cells" in message
     assert "`fit` needs complete rows" in message and "SimpleImputer" in message

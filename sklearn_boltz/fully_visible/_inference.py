@@ -1,6 +1,7 @@
 """Standard errors, tests and intervals of the maximum pseudo-likelihood estimate."""
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -63,6 +64,8 @@ class PairwiseInference:
         Level of the confidence intervals.
     n_samples : float
         Number of rows, or the sum of their weights.
+    n_values : ndarray of shape (n_features,) or None
+        Number of values of each variable; None if all are binary.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class PairwiseInference:
     null: np.ndarray
     confidence_level: float
     n_samples: float
+    n_values: np.ndarray | None = None
 
     @property
     def std_err(self):
@@ -142,14 +146,26 @@ class PairwiseInference:
 
         Returns
         -------
-        matrix : ndarray of shape (n_features, n_features)
-            Symmetric, NaN on the diagonal.
+        matrix : ndarray of the shape of `coupling_`
+            Symmetric, NaN on the diagonal, or in the blocks of one and the same variable.
         """
         values = np.asarray(values, dtype=np.float64)
+        if self.n_values is not None:
+            return self._block_matrix(values)
         d = round((np.sqrt(8 * len(values) + 1) - 1) / 2)
         matrix = np.full((d, d), np.nan)
         j, k = np.triu_indices(d, 1)
         matrix[j, k] = matrix[k, j] = values[d:]
+        return matrix
+
+    def _block_matrix(self, values):
+        cuts = np.concatenate([[0], np.cumsum(self.n_values)])
+        matrix, begin = np.full((cuts[-1], cuts[-1]), np.nan), cuts[-1]
+        for j, k in combinations(range(len(self.n_values)), 2):
+            own, other = slice(cuts[j], cuts[j + 1]), slice(cuts[k], cuts[k + 1])
+            end = begin + self.n_values[j] * self.n_values[k]
+            block = values[begin:end].reshape(self.n_values[j], self.n_values[k])
+            matrix[own, other], matrix[other, own], begin = block, block.T, end
         return matrix
 
     def to_frame(self):

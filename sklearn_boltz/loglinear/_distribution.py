@@ -10,9 +10,8 @@ import math
 from functools import cached_property
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
+from sklearn_boltz._completion import patterns
 from sklearn_boltz.loglinear._basis import StateSpace
 
 # States in a block: a transform of it stays in the cache.
@@ -36,7 +35,8 @@ class LogLinearModel:
     def __init__(self, n_values, basis, theta):
         self.space, self.basis, self.theta = StateSpace(n_values), basis, theta
         # The index of the empty product may be among the terms of a user: it is a constant.
-        self.groups = connected_variables(basis)
+        self._adjacent = adjacent_variables(basis)
+        self.groups = components(self._adjacent)
 
     def factors(self):
         """Yield (variables, Factor) for each set of variables that terms connect."""
@@ -134,21 +134,66 @@ class LogLinearModel:
         log_p : ndarray of shape (n_rows, space.size)
             Logarithms of their probabilities.
         """
-        if not len(variables):
-            return
-        for places in connected_variables(self.basis[:, variables]):
-            group = variables[places]
-            space = StateSpace(self.space.n_values[group])
-            touching = self.basis[:, group].any(axis=1)
-            basis, theta = self.basis[touching], self.theta[touching]
-            codes = space.encode(basis[:, group])
+        for part in self._given_rows(variables):
+            for rows, weights in part.weights(states):
+                yield rows, part.group, part.space, _log_probabilities(part.log_weights(weights))[0]
+
+    def _given_rows(self, variables):
+        """The independent groups of some variables, given all others."""
+        if len(variables):
+            for places in components(self._adjacent[np.ix_(variables, variables)]):
+                yield GivenRows(self, variables[places])
+
+    def log_marginal(self, states, missing):
+        """ln Σ_m exp(Σ_y θ_y Φ_y(x)) of each row, the sum over all values of its missing cells.
+
+        Parameters
+        ----------
+        states : ndarray of int64 of shape (n, n_features)
+            What stands where values are missing is not used.
+        missing : ndarray of bool of shape (n, n_features)
+
+        Returns
+        -------
+        log_marginal : ndarray of float64 of shape (n,)
+        """
+        result = np.empty(len(states))
+        for rows, unknown in patterns(missing):
+            known = ~self.basis[:, unknown].any(axis=1)
+            apart = LogLinearModel(self.space.n_values, self.basis[known], self.theta[known])
+            total = apart.log_weight(states[rows])
+            for part in self._given_rows(unknown):
+                for some, weights in part.weights(states[rows]):
+                    total[some] += part.log_sums(weights)
+            result[rows] = total
+        return result
+
+    def expected_terms(self, states, missing, basis):
+        """E[Φ_y(x) | the observed cells] of each row, for each given y.
+
+        Parameters
+        ----------
+        states : ndarray of int64 of shape (n, n_features)
+            What stands where values are missing is not used.
+        missing : ndarray of bool of shape (n, n_features)
+        basis : ndarray of int64 of shape (k, n_features)
+
+        Returns
+        -------
+        expectations : ndarray of float64 of shape (n, k)
+        """
+        result = np.empty((len(states), len(basis)))
+        for rows, unknown in patterns(missing):
             known_part = basis.copy()
-            known_part[:, group] = 0
-            step = max(1, CHUNK // max(space.size, len(basis)))
-            for start in range(0, len(states), step):
-                rows = slice(start, min(start + step, len(states)))
-                weights = theta * self.space.signs(states[rows], known_part)
-                yield rows, group, space, _log_probabilities(space, codes, weights)
+            known_part[:, unknown] = 0
+            signs = self.space.signs(states[rows], known_part).astype(np.float64)
+            for part in self._given_rows(unknown):
+                touching = np.flatnonzero(basis[:, part.group].any(axis=1))
+                wanted = basis[np.ix_(touching, part.group)]
+                for some, weights in part.weights(states[rows]) if len(touching) else ():
+                    signs[some, touching] *= part.moments(weights, wanted)
+            result[rows] = signs
+        return result
 
     def log_pseudo_likelihood(self, states):
         """Σ_i ln p(x_i | the others) of each row, (n, n_features) -> (n,)."""
@@ -157,6 +202,17 @@ class LogLinearModel:
             for rows, _, _, log_p in self.conditional(states, np.array([i])):
                 own = np.take_along_axis(log_p, states[rows, i, None], axis=1)
                 total[rows] += own[:, 0]
+        return total
+
+    def log_pseudo_likelihood_of_observed(self, states, missing):
+        """Σ_i ln p(x_i | the other observed) over the observed cells of each row, -> (n,)."""
+        total = np.zeros(len(states))
+        whole = self.log_marginal(states, missing)
+        for i in range(states.shape[1]):
+            rows = np.flatnonzero(~missing[:, i])
+            without = missing[rows].copy()
+            without[:, i] = True
+            total[rows] += whole[rows] - self.log_marginal(states[rows], without)
         return total
 
     def column_probabilities(self, states, missing, column):
@@ -176,11 +232,11 @@ class LogLinearModel:
         probabilities = np.empty((len(states), self.space.n_values[column]))
         missing = missing.copy()
         missing[:, column] = True
-        for rows, unknown in _patterns(missing):
+        for rows, unknown in patterns(missing):
             # Those that no chain of terms connects with the column do not matter.
             unknown = next(
                 unknown[places]
-                for places in connected_variables(self.basis[:, unknown])
+                for places in components(self._adjacent[np.ix_(unknown, unknown)])
                 if column in unknown[places]
             )
             for part, group, space, log_p in self.conditional(states[rows], unknown):
@@ -206,18 +262,11 @@ class LogLinearModel:
         filled : ndarray of float64 of shape (n, n_features)
         """
         filled = states.astype(np.float64)
-        for rows, unknown in _patterns(missing):
+        for rows, unknown in patterns(missing):
             for part, group, space, log_p in self.conditional(states[rows], unknown):
                 p = np.exp(log_p)
                 filled[np.ix_(rows[part], group)] = _reduced(p, space, how, generator)
         return filled
-
-
-def _patterns(missing):
-    """Yield the rows, and the columns, of each pattern of missing values."""
-    patterns, which = np.unique(missing, axis=0, return_inverse=True)
-    for k, pattern in enumerate(patterns):
-        yield np.flatnonzero(which.ravel() == k), np.flatnonzero(pattern)
 
 
 def _reduced(p, space, how, generator):
@@ -237,15 +286,71 @@ def _reduced(p, space, how, generator):
     return space.decode((cumulated <= uniform[:, None]).sum(axis=1))
 
 
-def _log_probabilities(space, codes, weights):
-    """Logarithms of probabilities (n, space.size) from the weights (n, n_basis) of terms."""
-    table = np.zeros((len(weights), space.size))
-    for k, code in enumerate(codes):
-        table[:, code] += weights[:, k]
-    space.synthesize(table)
-    table -= table.max(axis=1, keepdims=True)
-    table -= np.log(np.exp(table).sum(axis=1, keepdims=True))
-    return table
+def _log_probabilities(table):
+    """In place, log-weights (n, size) -> log-probabilities, and what was subtracted (n, 1)."""
+    peaks = table.max(axis=1, keepdims=True)
+    table -= peaks
+    log_sums = np.log(np.exp(table).sum(axis=1, keepdims=True))
+    table -= log_sums
+    return table, peaks + log_sums
+
+
+class GivenRows:
+    """Variables that terms connect, given all others, which the rows of a table say.
+
+    Parameters
+    ----------
+    model : LogLinearModel
+    group : ndarray of int
+        The variables.
+
+    Attributes
+    ----------
+    space : StateSpace
+        Their joint states.
+    """
+
+    def __init__(self, model, group):
+        self.group, self.space = group, StateSpace(model.space.n_values[group])
+        touching = model.basis[:, group].any(axis=1)
+        self._own_part = model.basis[np.ix_(touching, group)]
+        self._codes = self.space.encode(self._own_part)
+        self._known_part = model.basis[touching]
+        self._known_part[:, group] = 0
+        self._model, self._theta = model, model.theta[touching]
+
+    def weights(self, states):
+        """Yield some rows, and the weights (n_rows, n_terms) that the terms have given these."""
+        step = max(1, CHUNK // max(self.space.size, len(self._theta)))
+        for start in range(0, len(states), step):
+            rows = slice(start, min(start + step, len(states)))
+            signs = self._model.space.signs(states[rows], self._known_part)
+            yield rows, self._theta * signs
+
+    def log_weights(self, weights):
+        """Log-weights of all joint states, (n_rows, space.size)."""
+        table = np.zeros((len(weights), self.space.size))
+        for k, code in enumerate(self._codes):
+            table[:, code] += weights[:, k]
+        self.space.synthesize(table)
+        return table
+
+    def log_sums(self, weights):
+        """Logarithms of the sums of the weights of all joint states, (n_rows,)."""
+        if self.space.size > CHUNK:  # block by block
+            return np.array([factor.log_partition for factor in self._factors(weights)])
+        return _log_probabilities(self.log_weights(weights))[1][:, 0]
+
+    def moments(self, weights, basis):
+        """Expectations of functions of these variables, (n_rows, len(basis))."""
+        if self.space.size > CHUNK:
+            return np.array([factor.expectation(basis) for factor in self._factors(weights)])
+        p = np.exp(_log_probabilities(self.log_weights(weights))[0])
+        self.space.analyze(p)
+        return p[:, self.space.encode(basis)]
+
+    def _factors(self, weights):
+        return (Factor(self.space.n_values, self._own_part, theta) for theta in weights)
 
 
 class Factor:
@@ -363,8 +468,21 @@ def _merged_axes(shape, kept):
     return merged, tuple(axis for axis, k in enumerate(keep) if not k)
 
 
-def connected_variables(basis):
+def adjacent_variables(basis):
+    """Which variables a term connects, as a matrix of bool; each with itself."""
+    support = (basis != 0).astype(np.float32)
+    return (support.T @ support > 0) | np.eye(basis.shape[1], dtype=bool)
+
+
+def components(adjacent):
     """Sets of variables that terms connect, as a list of index arrays."""
-    support = csr_array((basis != 0).astype(np.int64))
-    n_groups, label = connected_components(support.T @ support, directed=False)
-    return [np.flatnonzero(label == group) for group in range(n_groups)]
+    found, left = [], np.ones(len(adjacent), dtype=bool)
+    while left.any():
+        group = np.zeros(len(adjacent), dtype=bool)
+        newest = np.flatnonzero(left)[:1]
+        while len(newest):
+            group[newest] = True
+            newest = np.flatnonzero(adjacent[newest].any(axis=0) & ~group)
+        left &= ~group
+        found.append(np.flatnonzero(group))
+    return found

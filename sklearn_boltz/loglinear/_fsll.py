@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import (
+    MISSING_IN_FIT,
     BaseBoltzmann,
     available_memory,
     checked_weights,
@@ -24,8 +25,9 @@ from sklearn_boltz._base import (
     unchanged_on_error,
     validate_arguments,
 )
-from sklearn_boltz._batches import as_batches, distinct_states, summarise
+from sklearn_boltz._batches import as_batches, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._estimates import estimate_from_value
 from sklearn_boltz._random import make_generator
 from sklearn_boltz.loglinear._basis import StateSpace
@@ -180,6 +182,7 @@ class FSLLDensity(BaseBoltzmann):
     -2.08
     """
 
+    _about_missing = MISSING_IN_FIT
     _parameter_constraints = {
         "n_values": [
             StrOptions({"auto"}),
@@ -293,6 +296,7 @@ class FSLLDensity(BaseBoltzmann):
 
     def _learn(self, X, y, counts):
         """Search for the terms, and set all fitted attributes at once."""
+        self._check_observed(counts.rows)
         groups = independent_groups(counts.rows)
         self._check_sizes(counts.n_values, groups)
         n_features = len(counts.n_values)
@@ -346,7 +350,7 @@ class FSLLDensity(BaseBoltzmann):
         batches = as_batches(X, sample_weight)
         if batches is not None:
             return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
-        X = self._validate(X, reset=reset)
+        X = self._validate(X, reset=reset, allow_nan=True)
         dtype, weights = X.dtype, checked_weights(sample_weight, X)
         X = self._whole_numbers(X)
         n_values = self._initial_n_values(X)
@@ -354,8 +358,26 @@ class FSLLDensity(BaseBoltzmann):
             n_values = np.maximum(n_values, self.n_values_)
         if not isinstance(self.n_values, str):
             self._check_range(X, n_values)
+        missing = np.isnan(X)
+        if missing.any():
+            rows = np.where(missing, -1, X).astype(np.min_scalar_type(-int(n_values.max())))
+            return Counts(dtype, n_values, *informative(rows, weights))
         rows = X.astype(np.min_scalar_type(int(n_values.max()) - 1))
         return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0])
+
+    def _check_observed(self, rows):
+        """Refuse columns of which no cell is observed: nothing can be learned of them."""
+        empty = np.flatnonzero((rows < 0).all(axis=0)) if rows.dtype.kind == "i" else []
+        if len(rows) == 0:
+            raise ValueError(
+                "FSLLDensity: all cells are missing (NaN): there is nothing to learn from."
+            )
+        if len(empty):
+            more = f", and {len(empty) - 1} more" if len(empty) > 1 else ""
+            raise ValueError(
+                f"FSLLDensity: {self._column(empty[0])} has missing cells (NaN) only{more}. "
+                "Nothing can be learned of such a column: leave it out."
+            )
 
     # Data to states.
 
@@ -365,7 +387,8 @@ class FSLLDensity(BaseBoltzmann):
             if self.binarize is not None:
                 return np.full(X.shape[1], 2)
             self._warn_of_counts_from_one(X)
-            return np.maximum(X.max(axis=0).astype(np.int64) + 1, 2)
+            highest = np.fmax.reduce(X, axis=0, initial=0)  # of a batch, a column may be missing
+            return np.maximum(highest.astype(np.int64) + 1, 2)
         n_values = np.asarray(self.n_values)
         if n_values.ndim == 0:
             n_values = np.full(X.shape[1], n_values)
@@ -398,7 +421,7 @@ class FSLLDensity(BaseBoltzmann):
 
     def _warn_of_counts_from_one(self, X):
         """Warn of columns that vary from 1 on: a value 0 that never occurs costs states."""
-        low, high = X.min(axis=0), X.max(axis=0)
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         columns = np.flatnonzero((low == 1) & (high > 1))
         if len(columns) and len(X) >= ROWS_TO_TELL:
             more = f" and {len(columns) - 1} more columns have" if len(columns) > 1 else " has"
@@ -443,10 +466,12 @@ class FSLLDensity(BaseBoltzmann):
     def _parameters(self):
         return [self.n_values_, self.basis_, self.theta_]
 
-    def _validated_states(self, X):
+    def _incomplete_states(self, X):
+        """The rows as states with 0 for missing cells, which cells are missing, and the type."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        return self._to_states(X).astype(np.int64), X.dtype
+        X = self._validate(X, reset=False, allow_nan=True)
+        missing = np.isnan(X)
+        return np.where(missing, 0, self._to_states(X)).astype(np.int64), missing, X.dtype
 
     # What a fitted model can do.
 
@@ -475,20 +500,27 @@ class FSLLDensity(BaseBoltzmann):
         return estimate_from_value(self.log_partition_)
 
     def score_samples(self, X):
-        """Return the log-probability of each row.
+        """Return the log-probability of the observed cells of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data.
+            The data. Missing cells (NaN) are summed out.
 
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            In nats, exactly normalised.
+            In nats, exactly normalised; 0 for a row without an observed cell.
         """
-        states, _ = self._validated_states(X)
-        return self._model().log_weight(states) - self.log_partition_
+        states, missing, _ = self._incomplete_states(X)
+        log_probability = self._log_weight(states, missing) - self.log_partition_
+        log_probability[missing.all(axis=1)] = 0.0
+        return log_probability
+
+    def _log_weight(self, states, missing):
+        """Σ_y θ_y Φ_y(x), or the logarithm of the sum of exp of it over missing cells."""
+        model = self._model()
+        return model.log_marginal(states, missing) if missing.any() else model.log_weight(states)
 
     def energy(self, X):
         """Return the energy of each row.
@@ -503,23 +535,33 @@ class FSLLDensity(BaseBoltzmann):
         energy : ndarray of float64 of shape (n_samples,)
             E(x) = -Σ_y θ_y Φ_y(x), with which p(x) = exp(-E(x)) / Z.
         """
-        states, _ = self._validated_states(X)
+        states, missing, _ = self._incomplete_states(X)
+        if missing.any():
+            row, j = np.argwhere(missing)[0]
+            raise ValueError(
+                f"FSLLDensity: {self._column(j)} has no value (NaN) in row {row}, and an energy "
+                "belongs to a complete row. `free_energy` sums missing cells out; `impute` fills "
+                "them."
+            )
         return -self._model().log_weight(states)
 
     def free_energy(self, X):
-        """Return the free energy of each row: its energy, as there are no hidden units.
+        """Return the free energy of each row: its energy, with missing cells summed out.
+
+        There are no hidden units; missing cells take their place.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data, without missing cells.
+            The data; NaN is a missing cell.
 
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            ``energy(X)``.
+            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
+            have the probability exp(-F) / Z. ``energy(X)`` for complete rows.
         """
-        return self.energy(X)
+        return -self._log_weight(*self._incomplete_states(X)[:2])
 
     def entropy(self):
         """Return the entropy of the model.
@@ -543,10 +585,15 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the variables of ln p(x_i | all others), in nats.
+            The sum over the variables of ln p(x_i | all others), in nats. In rows with missing
+            cells (NaN), that over the observed cells of ln p(x_i | all other observed cells).
         """
-        states, _ = self._validated_states(X)
-        return self._model().log_pseudo_likelihood(states)
+        states, missing, _ = self._incomplete_states(X)
+        gaps, model = missing.any(axis=1), self._model()
+        total = np.empty(len(states))
+        total[~gaps] = model.log_pseudo_likelihood(states[~gaps])
+        total[gaps] = model.log_pseudo_likelihood_of_observed(states[gaps], missing[gaps])
+        return total
 
     def transform(self, X):
         """Evaluate the learned terms: features for a classifier.
@@ -559,10 +606,14 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         signs : ndarray of shape (n_samples, n_basis)
-            Φ_y(x), each 1 or -1; float32 for float32 data and float64 else.
+            Φ_y(x), each 1 or -1; float32 for float32 data and float64 else. In rows with missing
+            cells (NaN), the expectations of Φ_y given the observed cells, from -1 to 1.
         """
-        states, dtype = self._validated_states(X)
-        signs = StateSpace(self.n_values_).signs(states, self.basis_)
+        states, missing, dtype = self._incomplete_states(X)
+        if missing.any():
+            signs = self._model().expected_terms(states, missing, self.basis_)
+        else:
+            signs = StateSpace(self.n_values_).signs(states, self.basis_)
         return signs.astype(np.float32 if dtype == np.float32 else np.float64)
 
     def get_feature_names_out(self, input_features=None):
@@ -757,15 +808,17 @@ class FSLLDensity(BaseBoltzmann):
         # Without a threshold, only integers from 0 on are legal.
         tags.input_tags.positive_only = self.binarize is None
         tags.input_tags.categorical = self.binarize is None
+        tags.input_tags.allow_nan = True
         return tags
 
 
 def _counts_of_batch(estimator, batch):
     found = estimator._counts(batch, None, reset=True)
-    return Counts(found.dtype, found.n_values, *distinct_states(found.rows, found.weights))
+    rows, weights = distinct_incomplete(found.rows, found.weights)
+    return Counts(found.dtype, found.n_values, rows, weights)
 
 
 def _merge_counts(one, other):
     rows, weights = (np.concatenate(pair) for pair in zip(one[2:], other[2:], strict=True))
     n_values = np.maximum(one.n_values, other.n_values)
-    return Counts(one.dtype, n_values, *distinct_states(rows, weights))
+    return Counts(one.dtype, n_values, *distinct_incomplete(rows, weights))

@@ -1,0 +1,518 @@
+"""The log pseudo-likelihood of a network of categorical columns, with its derivatives.
+
+A Potts model: P(x) ∝ exp(Σ_i h_i(x_i) + Σ_{i<j} J_ij(x_i, x_j)), x_i in {0, ..., q_i - 1}. The
+parameters are one vector θ: the h_i(a), Q = Σ q_i of them, then the blocks J_ij(a, b), i < j, row
+by row. A missing cell has no term, and adds nothing to the fields of the others.
+"""
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz.fully_visible._categorical_kernel import (
+    PANEL,
+    center_blocks,
+    evaluate_group,
+    fold_table,
+    lanes,
+    pack_table,
+)
+from sklearn_boltz.fully_visible._gauge import block_means, column_of_state, state_offsets
+
+# Distinct patterns of a bundle of columns at most, and rows for each of them at least.
+BUNDLE_PATTERNS, ROWS_PER_PATTERN = 256, 12
+# Patterns of a block of bundles, in the second cache.
+BLOCK_PATTERNS = 900
+# Rows whose fields are in the cache together, and numbers that these fields may be.
+BLOCK_ROWS, BLOCK_NUMBERS = 4096, 2**20
+# States of all columns, one more for the missing cells: what 16 bits can count.
+MAX_STATES = 2**16 - 2
+# The field of a state that a column has not.
+NEVER = -1e30
+
+
+class Group(NamedTuple):
+    """Columns that are evaluated together.
+
+    Attributes
+    ----------
+    sites : ndarray of int64 of shape (n_lanes,)
+        The columns, -1 for none.
+    codes : ndarray of int16 of shape (n, n_lanes)
+        Their cells, -1 where missing.
+    n_states : int
+        The largest number of states among them.
+    """
+
+    sites: np.ndarray
+    codes: np.ndarray
+    n_states: int
+
+
+class Cells:
+    """Rows of codes, as the kernels want them.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n, n_columns)
+        States 0 to q_i - 1, or -1 for a missing cell.
+    n_values : ndarray of int of shape (n_columns,)
+        The number of states q_i of each column.
+    weights : ndarray of shape (n,)
+        How often each row counts.
+    dtype : dtype, default=float64
+        In what precision sums are done.
+    """
+
+    def __init__(self, codes, n_values, weights, dtype=np.float64):
+        self.n_values = np.asarray(n_values, dtype=np.int64)
+        self.offsets = state_offsets(self.n_values)
+        self.n_states = int(self.offsets[-1])
+        if self.n_states > MAX_STATES:
+            raise ValueError(
+                f"The columns have {self.n_states:,} states together; no more than "
+                f"{MAX_STATES:,} can be fitted. Leave out columns, or merge rare states."
+            )
+        self.codes, self.weights = codes, np.asarray(weights, dtype=np.float64)
+        self.dtype = np.dtype(dtype)
+        self._row_weights = self.weights.astype(self.dtype)
+        self._spare = []
+        self.patterns = find_patterns(codes, self.offsets)
+
+    def states(self, i):
+        """Where the states of a column are among those of all."""
+        return slice(self.offsets[i], self.offsets[i + 1])
+
+    def groups(self, sites):
+        """Cut columns into groups, those with like numbers of states together."""
+        n_lanes = lanes(self.dtype.itemsize)
+        sites = np.asarray(sites)
+        sites = sites[np.argsort(self.n_values[sites], kind="stable")]
+        return [self._group(sites[k : k + n_lanes], n_lanes) for k in range(0, len(sites), n_lanes)]
+
+    def _group(self, sites, n_lanes):
+        padded = np.full(n_lanes, -1)
+        padded[: len(sites)] = sites
+        codes = np.full((len(self.codes), n_lanes), -1, dtype=np.int16)
+        codes[:, : len(sites)] = self.codes[:, sites]
+        return Group(padded, codes, int(self.n_values[sites].max()))
+
+    def evaluate(self, group, intercept, pack, fold):
+        """The log pseudo-likelihood of a group, and its derivatives by the intercepts.
+
+        `pack` fills a table with couplings, and `fold` takes the one with the derivatives.
+        """
+        arrays = self._spare.pop() if self._spare else {}
+        shape = group.n_states, self.n_states + 1, len(group.sites)
+        if shape not in arrays:
+            n_rows = min(BLOCK_ROWS, max(64, BLOCK_NUMBERS // (shape[0] * shape[2])))
+            n_patterns = int(np.diff(self.patterns.starts).max())
+            sizes = [
+                shape,
+                shape,
+                (shape[0], min(n_rows, len(self.codes)), shape[2]),
+                (PANEL * n_patterns, shape[2]),
+            ]
+            arrays = {shape: [np.empty(size, self.dtype) for size in sizes]}
+        table, gradient, fields, sums = arrays[shape]
+        inside, places = self._places(group)
+        start = np.full((group.n_states, len(group.sites)), NEVER, dtype=self.dtype)
+        start[:, group.sites < 0] = 0
+        start[inside] = intercept[places]
+        slope = np.zeros_like(start)
+        pack(table)
+        gradient.fill(0)
+        value = evaluate_group(
+            self.patterns,
+            group.codes,
+            self._row_weights,
+            start,
+            table,
+            fields,
+            sums,
+            np.empty_like(start),
+            slope,
+            gradient,
+        )
+        fold(gradient)
+        self._spare.append(arrays)
+        return value, places, slope[inside]
+
+    def _places(self, group):
+        """Where a group has states, and where their intercepts stand."""
+        known = group.sites >= 0
+        state = np.arange(group.n_states)[:, None]
+        inside = known & (state < self.n_values[group.sites])
+        return inside, (self.offsets[:-1][group.sites] + state)[inside]
+
+
+class Patterns(NamedTuple):
+    """Rows as patterns of bundles of neighbouring columns, and these in blocks.
+
+    Attributes
+    ----------
+    rows : ndarray of uint16 of shape (n * n_bundles,)
+        For each block, for each row, for each bundle of the block: the pattern, counted from
+        the first one of the block.
+    parts : ndarray of uint16
+        The lines of the table that make up each pattern, one after another.
+    bundles, starts : ndarray of int64 of shape (n_blocks + 1,)
+        The bundles, and the patterns, with which the blocks start.
+    first : ndarray of int64 of shape (n_patterns + 1,)
+        Where the parts of each pattern start.
+    """
+
+    rows: np.ndarray
+    parts: np.ndarray
+    bundles: np.ndarray
+    starts: np.ndarray
+    first: np.ndarray
+
+
+def find_patterns(codes, offsets):
+    """Bundle neighbouring columns as long as they have few distinct rows."""
+    shifted = codes + 1
+    most = min(BUNDLE_PATTERNS, len(codes) // ROWS_PER_PATTERN)
+    blocks, parts, sizes, n_patterns, begin = [], [], [], [], 0
+    while begin < codes.shape[1]:
+        end, labels, examples = bundle(shifted, begin, most)
+        lines = codes[examples, begin:end]
+        parts.append(np.where(lines < 0, offsets[-1], lines + offsets[begin:end]).ravel())
+        sizes.append(np.full(len(examples), end - begin))
+        if not blocks or n_patterns[-1] + len(examples) > BLOCK_PATTERNS:
+            blocks.append([])
+            n_patterns.append(0)
+        blocks[-1].append(labels + n_patterns[-1])
+        n_patterns[-1] += len(examples)
+        begin = end
+    rows = [np.stack(block, axis=1).astype(np.uint16).ravel() for block in blocks]
+    return Patterns(
+        np.concatenate(rows),
+        np.concatenate(parts).astype(np.uint16),
+        state_offsets([len(block) for block in blocks]),
+        state_offsets(n_patterns),
+        state_offsets(np.concatenate(sizes)),
+    )
+
+
+def bundle(codes, begin, most):
+    """Columns [begin, end) with few distinct rows; -> end, the number of each row's pattern, and
+    a row for each pattern. Codes are not negative."""
+    labels, examples = relabel(codes[:, begin])
+    end = begin + 1
+    while end < codes.shape[1] and len(examples) < most:
+        size = codes[:, end].max() + 1
+        more, rows = relabel(labels * size + codes[:, end])
+        if len(rows) > most:
+            break
+        labels, examples, end = more, rows, end + 1
+    return end, labels, examples
+
+
+def relabel(keys):
+    """Number the values that occur among small integers; -> numbers, and a row for each value."""
+    example = np.full(keys.max() + 1, -1)
+    example[keys] = np.arange(len(keys))
+    occurs = example >= 0
+    return (np.cumsum(occurs) - 1)[keys], example[occurs]
+
+
+class Point(NamedTuple):
+    """Parameters, with the objective and its gradient there."""
+
+    theta: np.ndarray
+    value: float
+    gradient: np.ndarray
+    n_states: int
+
+    @property
+    def coupling(self):
+        """The J_ij(a, b), i < j."""
+        return self.theta[self.n_states :]
+
+    @property
+    def intercept(self):
+        """The h_i(a)."""
+        return self.theta[: self.n_states]
+
+
+class CategoricalPseudoLikelihood:
+    """Σ_n w_n Σ_i ln p(x_ni | others) - λ_J Σ_{i<j} Σ_ab J_ij(a,b)² - λ_h Σ_i Σ_a h_i(a)².
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n, n_columns)
+        Distinct rows: states 0 to q_i - 1, or -1 for a missing cell.
+    n_values : ndarray of int of shape (n_columns,)
+        The number of states q_i of each column.
+    weights : ndarray of shape (n,)
+        How often each row counts.
+    coupling_penalty : float, default=0.0
+        λ_J.
+    intercept_penalty : float, default=0.0
+        λ_h.
+    zero_sum : bool, default=False
+        Whether all θ are projected to the zero-sum gauge first, so that a missing cell adds to
+        the fields the mean of what the states would add.
+    dtype : dtype, default=float64
+        In what precision the sums over rows are done. θ and the gradient are of float64.
+    workers : Workers, default=None
+        Threads over groups of columns. The result does not depend on their number.
+
+    Attributes
+    ----------
+    total : float
+        Σ_n w_n.
+    n_parameters : int
+    """
+
+    def __init__(
+        self,
+        codes,
+        n_values,
+        weights,
+        *,
+        coupling_penalty=0.0,
+        intercept_penalty=0.0,
+        zero_sum=False,
+        dtype=np.float64,
+        workers=None,
+    ):
+        self.cells = Cells(codes, n_values, weights, dtype)
+        self.coupling_penalty = min(coupling_penalty, 1e300)
+        self.intercept_penalty = min(intercept_penalty, 1e300)
+        self.zero_sum, self.workers = zero_sum, workers
+        self.n_values, self.offsets = self.cells.n_values, self.cells.offsets
+        self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
+        self.starts, self.n_parameters = block_starts(self.n_values)
+        self._groups = self.cells.groups(np.arange(len(self.n_values)))
+
+    def evaluate(self, theta, out=None):
+        """The objective and its gradient at θ; `out` may take the latter."""
+        if self.zero_sum:
+            theta = self.centered(theta)
+        q = self.n_states
+        gradient = np.empty(self.n_parameters) if out is None else out
+        np.multiply(theta[:q], -2 * self.intercept_penalty, out=gradient[:q])
+        np.multiply(theta[q:], -2 * self.coupling_penalty, out=gradient[q:])
+        total = np.vdot(gradient, theta) / 2 + sum(self._evaluate_groups(theta, gradient))
+        if self.zero_sum:
+            self.centered(gradient, out=gradient)
+        return float(total), gradient
+
+    def _evaluate_groups(self, theta, gradient):
+        """Add the gradient without penalties; -> the value of each group."""
+
+        def evaluate(group):
+            place = (group.sites, self.n_values, self.starts, True)
+            return self.cells.evaluate(
+                group,
+                theta[: self.n_states],
+                lambda table: pack_table(theta, *place, table),
+                lambda table: fold_table(gradient, *place, table),
+            )
+
+        values = []
+        for group in self._groups:
+            value, places, slope = evaluate(group)
+            gradient[places] += slope
+            values.append(value)
+        return values
+
+    def at(self, theta, out=None):
+        """Evaluate the objective: a `Point`; `out` may take the gradient."""
+        value, gradient = self.evaluate(theta, out)
+        return Point(theta, value, gradient, self.n_states)
+
+    @property
+    def dtype(self):
+        """In what precision the sums over rows are done."""
+        return self.cells.dtype
+
+    def curvature(self):
+        """About the negative diagonal of the second derivative: that of independent columns.
+
+        A half is added, for states that hardly occur.
+        """
+        counts = self.counts()
+        known = np.add.reduceat(counts, self.offsets[:-1])
+        rates = counts / np.maximum(known, 1e-300)[column_of_state(self.n_values)]
+        spread = rates * (1 - rates)
+        curvature = np.empty(self.n_parameters)
+        curvature[: self.n_states] = counts * (1 - rates) + 2 * self.intercept_penalty
+        for i, j, place in self.blocks():
+            a, b = self.cells.states(i), self.cells.states(j)
+            both = known[i] * known[j] / self.total
+            products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
+            curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty
+        return curvature + 0.5
+
+    def counts(self):
+        """How often each state occurs, of shape (Q,)."""
+        return state_counts(self.cells.codes, self.offsets, self.cells.weights)
+
+    def centered(self, theta, out=None):
+        """θ with all blocks and intercepts made zero-sum, each by itself."""
+        out = theta.copy() if out is None else out
+        center_blocks(out, self.n_values, self.starts)
+        return out
+
+    def pack(self, coupling, intercept):
+        """θ from a matrix of shape (Q, Q) and a vector of shape (Q,)."""
+        theta = np.empty(self.n_parameters)
+        theta[: self.n_states] = intercept
+        for i, j, place in self.blocks():
+            theta[place] = coupling[self.cells.states(i), self.cells.states(j)].ravel()
+        return theta
+
+    def unpack(self, theta):
+        """A symmetric matrix of shape (Q, Q) and a vector of shape (Q,) from θ."""
+        coupling = np.zeros((self.n_states, self.n_states))
+        for i, j, place in self.blocks():
+            values = theta[place].reshape(self.n_values[i], self.n_values[j])
+            coupling[self.cells.states(i), self.cells.states(j)] = values
+            coupling[self.cells.states(j), self.cells.states(i)] = values.T
+        return coupling, theta[: self.n_states].copy()
+
+    def blocks(self):
+        """Two columns i < j and where their block is in θ, for all such columns."""
+        sizes = np.outer(self.n_values, self.n_values).tolist()
+        starts = self.starts.tolist()
+        for i, j in combinations(range(len(self.n_values)), 2):
+            yield i, j, slice(starts[i][j], starts[i][j] + sizes[i][j])
+
+
+class SitePseudoLikelihood:
+    """The conditional log-likelihoods of a group of columns, each with couplings of its own.
+
+    Σ_n w_n ln p(x_ni | others) - λ_J Σ_j Σ_ab J_ij(a, b)² - λ_h Σ_a h_i(a)² for each column i of the
+    group, added up. θ has the h_i(a), column by column, then the J_ij(a, b) for each i and j.
+
+    Parameters
+    ----------
+    cells : Cells
+    group : Group
+        One of ``cells.groups``.
+    coupling_penalty, intercept_penalty : float
+        λ_J and λ_h.
+    """
+
+    def __init__(self, cells, group, coupling_penalty, intercept_penalty):
+        self.cells, self.group, self.dtype = cells, group, cells.dtype
+        self.coupling_penalty, self.intercept_penalty = coupling_penalty, intercept_penalty
+        self.sites = group.sites[group.sites >= 0]
+        column = column_of_state(cells.n_values)
+        self._own = np.concatenate([np.flatnonzero(column == i) for i in self.sites])
+        self.n_states = len(self._own)
+        self._starts = np.zeros((len(cells.n_values),) * 2, dtype=np.int64)
+        begin = self.n_states
+        for i in self.sites:
+            for j in np.flatnonzero(np.arange(len(cells.n_values)) != i):
+                self._starts[i, j] = begin
+                begin += cells.n_values[i] * cells.n_values[j]
+        self.n_parameters = int(begin)
+
+    def initial(self, intercept):
+        """θ without couplings, with the intercepts of all columns."""
+        theta = np.zeros(self.n_parameters)
+        theta[: self.n_states] = intercept[self._own]
+        return theta
+
+    def at(self, theta, out=None):
+        """Evaluate the objective: a `Point`; `out` may take the gradient."""
+        cells, group, q = self.cells, self.group, self.n_states
+        gradient = np.empty_like(theta) if out is None else out
+        np.multiply(theta[:q], -2 * self.intercept_penalty, out=gradient[:q])
+        np.multiply(theta[q:], -2 * self.coupling_penalty, out=gradient[q:])
+        total = np.vdot(gradient, theta) / 2
+        intercept, slopes = np.zeros((2, cells.n_states))
+        intercept[self._own] = theta[:q]
+        place = group.sites, cells.n_values, self._starts, False
+        value, places, slope = cells.evaluate(
+            group,
+            intercept,
+            lambda table: pack_table(theta, *place, table),
+            lambda table: fold_table(gradient, *place, table),
+        )
+        slopes[places] = slope
+        gradient[:q] += slopes[self._own]
+        return Point(theta, float(total + value), gradient, q)
+
+    def curvature(self):
+        """About the negative diagonal of the second derivative: that of independent columns."""
+        cells, q = self.cells, self.n_states
+        counts = state_counts(cells.codes, cells.offsets, cells.weights)
+        known = np.add.reduceat(counts, cells.offsets[:-1])
+        rates = counts / np.maximum(known, 1e-300)[column_of_state(cells.n_values)]
+        spread = counts * (1 - rates)
+        curvature = np.empty(self.n_parameters)
+        curvature[:q] = spread[self._own] + 2 * self.intercept_penalty
+        for i, j, place in self._blocks():
+            products = np.outer(spread[cells.states(i)], rates[cells.states(j)])
+            curvature[place] = products.ravel() + 2 * self.coupling_penalty
+        return curvature + 0.5
+
+    def unpack(self, theta, coupling, intercept):
+        """Write the group's J_ij(a, b), i the row, and h_i(a) into arrays of all columns."""
+        cells = self.cells
+        intercept[self._own] = theta[: self.n_states]
+        for i, j, place in self._blocks():
+            block = theta[place].reshape(cells.n_values[i], cells.n_values[j])
+            coupling[cells.states(i), cells.states(j)] = block
+
+    def _blocks(self):
+        n_values = self.cells.n_values
+        for i in self.sites:
+            for j in np.flatnonzero(np.arange(len(n_values)) != i):
+                start = self._starts[i, j]
+                yield i, j, slice(start, start + n_values[i] * n_values[j])
+
+
+def block_starts(n_values):
+    """Where the block of each two columns starts in θ, symmetric; and the number of parameters."""
+    i, j = np.triu_indices(len(n_values), 1)
+    sizes = n_values[i] * n_values[j]
+    ends = n_values.sum() + np.cumsum(sizes)
+    starts = np.zeros((len(n_values),) * 2, dtype=np.int64)
+    starts[i, j] = starts[j, i] = ends - sizes
+    return starts, int(ends[-1]) if len(ends) else int(n_values.sum())
+
+
+def state_counts(codes, offsets, weights):
+    """How often each state of each column occurs, of shape (Q,)."""
+    row, column = np.nonzero(codes >= 0)
+    states = offsets[column] + codes[row, column]
+    return np.bincount(states, weights[row], offsets[-1])
+
+
+def independent_intercept(counts, n_values):
+    """Intercepts of independent columns, zero-sum, for the data and one more observation.
+
+    It is spread evenly over the states of each column, so that all are finite.
+    """
+    column = column_of_state(n_values)
+    logarithm = np.log(counts + 1 / np.asarray(n_values)[column])
+    return logarithm - block_means(logarithm[None], n_values)[0, column]
+
+
+def distinct_codes(codes, weights):
+    """Collapse equal rows, and leave out those that count nothing.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n, n_columns)
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    codes : ndarray of int of shape (n_distinct, n_columns)
+    weights : ndarray of shape (n_distinct,)
+        The sums over equal rows.
+    """
+    used = (weights > 0) & (codes >= 0).any(axis=1)
+    codes, weights = np.ascontiguousarray(codes[used]), np.asarray(weights)[used]
+    narrow = codes.astype(np.int8 if codes.max(initial=0) < 128 else np.int32, order="C")
+    keys = narrow.view(np.dtype((np.void, narrow.itemsize * narrow.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return codes[first], np.bincount(inverse.ravel(), weights, len(first))
