@@ -268,6 +268,8 @@ def test_large_groups_are_summed_block_by_block(monkeypatch):
     X = random_table([2, 3, 2, 2], 200, seed=7)
     model = FSLLDensity(alpha=0.2).fit(X)
     expected = model.score_samples(X), model.transform(X)
+    monkeypatch.setattr(_distribution, "FEW", 0)
+    assert_allclose(model.score_samples(X), expected[0], atol=1e-12)
     monkeypatch.setattr(_distribution, "CHUNK", 4)
     monkeypatch.setattr(_distribution, "BLOCK", 4)
     assert_allclose(model.score_samples(X), expected[0], atol=1e-12)

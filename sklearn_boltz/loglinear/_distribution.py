@@ -11,13 +11,15 @@ from functools import cached_property
 
 import numpy as np
 
-from sklearn_boltz._completion import patterns
+from sklearn_boltz._completion import all_completions, patterns
 from sklearn_boltz.loglinear._basis import StateSpace
 
 # States in a block: a transform of it stays in the cache.
 BLOCK = 2**17
 # Entries of a temporary array of rows by terms, or of rows by states.
 CHUNK = 2**22
+# Rows with so few completions are completed, so many at once.
+FEW, ROWS = 64, 2**12
 
 
 class LogLinearModel:
@@ -157,6 +159,28 @@ class LogLinearModel:
         -------
         log_marginal : ndarray of float64 of shape (n,)
         """
+        result = np.empty(len(states))
+        n_completions = np.where(missing, self.space.n_values, 1.0).prod(axis=1)
+        few, many = np.flatnonzero(n_completions <= FEW), np.flatnonzero(n_completions > FEW)
+        for start in range(0, len(few), ROWS):
+            rows = few[start : start + ROWS]
+            result[rows] = self._log_sums(states[rows], missing[rows])
+        if len(many):
+            result[many] = self._log_marginal(states[many], missing[many])
+        return result
+
+    def _log_sums(self, states, missing):
+        """The same by enumeration of all completions: quick for many patterns."""
+        completions, owners, counts = all_completions(states, missing, self.space.n_values)
+        weights, starts = self.log_weight(completions), np.cumsum(counts) - counts
+        peaks = np.maximum.reduceat(weights, starts)
+        weights -= np.repeat(peaks, counts)
+        result = np.empty(len(states))
+        result[owners] = peaks + np.log(np.add.reduceat(np.exp(weights), starts))
+        return result
+
+    def _log_marginal(self, states, missing):
+        """The same by connected components of what is missing: quick for many missing cells."""
         result = np.empty(len(states))
         for rows, unknown in patterns(missing):
             known = ~self.basis[:, unknown].any(axis=1)
