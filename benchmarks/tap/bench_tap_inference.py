@@ -16,7 +16,7 @@ from _common import make_parser, print_check, print_table, report, run_script
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import Iteration
-from sklearn_boltz.restricted.model._enumeration import enumerated, exact_log_partition
+from sklearn_boltz.restricted.model._enumeration import all_states, exact_log_partition
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.units import Bernoulli
 
@@ -38,7 +38,7 @@ def machine(n_visible, n_hidden, scale, rng):
 
 def exact_means(model):
     """Means of the visible units by enumeration of the hidden ones."""
-    H = enumerated(np.array([0.0, 1.0]), len(model.hidden), 0, 2 ** len(model.hidden))
+    H = all_states(model.hidden)
     field = model.visible_field(H)
     log_weight = model.hidden.log_weight(H) + model.visible.log_partition_sum(field)
     weight = np.exp(log_weight - log_weight.max())

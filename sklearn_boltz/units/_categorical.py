@@ -75,6 +75,10 @@ class Categorical(UnitType):
             )
         self.n_values, self.intercept = n_values, intercept
         self._starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
+        # For kernels: runs of units of equal width, (width, number of units) each.
+        begins = np.flatnonzero(np.diff(widths, prepend=0))
+        counts = np.diff(begins, append=len(widths))
+        self._runs = np.column_stack([widths[begins], counts]).astype(np.intp)
 
     def parameters(self):
         return {"intercept": self.intercept}
@@ -239,18 +243,18 @@ class Categorical(UnitType):
     def log_partition(self, field, precision=0.0):
         rows, intercept, shape = self._fields(field, precision)
         out = np.empty((len(rows), self.n_units), rows.dtype)
-        categorical_log_partition(rows, intercept, self._starts, out)
+        categorical_log_partition(rows, intercept, self._runs, out)
         return out.reshape(*shape, self.n_units)
 
     def log_partition_sum(self, field):
         rows, intercept, _ = self._fields(field)
         peaks, out = np.empty(self.n_units, rows.dtype), np.empty(len(rows))
-        categorical_sums(rows, intercept, self._starts, peaks, out)
+        categorical_sums(rows, intercept, self._runs, peaks, out)
         return out
 
     def mean(self, field, precision=0.0):
         rows, intercept, shape = self._fields(field, precision)
-        categorical_mean(rows, intercept, self._starts)
+        categorical_mean(rows, intercept, self._runs)
         return rows.reshape(*shape, len(self))
 
     def moments(self, field, precision=0.0):
@@ -260,7 +264,7 @@ class Categorical(UnitType):
     def sample(self, field, stream, first_row=0):
         out = np.array(field, dtype=self._dtype, order="C")
         categorical_sample(
-            out, np.ascontiguousarray(self.intercept), self._starts, stream.seed, stream.take(1),
+            out, np.ascontiguousarray(self.intercept), self._runs, stream.seed, stream.take(1),
             first_row,
         )  # fmt: skip
         return out

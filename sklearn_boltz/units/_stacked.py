@@ -144,6 +144,8 @@ class Stacked(UnitType):
 
     def _each(self, *arrays):
         """The layers, each with its columns of arrays that broadcast with (n_columns,)."""
+        # A number has the type of the units, as in NumPy.
+        arrays = [a if np.ndim(a) else np.asarray(a, self._dtype) for a in arrays]
         whole = [np.broadcast_to(a, np.broadcast_shapes(np.shape(a), (len(self),))) for a in arrays]
         for units, columns in zip(self.layers, self._columns, strict=True):
             yield units, *(a[..., columns] for a in whole)

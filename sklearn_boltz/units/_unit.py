@@ -268,12 +268,10 @@ class UnitType:
             its nearest state, if its type knows no better.
         """
         states = self.states()
-        corners = np.eye(len(states))
-        if states.ndim == 2:
-            return corners[((values[:, np.newaxis] - states) ** 2).sum(axis=-1).argmin(axis=1)]
-        order, values = np.argsort(states), np.ravel(values)
-        shares = [np.interp(values, states[order], corner[order]) for corner in corners]
-        return np.column_stack(shares)
+        if states.ndim == 1:
+            return mixed_states(states, np.ravel(values))
+        nearest = ((values[:, np.newaxis] - states) ** 2).sum(axis=-1).argmin(axis=1)
+        return np.eye(len(states))[nearest]
 
     def nearest(self, X):
         """
@@ -623,3 +621,21 @@ class UnitType:
         if isinstance(values, np.ndarray):
             values = values.reshape(-1, len(self))
         return np.asarray(values.mean(axis=0, dtype=np.float64)).ravel()
+
+
+def mixed_states(states, values):
+    """The shares of states that are single numbers in each value: one, or two between them.
+
+    Parameters
+    ----------
+    states : ndarray of shape (n_states,)
+    values : ndarray of shape (n_rows,)
+
+    Returns
+    -------
+    shares : ndarray of shape (n_rows, n_states)
+    """
+    order = np.argsort(states)
+    corners = np.eye(len(states))
+    shares = [np.interp(values, states[order], corners[k][order]) for k in range(len(states))]
+    return np.column_stack(shares)

@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
 from sklearn_boltz._estimates import estimate_from_value
+from sklearn_boltz.restricted.model._model import check_normalisable
 
 # Bits of the states of a layer up to which enumeration takes seconds, and at most.
 EXACT_UNITS, MOST_UNITS = 20, 26
@@ -17,8 +18,7 @@ BLOCK_STATES = 2**11
 
 def n_bits(units):
     """The binary logarithm of the number of states of a layer; infinite for a continuum."""
-    states = units.states()
-    return math.inf if states is None else len(units) * math.log2(len(states))
+    return float(np.log2(units.state_counts).sum())
 
 
 def n_enumerated(model):
@@ -26,40 +26,55 @@ def n_enumerated(model):
     return min(n_bits(model.visible), n_bits(model.hidden))
 
 
-def enumerated(values, n_units, start, stop):
-    """The states number start, ..., stop - 1 of units, the first unit slowest.
+def n_joint_states(units):
+    """Number of states of a layer, as an integer."""
+    return math.prod(int(count) for count in units.state_counts)
+
+
+def enumerated(units, start, stop, chosen=None):
+    """The joint states number start, ..., stop - 1 of units, the first unit slowest.
 
     Parameters
     ----------
-    values : ndarray of shape (n_values,)
-        What each unit can be.
-    n_units, start, stop : int
+    units : UnitType
+        A layer.
+    start, stop : int
+    chosen : array-like of int, default=None
+        Numbers of the units, which have finitely many states; None for all.
 
     Returns
     -------
-    rows : ndarray of float64 of shape (stop - start, n_units)
+    rows : ndarray of float64 of shape (stop - start, n_columns)
+        With the columns of these units.
     """
-    places = len(values) ** np.arange(n_units)[::-1]
-    digits = np.arange(start, stop)[:, np.newaxis] // places % len(values)
-    return np.asarray(values, dtype=np.float64)[digits]
+    chosen = np.arange(units.n_units) if chosen is None else np.asarray(chosen, dtype=int)
+    counts = units.state_counts[chosen].astype(np.int64)
+    places = np.append(np.cumprod(counts[:0:-1])[::-1], 1)[: len(counts)]
+    digits = np.arange(start, stop)[:, np.newaxis] // places % counts
+    states = units.states()
+    if states is not None and states.ndim == 1:
+        return np.asarray(states, dtype=np.float64)[digits]
+    each = units.unit_states()
+    parts = [each[i][0][digits[:, k]] for k, i in enumerate(chosen)]
+    return np.hstack(parts) if parts else np.zeros((stop - start, 0))
 
 
-def all_states(units, n_units):
-    """All states of some units of a layer that have finitely many values."""
-    values = units.states()
-    return enumerated(values, n_units, 0, len(values) ** n_units)
+def all_states(units, chosen=None):
+    """All joint states of units of a layer that have finitely many values, as `enumerated`."""
+    counts = units.state_counts if chosen is None else units.state_counts[chosen]
+    return enumerated(units, 0, math.prod(int(count) for count in counts), chosen)
+
+
+def blocks_of_states(units):
+    """The joint states of a layer in blocks."""
+    n_states = n_joint_states(units)
+    for ends in pairwise([*range(0, n_states, BLOCK_STATES), n_states]):
+        yield enumerated(units, *ends)
 
 
 def log_sum_over_states(log_weight, units):
     """ln Σ exp of a function of rows over all states of a layer, in blocks."""
-    values, n_units = units.states(), len(units)
-    n_states = len(values) ** n_units
-    return float(
-        logsumexp([
-            logsumexp(log_weight(enumerated(values, n_units, *ends)))
-            for ends in pairwise([*range(0, n_states, BLOCK_STATES), n_states])
-        ])
-    )  # fmt: skip
+    return float(logsumexp([logsumexp(log_weight(rows)) for rows in blocks_of_states(units)]))
 
 
 def exact_log_partition(model):
@@ -68,19 +83,21 @@ def exact_log_partition(model):
     Parameters
     ----------
     model : Model
-        At least one layer has units of finitely many states.
+        At least one layer has units of finitely many states only; the other is summed out, or
+        integrated.
 
     Returns
     -------
     log_partition : float
     """
+    check_normalisable(model)
     if n_bits(model.hidden) < n_bits(model.visible):
         model = model.transposed()
     # Now the visible layer is the one with fewer states, and the hidden one is summed out.
     bits = n_bits(model.visible)
     if bits > MOST_UNITS:
         raise ValueError(
-            "Neither layer has units of finitely many values. Use method='ais'."
+            "Neither layer has units of finitely many values only. Use method='ais'."
             if bits == math.inf
             else f"The smaller layer has {bits:g} bits; at most {MOST_UNITS} can be enumerated. "
             "Use method='ais'."
@@ -110,10 +127,10 @@ def exact_free_energy(layered, V):
     free_energy : ndarray of float64 of shape (n_rows,)
     """
     model, V = layered.sides().in_double(), np.asarray(V, np.float64)
-    n_visible, rest = V.shape[1], layered.layers[2::2]
+    rest = layered.layers[2::2]
     if not rest:
         return model.free_energy(V)
-    odd = layered.layers[1::2]
+    odd, n_units = layered.layers[1::2], layered.layers[0].n_units
     if sum(map(n_bits, rest)) <= sum(map(n_bits, odd)):
         logs = [
             -model.free_energy(np.hstack([V, np.broadcast_to(state, (len(V), len(state)))]))
@@ -121,7 +138,7 @@ def exact_free_energy(layered, V):
         ]
         return -logsumexp(logs, axis=0)
     H = joint_states(odd)
-    rest_partition = model.visible.log_partition(model.visible_field(H))[:, n_visible:]
+    rest_partition = model.visible.log_partition(model.visible_field(H))[:, n_units:]
     log_weight = model.hidden.log_weight(H) + rest_partition.sum(axis=1)
     visible = layered.layers[0].astype(np.float64)
     return -visible.log_weight(V) - np.concatenate([
@@ -134,7 +151,7 @@ def joint_states(layers):
     """All joint states of some small layers side by side."""
     states = np.zeros((1, 0))
     for units in layers:
-        of_layer = all_states(units, len(units))
+        of_layer = all_states(units)
         states = np.hstack([
             np.repeat(states, len(of_layer), axis=0), np.tile(of_layer, (len(states), 1))
         ])  # fmt: skip
@@ -162,11 +179,8 @@ def exact_entropy(layered):
             f"hidden layers, of every second one; `entropy` enumerates {EXACT_UNITS} at most. "
             "Minus the mean of score_samples over many rows of `sample` estimates it."
         )
-    values, n_units = visible.states(), len(visible)
-    n_states = len(values) ** n_units
     log_weights = np.concatenate([
-        -exact_free_energy(layered, enumerated(values, n_units, *ends))
-        for ends in pairwise([*range(0, n_states, BLOCK_STATES), n_states])
+        -exact_free_energy(layered, rows) for rows in blocks_of_states(visible)
     ])  # fmt: skip
     log_p = log_weights - logsumexp(log_weights)
     return float(-np.exp(log_p) @ log_p)

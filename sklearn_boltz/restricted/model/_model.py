@@ -6,6 +6,10 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.extmath import safe_sparse_dot
 
+from sklearn_boltz.units._unit import mixed_states
+
+__all__ = ["Model", "check_normalisable", "log_pseudo_likelihood", "mixed_states"]
+
 
 class Model(NamedTuple):
     """p(v, h) ∝ exp(h · W v) w(v) w(h), with the weights w of two layers of units.
@@ -13,7 +17,8 @@ class Model(NamedTuple):
     Attributes
     ----------
     weights : ndarray of shape (n_hidden, n_visible)
-        Or what looks like one, `sklearn_boltz.restricted.model._layered.BlockWeights`.
+        Between the columns of the two layers, of which a unit may take several. Or what looks
+        like one, `sklearn_boltz.restricted.model._layered.BlockWeights`.
     visible, hidden : UnitType
         As described in `sklearn_boltz.units`.
     """
@@ -87,6 +92,33 @@ class Model(NamedTuple):
         return -self.visible.log_weight(V) - self.hidden.log_partition_sum(self.hidden_field(V))
 
 
+def check_normalisable(model):
+    """Raise a ValueError if the weights are too large for units without bounds in both layers.
+
+    With precisions V of those, exp(−v² V / 2 − h² V / 2 + h · W v) has an integral if all singular
+    values of the weights are less than 1 in units in which all precisions are 1. All other units
+    have bounds, and do not matter.
+
+    Parameters
+    ----------
+    model : Model
+    """
+    visible, hidden = model.visible.tail_precision, model.hidden.tail_precision
+    columns, rows = np.isfinite(visible), np.isfinite(hidden)
+    if not (columns.any() and rows.any()):
+        return
+    weights = np.asarray(model.weights, np.float64)[np.ix_(rows, columns)]
+    weights = weights / np.sqrt(np.outer(hidden[rows], visible[columns]))
+    greatest = np.linalg.norm(weights, 2)
+    if not greatest < 1:
+        raise ValueError(
+            "The model has no distribution: both layers have Gaussian units, and the weights "
+            "between them are too large for their precisions (the greatest singular value of "
+            f"weights / sqrt(precisions) is {greatest:.3g}, and must be less than 1). Use hidden "
+            "units with bounds, or smaller weights."
+        )
+
+
 def log_pseudo_likelihood(model, V, features=None):
     """Σ_i ln p(v_i | v_−i) of each row.
 
@@ -102,16 +134,21 @@ def log_pseudo_likelihood(model, V, features=None):
         probability of a 1.
     features : ndarray of int of shape (n_rows, n_chosen), default=None
         Units to look at, drawn with replacement for each row; the mean over them times
-        n_features is an unbiased estimate. None for the exact value.
+        the number of units is an unbiased estimate. None for the exact value.
 
     Returns
     -------
     log_pseudo_likelihood : ndarray of float64 of shape (n_rows,)
     """
-    chosen = range(V.shape[1]) if features is None else features.T
+    if not model.visible.is_enumerable:
+        raise ValueError(
+            "The pseudo-likelihood is there for visible units with finitely many values only."
+        )
+    n_units = model.visible.n_units
+    chosen = range(n_units) if features is None else features.T
     one_feature = _of_binary_units if model.visible.is_binary else _of_any_units
     total = one_feature(model, V, chosen)
-    return total if features is None else total * (V.shape[1] / features.shape[1])
+    return total if features is None else total * (n_units / features.shape[1])
 
 
 def _of_binary_units(model, V, chosen):
@@ -138,35 +175,21 @@ def _of_binary_units(model, V, chosen):
 
 
 def _of_any_units(model, V, chosen):
-    n_rows, columns, field = len(V), model.weights_by_visible, model.hidden_field(V)
-    states, log_weights = model.visible.states(), model.visible.state_log_weights()
-    total = np.zeros(n_rows)
-    for i in chosen:
-        value = V[np.arange(n_rows), i]
-        logs = [
-            model.hidden.log_partition_sum(
-                field + (state - value).astype(model.dtype)[:, np.newaxis] * columns[i]
-            )
-            for state in states
-        ]
-        logs = np.column_stack(logs) + log_weights[i]
-        total += (mixed_states(states, value) * logs).sum(axis=1) - logsumexp(logs, axis=1)
+    """The sum over the chosen units of the log-softmax over their states."""
+    field, each = model.hidden_field(V), model.visible.unit_states()
+    total, by_visible = np.zeros(len(V)), model.weights_by_visible
+    for units in chosen:
+        units = np.broadcast_to(units, len(V))
+        for i in np.unique(units):
+            rows = np.flatnonzero(units == i)
+            columns, (states, log_weights) = model.visible.columns_of(i), each[i]
+            weights, values = by_visible[columns], V[rows, columns]
+            logs = log_weights + np.column_stack([
+                model.hidden.log_partition_sum(
+                    field[rows] + (state - values).astype(model.dtype) @ weights
+                )
+                for state in states
+            ])  # fmt: skip
+            shares = model.visible.state_shares(i, values)
+            total[rows] += (shares * logs).sum(axis=1) - logsumexp(logs, axis=1)
     return total
-
-
-def mixed_states(states, values):
-    """The shares of the states in each value: one, or two if the value is between them.
-
-    Parameters
-    ----------
-    states : ndarray of shape (n_states,)
-    values : ndarray of shape (n_rows,)
-
-    Returns
-    -------
-    shares : ndarray of shape (n_rows, n_states)
-    """
-    order = np.argsort(states)
-    corners = np.eye(len(states))
-    shares = [np.interp(values, states[order], corners[k][order]) for k in range(len(states))]
-    return np.column_stack(shares)

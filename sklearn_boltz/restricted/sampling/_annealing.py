@@ -14,7 +14,8 @@ from sklearn_boltz._estimates import (
     judged,
 )
 from sklearn_boltz._threads import has_other_processes, limit_blas, row_blocks
-from sklearn_boltz.restricted.sampling._gibbs import run_chains
+from sklearn_boltz.restricted.model._model import check_normalisable
+from sklearn_boltz.restricted.sampling._gibbs import fields_by_kernels, run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import anneal
 
 
@@ -53,6 +54,7 @@ def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
         `value`, `std_err` (delta method), `ess`, `log_weights`; exp(value) is unbiased, so that
         ln Z is above `low` with a probability of 95 %. `states` are the ends of the chains.
     """
+    check_normalisable(model)
     V = base.sample(np.zeros((n_chains, len(base)), dtype=model.dtype), stream)
     log_weights = _anneal(model, base, betas, V, stream, workers)
     log_weights += base_log_partition(model, base)
@@ -88,6 +90,7 @@ def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1
     estimate : Bunch
         As of `annealed_importance_sampling`.
     """
+    check_normalisable(model)
     V = np.array(V, dtype=model.dtype, order="C")
     run_chains(model, V, np.empty((len(V), len(model.hidden)), V.dtype), 1, stream, workers)
     log_weights = _anneal(model, base, betas[::-1].copy(), V, stream, workers)
@@ -156,6 +159,7 @@ def _anneal_binary(model, base, betas, V, log_weights, stream, first_row):
 def _anneal_any_units(model, base, betas, V, log_weights, stream, first_row):
     """Each rung adds the change of ln f(v), and, but for the last, makes a transition."""
     hidden_base = model.hidden.base()
+    hidden_field, visible_field = fields_by_kernels(model)
 
     def layers(beta):
         return model.visible.fallen(beta, base), model.hidden.fallen(beta, hidden_base)
@@ -163,13 +167,13 @@ def _anneal_any_units(model, base, betas, V, log_weights, stream, first_row):
     betas = betas.tolist()
     visible, hidden = layers(betas[0])
     for k, (low, high) in enumerate(pairwise(betas), start=1):
-        field = model.hidden_field(V)
+        field = hidden_field(V)
         log_weights -= visible.log_weight(V) + hidden.log_partition_sum(low * field)
         visible, hidden = layers(high)
         log_weights += visible.log_weight(V) + hidden.log_partition_sum(high * field)
         if k < len(betas) - 1:
             H = hidden.sample(high * field, stream, first_row)
-            V[...] = visible.sample(high * model.visible_field(H), stream, first_row)
+            V[...] = visible.sample(high * visible_field(H), stream, first_row)
 
 
 def bracketed(forward, backward, from_model):

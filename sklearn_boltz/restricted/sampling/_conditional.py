@@ -42,9 +42,42 @@ def can_impute_exactly(model, missing):
     )
 
 
-def _bits_of(units, chosen):
-    """The binary logarithm of the number of states of some units."""
-    return n_bits(units) / len(units) * chosen.sum()
+def _bits_of(units, missing):
+    """The binary logarithm of the number of states of the missing units of a row."""
+    return np.log2(units.state_counts[missing_units(units, missing)]).sum()
+
+
+def missing_units(units, missing):
+    """Which units are missing, each with all of its columns.
+
+    Parameters
+    ----------
+    units : UnitType
+    missing : ndarray of bool of shape (..., n_columns)
+
+    Returns
+    -------
+    missing_units : ndarray of bool of shape (..., n_units)
+
+    Raises
+    ------
+    ValueError
+        If a unit is missing in some of its columns only.
+    """
+    if units.width == 1:
+        return missing
+    starts = np.cumsum(units.widths) - units.widths
+    whole = np.logical_and.reduceat(missing, starts, axis=-1)
+    partly = np.logical_or.reduceat(missing, starts, axis=-1) & ~whole
+    if partly.any():
+        columns = units.columns_of(
+            int(np.flatnonzero(partly.reshape(-1, len(starts)).any(axis=0))[0])
+        )
+        raise ValueError(
+            f"Columns {columns.start} to {columns.stop - 1} are the states of one unit, and some "
+            "but not all of them are missing in a row. Set all of them to NaN."
+        )
+    return whole
 
 
 def conditional_mixture(model, v, missing):
@@ -65,14 +98,14 @@ def conditional_mixture(model, v, missing):
     known = np.where(missing, 0, v)[np.newaxis].astype(model.dtype)
     visible, hidden = model.visible, model.hidden
     if _bits_of(visible, missing) <= IMPUTE_MISSING:
-        means = all_states(visible, int(missing.sum()))
+        means = all_states(visible, np.flatnonzero(missing_units(visible, missing)))
         rows = np.repeat(known, len(means), axis=0)
         rows[:, missing] = means
         return Mixture(softmax(-model.free_energy(rows)), means, None)
-    H = all_states(hidden, len(hidden)).astype(model.dtype)
+    H = all_states(hidden).astype(model.dtype)
     fields = model.visible_field(H)
     log_weight = hidden.log_weight(H) + H @ model.hidden_field(known)[0]
-    log_partition = visible.log_partition(fields)[:, missing]
+    log_partition = visible.log_partition(fields)[:, missing_units(visible, missing)]
     log_weight = log_weight + log_partition.sum(axis=1, dtype=np.float64)
     return Mixture(softmax(log_weight), visible.mean(fields)[:, missing], fields)
 
@@ -89,8 +122,8 @@ def impute(model, V, missing, how, n_steps, rng, *, features=None, free_energy=N
     V : ndarray of shape (n_rows, n_visible)
     missing : ndarray of bool of the same shape
     how : {"mean", "mode", "sample"}
-        The mode is the most probable joint state of the missing features. In a continuum, it is
-        the mean.
+        The mode is the most probable joint state of the missing features that have finitely many
+        values, and for the others their mean given that state.
     n_steps : int
         Transitions of a chain.
     rng : Generator
@@ -106,7 +139,7 @@ def impute(model, V, missing, how, n_steps, rng, *, features=None, free_energy=N
         Right in the missing places.
     """
     features = model.visible if features is None else features
-    find_mode = how == "mode" and features.states() is not None
+    find_mode = how == "mode" and np.isfinite(features.state_counts).any()
     filled, stream = np.zeros(V.shape), Stream.from_generator(rng)
     by_chains = np.zeros(len(V), dtype=bool)
     for i in np.flatnonzero(missing.any(axis=1)):
@@ -118,7 +151,7 @@ def impute(model, V, missing, how, n_steps, rng, *, features=None, free_energy=N
             filled[i] = draw(model, V[i], missing[i], mixture, 1, rng, stream)[0]
         elif find_mode:
             cells = np.flatnonzero(missing[i, : len(features)])
-            filled[i, cells] = _mode(features, cells, mixture)
+            filled[i, cells] = _mode(features, missing[i, : len(features)], mixture)[cells]
         else:
             filled[i, missing[i]] = mixture.probability @ mixture.means
     if not by_chains.any():
@@ -144,27 +177,60 @@ def draw(model, v, missing, mixture, n_rows, rng, stream):
     return rows
 
 
-def _mode(features, cells, mixture):
-    """The most probable joint state of missing features; all else is summed out."""
-    states = features.states()
+def _mode(features, missing, mixture):
+    """A row with the most probable joint state of missing features; all else is summed out."""
+    row, units = np.zeros(len(features)), np.flatnonzero(missing_units(features, missing))
+    counts = features.state_counts[units]
     if mixture.fields is None:
         # The features are the slowest digits of the states that were enumerated.
-        p = mixture.probability.reshape(len(states) ** len(cells), -1)
-        return mixture.means[p.sum(axis=1).argmax() * p.shape[1], : len(cells)]
-    fields = mixture.fields[:, cells, np.newaxis].astype(np.float64)
-    log_factors = features.state_log_weights()[cells] + fields * states
-    log_factors -= logsumexp(log_factors, axis=2, keepdims=True)
+        p = mixture.probability.reshape(int(counts.prod()), -1)
+        row[missing] = mixture.means[p.sum(axis=1).argmax() * p.shape[1], : missing.sum()]
+        return row
     with np.errstate(divide="ignore"):
         log_probability = np.log(mixture.probability)
-    return states[mode_of_mixture(log_probability, log_factors)]
+    discrete, continuous = units[np.isfinite(counts)], units[np.isinf(counts)]
+    if len(discrete):
+        log_factors = _log_factors(features, discrete, mixture.fields)
+        codes = mode_of_mixture(log_probability, log_factors)
+        log_probability = log_probability + log_factors[:, np.arange(len(codes)), codes].sum(axis=1)
+        states = features.unit_states()
+        for i, code in zip(discrete, codes, strict=True):
+            row[features.columns_of(i)] = states[i][0][code]
+    if len(continuous):
+        # Their means given that state of the others.
+        chosen = np.zeros(len(row), dtype=bool)
+        for i in continuous:
+            chosen[features.columns_of(i)] = True
+        place = np.cumsum(missing) - 1
+        row[chosen] = softmax(log_probability) @ mixture.means[:, place[chosen]]
+    return row
+
+
+def _log_factors(features, units, fields):
+    """ln p(state | field) of units, −∞ where a unit has fewer states than others.
+
+    Returns
+    -------
+    log_factors : ndarray of shape (n_rows, n_chosen, n_states)
+    """
+    states = features.states()
+    if features.width == 1 and states is not None:
+        log_factors = fields[:, units, np.newaxis].astype(np.float64) * states
+        log_factors += features.state_log_weights()[units]
+    else:
+        each = features.unit_states()
+        most = max(len(each[i][0]) for i in units)
+        log_factors = np.full((len(fields), len(units), most), -np.inf)
+        for k, i in enumerate(units):
+            states, log_weights = each[i]
+            field = fields[:, features.columns_of(i)].astype(np.float64)
+            log_factors[:, k, : len(states)] = log_weights + field @ states.T
+    return log_factors - logsumexp(log_factors, axis=2, keepdims=True)
 
 
 def nearest_state(units, means):
     """The nearest value that a unit can have, for each mean; a mean itself in a continuum."""
-    states = units.states()
-    if states is None:
-        return means
-    return states[np.abs(means[..., np.newaxis] - states).argmin(axis=-1)]
+    return units.nearest(means)
 
 
 # Chains.
@@ -232,14 +298,22 @@ def _mode_by_chains(model, V, missing, n_steps, stream, features, free_energy):
             found = free_energy(chains[:, : len(features)])
         better = found < least
         best[better], least[better] = chains[better], found[better]
-    return best if free_energy is not None else coordinate_ascent(model, best, missing)
+    if free_energy is None:
+        best = coordinate_ascent(model, best, missing)
+    continuous = np.isinf(np.repeat(model.visible.state_counts, model.visible.widths))
+    if continuous[: len(features)].any():
+        # Means of the others given that state.
+        rest = missing & continuous
+        rest[:, len(features) :] = missing[:, len(features) :]
+        best = np.where(rest, impute_by_chains(model, best, rest, n_steps, stream)[0], best)
+    return best
 
 
 # The values of one column.
 
 
-def column_probabilities(model, V, missing, column, units, n_steps, rng):
-    """p(value of a column | observed cells) of each row.
+def column_probabilities(model, V, missing, unit, units, n_steps, rng):
+    """p(state of a unit | observed cells) of each row.
 
     Parameters
     ----------
@@ -247,10 +321,11 @@ def column_probabilities(model, V, missing, column, units, n_steps, rng):
     V : ndarray of shape (n_rows, n_visible)
         Missing entries are ignored.
     missing : ndarray of bool of the same shape
-        The column itself is missing in each row.
-    column : int
+        The unit itself is missing in each row.
+    unit : int
+        Number of the unit, which has finitely many states: the column, if no unit is wide.
     units : UnitType
-        Of the visible layer, with finitely many states.
+        Of the visible layer.
     n_steps : int
         Transitions where chains are needed; the average is over the second half.
     rng : Generator
@@ -259,9 +334,10 @@ def column_probabilities(model, V, missing, column, units, n_steps, rng):
     -------
     probability : ndarray of float64 of shape (n_rows, n_states)
     """
-    values = units.states(), units.state_log_weights()[column]
-    probability, stream = np.zeros((len(V), units.n_states)), Stream.from_generator(rng)
-    alone = missing.sum(axis=1) == 1
+    column, values = units.columns_of(unit), units.unit_states()[unit]
+    n_states = len(values[0])
+    probability, stream = np.zeros((len(V), n_states)), Stream.from_generator(rng)
+    alone = missing.sum(axis=1) == units.widths[unit]
     for rows in np.array_split(np.flatnonzero(alone), 1 + alone.sum() // CHUNK_ROWS):
         probability[rows] = _given_the_others(model, V[rows], column, *values)
     by_chains = np.zeros(len(V), dtype=bool)
@@ -273,7 +349,7 @@ def column_probabilities(model, V, missing, column, units, n_steps, rng):
             by_chains[i] = True
     if by_chains.any():
         chains = clamped_chains(model, V[by_chains], missing[by_chains], n_steps, stream)
-        of_chains, n_counted = np.zeros((by_chains.sum(), units.n_states)), 0
+        of_chains, n_counted = np.zeros((by_chains.sum(), n_states)), 0
         for step, (_, rows) in enumerate(chains):
             if step >= n_steps // 2:
                 of_chains += _given_the_others(model, rows, column, *values)
@@ -283,12 +359,12 @@ def column_probabilities(model, V, missing, column, units, n_steps, rng):
 
 
 def _given_the_others(model, V, column, states, log_weights):
-    """p(value of a column | all other visible units), exact."""
+    """p(state of a unit | all other visible units), exact; `column` is a slice."""
     rows, weights = np.array(V, model.dtype), model.weights_by_visible[column]
     rows[:, column] = 0
     field = model.hidden_field(rows)
     logs = [
-        log_weight + model.hidden.log_partition_sum(field + model.dtype.type(state) * weights)
+        log_weight + model.hidden.log_partition_sum(field + state.astype(model.dtype) @ weights)
         for state, log_weight in zip(states, log_weights, strict=True)
     ]
     return softmax(np.column_stack(logs), axis=1)
@@ -296,7 +372,8 @@ def _given_the_others(model, V, column, states, log_weights):
 
 def _of_mixture(mixture, missing, column, states, log_weights):
     if mixture.fields is None:
-        values = mixture.means[:, missing[:column].sum()]
-        return np.array([mixture.probability[values == state].sum() for state in states])
-    logs = log_weights + mixture.fields[:, [column]].astype(np.float64) * states
+        place = missing[: column.start].sum()
+        values = mixture.means[:, place : place + states.shape[1]]
+        return np.array([mixture.probability[(values == s).all(axis=1)].sum() for s in states])
+    logs = log_weights + mixture.fields[:, column].astype(np.float64) @ states.T
     return mixture.probability @ softmax(logs, axis=1)

@@ -1,11 +1,16 @@
 """Gibbs sampling: transitions of Markov chains, one a row."""
 
 from copy import copy
+from functools import partial
 
 import numpy as np
 
 from sklearn_boltz._threads import row_blocks
-from sklearn_boltz.restricted.sampling._gibbs_kernel import gibbs_chains
+from sklearn_boltz.restricted.sampling._gibbs_kernel import (
+    gibbs_chains,
+    hidden_fields,
+    visible_fields,
+)
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
 
 # Persistent chains at most, unless there are more rows.
@@ -41,6 +46,8 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
             return first + 2 * n_steps
 
     else:
+        if isinstance(model.weights, np.ndarray):
+            model = model._replace(weights=weights.T)  # copied once
 
         def block(rows):
             # Each block takes the same steps: a random number depends on its row as well.
@@ -55,11 +62,37 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
 
 
 def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidden):
+    hidden_field, visible_field = fields_by_kernels(model)
     for step in range(n_steps):
         if step > 0 or not from_hidden:
-            H[...] = model.hidden.sample(model.hidden_field(V), stream, first_row)
-        V[...] = model.visible.sample(model.visible_field(H), stream, first_row)
-    H[...] = model.mean_hidden(V)
+            H[...] = model.hidden.sample(hidden_field(V), stream, first_row)
+        V[...] = model.visible.sample(visible_field(H), stream, first_row)
+    H[...] = model.hidden.mean(hidden_field(V))
+
+
+def fields_by_kernels(model):
+    """`Model.hidden_field` and `Model.visible_field`, faster for rows of many zeros.
+
+    Parameters
+    ----------
+    model : Model
+
+    Returns
+    -------
+    hidden_field, visible_field : callable
+        Of dense rows, of the type of the weights.
+    """
+    if not isinstance(model.weights, np.ndarray):
+        return model.hidden_field, model.visible_field
+    weights = model.weights_by_visible
+
+    def product(kernel, n_columns, rows):
+        out = np.empty((len(rows), n_columns), weights.dtype)
+        kernel(weights, np.ascontiguousarray(rows, dtype=weights.dtype), out)
+        return out
+
+    n_visible, n_hidden = weights.shape
+    return partial(product, hidden_fields, n_hidden), partial(product, visible_fields, n_visible)
 
 
 def rows_to_start_at(n_chains, n_rows):

@@ -71,6 +71,36 @@ cdef void _visible_field(const floating[:, ::1] weights, const floating[:, ::1] 
                   &n_hidden, <double *>&H[0, 0], &n_hidden, &zero, &V[0, 0], &n_visible)
 
 
+def hidden_fields(
+    const floating[:, ::1] weights, const floating[:, ::1] V, floating[:, ::1] out,
+):
+    """Equals ``out[...] = V @ weights``; where most of V is 0, the time is spent on the rest."""
+    _check_product(weights.shape[0], weights.shape[1], V, out)
+    if V.shape[0]:
+        with nogil:
+            _hidden_field(weights, V, out)
+
+
+def visible_fields(
+    const floating[:, ::1] weights, const floating[:, ::1] H, floating[:, ::1] out,
+):
+    """Equals ``out[...] = H @ weights.T``; few rows are faster than by BLAS."""
+    _check_product(weights.shape[1], weights.shape[0], H, out)
+    if H.shape[0]:
+        with nogil:
+            _visible_field(weights, H, out)
+
+
+cdef int _check_product(Py_ssize_t n_inner, Py_ssize_t n_columns, const floating[:, ::1] rows,
+                        const floating[:, ::1] out) except -1:
+    if (
+        rows.shape[1] != n_inner or out.shape[1] != n_columns
+        or rows.shape[0] != out.shape[0] or n_inner == 0 or n_columns == 0
+    ):
+        raise ValueError("the shapes do not fit")
+    return 0
+
+
 def moments(
     const floating[:, :] a, const floating[:, ::1] b, floating alpha, floating[:, ::1] out,
     bint add,

@@ -21,13 +21,14 @@ def mode_of_mixture(log_probability, log_factors):
     Parameters
     ----------
     log_probability : ndarray of shape (n_parts,)
-    log_factors : ndarray of shape (n_parts, n_cells, n_states)
-        Log-probability of each value of each cell in each part.
+    log_factors : ndarray of shape (n_parts, n_units, n_states)
+        Log-probability of each state of each unit in each part; −∞ after the last state of a
+        unit that has fewer than others.
 
     Returns
     -------
-    codes : ndarray of int of shape (n_cells,)
-        Which state each cell is in.
+    codes : ndarray of int of shape (n_units,)
+        Which state each unit is in.
     """
     kept = log_probability > log_probability.max() - NEGLIGIBLE
     log_probability, log_factors = log_probability[kept], log_factors[kept]
@@ -68,18 +69,20 @@ def coordinate_ascent(model, V, missing):
     Parameters
     ----------
     model : Model
-        An RBM with visible units of finitely many states.
+        An RBM. Visible units with a continuum of values stay as they are.
     V : ndarray of shape (n_rows, n_visible)
         States where the ascent starts.
     missing : ndarray of bool of the same shape
+        Units are missing as a whole.
 
     Returns
     -------
     V : ndarray of shape (n_rows, n_visible)
         Rows that no change of a single missing value makes more probable.
     """
-    states, log_weights = model.visible.states(), model.visible.state_log_weights()
-    V, columns = np.array(V, model.dtype), model.weights_by_visible
+    each, widths = model.visible.unit_states(), model.visible.widths
+    V, by_visible = np.array(V, model.dtype), model.weights_by_visible
+    missing = missing[:, np.cumsum(widths) - widths]
     active = np.flatnonzero(missing.any(axis=1))
     for _ in range(MOST_SWEEPS):
         if not len(active):
@@ -87,17 +90,21 @@ def coordinate_ascent(model, V, missing):
         rows, moved = V[active], np.zeros(len(active), dtype=bool)
         field = model.hidden_field(rows)
         for i in np.flatnonzero(missing[active].any(axis=0)):
-            steps = (states - rows[:, [i]]).astype(model.dtype)
-            gains = log_weights[i] + np.column_stack([
-                model.hidden.log_partition_sum(field + step[:, np.newaxis] * columns[i])
-                for step in steps.T
+            if each[i] is None:
+                continue
+            columns, (states, log_weights) = model.visible.columns_of(i), each[i]
+            weights = by_visible[columns]
+            steps = (states - rows[:, np.newaxis, columns]).astype(model.dtype)
+            gains = log_weights + np.column_stack([
+                model.hidden.log_partition_sum(field + steps[:, k] @ weights)
+                for k in range(len(states))
             ])  # fmt: skip
-            here, to = np.abs(steps).argmin(axis=1), gains.argmax(axis=1)
+            here, to = np.abs(steps).sum(axis=2).argmin(axis=1), gains.argmax(axis=1)
             every = np.arange(len(rows))
             gain = gains[every, to] - gains[every, here]
             moves = missing[active, i] & (gain > LEAST_GAIN)
-            field[moves] += steps[every, to][moves][:, np.newaxis] * columns[i]
-            rows[moves, i] = states[to[moves]]
+            field[moves] += steps[every, to][moves] @ weights
+            rows[moves, columns] = states[to[moves]]
             moved |= moves
         V[active], active = rows, active[moved]
     return V
@@ -111,7 +118,7 @@ def expectation_maximisation(units, field_given, V, missing):
     Parameters
     ----------
     units : UnitType
-        The visible layer, with finitely many states.
+        The visible layer. Those with a continuum of values get their means.
     field_given : callable
         The mean field on the visible units given rows.
     V : ndarray of shape (n_rows, n_visible)
@@ -122,12 +129,10 @@ def expectation_maximisation(units, field_given, V, missing):
     -------
     V : ndarray of shape (n_rows, n_visible)
     """
-    states, log_weights = units.states(), units.state_log_weights()
     V, active = V.copy(), np.arange(len(V))
     for _ in range(MOST_SWEEPS):
         rows = V[active]
-        logs = log_weights + field_given(rows)[..., np.newaxis].astype(np.float64) * states
-        V[active] = np.where(missing[active], states[logs.argmax(axis=2)], rows)
+        V[active] = np.where(missing[active], units.mode(field_given(rows)), rows)
         active = active[(V[active] != rows).any(axis=1)]
         if not len(active):
             break

@@ -114,7 +114,7 @@ class Enumeration(Sample):
     def of(cls, learner):
         """The distribution of a model."""
         units = learner.model().visible
-        states = all_states(units, len(units))
+        states = all_states(units)
         sample = cls(states.astype(learner.weights.dtype))
         sample.follow(learner, 0, None)
         return sample
