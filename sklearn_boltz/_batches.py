@@ -456,6 +456,7 @@ def fresh(estimator):
     """An unfitted estimator with the same parameters, without callbacks, that reads batches."""
     other = type(estimator)(**estimator.get_params(deep=False))
     other._reads_batches = True
+    other._layout = vars(estimator).get("_layout")
     return other
 
 

@@ -72,6 +72,8 @@ class Column(NamedTuple):
         """Values of codes, the inverse of `encode`; of fractions, the nearest category."""
         if self.categories is None:
             return codes
+        if not len(self.categories):  # no cell of the training had a value
+            return np.full(len(codes), None, dtype=object)
         places = np.clip(np.rint(np.nan_to_num(codes)), 0, len(self.categories) - 1)
         values = self.categories[places.astype(np.intp)]
         missing = np.isnan(codes)
@@ -165,9 +167,9 @@ class Table:
         values = [column.decode(codes[:, j]) for j, column in enumerate(self.columns)]
         if self.template is not None:
             return _frame(self.template, values)
-        if not self.is_plain:
-            return _object_array(values)
-        return _cast(codes, self.dtype)
+        if self.is_plain:
+            return _cast(codes, self.dtype)
+        return _object_array(values) if self.dtype is None else _as_numbers(values, self.dtype)
 
     def fill(self, X, codes, missing):
         """A copy of a table in which the missing cells have values; all others are as they were.
@@ -223,6 +225,13 @@ def has_numbers_only(X):
     if X.dtype.kind == "O" and X.ndim == 2:
         return all(isinstance(cell, Real) or is_missing(cell) for cell in X.ravel().tolist())
     return X.dtype.kind not in "UST" or X.ndim != 2
+
+
+def holds_numbers(cells):
+    """Whether a column holds numbers or truth values only, beside missing cells."""
+    if cells.dtype.kind in "biuf":
+        return True
+    return all(isinstance(cell, Real) or is_missing(cell) for cell in cells.tolist())
 
 
 def _is_numeric(dtype):
@@ -383,6 +392,11 @@ def _numbers(cells, title):
                 "was fitted."
             ) from None
     return numbers
+
+
+def _as_numbers(values, dtype):
+    """Columns of numbers, with None for a missing one, as an array."""
+    return _cast(np.column_stack([np.asarray(column, np.float64) for column in values]), dtype)
 
 
 def _object_array(values):

@@ -41,6 +41,7 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
 )
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._sdcp import Scheme
+from sklearn_boltz.units import Bernoulli
 
 
 @pytest.fixture
@@ -60,9 +61,20 @@ def fitted(X, **kwargs):
     return InfiniteRBM(**parameters | kwargs).fit(X)
 
 
+def neutral(b):
+    """Visible units with biases, and a hidden unit without."""
+    return Bernoulli(b), Bernoulli(np.zeros(1))
+
+
 def learner_of(rbm):
     return GrowingLearner(
-        rbm.W.copy(), rbm.b.copy(), rbm.c.copy(), np.zeros(len(rbm.b)), Scheme(), SGD(), Stream(1)
+        rbm.W.copy(),
+        Bernoulli(rbm.b.copy()),
+        Bernoulli(rbm.c.copy()),
+        np.zeros(len(rbm.b)),
+        Scheme(),
+        SGD(),
+        Stream(1),
     )
 
 
@@ -134,7 +146,7 @@ def test_means_that_do_not_match_do_not_hide_the_units():
     p = np.exp(3.0 * (V[:, 0] - 0.5) * (V[:, 1] - 0.5))  # a pair of features, and four others
     data = Sample(V, p / p.sum())
     b = np.full(6, 0.5)  # should be 0
-    learner = GrowingLearner(np.zeros((1, 6)), b, np.zeros(1), b, Scheme(), SGD(), Stream(0))
+    learner = GrowingLearner(np.zeros((1, 6)), *neutral(b), b, Scheme(), SGD(), Stream(0))
     law = Enumeration.of(learner)
     mismatch = np.append(data.visible_mean() - law.visible_mean(), 0)
     gains = {}
@@ -209,7 +221,7 @@ def test_sampled_gain_against_the_exact_one(rbm, data):
 def test_the_log_likelihood_never_falls_by_an_insertion(data):
     """With the exact law: neither by the insertion, nor by the steps of the biases after it."""
     b = np.zeros(6)
-    learner = GrowingLearner(np.zeros((1, 6)), b, np.zeros(1), b, Scheme(), SGD(), Stream(0))
+    learner = GrowingLearner(np.zeros((1, 6)), *neutral(b), b, Scheme(), SGD(), Stream(0))
     law, rng = Enumeration.of(learner), np.random.default_rng(0)
     path = [log_likelihood(learner, data)]
     with Workers(1) as workers:
@@ -252,11 +264,17 @@ def test_away_step_finds_a_bad_unit(rbm, data):
 
 def test_the_last_unit_leaves_a_neutral_one():
     learner = GrowingLearner(
-        np.ones((1, 3)), np.zeros(3), np.ones(1), np.zeros(3), Scheme(), SGD(), Stream(0)
+        np.ones((1, 3)),
+        Bernoulli(np.zeros(3)),
+        Bernoulli(np.ones(1)),
+        np.zeros(3),
+        Scheme(),
+        SGD(),
+        Stream(0),
     )
     learner.remove(0)
     assert learner.n_units == 0 and learner.weights.shape == (1, 3)
-    assert not learner.weights.any() and not learner.hidden_bias.any()
+    assert not learner.weights.any() and not learner.hidden.intercept.any()
     learner.insert(np.arange(4.0))
     assert learner.n_units == 1 and learner.weights.tolist() == [[0, 1, 2]]
 
@@ -410,7 +428,7 @@ def test_a_penalty_does_not_keep_every_unit_out():
     excess = np.cov(X.T, bias=True) - np.diag(np.full(9, 8 / 81))  # independent features
     assert np.linalg.eigvalsh(excess).max() == pytest.approx(1 / 81)
     data, b = Sample(X), logit(np.full(9, 1 / 9))
-    learner = GrowingLearner(np.zeros((1, 9)), b, np.zeros(1), b, Scheme(), SGD(), Stream(0))
+    learner = GrowingLearner(np.zeros((1, 9)), *neutral(b), b, Scheme(), SGD(), Stream(0))
     law = Enumeration.of(learner)
     with Workers(1) as workers:
         for alpha, found in [(0.01, False), (0.003, True)]:

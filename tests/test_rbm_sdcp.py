@@ -23,6 +23,7 @@ from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.restricted.training._optimizers import SGD, SpectralDescent
 from sklearn_boltz.restricted.training._sdcp import Learner, Scheme
+from sklearn_boltz.units import Bernoulli
 
 CD = dict(n_inner=1, n_gibbs=5, centered=False)
 ALGORITHMS = {
@@ -106,7 +107,13 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum):
     mu, lam = rng.random(9) * centered, np.full(5, 0.5 * centered)
     scheme = Scheme(n_inner=shape[0], n_gibbs=shape[1], centered=centered, offset_rate=0.1)
     learner = Learner(
-        rbm.W.copy(), rbm.b.copy(), rbm.c.copy(), mu.copy(), scheme, SGD(momentum), Stream(5)
+        rbm.W.copy(),
+        Bernoulli(rbm.b.copy()),
+        Bernoulli(rbm.c.copy()),
+        mu.copy(),
+        scheme,
+        SGD(momentum),
+        Stream(5),
     )
     with Workers(1) as workers:
         learner.learn(learner.in_memory(V), 0.3, workers)
@@ -134,13 +141,11 @@ def test_the_mean_step_points_along_the_gradient(centered):
     steps = []
     with Workers(1) as workers:
         for seed, chosen in enumerate(rows):
-            scheme, parameters = (
-                Scheme(n_inner=d, n_gibbs=40, centered=centered),
-                (rbm.W, rbm.b, rbm.c),
-            )
+            scheme = Scheme(n_inner=d, n_gibbs=40, centered=centered)
             learner = Learner(
-                *(a.copy() for a in parameters), frequencies @ rbm.V, scheme, SGD(), Stream(seed)
-            )
+                rbm.W.copy(), Bernoulli(rbm.b.copy()), Bernoulli(rbm.c.copy()),
+                frequencies @ rbm.V, scheme, SGD(), Stream(seed),
+            )  # fmt: skip
             learner.learn(learner.in_memory(rbm.V[chosen]), rate, workers)
             steps.append((learner.weights - rbm.W).ravel() / (rate * d))
     steps = np.array(steps)

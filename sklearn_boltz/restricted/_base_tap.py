@@ -1,6 +1,5 @@
 """BaseTAP: what the estimators share that are trained and used by mean field."""
 
-import copy
 from functools import partial
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -29,20 +28,11 @@ from sklearn_boltz.restricted.sampling import _conditional, _modes
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import held_out_rows
 from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
-from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
 from sklearn_boltz.units._unit import UnitType
 
-UNIT_TYPES = {
-    "bernoulli": Bernoulli,
-    "truncated_gaussian": TruncatedGaussian,
-    "truncated_gauss_bernoulli": TruncatedGaussBernoulli,
-}
-# Rows of batches to which visible units are fitted before the training.
-FIRST_ROWS = 10_000
 # Rows of the training that are kept, for TAP to start at.
 N_STARTS = 100
 # Iterations after which a start is given up, outside of the training.
@@ -60,28 +50,6 @@ class Seen(NamedTuple):
     rows: np.ndarray
 
 
-def initial_hidden(kind, n_units, dtype):
-    """Initial units of a hidden layer: of the type of that name, or a copy of the user's."""
-    if isinstance(kind, str):
-        return UNIT_TYPES[kind].neutral(n_units, dtype)
-    return copied("hidden", kind, n_units, dtype)
-
-
-def copied(name, units, n_units, dtype):
-    """A copy of units that the user gave, if they are as many as they must be."""
-    if len(units) != n_units:
-        raise ValueError(f"{name} has {len(units)} units, but there must be {n_units}.")
-    return units.astype(dtype)
-
-
-def with_parameters(kind, values):
-    """Units with other arrays, which are not copied, as its parameters."""
-    units = copy.copy(kind)
-    for name, value in values.items():
-        setattr(units, name, value)
-    return units
-
-
 class BaseTAP(MiniBatchEstimator):
     """A model of one or more hidden layers, trained and used by mean field.
 
@@ -92,7 +60,6 @@ class BaseTAP(MiniBatchEstimator):
 
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
-        "visible": [StrOptions(set(UNIT_TYPES)), UnitType],
         "visible_range": [tuple, list, None],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "tap_max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -129,10 +96,12 @@ class BaseTAP(MiniBatchEstimator):
         with Workers(self.n_jobs) as workers:
             return visible_side(self._layered(), V, self._iteration(), workers)
 
-    def _visible_bounds(self):
+    def _unit_options(self):
         if self.visible_range is None:
-            return self.visible.bounds if isinstance(self.visible, UnitType) else (0.0, 1.0)
-        if self.visible not in ("truncated_gaussian", "truncated_gauss_bernoulli"):
+            return {}
+        specs = self.visible.values() if isinstance(self.visible, dict) else self.visible
+        specs = specs if isinstance(self.visible, (list, dict)) else [specs]
+        if not any(isinstance(spec, str) and spec.startswith("truncated") for spec in specs):
             raise ValueError("visible_range is for truncated units, given by their names.")
         try:
             low, high = map(float, self.visible_range)
@@ -142,28 +111,15 @@ class BaseTAP(MiniBatchEstimator):
             raise InvalidParameterError(
                 f"visible_range must be (low, high) with low < high, got {self.visible_range!r}."
             )
-        return low, high
+        return {"low": low, "high": high}
 
-    def _remedy(self, X):
-        if not str(self.visible).startswith("truncated"):
-            return super()._remedy(X)
+    def _remedy(self, X, column):
+        if self._layout_now().kinds[column] not in (TruncatedGaussian, TruncatedGaussBernoulli):
+            return super()._remedy(X, column)
         return (
             f"Set visible_range to the range of the data, here ({X.min():.6g}, {X.max():.6g}), or "
             "scale the columns with sklearn.preprocessing.MinMaxScaler(clip=True)."
         )
-
-    def _initial_visible(self, X):
-        """Initial units of the visible layer: fitted to the columns, or a copy of the user's."""
-        if not isinstance(self.visible, str):
-            return copied("visible", self.visible, X.shape[1], X.dtype)
-        options = {}
-        if self.visible_range is not None:
-            options = dict(zip(("low", "high"), self.visible_range, strict=True))
-        if isinstance(X, StreamedRows) and self.visible != "bernoulli":
-            # Whatever is fitted to them is only where the training begins.
-            n_rows = X.shape[0]
-            X = X[np.linspace(0, n_rows - 1, min(n_rows, FIRST_ROWS)).round().astype(int)]
-        return UNIT_TYPES[self.visible].from_data(X, **options)
 
     # Training: what `MiniBatchEstimator` asks for.
 
@@ -371,12 +327,25 @@ class BaseTAP(MiniBatchEstimator):
         else:
             # Noise may have carried values out of their range.
             Y = self._validate(Y, dtype=model.dtype, reset=False)
+            Y, noise_variance = self._noisy(Y, noise_variance)
             field, precision = Y / noise_variance, 1 / noise_variance
         mean, variance = self._base_units.moments(field, precision)
         pad = self._layered().padded
         field = np.asarray(field, model.dtype)
         evidence = Evidence(pad(field), pad(np.full_like(field, precision)))
-        return self._mean_given(model, mean, variance, evidence, max_iter)
+        means = self._mean_given(model, mean, variance, evidence, max_iter)
+        return self._layout_now().unscaled(means)
+
+    def _noisy(self, Y, noise_variance):
+        """Noisy rows as numbers of the model, and the variance of the noise on their scale."""
+        layout = self._layout_now()
+        if layout.one_hot.any():
+            raise ValueError(
+                "noise_variance is for columns of numbers, and the table has columns of categories."
+            )
+        if layout.scale is None:
+            return Y, noise_variance
+        return layout.expand(Y), (noise_variance / layout.scale**2).astype(Y.dtype)
 
     def _mean_given(self, model, mean, variance, evidence, max_iter=MOST_ITERATIONS):
         """Means of the features by TAP from a start, with evidence."""
@@ -384,7 +353,7 @@ class BaseTAP(MiniBatchEstimator):
         mean, variance = self._side(mean), self._layered().padded(variance)
         with Workers(self.n_jobs) as workers:
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
-        return solutions.visible_mean[:, : self.n_features_in_]
+        return solutions.visible_mean[:, : self._n_numbers()]
 
     @validate_arguments({**IMPUTE_CONSTRAINTS, "method": [StrOptions({"auto", "tap", "gibbs"})]})
     def impute(self, X, *, how="mean", method="auto", n_steps=1000, random_state=None):
@@ -395,7 +364,8 @@ class BaseTAP(MiniBatchEstimator):
         X : array-like of shape (n_samples, n_features)
             The data; NaN is a missing value.
         how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, the most probable joint state of the
+            The conditional mean of each missing value, and of a column of categories, which have
+            no mean, the most probable one; the most probable joint state of the
             missing values, or a draw of all of them from their joint conditional distribution.
             The mode is exact where all that is missing can be enumerated. Otherwise, it is the
             best state that was found: by TAP, an ascent of the probability that starts at the
@@ -415,12 +385,12 @@ class BaseTAP(MiniBatchEstimator):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            A copy with the missing values filled.
+        X : ndarray or data frame of shape (n_samples, n_features)
+            A copy with the missing values filled, of the type of `X`.
         """
         if method == "tap" and how == "sample":
             raise ValueError(f"method={method!r} does not go with how={how!r}.")
-        given, X, missing, model = self._to_impute(X)
+        table, (X, missing, model) = X, self._to_impute(X)
         layered, some = self._layered(), missing.any(axis=1)
         # Other layers of the side of the features are missing always.
         of_side = layered.padded(missing, True)
@@ -440,7 +410,7 @@ class BaseTAP(MiniBatchEstimator):
             rows = X[by_tap], missing[by_tap]
             found = self._imputed_by_tap(model, *rows)
             filled[by_tap] = self._ascended(model, *rows, found) if how == "mode" else found
-        return np.where(missing, filled, given).astype(given.dtype)
+        return self._filled(table, filled, missing)
 
     def _quiet_free_energy(self, V):
         """F of rows by TAP, without a warning where it does not converge."""
@@ -452,9 +422,9 @@ class BaseTAP(MiniBatchEstimator):
         """More and more probable states of missing values, from those nearest to their means."""
         layered = self._layered()
         visible = layered.layers[0]
-        if visible.n_states is None:
+        if not np.isfinite(visible.state_counts).any():
             return means
-        start = _conditional.nearest_state(visible, means)
+        start = visible.nearest(means)
         V = np.where(missing, start, X).astype(model.dtype)
         if len(layered.weights) == 1:
             return _modes.coordinate_ascent(model, V, missing)

@@ -17,10 +17,18 @@ from sklearn_boltz._base import (
     find_stack_level,
     validate_arguments,
 )
+from sklearn_boltz._batches import fresh, rows_of
 from sklearn_boltz._cells import foreign_coding, shown
 from sklearn_boltz._estimates import best_known, raise_floor, temperature_ladder
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted._columns import (
+    UNIT_TYPES,
+    Layout,
+    kinds_of,
+    learn_layout,
+    specified,
+)
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
@@ -30,16 +38,26 @@ from sklearn_boltz.restricted.mean_field._tap import (
 )
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.sampling import _annealing, _conditional, _samples
+from sklearn_boltz.restricted.training._rows import StreamedRows
+from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.units._categorical import Categorical
+from sklearn_boltz.units._gaussian import Gaussian
+from sklearn_boltz.units._unit import UnitType
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
 CHUNK_ROWS = 1000
 # Part of the bounds by which a value may be out of range: scaling in float32 leaves as much.
 ROUNDING = 1e-6
+# Rows of batches to which visible units are fitted before the training.
+FIRST_ROWS = 10_000
 # Transitions of a chain from independent features to where TAP starts without rows of data.
 TAP_START_STEPS = 100
 _RANDOM_STATE = ["random_state", np.random.Generator]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
+# What `visible` and `hidden` may be; more is checked where the columns are known.
+VISIBLE = [StrOptions({"auto", *UNIT_TYPES}), UnitType, type, list, dict]
+HIDDEN = [StrOptions(set(UNIT_TYPES)), UnitType, type, tuple]
 IMPUTE_CONSTRAINTS = {
     "X": ["array-like"],
     "how": [StrOptions({"mean", "mode", "sample"})],
@@ -59,10 +77,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
       that it depends on;
     - `_base()`, independent units of the visible side fitted to the data, where annealing
       begins;
-    - `_visible_bounds()`, the least and the greatest legal value of data;
     - `_side(V)`, rows of the visible side for rows of features, if these are not all of it.
 
     `fit` sets `components_` and `_evaluation_seed`, for estimates that must be the same each time.
+    Rows of a table become rows of the visible units by `_layout`, which `_validated` learns with
+    `reset`.
     """
 
     _parameter_constraints = {
@@ -70,6 +89,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": _POSITIVE,
         "tol": [Interval(Real, 0, None, closed="left")],
+        "visible": VISIBLE,
+        "unknown": [StrOptions({"error", "missing"})],
         "binarize": [Interval(Real, None, None, closed="neither"), None],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
@@ -92,6 +113,21 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
         With `clip`, values out of range are set to its nearest end, with a warning.
         """
+        X = self._coded(X, reset=reset, allow_nan=allow_nan)
+        if issparse(X) and not self._takes_sparse():
+            X = X.toarray()
+        if not issparse(X):
+            return self._layout_now().expand(self._bounded(self._binarized(X), clip))
+        if self.binarize is not None:
+            if self.binarize < 0:
+                raise ValueError("binarize must not be negative for sparse data.")
+            X = X.copy()
+            X.data = super()._binarized(X.data)
+            X.eliminate_zeros()
+        return self._bounded_sparse(X, clip)
+
+    def _coded(self, X, *, reset=False, allow_nan=False):
+        """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
         X = self._validate(
             X,
             accept_sparse=False if allow_nan else "csr",
@@ -101,21 +137,33 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             reset=reset,
         )
         X = X.astype(X.dtype.type, copy=False)  # to the native byte order
-        if not issparse(X):
-            return self._bounded(self._binarized(X), clip)
-        if self.binarize is not None:
-            if self.binarize < 0:
-                raise ValueError("binarize must not be negative for sparse data.")
-            X = X.copy()
-            X.data = self._binarized(X.data)
-            X.eliminate_zeros()
-        return self._bounded_sparse(X, clip)
+        # Of batches, the first tells of the columns.
+        if reset and not (self._reads_batches and vars(self).get("_layout")):
+            specs, options = self._specs(), self._unit_options()
+            if self._reads_batches and not isinstance(specs, UnitType) and Categorical in specs:
+                raise ValueError(
+                    "batches do not tell how many categories a column has: give its units, for "
+                    "example visible={0: Categorical([3])} for the codes 0, 1 and 2."
+                )
+            self._layout = learn_layout(specs, self._table, X, self._column, options)
+        return X
+
+    def _takes_sparse(self):
+        """Whether rows need not be dense: all columns have the same bounds, and one number."""
+        layout = self._layout_now()
+        return layout.is_plain and np.ndim(layout.bounds[0]) == 0
+
+    def _binarized(self, X):
+        if self.binarize is None:
+            return X
+        mine = self._layout_now().takes_threshold & (self._table.n_categories == 0)
+        return super()._binarized(X) if mine.all() else np.where(mine, super()._binarized(X), X)
 
     def _bounded(self, X, clip):
-        """Rows within the bounds: rounding errors are mended, other values refused or clipped."""
-        low, high = self._visible_bounds()
+        """Cells within the bounds: rounding errors are mended, other values refused or clipped."""
+        low, high = self._layout_now().bounds
         # Without temporaries where all is well; a NaN takes the other way.
-        if X.min() >= low and X.max() <= high:
+        if np.ndim(low) == 0 and X.min() >= low and X.max() <= high and not self._coded_units():
             return X
         legal = self._are_legal(X)
         if not legal.all():
@@ -124,10 +172,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             row, column = np.unravel_index(np.argmin(legal), legal.shape)
             columns = np.flatnonzero(~legal.all(axis=0))
             self._warn_of_clipping(X, row, column, (~legal).sum(), len(columns))
-        return X.clip(low, high)
+        X = X.clip(low, high).astype(X.dtype, copy=False)
+        return np.where(self._layout_now().one_hot, np.rint(X), X) if self._coded_units() else X
 
     def _bounded_sparse(self, X, clip):
-        low, high = self._visible_bounds()
+        low, high = self._layout_now().bounds
         if not low <= 0 <= high:  # the zeros are outside
             return csr_array(self._bounded(X.toarray(), clip))
         if not X.nnz or (X.data.min() >= low and X.data.max() <= high):
@@ -148,24 +197,43 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _are_legal(self, values):
         """Where values are within the bounds, to rounding errors, or NaN."""
-        low, high = self._visible_bounds()
-        size = max([abs(end) for end in (low, high) if np.isfinite(end)], default=1.0)
-        rounding = ROUNDING * size
-        return ~((values < low - rounding) | (values > high + rounding))
+        low, high = self._layout_now().bounds
+        ends = np.abs([low, high]).astype(np.float64)
+        size = np.where(np.isfinite(ends), ends, 0).max(axis=0)
+        rounding = ROUNDING * np.where(size > 0, size, 1.0)
+        legal = ~((values < low - rounding) | (values > high + rounding))
+        if self._coded_units():  # between two codes there is nothing
+            codes = self._layout_now().one_hot
+            legal &= ~(codes & (np.abs(values - np.rint(values)) > ROUNDING))
+        return legal
 
     def _domain(self, column=None):
-        return "values from {:g} to {:g}".format(*self._visible_bounds())
+        layout = self._layout_now()
+        ends = layout.bounds if column is None else layout.bounds_of(column)
+        if column is not None and layout.one_hot[column]:
+            return f"whole numbers from 0 to {ends[1]:g}"
+        if np.ndim(ends[0]):
+            return "values of its units"
+        return "values from {:g} to {:g}".format(*ends)
 
     def _refuse(self, X, legal, first_row=0):
-        self._check_domain(X, legal, self._domain, self._remedy(X), first_row)
+        column = int(np.flatnonzero(~legal.all(axis=0))[0])
+        self._check_domain(X, legal, self._domain, self._remedy(X, column), first_row)
 
-    def _remedy(self, X):
-        """What to do about values out of range."""
-        low, high = self._visible_bounds()
-        scaler = "" if (low, high) == (0, 1) else f"feature_range=({low:g}, {high:g}), "
+    def _remedy(self, X, column):
+        """What to do about values out of range in a column."""
+        low, high = self._layout_now().bounds_of(column)
+        kind = self._layout_now().kinds[column]
+        name = column if not hasattr(self, "feature_names_in_") else self.feature_names_in_[column]
+        if kind is not Bernoulli:
+            return (
+                "Scale the columns with sklearn.preprocessing.MinMaxScaler("
+                f"feature_range=({low:g}, {high:g}), clip=True)."
+            )
         return (
             "Set `binarize` to a threshold, or scale the columns with "
-            f"sklearn.preprocessing.MinMaxScaler({scaler}clip=True)."
+            "sklearn.preprocessing.MinMaxScaler(clip=True). For a column of real numbers, set "
+            f"visible={{{name!r}: 'gaussian'}}; of codes of categories, 'categorical'."
         )
 
     def _warn_of_clipping(self, X, row, column, n_values, n_columns, first_row=0):
@@ -174,8 +242,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         warnings.warn(
             f"{type(self).__name__}: {n_values:,} value{'' if one else 's'} in {n_columns:,} "
             f"column{'' if n_columns == 1 else 's'} {'is' if one else 'are'} outside of the "
-            f"{self._domain()} and {'was' if one else 'were'} set to the nearer end; the first is "
-            f"{shown(X[row, column])} in {self._column(column)}, row {first_row + row}. "
+            f"{self._domain(column)} and {'was' if one else 'were'} set to the nearer end; the "
+            f"first is {shown(X[row, column])} in {self._column(column)}, row {first_row + row}. "
             f"{coding or 'MinMaxScaler(clip=True) before this step does the same silently.'}",
             UserWarning,
             stacklevel=find_stack_level(),
@@ -185,6 +253,65 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_is_fitted(self)
         X = self._validated(X, clip=True)
         return X.astype(self._model().dtype, copy=False)
+
+    # Columns of the table and numbers of the visible units.
+
+    def _specs(self):
+        """What the user says of each column; see `specified`."""
+        return specified(self.visible, self._variable, self.n_features_in_)
+
+    def _kinds(self, X):
+        return kinds_of(self._specs(), X, self.binarize)
+
+    def _unit_options(self):
+        """The range of truncated visible units, if it is not the default."""
+        return {}
+
+    def _layout_now(self):
+        """How columns become numbers; where nothing was learned of them, all are binary."""
+        layout = vars(self).get("_layout")
+        return Layout.of_numbers(self.n_features_in_) if layout is None else layout
+
+    def _initial_visible(self, X):
+        """Units fitted to rows of numbers, where the training begins."""
+        layout = self._layout_now()
+        if isinstance(X, StreamedRows) and not layout.is_binary:
+            # Whatever is fitted to them is only where the training begins.
+            n_rows = X.shape[0]
+            X = X[np.linspace(0, n_rows - 1, min(n_rows, FIRST_ROWS)).round().astype(int)]
+        return layout.initial_units(X)
+
+    def _coded_units(self):
+        """Whether numbers in the table are codes of one-hot units, which have to be whole."""
+        return bool(self._layout_now().one_hot.any())
+
+    def _begin_batches(self, batches):
+        """Learn the columns of batches: they hold numbers, and the first stands for all."""
+        self._layout = None
+        if isinstance(self.visible, str) and self.visible in ("auto", "bernoulli"):
+            return
+        first = fresh(self)
+        first._coded(rows_of(next(iter(batches))), reset=True)
+        self._layout = first._layout
+
+    @property
+    def visible_names_(self):
+        """Names of the numbers of the visible units: the columns of `components_`.
+
+        A column of numbers has one, with its own name. A column of three or more categories has
+        one for each, such as ``city=Rome``; of two categories, the number tells of the second.
+        """
+        check_is_fitted(self, "components_")
+        names = self._layout_now().names(self._input_names(), self._table)
+        return np.array(names, dtype=object)
+
+    def _as_table(self, V):
+        """Rows of the visible units as a table like that of the training."""
+        return self._table.decode(self._layout_now().collapse(V[:, : self._n_numbers()]))
+
+    def _n_numbers(self):
+        """How many numbers the visible units take."""
+        return self._layout_now().n_numbers
 
     def _side(self, V):
         """Rows of the visible side of the model, for rows of features."""
@@ -317,22 +444,24 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """
         check_is_fitted(self)
         model = self._model()
-        if method == "raise" and X is not None and len(model.visible) > self.n_features_in_:
+        if method == "raise" and X is not None and len(model.visible) > self._n_numbers():
             raise ValueError("In a deep Boltzmann machine, method='raise' needs X=None.")
         if method == "auto":
             few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
             method = "exact" if few else self._estimate_of_log_partition
         if method == "exact":
-            return _enumeration.exact_estimate(model)
+            return self._on_scale(_enumeration.exact_estimate(model))
         X = None if X is None else self._checked(X)
         rng = make_generator(random_state)
         stream, betas = Stream.from_generator(rng), temperature_ladder(n_temperatures)
         with Workers(self.n_jobs if n_jobs is None else n_jobs) as workers:
             if method == "tap":
-                return self._tap_log_partition(model, X, n_chains, stream, workers)
+                estimate = self._tap_log_partition(model, X, n_chains, stream, workers)
+                return self._on_scale(estimate)
             estimate = forward = _annealing.annealed_importance_sampling(
                 model, self._base(), betas, n_chains, stream, workers
             )
+            self._on_scale(forward)
             if method == "raise":
                 n_rows = 1 if X is None else min(n_chains, X.shape[0])
                 if X is None:
@@ -342,10 +471,22 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 backward = _annealing.reverse_importance_sampling(
                     model, self._base(), betas, starts, stream, workers, n_rows
                 )
+                self._on_scale(backward)
                 estimate = _annealing.bracketed(forward, backward, from_model=X is None)
         raise_floor(self._cached("log_partition_floor", Bunch), forward)
         if not estimate.trusted:
             warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
+        return estimate
+
+    def _on_scale(self, estimate):
+        """An estimate of ln Z where the densities are those of the columns of the table."""
+        layout = self._layout_now()
+        if layout.scale is not None:
+            sign = -1 if estimate.method == "raise" else 1
+            for name in ("value", "low", "high"):
+                estimate[name] += layout.log_volume
+            if "log_weights" in estimate:
+                estimate.log_weights = estimate.log_weights + sign * layout.log_volume
         return estimate
 
     def _tap_log_partition(self, model, X, n_starts, stream, workers):
@@ -432,8 +573,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            Values of the visible units.
+        X : ndarray or data frame of shape (n_samples, n_features)
+            Values of the columns, in a table like that of the training: of its container, with its
+            names, types and categories.
         """
         check_is_fitted(self)
         model, rng = self._model(), make_generator(random_state)
@@ -447,12 +589,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             free = ~clamped
             if init is None and n_temperatures == 1:
                 if not free.any():
-                    return np.tile(values.astype(model.dtype), (n_samples, 1))
+                    return self._as_table(np.tile(values.astype(model.dtype), (n_samples, 1)))
                 if _conditional.can_impute_exactly(model, free):
                     v = np.append(values, np.zeros(len(free) - len(values)))
                     mixture = _conditional.conditional_mixture(model, v, free)
                     rows = _conditional.draw(model, v, free, mixture, n_samples, rng, stream)
-                    return rows[:, : self.n_features_in_]
+                    return self._as_table(rows)
         if init is None:
             shape = n_samples, len(model.visible)
             V = self._base().sample(np.zeros(shape, model.dtype), stream)
@@ -469,36 +611,54 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 states = _samples.tempered_samples(
                     model, self._base(), V, n_steps, n_temperatures, stream, workers, clamped
                 )
-        return states[:, : self.n_features_in_]
+        return self._as_table(states)
 
     def _given_values(self, given):
-        """A row with the values that a user gives for some columns, NaN elsewhere."""
-        row = np.full(self.n_features_in_, np.nan)
+        """A row of the model with the values that a user gives for some columns, NaN elsewhere."""
+        row = np.full((1, self.n_features_in_), np.nan)
         for name, value in given.items():
             if not isinstance(name, (str, Integral)):
                 raise ValueError(f"given: columns go by name or number, not by {name!r}.")
             j = self._variable(name)
-            if not np.isnan(row[j]):
+            if not np.isnan(row[0, j]):
                 raise ValueError(f"given has two values for {self._column(j)}.")
-            if not isinstance(value, (Real, np.bool_)) or np.isnan(value):
-                raise ValueError(f"given has {value!r} for {self._column(j)}, not a number.")
-            row[j] = value
+            row[0, j] = self._code(j, value)
         row = self._binarized(row)
         legal = self._are_legal(row)
         if not legal.all():
-            j = int(np.argmin(legal))
+            j = int(np.argmin(legal[0]))
             raise ValueError(
-                f"given has the value {shown(row[j])} for {self._column(j)}, where "
+                f"given has the value {shown(row[0, j])} for {self._column(j)}, where "
                 f"{type(self).__name__} needs {self._domain(j)}."
             )
-        return row.clip(*self._visible_bounds())
+        layout = self._layout_now()
+        return layout.expand(row.clip(*layout.bounds))[0]
+
+    def _code(self, j, value):
+        """A value of column j as the model takes it."""
+        column = self._table.columns[j]
+        if column.categories is None:
+            if not isinstance(value, (Real, np.bool_)) or np.isnan(value):
+                raise ValueError(f"given has {value!r} for {self._column(j)}, not a number.")
+            return value
+        place = np.flatnonzero(column.categories == value) if np.ndim(value) == 0 else []
+        if not len(place):
+            raise ValueError(
+                f"given has the value {value!r} for {self._column(j)}, which has {column.shown()}."
+            )
+        return place[0]
 
     def _to_impute(self, X):
-        """-> rows as given and as the model takes them, where values are missing, the model."""
+        """-> rows of the model, where they are missing, and the model."""
         check_is_fitted(self)
-        given = self._validate(X, reset=False, allow_nan=True, dtype=[np.float32, np.float64])
-        X = np.array(self._bounded(self._binarized(given), clip=True))
-        return given, X, np.isnan(X), self._model()
+        V = np.array(self._validated(X, allow_nan=True, clip=True))
+        return V, np.isnan(V), self._model()
+
+    def _filled(self, X, V, missing):
+        """A table in which the missing cells have the values of rows of the model."""
+        layout = self._layout_now()
+        starts = layout.starts[:-1]
+        return self._table.fill(X, layout.collapse(V), missing[:, starts])
 
     @validate_arguments(
         {"X": ["array-like"], "column": [str, Integral], "n_steps": _POSITIVE,
@@ -525,29 +685,34 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         Returns
         -------
         probability : ndarray of float64 of shape (n_samples, n_states)
-            In the order of the values of the visible units, of binary ones 0 and 1.
+            In the order of the values of the column in `categories_`; of numbers, in that of
+            the states of its visible unit, such as 0 and 1.
 
         Raises
         ------
         ValueError
-            If the visible units have a continuum of values.
+            If the visible unit of the column has a continuum of values.
         """
         check_is_fitted(self)
         units, j = self._layered().layers[0], self._variable(column)
-        if units.n_states is None:
+        if not np.isfinite(units.state_counts[j]):
             raise ValueError(
                 f"{self._column(j)} takes {self._domain(j)}, a continuum, in which a single value "
                 "has no probability. `impute` gives its mean, and draws."
             )
-        X = self._validate(X, reset=False, allow_nan=True, dtype=[np.float32, np.float64])
-        X = np.array(self._binarized(X))
+        X = np.array(self._binarized(self._coded(X, allow_nan=True)))
         X[:, j] = np.nan
-        X = self._bounded(X, clip=True)
-        pad, missing = self._layered().padded, np.isnan(X)
-        return _conditional.column_probabilities(
-            self._model(), pad(X), pad(missing, True), j, units, n_steps,
+        V = np.array(self._layout_now().expand(self._bounded(X, clip=True)))
+        pad, missing = self._layered().padded, np.isnan(V)
+        probability = _conditional.column_probabilities(
+            self._model(), pad(V), pad(missing, True), j, units, n_steps,
             make_generator(random_state),
         )  # fmt: skip
+        n_values = self._table.n_categories[j]
+        if 0 < n_values < probability.shape[1]:  # a state that no category stands for
+            probability = probability[:, :n_values]
+            probability = probability / probability.sum(axis=1, keepdims=True)
+        return probability
 
     def entropy(self):
         """Return the entropy of the distribution of the rows, by enumeration.
@@ -569,6 +734,17 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         # Without a threshold, only values within the bounds are legal.
-        tags.input_tags.positive_only = self.binarize is None and self._visible_bounds()[0] >= 0
+        tags.input_tags.positive_only = self.binarize is None and not self._takes_negative()
         tags.input_tags.sparse = True
         return tags
+
+    def _takes_negative(self):
+        """Whether values of some column may be less than 0."""
+        specs = self.visible.values() if isinstance(self.visible, dict) else self.visible
+        specs = specs if isinstance(self.visible, (list, dict)) else [specs]
+        return self._unit_options().get("low", 0) < 0 or any(
+            np.min(spec.bounds[0]) < 0
+            if isinstance(spec, UnitType)
+            else isinstance(spec, (str, type)) and spec in ("gaussian", Gaussian)
+            for spec in specs
+        )

@@ -15,8 +15,10 @@ from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted._columns import parameter_names, with_published
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
+from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, Sample
 from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
@@ -38,7 +40,7 @@ DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate o
 
 
 class InfiniteRBM(BaseRBM):
-    """Bernoulli restricted Boltzmann machine that grows, a hidden unit at a time.
+    """Restricted Boltzmann machine that grows, a hidden unit at a time.
 
     With any number of hidden units allowed, the log-likelihood is concave in the measure of
     their weights. Frank and Wolfe's algorithm goes up from there by units: it looks for the
@@ -55,6 +57,19 @@ class InfiniteRBM(BaseRBM):
     ----------
     max_components : int, default=500
         Number of hidden units at most.
+
+    visible : str, UnitType, type, list or dict, default="auto"
+        The units of the columns. ``"auto"`` looks at the table: a column of three or more
+        categories has categorical units, any other column Bernoulli ones. A string,
+        ``"bernoulli"``, ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
+        ``"truncated_gauss_bernoulli"``, or a type of `sklearn_boltz.units` is for all columns; a
+        list has an entry for each, and a dict entries for some, by their names or numbers, as in
+        ``{"age": "gaussian"}``. Numbers of a column that is called ``"categorical"`` are
+        categories. A ``"gaussian"`` column is standardised by its mean and standard deviation in
+        the training data, so that all real columns are learned at the same pace: the parameters
+        are those of the standardised column, while rows, samples and densities are those of the
+        column itself. An object of `sklearn_boltz.units`, of all columns or of one, is where the
+        training begins itself, on the scale of the data.
 
     alpha : float, default=0.01
         Strength of the L2 penalty on the weights of a unit when it is looked for, λ in the
@@ -116,6 +131,10 @@ class InfiniteRBM(BaseRBM):
         If given, a value counts as 1 where it is greater than this threshold and as 0
         elsewhere. If None, values must lie in [0, 1]; those between count as probabilities.
 
+    unknown : {"error", "missing"}, default="error"
+        What to do, after the fit, about values of a column of categories that no row of the
+        training has: raise an error, or take them for missing cells.
+
     warm_start : bool, default=False
         Whether `fit` adds units to the last fit.
 
@@ -133,14 +152,20 @@ class InfiniteRBM(BaseRBM):
     n_components_ : int
         Number of hidden units; at least 1, with weights 0 if no unit has a gain.
 
-    components_ : ndarray of shape (`n_components_`, n_features)
-        The weights, in the order in which the units were inserted.
+    components_ : ndarray of shape (`n_components_`, n_visible)
+        The weights, in the order in which the units were inserted. A column of three or more
+        categories takes a number for each of them, any other column one: `visible_names_`
+        names all n_visible.
 
     intercept_hidden_ : ndarray of shape (`n_components_`,)
         Biases of the hidden units.
 
-    intercept_visible_ : ndarray of shape (n_features,)
-        Biases of the visible units.
+    intercept_visible_ : ndarray of shape (n_visible,)
+        Biases of the visible units; other parameters likewise, such as `precision_visible_`, with
+        NaN in the place of units without such a parameter.
+
+    visible_names_ : ndarray of str of shape (n_visible,)
+        Names of the numbers of the visible units, such as ``city=Rome``.
 
     log_partition_ : float
         Logarithm of the normalising constant, in nats: exact with up to 20 units in the
@@ -159,10 +184,10 @@ class InfiniteRBM(BaseRBM):
         Number of insertions made.
 
     n_features_in_ : int
-        Number of visible units.
+        Number of columns.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
-        Names of the visible units, if `X` had names.
+        Names of the columns, if `X` had names.
 
     See Also
     --------
@@ -221,6 +246,7 @@ class InfiniteRBM(BaseRBM):
         self,
         max_components=500,
         *,
+        visible="auto",
         alpha=0.01,
         mode="corrective",
         learning_rate=0.1,
@@ -236,12 +262,14 @@ class InfiniteRBM(BaseRBM):
         n_iter_no_change=10,
         tol=1e-3,
         binarize=None,
+        unknown="error",
         warm_start=False,
         n_jobs=None,
         verbose=0,
         random_state=None,
     ):
         self.max_components = max_components
+        self.visible = visible
         self.alpha = alpha
         self.mode = mode
         self.learning_rate = learning_rate
@@ -257,6 +285,7 @@ class InfiniteRBM(BaseRBM):
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.binarize = binarize
+        self.unknown = unknown
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -308,7 +337,7 @@ class InfiniteRBM(BaseRBM):
             rows = rows.astype(growth.learner.weights.dtype, copy=False)
             fraction = self.validation_fraction if self.early_stopping else 0
             train, valid = divided(rows.shape[0], fraction, growth.evaluation_seed)
-            base = Bernoulli(growth.seen.log_odds(rows.dtype))
+            base = growth.base
             monitor = LikelihoodMonitor(rows, train, valid, base, growth.evaluation_seed)
             data, plan = Sample(rows[np.sort(train)]), self._plan()
             n_before, budget = growth.n_iter, 2 * plan.max_components
@@ -336,7 +365,7 @@ class InfiniteRBM(BaseRBM):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The data.
         trainer : SDCPRBM
-            How; it is not changed. Its numbers of components and of visible units become
+            How; it is not changed. Its numbers of components and its visible units become
             those of this model.
 
         Returns
@@ -354,7 +383,8 @@ class InfiniteRBM(BaseRBM):
         check_is_fitted(self)
         if not isinstance(trainer, SDCPRBM):
             raise ValueError(f"trainer must be an SDCPRBM, got {trainer!r}.")
-        refined = clone(trainer).set_params(n_components=self.n_components_, binarize=self.binarize)
+        given = {name: getattr(self, name) for name in ("visible", "binarize", "unknown")}
+        refined = clone(trainer).set_params(n_components=self.n_components_, **given)
         wanted = {name: getattr(refined, name) for name in ("max_iter", "warm_start")}
         V = self._checked(X)
         # No epoch: only the state of a training, which then goes on from these parameters.
@@ -362,8 +392,8 @@ class InfiniteRBM(BaseRBM):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             refined.fit(X)
-        for name in ("components_", "intercept_hidden_", "intercept_visible_"):
-            setattr(refined, name, getattr(self, name).copy())
+        for name, value in self._exposed(self._layered()).items():
+            setattr(refined, name, value.copy())
         learner, model = refined._training.learner, self._model()
         learner.hidden_offset = self._by_chunks(model.mean_hidden, V).mean(axis=0)
         if refined.persistent:
@@ -383,25 +413,28 @@ class InfiniteRBM(BaseRBM):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X)
         evaluation_seed = int(rng.integers(2**31))
         learner = self._initial_learner(X, seen, Stream.from_generator(rng))
-        return Growth(learner, rng, seen, evaluation_seed)
+        growth = Growth(learner, rng, seen, evaluation_seed)
+        growth.base = self._initial_visible(X).astype(X.dtype)
+        return growth
 
     def _resumed(self):
         growth = self._growth.copy()
         # The public attributes are the truth, also where a user has set them.
-        mine = self.components_, self.intercept_visible_, self.intercept_hidden_
         learner = growth.learner
-        pairs = zip(mine, learner.parameters(), strict=True)
+        pairs = zip(self._parameters(), learner.parameters(), strict=True)
         if not all(np.array_equal(public, private) for public, private in pairs):
-            arguments = [a.copy() for a in (*mine, learner.visible_offset)]
-            growth.learner = GrowingLearner(*arguments, Scheme(), learner.optimizer, learner.stream)
+            growth.learner = GrowingLearner(
+                self.components_.copy(), *(units.astype(learner.dtype) for units in self._units()),
+                learner.visible_offset.copy(), Scheme(), learner.optimizer, learner.stream,
+            )  # fmt: skip
             growth.sample = None
         return growth
 
     def _initial_learner(self, X, seen, stream):
         """The parameters at the start: of a fitted RBM, or of independent visible units."""
-        dtype, n_features = X.dtype, X.shape[1]
-        weights, hidden_bias = np.zeros((1, n_features), dtype), np.zeros(1, dtype)
-        visible_bias, start = seen.log_odds(dtype), self.init
+        dtype, n_visible = X.dtype, X.shape[1]
+        weights, hidden_bias = np.zeros((1, n_visible), dtype), np.zeros(1, dtype)
+        visible, start = self._initial_visible(X), self.init
         if start is not None:
             names = "components_", "intercept_visible_", "intercept_hidden_"
             if not all(hasattr(start, name) for name in names):
@@ -409,29 +442,34 @@ class InfiniteRBM(BaseRBM):
                     f"init must be a fitted RBM, with the attributes {', '.join(names)}. If it "
                     "was fitted and then cloned, wrap it in sklearn.frozen.FrozenEstimator."
                 )
-            weights, visible_bias, hidden_bias = (
-                np.array(getattr(start, name), dtype=dtype) for name in names
+            weights, hidden_bias = (
+                np.array(getattr(start, name), dtype=dtype)
+                for name in ("components_", "intercept_hidden_")
             )
-            if weights.shape[1] != n_features:
+            if weights.shape[1] != n_visible:
                 raise ValueError(
-                    f"init has {weights.shape[1]} visible units, and X has {n_features} features."
+                    f"init has {weights.shape[1]} visible units, and X has {n_visible} features."
                 )
+            values = {
+                name: np.array(getattr(start, f"{name}_visible_"), dtype=dtype)
+                for name in parameter_names(visible)
+            }
+            visible = with_published(visible, values)
         return GrowingLearner(
-            weights, visible_bias, hidden_bias, seen.means(dtype), Scheme(), SGD(), stream
+            weights, visible, Bernoulli(hidden_bias), seen.means(dtype), Scheme(), SGD(), stream
         )
 
     def _attributes(self, growth):
         """All attributes that a growth makes."""
-        weights, visible_bias, hidden_bias = growth.learner.parameters()
+        weights, *units = growth.learner.model()
         history = {name: np.array(values) for name, values in growth.history.items()}
         return {
-            "components_": weights,
-            "intercept_visible_": visible_bias,
-            "intercept_hidden_": hidden_bias,
+            **self._exposed(Layered([weights], units)),
+            "_unit_types": units,
+            "_base_units": growth.base,
             "n_components_": len(weights),
             "n_iter_": growth.n_iter,
             "history_": history,
-            "_base_intercept": growth.seen.log_odds(weights.dtype),
             "_evaluation_seed": growth.evaluation_seed,
             "_growth": growth,
         }

@@ -166,6 +166,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         batches = as_batches(X)
         if batches is None:
             return self._validated(X, reset=reset)
+        if reset:
+            self._begin_batches(batches)
         return StreamedRows(self, batches, reset=reset, indexed=batches is not X)
 
     def _divide(self, training, X):
@@ -258,8 +260,9 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
     }
 
     def _check_same_size(self):
-        if len(self.components_) != self.n_components:
+        n_units = self._units()[1].n_units
+        if n_units != self.n_components:
             raise ValueError(
                 f"n_components is {self.n_components}, but the fit to go on with has "
-                f"{len(self.components_)} components."
+                f"{n_units} components."
             )

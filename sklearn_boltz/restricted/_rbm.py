@@ -13,41 +13,50 @@ from sklearn_boltz.restricted._boltzmann_machine import (
     IMPUTE_CONSTRAINTS,
     BaseBoltzmannMachine,
 )
+from sklearn_boltz.restricted._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling import _conditional, _samples
-from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Why there is no pseudo-likelihood.
 CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
 
 
 class BaseRBM(BaseBoltzmannMachine):
-    """A restricted Boltzmann machine of any units, of Bernoulli ones unless a child says so.
+    """A restricted Boltzmann machine of any units.
 
-    Beside what `BaseBoltzmannMachine` wants, `fit` sets the parameters of the units,
-    `intercept_hidden_` and `intercept_visible_`, and `_base_intercept`, the log-odds of the
-    columns of the data. A child with other units has `_units`, `_base` and `_visible_bounds`.
+    Beside what `BaseBoltzmannMachine` wants, `fit` sets what `_exposed` gives, `_unit_types`, the
+    visible and the hidden units, of which only the types count, and `_base_units`, independent
+    visible units fitted to the data.
     """
 
     def _model(self):
         return Model(self.components_, *self._units())
 
     def _layered(self):
-        weights, *layers = self._model()
-        return Layered([weights], layers)
+        return Layered([self.components_], self._units())
 
     def _units(self):
-        """The visible and the hidden units."""
-        return Bernoulli(self.intercept_visible_), Bernoulli(self.intercept_hidden_)
+        """The visible and the hidden units, with the public attributes as their parameters."""
+        units = []
+        for layer, kind in zip(("visible", "hidden"), self._unit_types, strict=True):
+            names = parameter_names(kind)
+            values = {name: getattr(self, f"{name}_{layer}_") for name in names}
+            units.append(with_published(kind, values))
+        return units
+
+    def _exposed(self, layered):
+        """The public attributes that hold the parameters."""
+        (weights,), layers = layered
+        exposed = {"components_": weights}
+        for layer, units in zip(("visible", "hidden"), layers, strict=True):
+            for name, value in published(units).items():
+                exposed[f"{name}_{layer}_"] = value
+        return exposed
 
     def _base(self):
         """Independent visible units fitted to the training data."""
-        return Bernoulli(self._base_intercept)
-
-    def _visible_bounds(self):
-        """The least and the greatest legal value of data."""
-        return 0.0, 1.0
+        return self._base_units
 
     def _parameters(self):
         model = self._model()
@@ -110,11 +119,12 @@ class BaseRBM(BaseBoltzmannMachine):
 
         Returns
         -------
-        V : ndarray of shape (n_samples, n_features)
-            E[v | h]: of units with the values 0 and 1, P(v = 1 | h).
+        V : ndarray of shape (n_samples, n_visible)
+            E[v | h] of the numbers that `visible_names_` names: of units with the values 0 and
+            1, P(v = 1 | h); of a column of categories, the probability of each.
         """
         H = self._checked_hidden(H)
-        return self._model().mean_visible(H)
+        return self._layout_now().unscaled(self._model().mean_visible(H))
 
     def inverse_transform(self, X):
         """Return the means of the visible units for features made by `transform`.
@@ -126,8 +136,8 @@ class BaseRBM(BaseBoltzmannMachine):
 
         Returns
         -------
-        V : ndarray of shape (n_samples, n_features)
-            E[v | h], with h at its mean.
+        V : ndarray of shape (n_samples, n_visible)
+            E[v | h], with h at its mean, of the numbers that `visible_names_` names.
         """
         return self.mean_visible(X)
 
@@ -162,12 +172,12 @@ class BaseRBM(BaseBoltzmannMachine):
 
         Returns
         -------
-        V : ndarray of shape (n_samples, n_features)
-            Values of the visible units.
+        V : ndarray or data frame of shape (n_samples, n_features)
+            Values of the columns, in a table like that of the training.
         """
         H = self._checked_hidden(H)
         stream, model = Stream.from_generator(make_generator(random_state)), self._model()
-        return model.visible.sample(model.visible_field(H), stream)
+        return self._as_table(model.visible.sample(model.visible_field(H), stream))
 
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _COUNT, "random_state": _RANDOM_STATE}
@@ -186,14 +196,15 @@ class BaseRBM(BaseBoltzmannMachine):
 
         Returns
         -------
-        V : ndarray of shape (n_samples, n_features)
-            Where the chains are.
+        V : ndarray or data frame of shape (n_samples, n_features)
+            Where the chains are, in a table like that of the training.
         """
         V = self._checked(V)
         V = V.toarray() if issparse(V) else np.array(V, order="C")
         stream = Stream.from_generator(make_generator(random_state))
         with Workers(self.n_jobs) as workers:
-            return _samples.chain_samples(self._model(), V, n_steps, stream, workers)
+            states = _samples.chain_samples(self._model(), V, n_steps, stream, workers)
+        return self._as_table(states)
 
     # Energies and likelihoods.
 
@@ -229,7 +240,7 @@ class BaseRBM(BaseBoltzmannMachine):
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            F(v) = −ln Σ_h exp(−E(v, h)), in nats.
+            F(v) = −ln Σ_h exp(−E(v, h)), in nats, where real columns are standardised.
         """
         V = self._checked(V)
         return self._by_chunks(self._model().free_energy, V)
@@ -255,7 +266,7 @@ class BaseRBM(BaseBoltzmannMachine):
         """
         X = self._checked(X)
         model = self._model()
-        if model.visible.n_states is None:
+        if not model.visible.is_enumerable:
             raise ValueError(CONTINUUM)
         return self._by_chunks(lambda V: log_pseudo_likelihood(model, V), X)
 
@@ -267,14 +278,15 @@ class BaseRBM(BaseBoltzmannMachine):
 
         Exact where at most 10 binary values of a row are missing or there are at most 12 binary
         hidden units, but for the modes below; otherwise by Markov chains with the observed values
-        clamped.
+        clamped. A column of q categories counts as log2(q) binary values.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The data; NaN is a missing value.
         how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, the most probable joint state of the
+            The conditional mean of each missing value, and of a column of categories, which have
+            no mean, the most probable one; the most probable joint state of the
             missing values, or a draw of all of them from their joint conditional distribution.
             The mode is exact where at most 10 binary values are missing. With few hidden units
             it is the best that was found from the modes given each hidden state; otherwise the
@@ -287,10 +299,9 @@ class BaseRBM(BaseBoltzmannMachine):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            A copy with the missing values filled.
+        X : ndarray or data frame of shape (n_samples, n_features)
+            A copy with the missing values filled, of the type of `X`.
         """
-        given, X, missing, model = self._to_impute(X)
+        V, missing, model = self._to_impute(X)
         rng = make_generator(random_state)
-        filled = _conditional.impute(model, X, missing, how, n_steps, rng)
-        return np.where(missing, filled, given).astype(given.dtype)
+        return self._filled(X, _conditional.impute(model, V, missing, how, n_steps, rng), missing)

@@ -6,7 +6,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._random import Stream, make_generator
+from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
+from sklearn_boltz.restricted._columns import initial_hidden
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
+from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
@@ -16,7 +19,7 @@ from sklearn_boltz.units import Bernoulli
 
 
 class SDCPRBM(MiniBatchRBM):
-    """Bernoulli restricted Boltzmann machine, trained by CS-DCP and its relatives.
+    """Restricted Boltzmann machine of any units, trained by CS-DCP and its relatives.
 
     The log-likelihood of an RBM is a difference of two convex functions. For each mini-batch,
     S-DCP linearises one of them and makes several steps of stochastic gradient descent on the
@@ -25,12 +28,31 @@ class SDCPRBM(MiniBatchRBM):
     less. CS-DCP, the default, does so with the centred gradient.
 
     It has the parameters and attributes of :class:`sklearn.neural_network.BernoulliRBM`, and a
-    likelihood: `score_samples` is normalised, so that models can be compared and tuned.
+    likelihood: `score_samples` is normalised, so that models can be compared and tuned. Tables
+    may have columns of bits, of categories and of real numbers side by side.
 
     Parameters
     ----------
     n_components : int, default=256
         Number of hidden units.
+
+    visible : str, UnitType, type, list or dict, default="auto"
+        The units of the columns. ``"auto"`` looks at the table: a column of three or more
+        categories has categorical units, any other column Bernoulli ones. A string,
+        ``"bernoulli"``, ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
+        ``"truncated_gauss_bernoulli"``, or a type of `sklearn_boltz.units` is for all columns; a
+        list has an entry for each, and a dict entries for some, by their names or numbers, as in
+        ``{"age": "gaussian"}``. Numbers of a column that is called ``"categorical"`` are
+        categories. A ``"gaussian"`` column is standardised by its mean and standard deviation in
+        the training data, so that all real columns are learned at the same pace: the parameters
+        are those of the standardised column, while rows, samples and densities are those of the
+        column itself. An object of `sklearn_boltz.units`, of all columns or of one, is where the
+        training begins itself, on the scale of the data.
+
+    hidden : str, UnitType, type or tuple, default="bernoulli"
+        The units of the hidden layer, of the same types; categorical ones with their number of
+        states, as in ``("categorical", 3)``. An object of `sklearn_boltz.units` with
+        `n_components` units is where the training begins.
 
     learning_rate : float, default=0.05
         Length of a step along the mean gradient.
@@ -94,7 +116,12 @@ class SDCPRBM(MiniBatchRBM):
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere. If None, values must lie in [0, 1]; those between count as probabilities.
+        elsewhere, but for columns of words and real ones. If None, values of Bernoulli columns
+        must lie in [0, 1]; those between count as probabilities.
+
+    unknown : {"error", "missing"}, default="error"
+        What to do, after the fit, about values of a column of categories that no row of the
+        training has: raise an error, or take them for missing cells.
 
     warm_start : bool, default=False
         Whether `fit` goes on from where the last fit ended, as if it had not been interrupted.
@@ -110,14 +137,21 @@ class SDCPRBM(MiniBatchRBM):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
-        The weights.
+    components_ : ndarray of shape (n_components, n_visible)
+        The weights. A column of three or more categories takes a number for each of them, any
+        other column one: `visible_names_` names all n_visible; hidden units with q states take
+        q rows each.
 
     intercept_hidden_ : ndarray of shape (n_components,)
-        Biases of the hidden units; ordinary ones, whether centred or not.
+        Biases of the hidden units; ordinary ones, whether centred or not. Other parameters, such
+        as `precision_hidden_` of Gaussian units, are those that `sklearn_boltz.units` describes.
 
-    intercept_visible_ : ndarray of shape (n_features,)
-        Biases of the visible units.
+    intercept_visible_ : ndarray of shape (n_visible,)
+        Biases of the visible units. Other parameters likewise, such as `precision_visible_`, with
+        NaN in the place of units without such a parameter.
+
+    visible_names_ : ndarray of str of shape (n_visible,)
+        Names of the numbers of the visible units, such as ``city=Rome``.
 
     log_partition_ : float
         Logarithm of the normalising constant, in nats: exact with up to 20 units in the
@@ -135,10 +169,10 @@ class SDCPRBM(MiniBatchRBM):
         Number of epochs made.
 
     n_features_in_ : int
-        Number of visible units.
+        Number of columns.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
-        Names of the visible units, if `X` had names.
+        Names of the columns, if `X` had names.
 
     See Also
     --------
@@ -177,10 +211,25 @@ class SDCPRBM(MiniBatchRBM):
     (16, 8)
     >>> bool(model.score(X) > -4)
     True
+
+    A table with a column of words and one of real numbers:
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> city = np.tile(["Oslo", "Rome", "Cairo"], 60)
+    >>> degrees = {"Oslo": 6.0, "Rome": 16.0, "Cairo": 22.0}
+    >>> noise = np.random.default_rng(0).normal(size=180)
+    >>> X = pd.DataFrame({"city": city, "degrees": [degrees[c] for c in city] + noise})
+    >>> model = SDCPRBM(8, visible={"degrees": "gaussian"}, random_state=0).fit(X)
+    >>> model.visible_names_.tolist()
+    ['city=Cairo', 'city=Oslo', 'city=Rome', 'degrees']
+    >>> model.sample(3, given={"city": "Oslo"}, random_state=0)["city"].tolist()
+    ['Oslo', 'Oslo', 'Oslo']
     """
 
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
+        "hidden": HIDDEN,
         "n_inner": [Interval(Integral, 1, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "centered": ["boolean"],
@@ -193,6 +242,8 @@ class SDCPRBM(MiniBatchRBM):
         self,
         n_components=256,
         *,
+        visible="auto",
+        hidden="bernoulli",
         learning_rate=0.05,
         learning_rate_schedule="constant",
         power_t=0.5,
@@ -212,12 +263,15 @@ class SDCPRBM(MiniBatchRBM):
         n_iter_no_change=10,
         tol=1e-3,
         binarize=None,
+        unknown="error",
         warm_start=False,
         n_jobs=None,
         verbose=0,
         random_state=None,
     ):
         self.n_components = n_components
+        self.visible = visible
+        self.hidden = hidden
         self.learning_rate = learning_rate
         self.learning_rate_schedule = learning_rate_schedule
         self.power_t = power_t
@@ -237,6 +291,7 @@ class SDCPRBM(MiniBatchRBM):
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.binarize = binarize
+        self.unknown = unknown
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -246,16 +301,17 @@ class SDCPRBM(MiniBatchRBM):
 
     def _begun(self, X):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X)
+        hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
+        weights = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
+        visible = self._initial_visible(X)
+        check_kinds(visible, hidden, self.centered)
         learner = Learner(
-            self._initial_weights(rng, self.n_components, X.shape[1], X.dtype),
-            seen.log_odds(X.dtype),
-            np.zeros(self.n_components, dtype=X.dtype),
-            seen.means(X.dtype),
-            self._scheme(),
-            OPTIMIZERS[self.optimizer](self.momentum),
-            Stream.from_generator(rng),
-        )
-        return Training(learner, rng, seen)
+            weights, visible, hidden, seen.means(X.dtype), self._scheme(),
+            OPTIMIZERS[self.optimizer](self.momentum), Stream.from_generator(rng),
+        )  # fmt: skip
+        training = Training(learner, rng, seen)
+        training.base = visible.astype(X.dtype)
+        return training
 
     def _resumed(self):
         self._check_same_size()
@@ -263,8 +319,7 @@ class SDCPRBM(MiniBatchRBM):
         # The public attributes are the truth, also where a user has set them.
         learner = training.learner
         learner.weights = self.components_.copy(order="F")
-        learner.visible_bias = self.intercept_visible_.copy()
-        learner.hidden_bias = self.intercept_hidden_.copy()
+        learner.visible, learner.hidden = (units.astype(learner.dtype) for units in self._units())
         learner.scheme = self._scheme()
         return training
 
@@ -282,16 +337,34 @@ class SDCPRBM(MiniBatchRBM):
             weight_decay=self.weight_decay,
         )
 
+    def _first_units(self, training, dtype):
+        """Independent visible units fitted to the data: of binary ones, to all that were seen."""
+        base = training.base
+        return Bernoulli(training.seen.log_odds(dtype)) if base.is_binary else base
+
     def _monitor(self, training, X, train, valid):
-        base = Bernoulli(training.seen.log_odds(X.dtype))
+        base = self._first_units(training, X.dtype)
         return Monitor(X, train, valid, base, training.evaluation_seed)
 
     def _attributes(self, training):
-        weights, visible_bias, hidden_bias = training.learner.parameters()
+        weights, *units = training.learner.model()
         return {
-            "components_": weights,
-            "intercept_visible_": visible_bias,
-            "intercept_hidden_": hidden_bias,
-            "_base_intercept": training.seen.log_odds(weights.dtype),
+            **self._exposed(Layered([weights], units)),
+            "_unit_types": units,
+            "_base_units": self._first_units(training, weights.dtype),
             **self._state(training),
         }
+
+
+def check_kinds(visible, hidden, centered):
+    """Raise an error for units that cannot be trained together by chains."""
+    if np.isfinite(visible.tail_precision).any() and np.isfinite(hidden.tail_precision).any():
+        raise ValueError(
+            "with Gaussian units in both layers, a model has a distribution only as long as its "
+            "weights are small, and training makes them grow. Use hidden='bernoulli'."
+        )
+    parts = [part for units in (visible, hidden) for part, _ in units.parts()]
+    if centered and not all("intercept" in part.parameters() for part in parts):
+        raise ValueError(
+            "the centred gradient needs units with a parameter `intercept`. Set centered=False."
+        )

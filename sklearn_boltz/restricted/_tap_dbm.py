@@ -13,24 +13,26 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._base import dense, validate_arguments
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._base_tap import (
-    LEAST_CONVERGED,
+from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, BaseTAP
+from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RANDOM_STATE, HIDDEN
+from sklearn_boltz.restricted._columns import (
     UNIT_TYPES,
-    BaseTAP,
+    Layout,
     initial_hidden,
-    with_parameters,
+    parameter_names,
+    published,
+    with_published,
 )
-from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RANDOM_STATE
 from sklearn_boltz.restricted._rbm import CONTINUUM
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
 from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.model._model import log_pseudo_likelihood, mixed_states
+from sklearn_boltz.restricted.model._model import log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling import _samples
 from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
-from sklearn_boltz.units._unit import UnitType
+from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Bits of hidden layers that are summed out exactly for the pseudo-likelihood.
 EXACT_HIDDEN = 12
@@ -40,6 +42,22 @@ SHARED = (
     "learning_rate_schedule", "power_t", "momentum", "penalty", "alpha", "batch_size",
     "weights_init",
 )  # fmt: skip
+
+
+class LayerRBM(TAPRBM):
+    """An RBM of two layers of a deep machine: its rows hold the numbers of the units below."""
+
+    def _kinds(self, X):
+        return None
+
+    def _coded(self, X, *, reset=False, allow_nan=False):
+        X = self._validate(X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=reset)
+        if reset:
+            units = self.visible
+            if isinstance(units, str):
+                units = UNIT_TYPES.get(units, Bernoulli)
+            self._layout = Layout.of_numbers(X.shape[1], units, self._unit_options())
+        return X
 
 
 class TAPDBM(BaseTAP):
@@ -57,15 +75,23 @@ class TAPDBM(BaseTAP):
         Number of units of each hidden layer, from the one next to the data upwards; an int for
         one layer.
 
-    visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitType, \
-default="bernoulli"
-        The type of the visible units, which training begins by fitting to the columns;
-        an object of `sklearn_boltz.units` is where the training begins itself.
+    visible : str, UnitType, type, list or dict, default="auto"
+        The units of the columns. ``"auto"`` looks at the table: a column of three or more
+        categories has categorical units, any other column Bernoulli ones. A string,
+        ``"bernoulli"``, ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
+        ``"truncated_gauss_bernoulli"``, or a type of `sklearn_boltz.units` is for all columns; a
+        list has an entry for each, and a dict entries for some, by their names or numbers, as in
+        ``{"age": "gaussian"}``. Numbers of a column that is called ``"categorical"`` are
+        categories. A ``"gaussian"`` column is standardised by its mean and standard deviation in
+        the training data, so that all real columns are learned at the same pace: the parameters
+        are those of the standardised column, while rows, samples and densities are those of the
+        column itself. An object of `sklearn_boltz.units`, of all columns or of one, is where the
+        training begins itself, on the scale of the data.
 
-    hidden : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"}, UnitType or list, \
-default="bernoulli"
-        The type of the hidden units, or a list with one for each hidden layer; by its name, on
-        [0, 1] and at first without preferences.
+    hidden : str, UnitType, type, tuple or list, default="bernoulli"
+        The units of the hidden layers, of the same types, or a list with an entry for each layer;
+        categorical ones with their number of states, as in ``("categorical", 3)``. By its name,
+        truncated units are on [0, 1].
 
     visible_range : tuple of (float, float), default=None
         The least and the greatest value of truncated visible units. None for
@@ -143,6 +169,10 @@ default="bernoulli"
         If given, a value counts as 1 where it is greater than this threshold and as 0
         elsewhere. If None, values must be legal for the visible units.
 
+    unknown : {"error", "missing"}, default="error"
+        What to do, after the fit, about values of a column of categories that no row of the
+        training has: raise an error, or take them for missing cells.
+
     warm_start : bool, default=False
         Whether `fit` goes on from where the last fit ended, as if it had not been interrupted.
 
@@ -166,8 +196,9 @@ default="bernoulli"
         `rho_hidden_`, besides: the parameters that `sklearn_boltz.units` describes; None in the
         place of a layer whose units have no such parameter.
 
-    intercept_visible_ : ndarray of shape (n_features,)
-        U of the visible units; likewise, `precision_visible_` and `rho_visible_`.
+    intercept_visible_ : ndarray of shape (n_visible,)
+        U of the visible units; likewise, `precision_visible_` and `rho_visible_`, with NaN in the
+        place of units without such a parameter.
 
     log_partition_ : float
         Logarithm of the normalising constant, in nats: exact if the even layers, of which the
@@ -194,11 +225,15 @@ default="bernoulli"
     n_iter_ : int
         Number of epochs of the joint training.
 
+    visible_names_ : ndarray of str of shape (n_visible,)
+        Names of the numbers of the visible units, such as ``city=Rome``: a column of three or
+        more categories takes one for each of them, any other column one.
+
     n_features_in_ : int
-        Number of visible units.
+        Number of columns.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
-        Names of the visible units, if `X` had names.
+        Names of the columns, if `X` had names.
 
     See Also
     --------
@@ -239,7 +274,7 @@ default="bernoulli"
     _parameter_constraints = {
         **BaseTAP._parameter_constraints,
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
-        "hidden": [StrOptions(set(UNIT_TYPES)), UnitType, list],
+        "hidden": [*HIDDEN, list],
         "pretrain_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "output_layer": [Integral, StrOptions({"all"})],
     }
@@ -250,7 +285,7 @@ default="bernoulli"
         self,
         hidden_layer_sizes=(256, 256),
         *,
-        visible="bernoulli",
+        visible="auto",
         hidden="bernoulli",
         visible_range=None,
         order=2,
@@ -274,6 +309,7 @@ default="bernoulli"
         tol=1e-3,
         output_layer=-1,
         binarize=None,
+        unknown="error",
         warm_start=False,
         n_jobs=None,
         verbose=0,
@@ -304,6 +340,7 @@ default="bernoulli"
         self.tol = tol
         self.output_layer = output_layer
         self.binarize = binarize
+        self.unknown = unknown
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -329,9 +366,6 @@ default="bernoulli"
             raise ValueError(
                 f"hidden has {len(kinds)} unit types, but there are {n_layers} layers."
             )
-        for kind in kinds:
-            if not isinstance(kind, UnitType) and kind not in UNIT_TYPES:
-                raise ValueError(f"hidden has {kind!r}; it may be one of {sorted(UNIT_TYPES)}.")
         return kinds
 
     def _output(self, layers):
@@ -356,25 +390,26 @@ default="bernoulli"
             for kind, n_units in zip(self._hidden_kinds(), sizes, strict=True)
         ]
         visible = self._initial_visible(X)
-        below = [X.shape[1], *sizes[:-1]]
+        above = [len(units) for units in hidden]
+        below = [X.shape[1], *above[:-1]]
         weights = [
-            self._initial_weights(rng, *pair, X.dtype) for pair in zip(sizes, below, strict=True)
+            self._initial_weights(rng, *pair, X.dtype) for pair in zip(above, below, strict=True)
         ]
         return weights, [visible, *hidden]
 
     def _layered(self):
         visible, *hidden = self._unit_types
-        values = {name: getattr(self, f"{name}_visible_") for name in visible.parameters()}
-        layers = [with_parameters(visible, values)]
+        values = {name: getattr(self, f"{name}_visible_") for name in parameter_names(visible)}
+        layers = [with_published(visible, values)]
         for k, units in enumerate(hidden):
             values = {name: getattr(self, f"{name}_hidden_")[k] for name in units.parameters()}
-            layers.append(with_parameters(units, values))
+            layers.append(with_published(units, values))
         return Layered(list(self.components_), layers)
 
     def _exposed(self, layered):
         weights, (visible, *hidden) = layered
         exposed = {"components_": list(weights)}
-        for name, value in visible.parameters().items():
+        for name, value in published(visible).items():
             exposed[f"{name}_visible_"] = value
         parameters = [units.parameters() for units in hidden]
         for name in {name for of_layer in parameters for name in of_layer}:
@@ -386,7 +421,7 @@ default="bernoulli"
         return {**super()._attributes(training), "pretrain_history_": history}
 
     def _check_same_size(self):
-        sizes = [len(W) for W in self.components_]
+        sizes = [units.n_units for units in self._layered().layers[1:]]
         if sizes != self._sizes():
             raise ValueError(
                 f"hidden_layer_sizes is {self.hidden_layer_sizes}, but the fit to go on with has "
@@ -419,8 +454,11 @@ default="bernoulli"
         """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""
         learner, visible, visible_range = training.learner, self.visible, self.visible_range
         histories = []
+        named = isinstance(visible, str) and self._layout_now().is_plain
+        if not named:  # X holds numbers of the units, and not the columns of a table
+            visible, visible_range = learner.layers[0], None
         for k, (n_units, kind) in enumerate(zip(self._sizes(), self._hidden_kinds(), strict=True)):
-            rbm = TAPRBM(
+            rbm = LayerRBM(
                 n_units,
                 visible=visible,
                 hidden=kind,
@@ -441,8 +479,12 @@ default="bernoulli"
             histories.append(rbm.history_)
             if k + 1 < len(learner.weights):
                 X = rbm.sample_hidden(X, random_state=int(training.rng.integers(2**31)))
-            visible, visible_range = kind, None
+            visible, visible_range = self._units_below(kind, learner.layers[k + 1]), None
         training.pretrain_history = histories
+
+    def _units_below(self, kind, units):
+        """What the next layer is told of the units of one: its type, if that tells all."""
+        return kind if isinstance(kind, str) and units.width == 1 else units
 
     # What follows from rows.
 
@@ -509,11 +551,12 @@ default="bernoulli"
 
         Returns
         -------
-        V : ndarray of shape (n_samples, n_features)
-            E[v | h]: of units with the values 0 and 1, P(v = 1 | h).
+        V : ndarray of shape (n_samples, n_visible)
+            E[v | h] of the numbers that `visible_names_` names: of units with the values 0 and
+            1, P(v = 1 | h); of a column of categories, the probability of each.
         """
         H, layered = self._checked_hidden(H), self._layered()
-        return layered.layers[0].mean(H[0] @ layered.weights[0])
+        return self._layout_now().unscaled(layered.layers[0].mean(H[0] @ layered.weights[0]))
 
     def inverse_transform(self, X):
         """Return means of the visible units for features made by `transform`.
@@ -529,8 +572,9 @@ default="bernoulli"
 
         Returns
         -------
-        V : ndarray of shape (n_samples, n_features)
-            Of one hidden layer, E[v | h] with h at its mean.
+        V : ndarray of shape (n_samples, n_visible)
+            Of one hidden layer, E[v | h] with h at its mean, of the numbers that `visible_names_`
+            names.
         """
         check_is_fitted(self)
         layered, sizes = self._layered(), [len(W) for W in self.components_]
@@ -544,7 +588,7 @@ default="bernoulli"
         mean = X[:, : sizes[lowest]]
         for units, W in zip(layered.layers[lowest::-1], layered.weights[lowest::-1], strict=True):
             mean = units.mean(mean @ W)
-        return mean
+        return self._layout_now().unscaled(mean)
 
     def _checked_hidden(self, H):
         """Values of each hidden layer."""
@@ -589,11 +633,11 @@ default="bernoulli"
 
         Returns
         -------
-        V : ndarray of shape (n_samples, n_features)
-            Where the chains are. With several hidden layers, these are not returned: `n_steps`
-            in one call are not the same as in several.
+        V : ndarray or data frame of shape (n_samples, n_features)
+            Where the chains are, in a table like that of the training. With several hidden layers,
+            these are not returned: `n_steps` in one call are not the same as in several.
         """
-        return self._chains(V, n_steps, random_state)[0][:, : self.n_features_in_]
+        return self._as_table(self._chains(V, n_steps, random_state)[0])
 
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE}
@@ -635,12 +679,12 @@ default="bernoulli"
 
         Returns
         -------
-        V : ndarray of shape (n_samples, n_features)
-            Values of the visible units.
+        V : ndarray or data frame of shape (n_samples, n_features)
+            Values of the columns, in a table like that of the training.
         """
         H, layered = self._checked_hidden(H), self._layered()
         stream = Stream.from_generator(make_generator(random_state))
-        return layered.layers[0].sample(H[0] @ layered.weights[0], stream)
+        return self._as_table(layered.layers[0].sample(H[0] @ layered.weights[0], stream))
 
     # Energies and likelihoods.
 
@@ -706,8 +750,8 @@ default="bernoulli"
             If the visible units have a continuum of values.
         """
         X, layered = self._checked(X), self._layered()
-        states = layered.layers[0].states()
-        if states is None:
+        visible = layered.layers[0]
+        if not visible.is_enumerable:
             raise ValueError(CONTINUUM)
         if len(layered.weights) == 1:
             return self._by_chunks(partial(log_pseudo_likelihood, layered.sides()), X)
@@ -716,12 +760,13 @@ default="bernoulli"
 
         def of_chunk(V):
             total = np.zeros(len(V))
-            for i in range(V.shape[1]):
+            for i, (states, _) in enumerate(visible.unit_states()):
+                columns = visible.columns_of(i)
                 logs, changed = np.empty((len(V), len(states))), V.copy()
                 for k, state in enumerate(states):
-                    changed[:, i] = state
+                    changed[:, columns] = state
                     logs[:, k] = -free_energy(changed)
-                shares = mixed_states(states, V[:, i])
+                shares = visible.state_shares(i, V[:, columns])
                 total += (shares * logs).sum(axis=1) - logsumexp(logs, axis=1)
             return total
 

@@ -2,11 +2,11 @@
 
 from sklearn.utils._param_validation import StrOptions
 
-from sklearn_boltz.restricted._base_tap import UNIT_TYPES, BaseTAP, initial_hidden, with_parameters
+from sklearn_boltz.restricted._base_tap import BaseTAP
+from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
+from sklearn_boltz.restricted._columns import initial_hidden
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
-from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.units._unit import UnitType
 
 
 class TAPRBM(BaseTAP, MiniBatchRBM):
@@ -23,14 +23,23 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     n_components : int, default=256
         Number of hidden units.
 
-    visible : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitType, \
-default="bernoulli"
-        The type of the visible units, which training begins by fitting to the columns;
-        an object of `sklearn_boltz.units` is where the training begins itself.
+    visible : str, UnitType, type, list or dict, default="auto"
+        The units of the columns. ``"auto"`` looks at the table: a column of three or more
+        categories has categorical units, any other column Bernoulli ones. A string,
+        ``"bernoulli"``, ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
+        ``"truncated_gauss_bernoulli"``, or a type of `sklearn_boltz.units` is for all columns; a
+        list has an entry for each, and a dict entries for some, by their names or numbers, as in
+        ``{"age": "gaussian"}``. Numbers of a column that is called ``"categorical"`` are
+        categories. A ``"gaussian"`` column is standardised by its mean and standard deviation in
+        the training data, so that all real columns are learned at the same pace: the parameters
+        are those of the standardised column, while rows, samples and densities are those of the
+        column itself. An object of `sklearn_boltz.units`, of all columns or of one, is where the
+        training begins itself, on the scale of the data.
 
-    hidden : {"bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"} or UnitType, \
-default="bernoulli"
-        The type of the hidden units; by its name, on [0, 1] and at first without preferences.
+    hidden : str, UnitType, type or tuple, default="bernoulli"
+        The units of the hidden layer, of the same types; categorical ones with their number of
+        states, as in ``("categorical", 3)``. An object of `sklearn_boltz.units` with
+        `n_components` units is where the training begins.
 
     visible_range : tuple of (float, float), default=None
         The least and the greatest value of truncated visible units. None for
@@ -104,6 +113,10 @@ default="bernoulli"
         If given, a value counts as 1 where it is greater than this threshold and as 0
         elsewhere. If None, values must be legal for the visible units.
 
+    unknown : {"error", "missing"}, default="error"
+        What to do, after the fit, about values of a column of categories that no row of the
+        training has: raise an error, or take them for missing cells.
+
     warm_start : bool, default=False
         Whether `fit` goes on from where the last fit ended, as if it had not been interrupted.
 
@@ -118,15 +131,16 @@ default="bernoulli"
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_features)
+    components_ : ndarray of shape (n_components, n_visible)
         The weights.
 
     intercept_hidden_ : ndarray of shape (n_components,)
         U of the hidden units. Truncated units have `precision_hidden_`, and with a spike at
         zero `rho_hidden_`, besides: the parameters that `sklearn_boltz.units` describes.
 
-    intercept_visible_ : ndarray of shape (n_features,)
-        U of the visible units; likewise, `precision_visible_` and `rho_visible_`.
+    intercept_visible_ : ndarray of shape (n_visible,)
+        U of the visible units; likewise, `precision_visible_` and `rho_visible_`, with NaN in the
+        place of units without such a parameter.
 
     log_partition_ : float
         Logarithm of the normalising constant, in nats: exact with up to 20 binary units in the
@@ -145,11 +159,15 @@ default="bernoulli"
     n_iter_ : int
         Number of epochs made.
 
+    visible_names_ : ndarray of str of shape (n_visible,)
+        Names of the numbers of the visible units, such as ``city=Rome``: a column of three or
+        more categories takes one for each of them, any other column one.
+
     n_features_in_ : int
-        Number of visible units.
+        Number of columns.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
-        Names of the visible units, if `X` had names.
+        Names of the columns, if `X` had names.
 
     See Also
     --------
@@ -187,7 +205,7 @@ default="bernoulli"
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
         **BaseTAP._parameter_constraints,
-        "hidden": [StrOptions(set(UNIT_TYPES)), UnitType],
+        "hidden": HIDDEN,
         "inference": [StrOptions(set(INFERENCES))],
     }
 
@@ -195,7 +213,7 @@ default="bernoulli"
         self,
         n_components=256,
         *,
-        visible="bernoulli",
+        visible="auto",
         hidden="bernoulli",
         visible_range=None,
         order=2,
@@ -218,6 +236,7 @@ default="bernoulli"
         n_iter_no_change=10,
         tol=1e-3,
         binarize=None,
+        unknown="error",
         warm_start=False,
         n_jobs=None,
         verbose=0,
@@ -247,6 +266,7 @@ default="bernoulli"
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.binarize = binarize
+        self.unknown = unknown
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -261,22 +281,5 @@ default="bernoulli"
     def _begin(self, X, rng):
         hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
         visible = self._initial_visible(X)
-        weights = self._initial_weights(rng, self.n_components, X.shape[1], X.dtype)
+        weights = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         return [weights], [visible, hidden]
-
-    def _layered(self):
-        visible, hidden = (
-            with_parameters(
-                units, {name: getattr(self, f"{name}_{layer}_") for name in units.parameters()}
-            )
-            for units, layer in zip(self._unit_types, ("visible", "hidden"), strict=True)
-        )
-        return Layered([self.components_], [visible, hidden])
-
-    def _exposed(self, layered):
-        (weights,), layers = layered
-        exposed = {"components_": weights}
-        for layer, units in zip(("visible", "hidden"), layers, strict=True):
-            for name, value in units.parameters().items():
-                exposed[f"{name}_{layer}_"] = value
-        return exposed

@@ -166,6 +166,11 @@ class Categorical(UnitType):
         """Number of units; `len` counts the numbers that they take."""
         return len(self._starts) - 1
 
+    @property
+    def one_hot(self):
+        """Which units are one-hot: all."""
+        return np.ones(self.n_units, dtype=bool)
+
     def columns_of(self, unit):
         return slice(*self._starts[unit : unit + 2].tolist())
 

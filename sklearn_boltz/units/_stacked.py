@@ -53,6 +53,11 @@ class Stacked(UnitType):
         return np.concatenate([units.widths for units in self.layers])
 
     @property
+    def one_hot(self):
+        """Which units are one-hot: an array of bool of shape (n_units,)."""
+        return np.concatenate([units.one_hot for units in self.layers])
+
+    @property
     def bounds(self):
         """The least and the greatest value of each number: arrays of shape (n_columns,)."""
         ends = [[np.broadcast_to(end, len(units)) for end in units.bounds] for units in self.layers]
@@ -107,6 +112,13 @@ class Stacked(UnitType):
         return np.concatenate([units.mode(part) for units, part in self._each(field)], axis=-1)
 
     # Parameters.
+
+    def parts(self):
+        return list(zip(self.layers, self._columns, strict=True))
+
+    def shift(self, field):
+        for units, columns in zip(self.layers, self._columns, strict=True):
+            units.shift(field[columns])
 
     def parameters(self):
         return {

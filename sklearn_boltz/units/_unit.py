@@ -17,7 +17,7 @@ it and has
     if a unit takes finitely many values: for exact sums over small layers, modes, the
     pseudo-likelihood and the probabilities of a column;
 ``width``
-    if a unit takes several numbers in a row;
+    if a unit takes several numbers in a row, and ``one_hot`` if these are a 1 among zeros;
 ``tail_precision``
     if a unit has no bounds.
 
@@ -118,6 +118,11 @@ class UnitType:
     def n_units(self):
         """Number of units; `len` counts the numbers that they take."""
         return len(self) // self.width if self.width else len(self.widths)
+
+    @property
+    def one_hot(self):
+        """Which units are one-hot, a 1 among zeros: an array of bool of shape (n_units,)."""
+        return np.zeros(self.n_units, dtype=bool)
 
     def columns_of(self, unit):
         """
@@ -318,6 +323,28 @@ class UnitType:
         return states[logs.argmax(axis=-1)].reshape(*field.shape[:-3], len(self))
 
     # Parameters.
+
+    def parts(self):
+        """
+        Return the layers of one type that these units consist of, with their columns.
+
+        Returns
+        -------
+        parts : list of (UnitType, slice)
+            Of most types the units themselves.
+        """
+        return [(self, slice(None))]
+
+    def shift(self, field):
+        """
+        Make a field a part of the units, in place: ∝ w(x) exp(field · x).
+
+        Parameters
+        ----------
+        field : ndarray of shape (n_columns,)
+            B of each number. By default, it is added to the parameter `intercept`.
+        """
+        self.intercept += field
 
     def parameters(self):
         """

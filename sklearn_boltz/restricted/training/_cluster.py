@@ -340,7 +340,8 @@ def _slopes(shared, share, share_of_starts, starts, V):
         if starts is not None and not len(starts):  # fewer solutions than parts
             starts = visible_side(layered, V[:1], scheme.iteration, workers)
             share_of_starts = 0.0
-        workspace = Workspace(layered, len(V), len(V) if starts is None else len(starts))
+        n_starts = len(V) if starts is None else len(starts)
+        workspace = Workspace(layered, len(V), n_starts, scheme.iteration.order)
         shares = share, share_of_starts
         rates = rate * share, rate * share_of_starts
         slopes, sides = difference(layered, V, starts, scheme, rates, shares, workers, workspace)

@@ -20,6 +20,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn_boltz.restricted.model._enumeration import all_states
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.training._sdcp import Learner
+from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Without a penalty, weights can grow for ever. A unit is switched on and off by far less.
 LARGEST_WEIGHT = 100.0
@@ -96,7 +97,7 @@ class ChainSample(Sample):
 
     def follow(self, learner, n_steps, workers):
         """Make transitions under the model as it stands."""
-        H = np.empty((len(self), len(learner.hidden_bias)), self.rows.dtype)
+        H = np.empty((len(self), len(learner.hidden)), self.rows.dtype)
         run_chains(learner.model(), self.rows, H, n_steps, learner.stream, workers)
 
     def noise(self, mean):
@@ -114,8 +115,7 @@ class Enumeration(Sample):
     def of(cls, learner):
         """The distribution of a model."""
         units = learner.model().visible
-        states = all_states(units)
-        sample = cls(states.astype(learner.weights.dtype))
+        sample = cls(all_states(units).astype(learner.weights.dtype))
         sample.follow(learner, 0, None)
         return sample
 
@@ -133,7 +133,7 @@ class GrowingLearner(Learner):
 
     Parameters
     ----------
-    weights, visible_bias, hidden_bias, visible_offset, optimizer, stream
+    weights, visible, hidden, visible_offset, scheme, optimizer, stream
         As of `Learner`.
     """
 
@@ -143,27 +143,27 @@ class GrowingLearner(Learner):
 
     def unit(self, i):
         """Weights and bias of a hidden unit, in float64."""
-        return np.append(self.weights[i], self.hidden_bias[i]).astype(np.float64)
+        return np.append(self.weights[i], self.hidden.intercept[i]).astype(np.float64)
 
     def insert(self, unit, scale=1.0, shift=0.0):
         """Add a scaled unit; the visible biases fall by `shift` times its weights."""
         n, dtype = self.n_units, self.weights.dtype
         weights, bias = (scale * unit[:-1]).astype(dtype), dtype.type(scale * unit[-1])
         self.weights = np.asfortranarray(np.vstack([self.weights[:n], weights]))
-        self.hidden_bias = np.append(self.hidden_bias[:n], bias)
+        self.hidden = Bernoulli(np.append(self.hidden.intercept[:n], bias))
         self.hidden_offset = np.append(self.hidden_offset[:n], dtype.type(0.5))
-        self.visible_bias = self.visible_bias - (shift * unit[:-1]).astype(dtype)
+        self.visible.shift(-(shift * unit[:-1]).astype(dtype))
         self.n_units = n + 1
 
     def remove(self, i, shift=0.0):
         """Take a unit away; the visible biases fall by `shift` times its weights."""
-        self.visible_bias = self.visible_bias - self.weights.dtype.type(shift) * self.weights[i]
+        self.visible.shift(-(self.weights.dtype.type(shift) * self.weights[i]))
         self.n_units -= 1
         if self.n_units == 0:
-            self.weights, self.hidden_bias = 0 * self.weights, 0 * self.hidden_bias
+            self.weights, self.hidden = 0 * self.weights, Bernoulli(0 * self.hidden.intercept)
             return
         self.weights = np.asfortranarray(np.delete(self.weights, i, axis=0))
-        self.hidden_bias = np.delete(self.hidden_bias, i)
+        self.hidden = Bernoulli(np.delete(self.hidden.intercept, i))
         self.hidden_offset = np.delete(self.hidden_offset, i)
 
 
@@ -443,6 +443,6 @@ def match_means(learner, model, target, rate, max_steps, workers):
         mean = model.visible_mean()
         if np.mean((target - mean) ** 2) <= MATCH * model.noise(mean):
             return step
-        learner.visible_bias += (rate * (target - mean)).astype(learner.visible_bias.dtype)
+        learner.visible.shift((rate * (target - mean)).astype(learner.dtype))
         model.follow(learner, 1, workers)
     return max_steps

@@ -113,7 +113,7 @@ class Monitor:
     def __init__(self, X, train, valid, base, seed):
         self.rows = dense(X[train[:MONITORED_ROWS]])
         self.base, self.seed = base, seed
-        n_features = X.shape[1]
+        n_features = base.n_units
         self.features = None
         if n_features > MONITORED_FEATURES:
             shape = len(self.rows), MONITORED_FEATURES
@@ -128,8 +128,9 @@ class Monitor:
         error = V - model.mean_visible(model.mean_hidden(V))
         figures = {
             "reconstruction_error": float(np.mean(error**2)),
-            "log_pseudo_likelihood": self._log_pseudo_likelihood(model),
         }
+        if self.base.is_enumerable:
+            figures["log_pseudo_likelihood"] = self._log_pseudo_likelihood(model)
         if self.held_out is None:
             return figures
         log_partition = self._log_partition(model, workers)
@@ -139,11 +140,12 @@ class Monitor:
         """Compare the model with independent columns; None if it is better without a doubt."""
         if self.held_out is not None:
             return self.held_out.compare(figures)
-        no_hidden = Bernoulli(np.zeros(1, model.dtype))
-        independent = Model(np.zeros((1, len(self.base)), model.dtype), self.base, no_hidden)
-        pseudo = self._log_pseudo_likelihood(independent)
-        if Comparison("", figures["log_pseudo_likelihood"], pseudo).exceeds(SURELY_BETTER):
-            return None
+        if "log_pseudo_likelihood" in figures:
+            no_hidden = Bernoulli(np.zeros(1, model.dtype))
+            independent = Model(np.zeros((1, len(self.base)), model.dtype), self.base, no_hidden)
+            pseudo = self._log_pseudo_likelihood(independent)
+            if Comparison("", figures["log_pseudo_likelihood"], pseudo).exceeds(SURELY_BETTER):
+                return None
         log_partition = self._log_partition(model, workers, FEW_TEMPERATURES, FEW_CHAINS)
         log_likelihood = -model.free_energy(self.rows).mean() - log_partition
         return Comparison(

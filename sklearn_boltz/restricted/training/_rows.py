@@ -127,7 +127,7 @@ class StreamedRows:
         self.indexed = indexed and self.shape[0] <= MOST_INDEXED and batches.rows([]) is not None
         # Names were compared in the first pass, and numbers of columns are enough from here on.
         checker = fresh(estimator)
-        checker.n_features_in_ = self.shape[1]
+        checker.n_features_in_ = estimator.n_features_in_
         self._check = checker._validated
         self._cluster = find_cluster() if batches.is_dask else None
         self._without = np.empty(0, dtype=np.int64)

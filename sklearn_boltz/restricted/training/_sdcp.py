@@ -5,6 +5,10 @@ gradient is taken: with offsets μ, λ and W the weights (n_hidden, n_visible), 
 biases are b + λW and c + Wμ. Sliding the offsets changes neither the distribution nor the ordinary
 parameters, and a step (ΔW, Δb, Δc) in centred coordinates is the step
 (ΔW, Δb − λΔW, Δc − ΔWμ) in ordinary ones.
+
+The units of both layers may be of any type. Their biases are the parameters that multiply their
+values, so that the steps of these are differences of means as of binary units. Other parameters,
+such as precisions, go up their own gradients at a rate of their own.
 """
 
 from typing import NamedTuple
@@ -15,10 +19,11 @@ from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import moments
-from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Visible units of a block of the gradient.
 GRADIENT_ROWS = 392
+# The learning rate of parameters that are no biases, as a part of that of the others.
+SHAPE_RATE = 0.2
 
 
 class Scheme(NamedTuple):
@@ -40,23 +45,23 @@ class Learner:
     ----------
     weights : ndarray of shape (n_hidden, n_visible)
         Kept in Fortran order, as the kernels want them.
-    visible_bias : ndarray of shape (n_visible,)
-    hidden_bias : ndarray of shape (n_hidden,)
+    visible, hidden : UnitType
+        The units, whose parameters are changed in place.
     visible_offset : ndarray of shape (n_visible,)
-        Initial μ, by rights the mean of the data; λ starts at 1/2.
+        Initial μ, by rights the mean of the data; λ starts at 1/2, or the means of other units.
     scheme : Scheme
     optimizer : object
         With a method `steps`, as in `sklearn_boltz.restricted.training._optimizers`.
     stream : Stream
     """
 
-    def __init__(
-        self, weights, visible_bias, hidden_bias, visible_offset, scheme, optimizer, stream
-    ):
+    def __init__(self, weights, visible, hidden, visible_offset, scheme, optimizer, stream):
         self.weights, self.dtype = np.asfortranarray(weights), weights.dtype
-        self.visible_bias, self.hidden_bias = visible_bias, hidden_bias
+        self.visible, self.hidden = visible, hidden
         self.visible_offset = visible_offset
-        self.hidden_offset = np.full_like(hidden_bias, 0.5)
+        self.hidden_offset = np.full(len(hidden), 0.5, self.dtype)
+        if not hidden.is_binary:
+            self.hidden_offset[...] = hidden.mean(np.zeros(len(hidden), self.dtype))
         self.scheme, self.optimizer, self.stream = scheme, optimizer, stream
         self.chains = None
         self._batch = None
@@ -65,12 +70,14 @@ class Learner:
         return {**vars(self), "_batch": None}  # scratch is neither copied nor pickled
 
     def parameters(self):
-        """Weights, visible and hidden biases, not copied."""
-        return self.weights, self.visible_bias, self.hidden_bias
+        """Weights and the parameters of the visible and of the hidden units, not copied."""
+        return (
+            self.weights, *self.visible.parameters().values(), *self.hidden.parameters().values()
+        )  # fmt: skip
 
     def model(self):
         """The RBM as it stands; it shares the arrays."""
-        return Model(self.weights, Bernoulli(self.visible_bias), Bernoulli(self.hidden_bias))
+        return Model(self.weights, self.visible, self.hidden)
 
     def in_memory(self, V):
         """Rows as a mini-batch, with the scratch of the last one if it has the same size."""
@@ -97,6 +104,7 @@ class Learner:
         """
         scheme = self.scheme
         means = batch.positive(self, workers)
+        slopes = batch.shape_slopes(self, chains=False)
         for inner in range(scheme.n_inner):
             chain_means = batch.negative(self, workers)
             if scheme.centered:
@@ -109,7 +117,9 @@ class Learner:
                 # The next transition starts with hidden units that are drawn from means that
                 # are there already, as in scikit-learn's BernoulliRBM.
                 self.chains = batch.hidden_states(self)
+            chain_slopes = batch.shape_slopes(self, chains=True)
             self.move(self.optimizer.steps([step, *biases]), scheme.centered)
+            self.reshape(slopes, chain_slopes, rate)
 
     def slide_offsets(self, visible_mean, hidden_mean, rate):
         """Move the offsets towards means of a mini-batch."""
@@ -124,14 +134,36 @@ class Learner:
         weights, visible_bias, hidden_bias = steps
         if not isinstance(weights, Factors):
             self.weights += weights
-        self.visible_bias += visible_bias
-        self.hidden_bias += hidden_bias
+        self.visible.shift(visible_bias)
+        self.hidden.shift(hidden_bias)
         if centered:
             # BLAS may set the flag of an invalid operation for numbers that it reads and does
             # not use; whether the parameters are finite is looked at in the end.
             with np.errstate(invalid="ignore"):
-                self.visible_bias -= self.hidden_offset @ weights
-                self.hidden_bias -= weights @ self.visible_offset
+                self.visible.shift(-(self.hidden_offset @ weights))
+                self.hidden.shift(-(weights @ self.visible_offset))
+
+    def reshape(self, slopes, chain_slopes, rate):
+        """Go up the gradients of the parameters that are no biases."""
+        for units, at_rows, at_chains in zip(
+            (self.visible, self.hidden), slopes, chain_slopes, strict=True
+        ):
+            if at_rows is not None:
+                slope = {name: at_rows[name] - at_chains[name] for name in at_rows}
+                for name in slope:
+                    if is_bias(name):  # it has moved already
+                        slope[name] = np.zeros_like(slope[name])
+                units.ascend(slope, SHAPE_RATE * rate)
+
+
+def is_bias(name):
+    """Whether a parameter is the one that multiplies the values of its units."""
+    return "intercept" in ((name,) if isinstance(name, str) else name)
+
+
+def has_shape(units):
+    """Whether units have parameters that are no biases."""
+    return not units.is_binary and not all(map(is_bias, units.parameters()))
 
 
 class Factors(NamedTuple):
@@ -200,7 +232,8 @@ class ArrayBatch:
         if not learner.scheme.persistent:
             self.V_chains[...] = self.V
         elif learner.chains is None:
-            learner.chains = draw(self.H[self._starts], learner.stream)
+            starts = self._starts
+            learner.chains = draw_hidden(learner, self.V[starts], self.H[starts])
         return _column_means(self.V), _column_means(self.H)
 
     def negative(self, learner, workers):
@@ -216,7 +249,26 @@ class ArrayBatch:
 
     def hidden_states(self, learner):
         """Draw the hidden units of the chains."""
-        return draw(self.H_chains, learner.stream)
+        return draw_hidden(learner, self.V_chains, self.H_chains)
+
+    def shape_slopes(self, learner, chains):
+        """Derivatives by the parameters of the units at the rows or at the chains.
+
+        Parameters
+        ----------
+        learner : Learner
+        chains : bool
+
+        Returns
+        -------
+        visible, hidden : dict of str to ndarray, or None
+            None of units that have biases only.
+        """
+        V, model = self.V_chains if chains else self.V, learner.model()
+        visible = model.visible.gradients(V) if has_shape(model.visible) else None
+        if not has_shape(model.hidden):
+            return visible, None
+        return visible, model.hidden.gradients(None, model.hidden_field(V))
 
     def gradient(self, learner, rate, inner, workers):
         """The step of the weights: the rate times the gradient, of which inner step 0 keeps g's."""
@@ -251,6 +303,13 @@ class ArrayBatch:
             np.add.reduce(self._H_factors[:end], axis=0, out=self._H_factors[end])
         n_factors = end + centered
         return Factors(self._H_factors[:n_factors], self._V_factors[:n_factors])
+
+
+def draw_hidden(learner, V, H):
+    """Draw the hidden units given rows V, of which H are the means."""
+    if learner.hidden.is_binary:
+        return draw(H, learner.stream)
+    return learner.hidden.sample(learner.model().hidden_field(V), learner.stream)
 
 
 def _column_means(A):

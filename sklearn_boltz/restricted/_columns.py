@@ -1,0 +1,490 @@
+"""The columns of a table and the numbers of the visible units: which units, how wide, named what.
+
+The rows of a table have one cell a column, the rows of a model one number for each number of its
+visible units: a column of q categories is q numbers, of which one is 1. A column of real numbers
+is standardised on the way.
+"""
+
+from copy import copy
+from itertools import groupby
+from numbers import Integral
+
+import numpy as np
+from scipy.sparse import issparse
+
+from sklearn_boltz._base import dense
+from sklearn_boltz._cells import columns_of
+from sklearn_boltz._tables import holds_numbers
+from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.units._categorical import Categorical
+from sklearn_boltz.units._gaussian import Gaussian
+from sklearn_boltz.units._stacked import Stacked
+from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
+from sklearn_boltz.units._unit import UnitType
+
+UNIT_TYPES = {
+    "bernoulli": Bernoulli,
+    "categorical": Categorical,
+    "gaussian": Gaussian,
+    "truncated_gaussian": TruncatedGaussian,
+    "truncated_gauss_bernoulli": TruncatedGaussBernoulli,
+}
+# A column of so many categories and more has units of one-hot numbers.
+MANY_CATEGORIES = 3
+# The least standard deviation by which a column is divided, relative to its mean.
+LEAST_DEVIATION = 1e-6
+
+
+# What a user says of the columns.
+
+
+def specified(visible, variable, n_columns):
+    """What a user says of each column.
+
+    Parameters
+    ----------
+    visible : str, type, UnitType, list or dict
+    variable : callable
+        From the name or number of a column to its number.
+    n_columns : int
+
+    Returns
+    -------
+    specs : list of {"auto", type, UnitType}, or UnitType
+        One for each column; or the units of all of them.
+    """
+    if isinstance(visible, UnitType):
+        if visible.n_units != n_columns:
+            raise ValueError(
+                f"visible has {visible.n_units} units, but there must be {n_columns}: one for "
+                "each column."
+            )
+        return visible
+    if isinstance(visible, dict):
+        specs = ["auto"] * n_columns
+        for column, spec in visible.items():
+            specs[variable(column)] = _spec(spec)
+        return specs
+    if isinstance(visible, list):
+        if len(visible) != n_columns:
+            raise ValueError(
+                f"visible has {len(visible)} entries, but there must be {n_columns}: one for "
+                "each column."
+            )
+        return [_spec(spec) for spec in visible]
+    return [_spec(visible)] * n_columns
+
+
+def _spec(spec):
+    """One of "auto", a unit type, units of one column."""
+    if isinstance(spec, str) and spec in UNIT_TYPES:
+        return UNIT_TYPES[spec]
+    if isinstance(spec, type) and issubclass(spec, UnitType):
+        return spec
+    if isinstance(spec, UnitType) and spec.n_units == 1:
+        return spec
+    if isinstance(spec, str) and spec == "auto":
+        return spec
+    found = f"{spec.n_units} units" if isinstance(spec, UnitType) else repr(spec)
+    raise ValueError(
+        f"visible has {found} for a column; it may be one of {['auto', *UNIT_TYPES]}, a type of "
+        "sklearn_boltz.units, or an object of one with a single unit."
+    )
+
+
+def kinds_of(specs, X, binarize):
+    """What `learn_table` is to make of each column; None to look at all of them."""
+    if isinstance(specs, UnitType):
+        specs = [specs if width > 1 else Bernoulli for width in specs.widths]
+    if binarize is None and all(spec in ("auto", Bernoulli) for spec in specs):
+        return None
+    if issparse(X):
+        return ["categories" if spec is Categorical else "number" for spec in specs]
+    cells = [cells for _, cells in columns_of(X)]
+    return [_kind(*pair, binarize) for pair in zip(specs, cells, strict=False)]
+
+
+def _kind(spec, cells, binarize):
+    if spec is Categorical:
+        return "categories"
+    if isinstance(spec, UnitType) and spec.widths[0] > 1:
+        # Numbers are the codes themselves; words have to be coded.
+        return "number" if holds_numbers(cells) else None
+    if spec in ("auto", Bernoulli):
+        amounts = binarize is not None and cells.dtype.kind != "b" and holds_numbers(cells)
+        return "number" if amounts else None
+    return "number"
+
+
+# What is learned of them.
+
+
+class Layout:
+    """How the columns of a table become the numbers of the visible units, and back.
+
+    Parameters
+    ----------
+    kinds : list of type or UnitType
+        Of each column: the type of its units, or the units themselves.
+    widths : ndarray of int of shape (n_columns,)
+        How many numbers each takes.
+    bounds : pair of float or of ndarray of shape (n_columns,)
+        The least and the greatest value of the cells.
+    n_states : ndarray of int of shape (n_columns,)
+        Of a column of one-hot numbers, how many codes it may have; 0 for others.
+    center, scale : ndarray of float64 of shape (n_columns,) or None
+        What is taken from the numbers, and what they are divided by.
+    options : dict
+        Further arguments of truncated units.
+
+    Attributes
+    ----------
+    is_plain : bool
+        Whether rows of the table are rows of the model.
+    """
+
+    def __init__(self, kinds, widths, bounds, n_states, center=None, scale=None, options=None):
+        self.kinds, self.widths, self.bounds, self.n_states = kinds, widths, bounds, n_states
+        self.center, self.scale, self.options = center, scale, options or {}
+        self.starts = np.concatenate([[0], np.cumsum(widths)])
+        self.one_hot = n_states > 0
+        self.is_plain = not self.one_hot.any() and scale is None
+
+    @classmethod
+    def of_numbers(cls, n_columns, units=Bernoulli, options=None):
+        """Of columns that hold the numbers of the units themselves."""
+        bounds = _bounds(units, options) if isinstance(units, type) else units.bounds
+        every = np.ones(n_columns, dtype=int)
+        return cls([units] * n_columns, every, bounds, 0 * every, options=options)
+
+    @property
+    def is_binary(self):
+        """Whether all units are Bernoulli ones, of which nothing else is known."""
+        return all(kind is Bernoulli for kind in self.kinds)
+
+    @property
+    def n_numbers(self):
+        """How many numbers a row of the model has."""
+        return int(self.starts[-1])
+
+    @property
+    def log_volume(self):
+        """The logarithm of the volume of the columns that is 1 in the model's numbers."""
+        return 0.0 if self.scale is None else float(np.log(self.scale).sum())
+
+    @property
+    def takes_threshold(self):
+        """Which columns `binarize` is for: an array of bool."""
+        return ~self.one_hot & [kind is not Gaussian for kind in self.kinds]
+
+    def bounds_of(self, column):
+        """The least and the greatest value of the cells of a column."""
+        return tuple(float(np.broadcast_to(end, len(self.widths))[column]) for end in self.bounds)
+
+    def numbers_of(self, column):
+        """Which numbers of a row are those of a column: a slice."""
+        return slice(*self.starts[column : column + 2].tolist())
+
+    # There and back.
+
+    def expand(self, X):
+        """Rows of the model for rows of the table; all numbers of a missing cell are NaN.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
+            Codes and numbers; not copied where these are the rows of the model.
+
+        Returns
+        -------
+        V : {ndarray, sparse matrix} of shape (n_rows, n_numbers)
+        """
+        if self.is_plain:
+            return X
+        X = dense(X)
+        V = np.zeros((len(X), self.n_numbers), X.dtype)
+        single = ~self.one_hot
+        V[:, self.starts[:-1][single]] = self._standardised(X)[:, single]
+        for j in np.flatnonzero(~single):
+            codes, missing = np.nan_to_num(X[:, j]).astype(np.intp), np.isnan(X[:, j])
+            V[np.arange(len(X)), self.starts[j] + codes] = 1
+            V[missing, self.numbers_of(j)] = np.nan
+        return V
+
+    def collapse(self, V):
+        """Rows of the table for rows of the model: of one-hot numbers, the greatest.
+
+        Parameters
+        ----------
+        V : ndarray of shape (n_rows, n_numbers)
+
+        Returns
+        -------
+        X : ndarray of shape (n_rows, n_columns)
+        """
+        if self.is_plain:
+            return V
+        single, missing = ~self.one_hot, np.isnan(V)
+        X = np.empty((len(V), len(self.widths)), np.float64 if self.scale is not None else V.dtype)
+        X[:, single] = V[:, self.starts[:-1][single]]
+        for j in np.flatnonzero(~single):
+            numbers = self.numbers_of(j)
+            X[:, j] = np.where(missing[:, numbers].any(axis=1), np.nan, V[:, numbers].argmax(1))
+        return X if self.scale is None else X * self.scale + self.center
+
+    def spread(self, of_columns):
+        """What is true of columns, for each of their numbers."""
+        return np.repeat(of_columns, self.widths, axis=-1)
+
+    def unscaled(self, V):
+        """Numbers of the model with real columns on the scale of the table."""
+        if self.scale is None:
+            return V
+        return V * self.spread(self.scale) + self.spread(self.center)
+
+    def _standardised(self, X):
+        if self.scale is None:
+            return X
+        return ((X.astype(np.float64) - self.center) / self.scale).astype(X.dtype)
+
+    def names(self, names, table):
+        """Names of the numbers: of a column, or of it and a category.
+
+        Parameters
+        ----------
+        names : list of str
+            Of the columns.
+        table : Table
+
+        Returns
+        -------
+        names : list of str
+        """
+        found = []
+        for j, name in enumerate(names):
+            categories, n_states = table.columns[j].categories, self.n_states[j]
+            values = range(n_states) if categories is None else categories.tolist()
+            if not n_states:  # of two categories, the number tells of the second
+                values = values[1:2]
+            found += [f"{name}={_shown(value)}" for value in values] or [name]
+        return found
+
+    # Units.
+
+    def initial_units(self, V):
+        """Units fitted to rows: where a training begins.
+
+        Parameters
+        ----------
+        V : {ndarray, sparse matrix} of shape (n_rows, n_numbers)
+            NaN in a missing cell.
+
+        Returns
+        -------
+        units : UnitType
+            Of one type, or `Stacked` in the order of the columns.
+        """
+        layers = []
+        for _, run in groupby(range(len(self.kinds)), key=lambda j: self._run(self.kinds[j], j)):
+            columns = list(run)
+            first, last = columns[0], columns[-1]
+            numbers = slice(int(self.starts[first]), int(self.starts[last + 1]))
+            part = V if len(columns) == len(self.kinds) else V[:, numbers]
+            layers.append(self._fitted(self.kinds[first], part, self.widths[first : last + 1]))
+        return layers[0] if len(layers) == 1 else Stacked(layers)
+
+    def _run(self, kind, column):
+        """Neighbouring columns with equal ones have their units in one array."""
+        return id(kind) if isinstance(kind, type) or kind.n_units > 1 else ("own", column)
+
+    def _fitted(self, kind, V, widths):
+        if isinstance(kind, UnitType):
+            return kind.astype(V.dtype)
+        if isinstance(V, np.ndarray) and np.isnan(V).any():
+            V = _with_means(V)
+        if kind is Gaussian and self.scale is not None:
+            # They are standardised; a constant column has no precision to begin with.
+            return kind.neutral(V.shape[1], V.dtype)
+        if kind is Categorical:
+            return kind.from_data(V, widths)
+        truncated = kind in (TruncatedGaussian, TruncatedGaussBernoulli)
+        return kind.from_data(V, **(self.options if truncated else {}))
+
+
+def _shown(value):
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _with_means(V):
+    """Rows in which missing numbers are the means of the others."""
+    known = ~np.isnan(V)
+    means = np.where(known, V, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return np.where(known, V, means).astype(V.dtype)
+
+
+def learn_layout(specs, table, X, column, options=None):
+    """Learn how the columns of a table become numbers of visible units.
+
+    Parameters
+    ----------
+    specs : list of {"auto", type, UnitType}, or UnitType
+        As of `specified`.
+    table : Table
+    X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
+        The codes and numbers of the training.
+    column : callable
+        From a column number, what messages call the column.
+    options : dict, default=None
+        The range of truncated units: `low` and `high`.
+
+    Returns
+    -------
+    layout : Layout
+    """
+    options, n_categories = options or {}, table.n_categories
+    if isinstance(specs, UnitType):
+        return _layout_of_units(specs, n_categories, column)
+    kinds, widths, n_states, bounds = [], [], [], []
+    for j, (spec, n_values) in enumerate(zip(specs, n_categories.tolist(), strict=True)):
+        if spec == "auto":
+            spec = Categorical if n_values >= MANY_CATEGORIES else Bernoulli
+        if isinstance(spec, UnitType):
+            width = int(spec.widths[0])
+            n_codes = width if width > 1 or spec.state_counts[0] == 1 else 0
+        else:
+            n_codes = max(n_values, 1) if spec is Categorical else 0
+            width = max(n_codes, 1)
+        _check_categories(spec, n_values, width, column(j))
+        kinds.append(spec)
+        widths.append(width)
+        n_states.append(n_codes)
+        bounds.append((0, n_codes - 1) if n_codes else _bounds(spec, options))
+    ends = np.array(bounds, dtype=np.float64).T
+    same = (ends == ends[:, :1]).all()
+    bounds = tuple(ends[:, 0].tolist()) if same else tuple(ends)
+    center, scale = _scales(kinds, X)
+    return Layout(kinds, np.array(widths), bounds, np.array(n_states), center, scale, options)
+
+
+def _bounds(spec, options):
+    if isinstance(spec, UnitType):
+        return [float(np.ravel(end)[0]) for end in spec.bounds]
+    if options and spec in (TruncatedGaussian, TruncatedGaussBernoulli):
+        return options["low"], options["high"]
+    return spec.neutral(1).bounds
+
+
+def _check_categories(spec, n_values, width, title):
+    """Raise an error if a column has more categories than its units have values."""
+    one_hot = spec is Categorical or width > 1
+    most = width if one_hot else 2
+    if n_values > most:
+        raise ValueError(
+            f"{title} has {n_values} categories, but its visible units have {most} values. Use "
+            "'categorical' units for it, or visible='auto', which looks at the table."
+        )
+
+
+def _layout_of_units(units, n_categories, column):
+    """Of units that a user gave for all columns."""
+    widths = units.widths
+    for j, n_values in enumerate(n_categories.tolist()):
+        _check_categories(None, n_values, int(widths[j]), column(j))
+    starts = np.concatenate([[0], np.cumsum(widths)])[:-1]
+    ends = [np.broadcast_to(end, len(units))[starts].astype(np.float64) for end in units.bounds]
+    n_states = np.where((widths > 1) | (units.state_counts == 1), widths, 0)
+    low, high = np.where(n_states, 0, ends[0]), np.where(n_states, n_states - 1, ends[1])
+    if (low == low[0]).all() and (high == high[0]).all():
+        low, high = float(low[0]), float(high[0])
+    return Layout([units] * len(widths), widths, (low, high), n_states)
+
+
+def _scales(kinds, X):
+    """Means and standard deviations of the columns of real numbers; None if there are none."""
+    real = np.array([kind is Gaussian for kind in kinds])
+    if not real.any():
+        return None, None
+    center, scale = np.zeros(len(kinds)), np.ones(len(kinds))
+    values = dense(X[:, real]).astype(np.float64)
+    known = ~np.isnan(values)
+    n_known = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, values, 0).sum(axis=0) / n_known
+    deviation = np.sqrt(np.square(np.where(known, values - mean, 0)).sum(axis=0) / n_known)
+    # Of a constant column nothing is known but its value.
+    least = LEAST_DEVIATION * np.abs(mean)
+    center[real], scale[real] = mean, np.where(deviation > least, deviation, 1.0)
+    return center, scale
+
+
+# Hidden units.
+
+
+def initial_hidden(spec, n_units, dtype):
+    """Initial units of a hidden layer: of a type, or a copy of the user's.
+
+    Parameters
+    ----------
+    spec : str, type, (str, int) or UnitType
+    n_units : int
+    dtype : dtype
+
+    Returns
+    -------
+    units : UnitType
+    """
+    if isinstance(spec, UnitType):
+        return copied("hidden", spec, n_units, dtype)
+    kind, *options = spec if isinstance(spec, tuple) else (spec,)
+    kind = UNIT_TYPES.get(kind, kind) if isinstance(kind, str) else kind
+    if not (isinstance(kind, type) and issubclass(kind, UnitType)) or len(options) > 1:
+        raise ValueError(f"hidden may not be {spec!r}. It may be one of {sorted(UNIT_TYPES)}.")
+    if kind is Categorical:
+        if not options or not isinstance(options[0], Integral) or options[0] < 2:
+            raise ValueError(
+                f"hidden is {spec!r}, without a number of states of 2 or more. Write it as "
+                "('categorical', 3)."
+            )
+        return kind.neutral(n_units, dtype, n_values=int(options[0]))
+    if options:
+        raise ValueError(f"hidden may not be {spec!r}: only categorical units have a number.")
+    return kind.neutral(n_units, dtype)
+
+
+def copied(name, units, n_units, dtype):
+    """A copy of units that the user gave, if they are as many as they must be."""
+    if units.n_units != n_units:
+        raise ValueError(f"{name} has {units.n_units} units, but there must be {n_units}.")
+    return units.astype(dtype)
+
+
+# Parameters of units as attributes of an estimator.
+
+
+def parameter_names(units):
+    """Names of the parameters of units that may be of several types."""
+    return list(dict.fromkeys(name for part, _ in units.parts() for name in part.parameters()))
+
+
+def published(units):
+    """Parameters by name, one value for each number; NaN where a unit has no such parameter."""
+    parts = units.parts()
+    if len(parts) == 1:
+        return dict(units.parameters())
+    found = {}
+    for name in parameter_names(units):
+        found[name] = np.full(len(units), np.nan, units._dtype)
+        for part, columns in parts:
+            if name in part.parameters():
+                found[name][columns] = part.parameters()[name]
+    return found
+
+
+def with_published(units, values):
+    """Units of the same kind with the parameters of `published`, which are not copied."""
+    parts = []
+    for part, columns in units.parts():
+        part = copy(part)
+        for name in part.parameters():
+            setattr(part, name, values[name][columns])
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else Stacked(parts)
