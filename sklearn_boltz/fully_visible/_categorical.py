@@ -6,9 +6,11 @@ by row. A missing cell has no term, and adds nothing to the fields of the others
 """
 
 from itertools import combinations
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import daxpy
 
 from sklearn_boltz.fully_visible._categorical_kernel import (
     PANEL,
@@ -74,11 +76,16 @@ class Cells:
                 f"The columns have {self.n_states:,} states together; no more than "
                 f"{MAX_STATES:,} can be fitted. Leave out columns, or merge rare states."
             )
+        if not len(codes):
+            codes, weights = np.full((1, len(self.n_values)), -1), np.zeros(1)
         self.codes, self.weights = codes, np.asarray(weights, dtype=np.float64)
         self.dtype = np.dtype(dtype)
         self._row_weights = self.weights.astype(self.dtype)
         self._spare = []
-        self.patterns = find_patterns(codes, self.offsets)
+        if len(self.n_values):
+            self.patterns = find_patterns(codes, self.offsets)
+            n_rows = BLOCK_NUMBERS // (int(self.n_values.max()) * lanes(self.dtype.itemsize))
+            self._block_rows = min(BLOCK_ROWS, max(64, n_rows), len(codes))
 
     def states(self, i):
         """Where the states of a column are among those of all."""
@@ -103,19 +110,13 @@ class Cells:
 
         `pack` fills a table with couplings, and `fold` takes the one with the derivatives.
         """
-        arrays = self._spare.pop() if self._spare else {}
-        shape = group.n_states, self.n_states + 1, len(group.sites)
-        if shape not in arrays:
-            n_rows = min(BLOCK_ROWS, max(64, BLOCK_NUMBERS // (shape[0] * shape[2])))
-            n_patterns = int(np.diff(self.patterns.starts).max())
-            sizes = [
-                shape,
-                shape,
-                (shape[0], min(n_rows, len(self.codes)), shape[2]),
-                (PANEL * n_patterns, shape[2]),
-            ]
-            arrays = {shape: [np.empty(size, self.dtype) for size in sizes]}
-        table, gradient, fields, sums = arrays[shape]
+        buffers = self._spare.pop() if self._spare else self._new_buffers()
+        n_lines, n_lanes = self.n_states + 1, len(group.sites)
+        table, gradient, fields = (
+            buffer[: group.n_states * size * n_lanes].reshape(group.n_states, size, n_lanes)
+            for buffer, size in zip(buffers, (n_lines, n_lines, self._block_rows), strict=False)
+        )
+        sums = buffers[-1].reshape(-1, n_lanes)
         inside, places = self._places(group)
         start = np.full((group.n_states, len(group.sites)), NEVER, dtype=self.dtype)
         start[:, group.sites < 0] = 0
@@ -136,8 +137,16 @@ class Cells:
             gradient,
         )
         fold(gradient)
-        self._spare.append(arrays)
+        self._spare.append(buffers)
         return value, places, slope[inside]
+
+    def _new_buffers(self):
+        """Room for two tables, for fields, and for the patterns of a block."""
+        n_lanes, n_states = lanes(self.dtype.itemsize), int(self.n_values.max())
+        n_patterns = int(np.diff(self.patterns.starts).max())
+        sizes = [self.n_states + 1, self.n_states + 1, self._block_rows]
+        sizes = [n_states * size for size in sizes] + [PANEL * n_patterns]
+        return [np.empty(size * n_lanes, self.dtype) for size in sizes]
 
     def _places(self, group):
         """Where a group has states, and where their intercepts stand."""
@@ -294,36 +303,40 @@ class CategoricalPseudoLikelihood:
             theta = self.centered(theta)
         q = self.n_states
         gradient = np.empty(self.n_parameters) if out is None else out
-        np.multiply(theta[:q], -2 * self.intercept_penalty, out=gradient[:q])
-        np.multiply(theta[q:], -2 * self.coupling_penalty, out=gradient[q:])
-        total = np.vdot(gradient, theta) / 2 + sum(self._evaluate_groups(theta, gradient))
+        gradient.fill(0)
+        total = sum(self._evaluate_groups(theta, gradient))
+        total += add_penalty(theta[:q], self.intercept_penalty, gradient[:q])
+        total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
         if self.zero_sum:
             self.centered(gradient, out=gradient)
         return float(total), gradient
 
     def _evaluate_groups(self, theta, gradient):
-        """Add the gradient without penalties; -> the value of each group."""
+        """Add the gradient without penalties; -> the value of each group.
+
+        Each coupling gets a term from two groups at most, and 0 + x + y = 0 + y + x.
+        """
+        lock = Lock()
+
+        def fold(place, table):
+            with lock:
+                fold_table(gradient, *place, table)
 
         def evaluate(group):
             place = (group.sites, self.n_values, self.starts, True)
-            return self.cells.evaluate(
+            value, places, slope = self.cells.evaluate(
                 group,
                 theta[: self.n_states],
                 lambda table: pack_table(theta, *place, table),
-                lambda table: fold_table(gradient, *place, table),
+                lambda table: fold(place, table),
             )
-
-        values = []
-        for group in self._groups:
-            value, places, slope = evaluate(group)
             gradient[places] += slope
-            values.append(value)
-        return values
+            return value
 
-    def at(self, theta, out=None):
-        """Evaluate the objective: a `Point`; `out` may take the gradient."""
-        value, gradient = self.evaluate(theta, out)
-        return Point(theta, value, gradient, self.n_states)
+        if self.workers is None:
+            return [evaluate(group) for group in self._groups]
+        work = len(self.cells.codes) * len(self.n_values) * self.n_states
+        return self.workers.map(evaluate, self._groups, work)
 
     @property
     def dtype(self):
@@ -383,11 +396,19 @@ class CategoricalPseudoLikelihood:
             yield i, j, slice(starts[i][j], starts[i][j] + sizes[i][j])
 
 
+def add_penalty(values, strength, gradient):
+    """-λ Σ v², whose derivatives are added to a gradient."""
+    if strength == 0 or not len(values):
+        return 0.0
+    daxpy(values, gradient, a=-2 * strength)
+    return -strength * float(np.vdot(values, values))
+
+
 class SitePseudoLikelihood:
     """The conditional log-likelihoods of a group of columns, each with couplings of its own.
 
-    Σ_n w_n ln p(x_ni | others) - λ_J Σ_j Σ_ab J_ij(a, b)² - λ_h Σ_a h_i(a)² for each column i of the
-    group, added up. θ has the h_i(a), column by column, then the J_ij(a, b) for each i and j.
+    The sum of Σ_n w_n ln p(x_ni | others) - λ_J Σ_j Σ_ab J_ij(a, b)² - λ_h Σ_a h_i(a)² over the columns i
+    of the group. θ has the h_i(a), column by column, then the J_ij(a, b) for each i and j.
 
     Parameters
     ----------
@@ -423,9 +444,9 @@ class SitePseudoLikelihood:
         """Evaluate the objective: a `Point`; `out` may take the gradient."""
         cells, group, q = self.cells, self.group, self.n_states
         gradient = np.empty_like(theta) if out is None else out
-        np.multiply(theta[:q], -2 * self.intercept_penalty, out=gradient[:q])
-        np.multiply(theta[q:], -2 * self.coupling_penalty, out=gradient[q:])
-        total = np.vdot(gradient, theta) / 2
+        gradient.fill(0)
+        total = add_penalty(theta[:q], self.intercept_penalty, gradient[:q])
+        total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
         intercept, slopes = np.zeros((2, cells.n_states))
         intercept[self._own] = theta[:q]
         place = group.sites, cells.n_values, self._starts, False
