@@ -151,7 +151,7 @@ class CategoricalPseudoLikelihood:
         curvature[: self.n_states] = counts * (1 - rates) + 2 * self.intercept_penalty
         for i, j, place in self.blocks():
             a, b = self.cells.states(i), self.cells.states(j)
-            both = known[i] * known[j] / self.total
+            both = known[i] * known[j] / max(self.total, 1e-300)
             products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
             curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty
         return curvature + 0.5
