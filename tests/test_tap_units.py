@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sklearn_boltz import TAPDBM, TAPRBM
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field import _second_order
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import by_tap
-from sklearn_boltz.restricted.mean_field._second_order import (
-    ANY_WIDTH,
-    Coupling,
-    Features,
-    weight_differences,
-)
 from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration, free_energy, solve
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model
@@ -28,7 +21,6 @@ from sklearn_boltz.units import (
     Gaussian,
     Stacked,
     TruncatedGaussian,
-    UnitType,
 )
 
 EXACTLY = Iteration(max_iter=5000, tol=1e-26)
