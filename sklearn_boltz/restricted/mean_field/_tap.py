@@ -18,6 +18,7 @@ from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
 from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.restricted.mean_field._grouped import grouped
 from sklearn_boltz.restricted.mean_field._second_order import (
     Coupling,
     features_of_pair,
@@ -241,6 +242,7 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
         visible, hidden = scratch.visible, scratch.hidden
         coupling = coupling_of(model, iteration.order, scratch.squares)
     n_iter, change = np.zeros(n_rows, dtype=int), np.full(n_rows, np.inf)
+    model = model._replace(visible=grouped(model.visible), hidden=grouped(model.hidden))
 
     def block(rows):
         layers = whole = visible.rows(rows), hidden.rows(rows)

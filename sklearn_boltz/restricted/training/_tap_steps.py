@@ -221,7 +221,8 @@ def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
 
 def means_suffice(layered):
     """Whether the gradients of the units follow from the means alone."""
-    return all(units.is_binary or units.one_hot.all() for units in layered.layers)
+    kinds = [part for units in layered.layers for part, _ in units.parts()]
+    return all(part.is_binary or part.one_hot.all() for part in kinds)
 
 
 def _of_means(units, mean):
