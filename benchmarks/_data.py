@@ -219,8 +219,8 @@ def load_family(name, folder):
     scores : ndarray of shape (n_pairs, 3)
         Two positions, counted from 0, and the score of the other program.
     more : ndarray or None
-        Of "dhfr" the weights of the sequences that have no letters of -1; of
-        "response_regulator" two positions and their distance in Å.
+        Of "dhfr" the weights of the sequences; of "response_regulator" two positions and their
+        distance in Å.
     """
     files = {
         "dhfr": ("plmc_DHFR.a2m.gz", "plmc_DHFR.couplings.gz", "plmc_DHFR_weights_raw.txt.gz"),

@@ -238,6 +238,8 @@ class BaseBoltzmann(
 
     # Whether the integers 0, 1, 2, ... in a data frame stand for themselves.
     _takes_codes = False
+    # Whether a table of -1 and 1 stands for itself.
+    _takes_signs = False
     # Whether rows come in batches: these hold numbers, as the model takes them.
     _reads_batches = False
 
@@ -260,9 +262,8 @@ class BaseBoltzmann(
             if reset:
                 self._table = self._learned(X, checked if numbers_only else None)
             table = vars(self).get("_table") or Table.of_numbers(checked)
-            unknown = getattr(self, "unknown", "error")
             encode = table.encode_numbers if numbers_only else table.encode
-            coded = encode(checked, unknown)
+            coded = encode(checked, self.unknown)
         except ValueError as error:
             raise ValueError(f"{type(self).__name__}: {error}") from error
         if not numbers_only:
@@ -297,7 +298,8 @@ class BaseBoltzmann(
                     "by sklearn.preprocessing.OrdinalEncoder()."
                 )
             return Table.of_numbers(numbers, X)
-        return learn_table(X, numbers, kinds=self._kinds(X), codes=self._takes_codes)
+        options = {"codes": self._takes_codes, "signs": self._takes_signs}
+        return learn_table(X, numbers, kinds=self._kinds(X), **options)
 
     def _kinds(self, X):
         """What the user says of each column: "number", "categories", or None to look."""
@@ -343,6 +345,26 @@ class BaseBoltzmann(
         if not -self.n_features_in_ <= feature < self.n_features_in_:
             raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
         return int(feature) % self.n_features_in_
+
+    def _fill(self, X, missing, how, impute):
+        """A copy of a table in which missing cells have values.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+        missing : ndarray of bool of shape (n_samples, n_features)
+        how : {"mean", "mode", "sample"}
+            Words and levels have no mean: the mode is taken for that.
+        impute : callable
+            From `how`, the rows as numbers without missing cells.
+        """
+        words = self._table.n_categories > 0
+        if how == "mean" and words.all():
+            how = "mode"
+        filled = impute(how)
+        if how == "mean" and words.any():
+            filled = np.where(words, impute("mode"), filled)
+        return self._table.fill(X, filled, missing)
 
     @property
     def categories_(self):
@@ -399,7 +421,10 @@ class BaseBoltzmann(
             return X
         # A threshold beyond what the type of X can hold is an infinity, as right as itself.
         with np.errstate(over="ignore"):
-            return np.where(np.isnan(X), X, X > self.binarize).astype(X.dtype)
+            kept = np.isnan(X)
+            if X.ndim == 2 and "_table" in vars(self):
+                kept |= self._table.n_categories > 0  # codes
+            return np.where(kept, X, X > self.binarize).astype(X.dtype)
 
     def _check_domain(self, X, legal, domain, remedy, first_row=0):
         """Raise a ValueError that names the first entry where `legal` is False.

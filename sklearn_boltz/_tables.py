@@ -15,6 +15,7 @@ from sklearn_boltz._cells import (
     is_empty,
     is_frame,
     is_missing,
+    missing_cells,
 )
 from sklearn_boltz._warnings import find_stack_level
 
@@ -185,8 +186,8 @@ class Table:
         filled : of the type of X
         """
         if not is_frame(X):
-            return self._fill_array(np.asarray(X), codes, missing)
-        names = list(X.columns)
+            return self._fill_array(as_array(X), codes, missing)
+        names, missing = list(X.columns), missing & missing_cells(X)
         filled = X.copy() if hasattr(X, "copy") else X.clone()
         for j in np.flatnonzero(missing.any(axis=0)):
             cells, rows = X[names[j]], missing[:, j]
@@ -200,6 +201,7 @@ class Table:
         return filled
 
     def _fill_array(self, X, codes, missing):
+        missing = missing & missing_cells(X)
         if X.dtype.kind in "biuf":
             values = np.column_stack([
                 column.decode(codes[:, j]) for j, column in enumerate(self.columns)
@@ -240,7 +242,7 @@ def _is_numeric(dtype):
     return getattr(dtype, "kind", "O") in "biuf"
 
 
-def learn_table(X, numbers=None, *, kinds=None, codes=False):
+def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
     """Learn the columns of a table.
 
     Parameters
@@ -252,13 +254,15 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False):
         What the user says of each column; None to look.
     codes : bool, default=False
         Whether the model takes the integers 0, 1, 2, ... themselves.
+    signs : bool, default=False
+        Whether it takes a table of -1 and 1.
 
     Returns
     -------
     table : Table
     """
-    if numbers is not None and not is_frame(X) and kinds is None:
-        return Table.of_numbers(numbers)
+    if numbers is not None and kinds is None and (not is_frame(X) or signs and _has_signs(numbers)):
+        return Table.of_numbers(numbers, X)
     frame = X if is_frame(X) else None
     found = list(columns_of(X))
     if frame is not None and len(set(frame.columns)) < len(found):
@@ -273,6 +277,11 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False):
         columns.append(Column(title, _categories(cells, title, kind, order, codes)))
     template = None if frame is None else frame[:0]
     return Table(columns, template, None if numbers is None else numbers.dtype)
+
+
+def _has_signs(numbers):
+    """Whether a table holds -1 and 1 only."""
+    return bool(((numbers == -1) | (numbers == 1) | np.isnan(numbers)).all())
 
 
 def _declared_order(frame, j):

@@ -637,8 +637,8 @@ def test_errors_leave_the_estimator_as_it_was():
     X = random_data([2, 2, 2], 50, seed=0)
     model = FSLLDensity().fit(X)
     before = pickle.dumps(model)
-    with pytest.raises(ValueError, match="the value -1"):
-        model.fit(pd.DataFrame({"a": [0, -1]}))
+    with pytest.raises(ValueError, match="the value -0.5"):
+        model.fit(pd.DataFrame({"a": [0, -0.5]}))
     with pytest.raises(ValueError, match="the value 0.5"):
         model.partial_fit([[0.5, 0, 0]])
     assert pickle.dumps(model) == before

@@ -210,7 +210,7 @@ def test_weights(estimator, X, data):
 @given(X=arrays(np.int8, st.tuples(st.integers(1, 20), st.integers(1, 4)),
                 elements=st.integers(0, 6)), declared=st.booleans())  # fmt: skip
 def test_any_cardinalities(X, declared):
-    (estimator,) = [e for e in DEFAULTS if "n_values" in e.get_params()]
+    (estimator,) = [e for e in DEFAULTS if "max_states" in e.get_params()]
     model = clone(estimator).set_params(n_values=8 if declared else "auto").fit(X)
     assert (model.n_values_ >= X.max(axis=0) + 1).all()
     for how in ("mean", "mode", "sample"):

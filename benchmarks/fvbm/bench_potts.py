@@ -60,7 +60,8 @@ def dhfr(data, executables, n_iter):
     """Speed, and ranks of the scores."""
     codes, scores, weights = load_family("dhfr", data)
     # Rows with unknown letters are left out; gaps are missing.
-    codes = codes[(codes >= 0).all(axis=1)].astype(int) - 1
+    known = (codes >= 0).all(axis=1)
+    codes, weights = codes[known].astype(int) - 1, weights[known]
     n_values = np.full(codes.shape[1], 20)
     rows, checks = [], []
     for dtype, executable in executables.items():

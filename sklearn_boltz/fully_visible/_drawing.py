@@ -43,9 +43,9 @@ class Drawing:
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            Independent samples in the coding of the training data and of its type; exact up
-            to 2**26 joint states of connected variables, which 26 binary ones have.
+        X : ndarray or data frame of shape (n_samples, n_features)
+            Independent samples as a table like the training data, with its columns and types;
+            exact up to 2**26 joint states of connected variables, which 26 binary ones have.
 
         Warns
         -----
@@ -66,7 +66,7 @@ class Drawing:
         codes[:, free] = model.sample(n_samples, make_generator(random_state), n_steps)
         if not len(columns) and temperature == 1:
             self._warn_if_far_from_data("In these samples,", codes, None, n_samples)
-        return self._coding.decode(codes).astype(self._sample_dtype)
+        return self._table.decode(self._coding.decode(codes))
 
     @validate_arguments(
         {
@@ -82,12 +82,12 @@ class Drawing:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data; NaN is a missing value.
+            The data; NaN, None and pandas.NA are missing values.
         how : {"mean", "mode", "sample"}, default="mean"
             The conditional mean of each missing value, the most probable joint state of the
             missing values, or a draw of all of them from their joint conditional distribution.
             All are exact in rows whose missing values have no more than 2**20 joint states, as
-            20 binary ones have. Of unordered categories a mean of their numbers says little.
+            20 binary ones have. Words and levels have no mean: they get the mode.
         n_steps : int, default=1000
             Transitions (sweeps of Gibbs sampling) before anything is kept, for rows with more
             joint states; as many follow for the mean, and for the best state met.
@@ -96,20 +96,22 @@ class Drawing:
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            A copy with the missing values filled, in the coding of the training data; observed
-            values are as they were given.
+        X : of the type of X
+            A copy with the missing values filled; observed values are as they were given.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False, allow_nan=True, copy=True)
-        missing = np.isnan(X)
-        if not missing.any():
-            return X
-        codes, generator = self._coding.codes(self, X), make_generator(random_state)
-        rows = missing.any(axis=1)
-        filled = _incomplete.impute(self._model(), codes[rows], how, n_steps, generator)
-        X[missing] = self._coding.decode(filled)[missing[rows]]
-        return X
+        cells = self._validate(X, reset=False, allow_nan=True)
+        missing, generator = np.isnan(cells), make_generator(random_state)
+        rows, codes = missing.any(axis=1), self._coding.codes(self, cells)
+
+        def impute(how):
+            filled = cells.astype(np.float64)
+            if rows.any():
+                found = _incomplete.impute(self._model(), codes[rows], how, n_steps, generator)
+                filled[rows] = np.where(missing[rows], self._coding.decode(found), cells[rows])
+            return filled
+
+        return self._fill(X, missing, how, impute)
 
     @validate_arguments(
         {
@@ -138,11 +140,12 @@ class Drawing:
         Returns
         -------
         probabilities : ndarray of float64 of shape (n_samples, n_values)
-            Of the values of the column in their order; each row sums to 1.
+            Of the values of the column in their order, for words that of `categories_`; each
+            row sums to 1.
         """
         check_is_fitted(self)
         j = self._variable(column)
         X = self._validate(X, reset=False, allow_nan=True, copy=True)
-        X[:, j] = 1
+        X[:, j] = 1  # any legal value
         codes, generator = self._coding.codes(self, X), make_generator(random_state)
         return _incomplete.column_probabilities(self._model(), codes, j, n_steps, generator)

@@ -105,6 +105,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the fit before.
 
+    unknown : {"error", "missing"}, default="error"
+        What to do, after `fit`, about a word or level that `fit` has not seen: refuse it, or take
+        the cell for a missing one.
+
     verbose : int, default=0
         If positive, print a line at the end of a fit; if greater than 1, for each iteration.
 
@@ -208,6 +212,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
     """
 
     _about_missing = MISSING_IN_FIT
+    _takes_codes = _takes_signs = True
     _parameter_constraints = {
         "n_values": [
             StrOptions({"auto"}),
@@ -222,6 +227,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "warm_start": ["boolean"],
+        "unknown": [StrOptions({"error", "missing"})],
         "verbose": ["verbose"],
     }
 
@@ -237,6 +243,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         tol=1e-5,
         max_iter=None,
         warm_start=False,
+        unknown="error",
         verbose=0,
     ):
         self.n_values = n_values
@@ -248,6 +255,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         self.tol = tol
         self.max_iter = max_iter
         self.warm_start = warm_start
+        self.unknown = unknown
         self.verbose = verbose
 
     @with_callbacks

@@ -98,6 +98,10 @@ class FSLLDensity(BaseBoltzmann):
     n_jobs : int, default=None
         Number of threads. None means 1. The result does not depend on it.
 
+    unknown : {"error", "missing"}, default="error"
+        What to do, after `fit`, about a word or level that `fit` has not seen: refuse it, or take
+        the cell for a missing one.
+
     verbose : int, default=0
         If positive, print a line at the end of a fit; if greater than 1, for each move.
 
@@ -198,6 +202,7 @@ class FSLLDensity(BaseBoltzmann):
     """
 
     _about_missing = MISSING_IN_FIT
+    _takes_codes = True
     _parameter_constraints = {
         "n_values": [
             StrOptions({"auto"}),
@@ -214,6 +219,7 @@ class FSLLDensity(BaseBoltzmann):
         "max_states": [Interval(Integral, 2, None, closed="left")],
         "dtype": [Options(type, {np.float64, np.float32}), StrOptions({"float64", "float32"})],
         "n_jobs": [Integral, None],
+        "unknown": [StrOptions({"error", "missing"})],
         "verbose": ["verbose"],
     }
 
@@ -231,6 +237,7 @@ class FSLLDensity(BaseBoltzmann):
         max_states=2**30,
         dtype=np.float64,
         n_jobs=None,
+        unknown="error",
         verbose=0,
     ):
         self.n_values = n_values
@@ -244,6 +251,7 @@ class FSLLDensity(BaseBoltzmann):
         self.max_states = max_states
         self.dtype = dtype
         self.n_jobs = n_jobs
+        self.unknown = unknown
         self.verbose = verbose
 
     @with_callbacks
@@ -334,7 +342,6 @@ class FSLLDensity(BaseBoltzmann):
                 "basis_": basis,
                 "theta_": theta,
                 "_n_features_out": len(theta),
-                "_sample_dtype": counts.dtype,
             }
 
         with iterations(self, X, y, name="move", max_iter=self.max_iter) as end_move:
@@ -758,7 +765,7 @@ class FSLLDensity(BaseBoltzmann):
         model = self._model().tempered(temperature).given(columns, values)
         states = model.sample(n_samples, make_generator(random_state))
         states[:, columns] = values
-        return states.astype(self._sample_dtype)
+        return self._table.decode(states)
 
     @validate_arguments(
         {
@@ -787,13 +794,14 @@ class FSLLDensity(BaseBoltzmann):
             A copy with the missing values filled; observed values are as they were given.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False, allow_nan=True, copy=True)
-        missing = np.isnan(X)
-        if not missing.any():
-            return X
-        states = np.where(missing, 0, self._to_states(X)).astype(np.int64)
-        filled = self._model().impute(states, missing, how, make_generator(random_state))
-        return np.where(missing, filled, X).astype(X.dtype)
+        cells = self._to_states(self._validate(X, reset=False, allow_nan=True))
+        missing, generator = np.isnan(cells), make_generator(random_state)
+
+        def impute(how):
+            states = np.where(missing, 0, cells).astype(np.int64)
+            return self._model().impute(states, missing, how, generator)
+
+        return self._fill(X, missing, how, impute)
 
     def predict_column_proba(self, X, column):
         """Return the probabilities of the values of one column given the rest of each row.
