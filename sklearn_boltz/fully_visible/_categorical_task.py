@@ -1,6 +1,6 @@
 """What `Task` is, where some columns have more than two values."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -109,6 +109,10 @@ class CodesTask:
         name, _ = choose_categorical_solver(name, self.inner)
         return name, {"newton": by_contrasts, "lbfgs": by_lbfgs}[name]
 
+    def with_newton(self, newton):
+        """A solver by this version of Newton's method."""
+        return partial(by_contrasts, newton=newton)
+
     @cached_property
     def contrasts(self):
         """The problem in coordinates of full rank."""
@@ -134,7 +138,7 @@ def penalty(alpha, counts):
     return alpha * counts.sum() / 8
 
 
-def by_contrasts(problem, point, monitor):
+def by_contrasts(problem, point, monitor, newton=newton):
     """Newton's method in coordinates of full rank."""
     contrasts = Contrasts(problem)
     z = contrasts.pack(*to_zero_sum(*problem.unpack(point.theta), problem.n_values))

@@ -96,6 +96,10 @@ class Task(NamedTuple):
             "bslm": bslm, "ga": gradient_ascent, "lbfgs": lbfgs, "newton": newton
         }[name]  # fmt: skip
 
+    def with_newton(self, newton):
+        """A solver by this version of Newton's method."""
+        return newton
+
     def at(self, problem, coupling, intercept):
         """The point of an objective at couplings and intercepts as its points have them."""
         return problem.at(coupling, intercept)
