@@ -21,9 +21,9 @@ from sklearn_boltz.fully_visible._solvers import Monitor, information_solver, li
 # Rounds at most, if the user does not say.
 MAX_ROUNDS = 500
 # Sweeps that lead to the completion of a row which has too many.
-N_STEPS = 100
-# Seed of these draws: a fit is deterministic.
-SEED = 0
+N_STEPS = 50
+# Such completions of a row in each of 20 rounds, and their seed: a fit is deterministic.
+N_DRAWS, SEED = 10, 0
 # Cells of all completions at most: beyond it, the rows with the most are completed by draws.
 MAX_CELLS = 2**22
 # A round ends when a step gains less than this share of what its first one did.
@@ -103,7 +103,7 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label
     codes, counts = task.rows()
     if not len(task.varying):
         return _nothing_varies(task, initial, history)
-    data = IncompleteRows(codes, counts, task.n_values(), max_entries=MAX_CELLS)
+    data = IncompleteRows(codes, counts, task.n_values(), max_entries=MAX_CELLS, n_draws=N_DRAWS)
     if solver == "newton":
         solve = task.with_newton(KeptNewton())
     status = "interrupted"
