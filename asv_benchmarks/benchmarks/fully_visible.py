@@ -4,6 +4,7 @@ import numpy as np
 
 from benchmarks._common import generator, spins, symmetric
 from sklearn_boltz.fully_visible._bslm import N_LANES, bslm_sweep, evaluate_fields, row_fields
+from sklearn_boltz.fully_visible._categorical import CategoricalPseudoLikelihood
 from sklearn_boltz.fully_visible._gibbs import gibbs_sweeps
 from sklearn_boltz.fully_visible._objective import distinct_rows
 
@@ -40,6 +41,23 @@ class PseudoLikelihood:
 
     def time_row_fields(self, size):
         row_fields(self.rows, self.coupling, self.intercept, self.out)
+
+
+class CategoricalPseudoLikelihoods:
+    """The value and the gradient for columns of many states or of few."""
+
+    params = [["float32", "float64"], [(50, 20, 2000), (100, 4, 5000)]]
+    param_names = ["dtype", "n_columns_states_rows"]
+
+    def setup(self, dtype, size):
+        d, q, n = size
+        codes = generator().integers(-1, q, (n, d))
+        self.problem = CategoricalPseudoLikelihood(codes, np.full(d, q), np.ones(n), dtype=dtype)
+        self.theta = 0.01 * generator().normal(size=self.problem.n_parameters)
+        self.out = np.empty_like(self.theta)
+
+    def time_evaluate(self, dtype, size):
+        self.problem.evaluate(self.theta, self.out)
 
 
 class Gibbs:

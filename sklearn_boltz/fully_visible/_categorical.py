@@ -6,216 +6,15 @@ by row. A missing cell has no term, and adds nothing to the fields of the others
 """
 
 from itertools import combinations
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import daxpy
 
-from sklearn_boltz.fully_visible._categorical_kernel import (
-    PANEL,
-    center_blocks,
-    evaluate_group,
-    fold_table,
-    lanes,
-    pack_table,
-)
-from sklearn_boltz.fully_visible._gauge import block_means, column_of_state, state_offsets
-
-# Distinct patterns of a bundle of columns at most, and rows for each of them at least.
-BUNDLE_PATTERNS, ROWS_PER_PATTERN = 256, 12
-# Patterns of a block of bundles, in the second cache.
-BLOCK_PATTERNS = 900
-# Rows whose fields are in the cache together, and numbers that these fields may be.
-BLOCK_ROWS, BLOCK_NUMBERS = 4096, 2**20
-# States of all columns, one more for the missing cells: what 16 bits can count.
-MAX_STATES = 2**16 - 2
-# The field of a state that a column has not.
-NEVER = -1e30
-
-
-class Group(NamedTuple):
-    """Columns that are evaluated together.
-
-    Attributes
-    ----------
-    sites : ndarray of int64 of shape (n_lanes,)
-        The columns, -1 for none.
-    codes : ndarray of int16 of shape (n, n_lanes)
-        Their cells, -1 where missing.
-    n_states : int
-        The largest number of states among them.
-    """
-
-    sites: np.ndarray
-    codes: np.ndarray
-    n_states: int
-
-
-class Cells:
-    """Rows of codes, as the kernels want them.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n, n_columns)
-        States 0 to q_i - 1, or -1 for a missing cell.
-    n_values : ndarray of int of shape (n_columns,)
-        The number of states q_i of each column.
-    weights : ndarray of shape (n,)
-        How often each row counts.
-    dtype : dtype, default=float64
-        In what precision sums are done.
-    """
-
-    def __init__(self, codes, n_values, weights, dtype=np.float64):
-        self.n_values = np.asarray(n_values, dtype=np.int64)
-        self.offsets = state_offsets(self.n_values)
-        self.n_states = int(self.offsets[-1])
-        if self.n_states > MAX_STATES:
-            raise ValueError(
-                f"The columns have {self.n_states:,} states together; no more than "
-                f"{MAX_STATES:,} can be fitted. Leave out columns, or merge rare states."
-            )
-        self.codes, self.weights = codes, np.asarray(weights, dtype=np.float64)
-        self.dtype = np.dtype(dtype)
-        self._row_weights = self.weights.astype(self.dtype)
-        self._spare = []
-        self.patterns = find_patterns(codes, self.offsets)
-
-    def states(self, i):
-        """Where the states of a column are among those of all."""
-        return slice(self.offsets[i], self.offsets[i + 1])
-
-    def groups(self, sites):
-        """Cut columns into groups, those with like numbers of states together."""
-        n_lanes = lanes(self.dtype.itemsize)
-        sites = np.asarray(sites)
-        sites = sites[np.argsort(self.n_values[sites], kind="stable")]
-        return [self._group(sites[k : k + n_lanes], n_lanes) for k in range(0, len(sites), n_lanes)]
-
-    def _group(self, sites, n_lanes):
-        padded = np.full(n_lanes, -1)
-        padded[: len(sites)] = sites
-        codes = np.full((len(self.codes), n_lanes), -1, dtype=np.int16)
-        codes[:, : len(sites)] = self.codes[:, sites]
-        return Group(padded, codes, int(self.n_values[sites].max()))
-
-    def evaluate(self, group, intercept, pack, fold):
-        """The log pseudo-likelihood of a group, and its derivatives by the intercepts.
-
-        `pack` fills a table with couplings, and `fold` takes the one with the derivatives.
-        """
-        arrays = self._spare.pop() if self._spare else {}
-        shape = group.n_states, self.n_states + 1, len(group.sites)
-        if shape not in arrays:
-            n_rows = min(BLOCK_ROWS, max(64, BLOCK_NUMBERS // (shape[0] * shape[2])))
-            n_patterns = int(np.diff(self.patterns.starts).max())
-            sizes = [
-                shape,
-                shape,
-                (shape[0], min(n_rows, len(self.codes)), shape[2]),
-                (PANEL * n_patterns, shape[2]),
-            ]
-            arrays = {shape: [np.empty(size, self.dtype) for size in sizes]}
-        table, gradient, fields, sums = arrays[shape]
-        inside, places = self._places(group)
-        start = np.full((group.n_states, len(group.sites)), NEVER, dtype=self.dtype)
-        start[:, group.sites < 0] = 0
-        start[inside] = intercept[places]
-        slope = np.zeros_like(start)
-        pack(table)
-        gradient.fill(0)
-        value = evaluate_group(
-            self.patterns,
-            group.codes,
-            self._row_weights,
-            start,
-            table,
-            fields,
-            sums,
-            np.empty_like(start),
-            slope,
-            gradient,
-        )
-        fold(gradient)
-        self._spare.append(arrays)
-        return value, places, slope[inside]
-
-    def _places(self, group):
-        """Where a group has states, and where their intercepts stand."""
-        known = group.sites >= 0
-        state = np.arange(group.n_states)[:, None]
-        inside = known & (state < self.n_values[group.sites])
-        return inside, (self.offsets[:-1][group.sites] + state)[inside]
-
-
-class Patterns(NamedTuple):
-    """Rows as patterns of bundles of neighbouring columns, and these in blocks.
-
-    Attributes
-    ----------
-    rows : ndarray of uint16 of shape (n * n_bundles,)
-        For each block, for each row, for each bundle of the block: the pattern, counted from
-        the first one of the block.
-    parts : ndarray of uint16
-        The lines of the table that make up each pattern, one after another.
-    bundles, starts : ndarray of int64 of shape (n_blocks + 1,)
-        The bundles, and the patterns, with which the blocks start.
-    first : ndarray of int64 of shape (n_patterns + 1,)
-        Where the parts of each pattern start.
-    """
-
-    rows: np.ndarray
-    parts: np.ndarray
-    bundles: np.ndarray
-    starts: np.ndarray
-    first: np.ndarray
-
-
-def find_patterns(codes, offsets):
-    """Bundle neighbouring columns as long as they have few distinct rows."""
-    shifted = codes + 1
-    most = min(BUNDLE_PATTERNS, len(codes) // ROWS_PER_PATTERN)
-    blocks, parts, sizes, n_patterns, begin = [], [], [], [], 0
-    while begin < codes.shape[1]:
-        end, labels, examples = bundle(shifted, begin, most)
-        lines = codes[examples, begin:end]
-        parts.append(np.where(lines < 0, offsets[-1], lines + offsets[begin:end]).ravel())
-        sizes.append(np.full(len(examples), end - begin))
-        if not blocks or n_patterns[-1] + len(examples) > BLOCK_PATTERNS:
-            blocks.append([])
-            n_patterns.append(0)
-        blocks[-1].append(labels + n_patterns[-1])
-        n_patterns[-1] += len(examples)
-        begin = end
-    rows = [np.stack(block, axis=1).astype(np.uint16).ravel() for block in blocks]
-    return Patterns(
-        np.concatenate(rows),
-        np.concatenate(parts).astype(np.uint16),
-        state_offsets([len(block) for block in blocks]),
-        state_offsets(n_patterns),
-        state_offsets(np.concatenate(sizes)),
-    )
-
-
-def bundle(codes, begin, most):
-    """Columns [begin, end) with few distinct rows; -> end, the number of each row's pattern, and
-    a row for each pattern. Codes are not negative."""
-    labels, examples = relabel(codes[:, begin])
-    end = begin + 1
-    while end < codes.shape[1] and len(examples) < most:
-        size = codes[:, end].max() + 1
-        more, rows = relabel(labels * size + codes[:, end])
-        if len(rows) > most:
-            break
-        labels, examples, end = more, rows, end + 1
-    return end, labels, examples
-
-
-def relabel(keys):
-    """Number the values that occur among small integers; -> numbers, and a row for each value."""
-    example = np.full(keys.max() + 1, -1)
-    example[keys] = np.arange(len(keys))
-    occurs = example >= 0
-    return (np.cumsum(occurs) - 1)[keys], example[occurs]
+from sklearn_boltz.fully_visible._categorical_cells import Cells, state_counts
+from sklearn_boltz.fully_visible._categorical_kernel import center_blocks, fold_table, pack_table
+from sklearn_boltz.fully_visible._gauge import column_of_state
 
 
 class Point(NamedTuple):
@@ -294,31 +93,40 @@ class CategoricalPseudoLikelihood:
             theta = self.centered(theta)
         q = self.n_states
         gradient = np.empty(self.n_parameters) if out is None else out
-        np.multiply(theta[:q], -2 * self.intercept_penalty, out=gradient[:q])
-        np.multiply(theta[q:], -2 * self.coupling_penalty, out=gradient[q:])
-        total = np.vdot(gradient, theta) / 2 + sum(self._evaluate_groups(theta, gradient))
+        gradient.fill(0)
+        total = sum(self._evaluate_groups(theta, gradient))
+        total += add_penalty(theta[:q], self.intercept_penalty, gradient[:q])
+        total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
         if self.zero_sum:
             self.centered(gradient, out=gradient)
         return float(total), gradient
 
     def _evaluate_groups(self, theta, gradient):
-        """Add the gradient without penalties; -> the value of each group."""
+        """Add the gradient without penalties; -> the value of each group.
+
+        Each coupling gets a term from two groups at most, and 0 + x + y = 0 + y + x.
+        """
+        lock = Lock()
+
+        def fold(place, table):
+            with lock:
+                fold_table(gradient, *place, table)
 
         def evaluate(group):
             place = (group.sites, self.n_values, self.starts, True)
-            return self.cells.evaluate(
+            value, places, slope = self.cells.evaluate(
                 group,
                 theta[: self.n_states],
                 lambda table: pack_table(theta, *place, table),
-                lambda table: fold_table(gradient, *place, table),
+                lambda table: fold(place, table),
             )
-
-        values = []
-        for group in self._groups:
-            value, places, slope = evaluate(group)
             gradient[places] += slope
-            values.append(value)
-        return values
+            return value
+
+        if self.workers is None:
+            return [evaluate(group) for group in self._groups]
+        work = len(self.cells.codes) * len(self.n_values) * self.n_states
+        return self.workers.map(evaluate, self._groups, work)
 
     def at(self, theta, out=None):
         """Evaluate the objective: a `Point`; `out` may take the gradient."""
@@ -343,7 +151,7 @@ class CategoricalPseudoLikelihood:
         curvature[: self.n_states] = counts * (1 - rates) + 2 * self.intercept_penalty
         for i, j, place in self.blocks():
             a, b = self.cells.states(i), self.cells.states(j)
-            both = known[i] * known[j] / self.total
+            both = known[i] * known[j] / max(self.total, 1e-300)
             products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
             curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty
         return curvature + 0.5
@@ -383,11 +191,19 @@ class CategoricalPseudoLikelihood:
             yield i, j, slice(starts[i][j], starts[i][j] + sizes[i][j])
 
 
+def add_penalty(values, strength, gradient):
+    """-λ Σ v², whose derivatives are added to a gradient."""
+    if strength == 0 or not len(values):
+        return 0.0
+    daxpy(values, gradient, a=-2 * strength)
+    return -strength * float(np.vdot(values, values))
+
+
 class SitePseudoLikelihood:
     """The conditional log-likelihoods of a group of columns, each with couplings of its own.
 
-    Σ_n w_n ln p(x_ni | others) - λ_J Σ_j Σ_ab J_ij(a, b)² - λ_h Σ_a h_i(a)² for each column i of the
-    group, added up. θ has the h_i(a), column by column, then the J_ij(a, b) for each i and j.
+    The sum over its columns i of Σ_n w_n ln p(x_ni | others) - λ_J Σ_j Σ_ab J_ij(a, b)² -
+    λ_h Σ_a h_i(a)². θ has the h_i(a), column by column, then the J_ij(a, b) for each i and j.
 
     Parameters
     ----------
@@ -423,9 +239,9 @@ class SitePseudoLikelihood:
         """Evaluate the objective: a `Point`; `out` may take the gradient."""
         cells, group, q = self.cells, self.group, self.n_states
         gradient = np.empty_like(theta) if out is None else out
-        np.multiply(theta[:q], -2 * self.intercept_penalty, out=gradient[:q])
-        np.multiply(theta[q:], -2 * self.coupling_penalty, out=gradient[q:])
-        total = np.vdot(gradient, theta) / 2
+        gradient.fill(0)
+        total = add_penalty(theta[:q], self.intercept_penalty, gradient[:q])
+        total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
         intercept, slopes = np.zeros((2, cells.n_states))
         intercept[self._own] = theta[:q]
         place = group.sites, cells.n_values, self._starts, False
@@ -477,42 +293,3 @@ def block_starts(n_values):
     starts = np.zeros((len(n_values),) * 2, dtype=np.int64)
     starts[i, j] = starts[j, i] = ends - sizes
     return starts, int(ends[-1]) if len(ends) else int(n_values.sum())
-
-
-def state_counts(codes, offsets, weights):
-    """How often each state of each column occurs, of shape (Q,)."""
-    row, column = np.nonzero(codes >= 0)
-    states = offsets[column] + codes[row, column]
-    return np.bincount(states, weights[row], offsets[-1])
-
-
-def independent_intercept(counts, n_values):
-    """Intercepts of independent columns, zero-sum, for the data and one more observation.
-
-    It is spread evenly over the states of each column, so that all are finite.
-    """
-    column = column_of_state(n_values)
-    logarithm = np.log(counts + 1 / np.asarray(n_values)[column])
-    return logarithm - block_means(logarithm[None], n_values)[0, column]
-
-
-def distinct_codes(codes, weights):
-    """Collapse equal rows, and leave out those that count nothing.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n, n_columns)
-    weights : ndarray of shape (n,)
-
-    Returns
-    -------
-    codes : ndarray of int of shape (n_distinct, n_columns)
-    weights : ndarray of shape (n_distinct,)
-        The sums over equal rows.
-    """
-    used = (weights > 0) & (codes >= 0).any(axis=1)
-    codes, weights = np.ascontiguousarray(codes[used]), np.asarray(weights)[used]
-    narrow = codes.astype(np.int8 if codes.max(initial=0) < 128 else np.int32, order="C")
-    keys = narrow.view(np.dtype((np.void, narrow.itemsize * narrow.shape[1]))).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return codes[first], np.bincount(inverse.ravel(), weights, len(first))

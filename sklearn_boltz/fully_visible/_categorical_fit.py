@@ -6,8 +6,10 @@ import numpy as np
 
 from sklearn_boltz.fully_visible._categorical import (
     CategoricalPseudoLikelihood,
-    Cells,
     SitePseudoLikelihood,
+)
+from sklearn_boltz.fully_visible._categorical_cells import (
+    Cells,
     distinct_codes,
     independent_intercept,
     state_counts,

@@ -2,9 +2,9 @@
 
 The states of all columns stand one after another, like one-hot columns: the coupling is a
 symmetric matrix of shape (Q, Q) with Q = Σ q_i, whose blocks on the diagonal are 0, and the
-intercept a vector of shape (Q,). Adding a function of x_i alone to J_ij(x_i, x_j), and
-taking it from h_i, changes no distribution. In the zero-sum gauge every block of the coupling has rows
-and columns that sum to 0, and so does the intercept of each column.
+intercept a vector of shape (Q,). What is added to J_ij(x_i, x_j) as a function of x_i alone, and
+taken from h_i, changes no distribution. In the zero-sum gauge every block of the coupling has
+rows and columns that sum to 0, and so does the intercept of each column.
 """
 
 import numpy as np

@@ -27,7 +27,7 @@ def maximise_lbfgs(problem, point, monitor):
         latter in the array `out` if this is not None; with ``curvature()``, about the negative
         diagonal of the second derivative; and with ``dtype``, that of the history.
     point : object
-        The initial point.
+        The initial point, whose arrays are used again.
     monitor : Monitor
 
     Returns
@@ -43,8 +43,10 @@ def maximise_lbfgs(problem, point, monitor):
     while not monitor(point):
         history.direction(slope, out=direction)
         rise = float(np.vdot(slope, direction))
-        first = FIRST_STEP / np.sqrt(rise) if history.is_empty else 1.0
-        new, size = line_search(problem, point, direction, scale, rise, min(first, 1.0), spare)
+        new = None
+        if rise > 0:
+            first = min(1.0, FIRST_STEP / np.sqrt(rise)) if history.is_empty else 1.0
+            new, size = line_search(problem, point, direction, scale, rise, first, spare)
         if new is None:
             # No step that rises: the objective is flat to rounding.
             monitor.status = "converged"
