@@ -118,20 +118,11 @@ class IncompleteRows:
 
     def _enumerate(self, exact, missing):
         """All completions of some rows, those of each row one after another."""
-        blocks, owners, counts = [], [], []
         width = np.min_scalar_type(int(self.n_values.max()) - 1)
-        for places, unknown in patterns(missing[exact]):
-            fills = all_states(self.n_values[unknown])
-            block = np.repeat(self.rows[exact[places]], len(fills), axis=0)
-            block[:, unknown] = np.tile(fills, (len(places), 1))
-            blocks.append(block.astype(width))
-            owners.append(exact[places])
-            counts.append(np.full(len(places), len(fills)))
-        if not blocks:
-            blocks = [np.empty((0, self.rows.shape[1]), dtype=width)]
-            owners = counts = [np.empty(0, dtype=np.int64)]
-        rows = np.concatenate(blocks)
-        self._owners, self._counts = np.concatenate(owners), np.concatenate(counts)
+        rows, owners, self._counts = all_completions(
+            self.rows[exact], missing[exact], self.n_values
+        )
+        rows, self._owners = rows.astype(width), exact[owners]
         self._starts = np.cumsum(self._counts) - self._counts
         if len(rows):
             rows, first, self._inverse = find_distinct(rows)
@@ -413,6 +404,34 @@ def patterns(missing):
     order = np.argsort(which, kind="stable")
     for rows in np.split(order, np.flatnonzero(np.diff(which[order])) + 1):
         yield rows, np.flatnonzero(missing[rows[0]])
+
+
+def all_completions(rows, missing, n_values):
+    """All completions of rows, those of each row one after another.
+
+    Parameters
+    ----------
+    rows : ndarray of int of shape (n_rows, n_columns)
+    missing : ndarray of bool of shape (n_rows, n_columns)
+    n_values : ndarray of int of shape (n_columns,)
+
+    Returns
+    -------
+    completions : ndarray of int of shape (n, n_columns)
+    owners : ndarray of int of shape (n_rows,)
+        The rows in the order in which their completions come.
+    counts : ndarray of int of shape (n_rows,)
+        How many each of these has.
+    """
+    blocks, owners, counts = [rows[:0]], [np.empty(0, int)], [np.empty(0, int)]
+    for places, unknown in patterns(missing):
+        fills = all_states(n_values[unknown])
+        block = np.repeat(rows[places], len(fills), axis=0)
+        block[:, unknown] = np.tile(fills, (len(places), 1))
+        blocks.append(block)
+        owners.append(places)
+        counts.append(np.full(len(places), len(fills)))
+    return np.concatenate(blocks), np.concatenate(owners), np.concatenate(counts)
 
 
 def all_states(n_values):

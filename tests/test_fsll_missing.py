@@ -17,7 +17,7 @@ import oracles
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.datasets import make_bayesian_network
-from sklearn_boltz.loglinear import _distribution, _incomplete
+from sklearn_boltz.loglinear import _distribution, _factor, _given, _incomplete
 
 SOLVERS = ["greedy", "newton"]
 
@@ -267,11 +267,27 @@ def _incomplete_rows_with(monkeypatch, **limits):
 def test_large_groups_are_summed_block_by_block(monkeypatch):
     X = random_table([2, 3, 2, 2], 200, seed=7)
     model = FSLLDensity(alpha=0.2).fit(X)
-    expected = model.score_samples(X), model.transform(X)
-    monkeypatch.setattr(_distribution, "CHUNK", 4)
-    monkeypatch.setattr(_distribution, "BLOCK", 4)
+
+    def results():
+        yield model.score_samples(X)
+        yield model.transform(X)
+        yield model.predict_column_proba(X, 1)
+        for how in ("mean", "mode"):
+            yield model.impute(X, how=how)
+
+    expected = list(results())
+    monkeypatch.setattr(_distribution, "FEW", 0)
     assert_allclose(model.score_samples(X), expected[0], atol=1e-12)
-    assert_allclose(model.transform(X), expected[1], atol=1e-12)
+    monkeypatch.setattr(_given, "CHUNK", 4)
+    monkeypatch.setattr(_factor, "BLOCK", 4)
+    for found, before in zip(results(), expected, strict=True):
+        assert_allclose(found, before, atol=1e-12)
+    row = np.array([[np.nan, np.nan, 1, np.nan]])
+    p = np.exp(model.score_samples(completions(row[0], [2, 3, 2, 2])) - model.score_samples(row))
+    draws = model.impute(np.repeat(row, 3000, axis=0), how="sample", random_state=0)
+    share = [(draws == x).all(axis=1).mean() for x in completions(row[0], [2, 3, 2, 2])]
+    # Six standard errors in twelve cells: a false alarm in 40 million.
+    assert (np.abs(share - p) < 6 * np.sqrt(p / 3000)).all()
 
 
 def test_score_test_finds_what_completions_hide(monkeypatch):

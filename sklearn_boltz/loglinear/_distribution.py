@@ -1,23 +1,18 @@
 """Exact quantities of a sparse log-linear model, from its terms alone.
 
 There is no table of all states. Variables that no chain of terms connects are independent, so
-the distribution is a product of factors. What needs every state of a factor goes through them in
-blocks: for given values of the slow variables of the layout, the terms become coefficients of
-the fast ones, and one small transform gives the log-weights of the block.
+the distribution is a product of factors.
 """
-
-import math
-from functools import cached_property
 
 import numpy as np
 
-from sklearn_boltz._completion import patterns
+from sklearn_boltz._completion import all_completions, patterns
 from sklearn_boltz.loglinear._basis import StateSpace
+from sklearn_boltz.loglinear._factor import Factor
+from sklearn_boltz.loglinear._given import CHUNK, GivenRows, log_probabilities
 
-# States in a block: a transform of it stays in the cache.
-BLOCK = 2**17
-# Entries of a temporary array of rows by terms, or of rows by states.
-CHUNK = 2**22
+# Rows with so few completions are completed, so many at once.
+FEW, ROWS = 64, 2**12
 
 
 class LogLinearModel:
@@ -136,7 +131,7 @@ class LogLinearModel:
         """
         for part in self._given_rows(variables):
             for rows, weights in part.weights(states):
-                yield rows, part.group, part.space, _log_probabilities(part.log_weights(weights))[0]
+                yield rows, part.group, part.space, log_probabilities(part.log_weights(weights))[0]
 
     def _given_rows(self, variables):
         """The independent groups of some variables, given all others."""
@@ -157,6 +152,28 @@ class LogLinearModel:
         -------
         log_marginal : ndarray of float64 of shape (n,)
         """
+        result = np.empty(len(states))
+        n_completions = np.where(missing, self.space.n_values, 1.0).prod(axis=1)
+        few, many = np.flatnonzero(n_completions <= FEW), np.flatnonzero(n_completions > FEW)
+        for start in range(0, len(few), ROWS):
+            rows = few[start : start + ROWS]
+            result[rows] = self._log_sums(states[rows], missing[rows])
+        if len(many):
+            result[many] = self._log_marginal(states[many], missing[many])
+        return result
+
+    def _log_sums(self, states, missing):
+        """The same by enumeration of all completions: quick for many patterns."""
+        completions, owners, counts = all_completions(states, missing, self.space.n_values)
+        weights, starts = self.log_weight(completions), np.cumsum(counts) - counts
+        peaks = np.maximum.reduceat(weights, starts)
+        weights -= np.repeat(peaks, counts)
+        result = np.empty(len(states))
+        result[owners] = peaks + np.log(np.add.reduceat(np.exp(weights), starts))
+        return result
+
+    def _log_marginal(self, states, missing):
+        """The same by connected components of what is missing: quick for many missing cells."""
         result = np.empty(len(states))
         for rows, unknown in patterns(missing):
             known = ~self.basis[:, unknown].any(axis=1)
@@ -239,12 +256,10 @@ class LogLinearModel:
                 for places in components(self._adjacent[np.ix_(unknown, unknown)])
                 if column in unknown[places]
             )
-            for part, group, space, log_p in self.conditional(states[rows], unknown):
-                p = np.exp(log_p)
-                place = int(np.flatnonzero(group == column)[0])
-                values = space.decode(np.arange(space.size))[:, place]
-                for value in range(probabilities.shape[1]):
-                    probabilities[rows[part], value] = p[:, values == value].sum(axis=1)
+            part = GivenRows(self, unknown)
+            for some, weights in part.weights(states[rows]):
+                place = int(np.flatnonzero(unknown == column)[0])
+                probabilities[rows[some]] = part.marginal(weights, place)
         return probabilities
 
     def impute(self, states, missing, how, generator):
@@ -263,209 +278,11 @@ class LogLinearModel:
         """
         filled = states.astype(np.float64)
         for rows, unknown in patterns(missing):
-            for part, group, space, log_p in self.conditional(states[rows], unknown):
-                p = np.exp(log_p)
-                filled[np.ix_(rows[part], group)] = _reduced(p, space, how, generator)
+            for part in self._given_rows(unknown):
+                for some, weights in part.weights(states[rows]):
+                    values = part.reduced(weights, how, generator)
+                    filled[np.ix_(rows[some], part.group)] = values
         return filled
-
-
-def _reduced(p, space, how, generator):
-    """Reduce probabilities of joint states, (n, space.size), to one value for each variable."""
-    if how == "mean":
-        values = np.arange(space.size)
-        return np.column_stack(
-            [
-                p @ (values // stride % m)
-                for stride, m in zip(space.strides, space.n_values, strict=True)
-            ]
-        )
-    if how == "mode":
-        return space.decode(p.argmax(axis=1))
-    cumulated = np.cumsum(p, axis=1)
-    uniform = generator.random(len(p)) * cumulated[:, -1]
-    return space.decode((cumulated <= uniform[:, None]).sum(axis=1))
-
-
-def _log_probabilities(table):
-    """In place, log-weights (n, size) -> log-probabilities, and what was subtracted (n, 1)."""
-    peaks = table.max(axis=1, keepdims=True)
-    table -= peaks
-    log_sums = np.log(np.exp(table).sum(axis=1, keepdims=True))
-    table -= log_sums
-    return table, peaks + log_sums
-
-
-class GivenRows:
-    """Variables that terms connect, given all others, which the rows of a table say.
-
-    Parameters
-    ----------
-    model : LogLinearModel
-    group : ndarray of int
-        The variables.
-
-    Attributes
-    ----------
-    space : StateSpace
-        Their joint states.
-    """
-
-    def __init__(self, model, group):
-        self.group, self.space = group, StateSpace(model.space.n_values[group])
-        touching = model.basis[:, group].any(axis=1)
-        self._own_part = model.basis[np.ix_(touching, group)]
-        self._codes = self.space.encode(self._own_part)
-        self._known_part = model.basis[touching]
-        self._known_part[:, group] = 0
-        self._model, self._theta = model, model.theta[touching]
-
-    def weights(self, states):
-        """Yield some rows, and the weights (n_rows, n_terms) that the terms have given these."""
-        step = max(1, CHUNK // max(self.space.size, len(self._theta)))
-        for start in range(0, len(states), step):
-            rows = slice(start, min(start + step, len(states)))
-            signs = self._model.space.signs(states[rows], self._known_part)
-            yield rows, self._theta * signs
-
-    def log_weights(self, weights):
-        """Log-weights of all joint states, (n_rows, space.size)."""
-        table = np.zeros((len(weights), self.space.size))
-        for k, code in enumerate(self._codes):
-            table[:, code] += weights[:, k]
-        self.space.synthesize(table)
-        return table
-
-    def log_sums(self, weights):
-        """Logarithms of the sums of the weights of all joint states, (n_rows,)."""
-        if self.space.size > CHUNK:  # block by block
-            return np.array([factor.log_partition for factor in self._factors(weights)])
-        return _log_probabilities(self.log_weights(weights))[1][:, 0]
-
-    def moments(self, weights, basis):
-        """Expectations of functions of these variables, (n_rows, len(basis))."""
-        if self.space.size > CHUNK:
-            return np.array([factor.expectation(basis) for factor in self._factors(weights)])
-        p = np.exp(_log_probabilities(self.log_weights(weights))[0])
-        self.space.analyze(p)
-        return p[:, self.space.encode(basis)]
-
-    def _factors(self, weights):
-        return (Factor(self.space.n_values, self._own_part, theta) for theta in weights)
-
-
-class Factor:
-    """A log-linear model whose variables are all connected.
-
-    Parameters
-    ----------
-    n_values : ndarray of int64 of shape (n_features,)
-    basis : ndarray of int64 of shape (n_basis, n_features)
-        The terms.
-    theta : ndarray of float64 of shape (n_basis,)
-        Their weights.
-    """
-
-    def __init__(self, n_values, basis, theta):
-        self.space = space = StateSpace(n_values)
-        self.basis, self.theta = basis, theta
-        self._outer, self._inner = outer, inner = space.split_layout(BLOCK)
-        self._block_space = StateSpace(space.n_values[inner])
-        # The terms, each as a term of the fast variables with a sign from the slow ones.
-        self._inner_codes = space.encode(basis) % self._block_space.size
-        self._n_blocks = space.size // self._block_space.size
-
-        self._slow_part = np.zeros_like(basis)
-        self._slow_part[:, outer] = basis[:, outer]
-
-    @cached_property
-    def log_partition(self):
-        """ln Z, from all states."""
-        total = -math.inf
-        for block in range(self._n_blocks):
-            weights = self._log_weights(block)
-            peak = weights.max()
-            weights -= peak
-            total = np.logaddexp(total, peak + math.log(np.exp(weights, out=weights).sum()))
-        return float(total)
-
-    def _outer_states(self, blocks):
-        return self.space.decode(np.asarray(blocks) * self._block_space.size)
-
-    def _log_weights(self, block):
-        """Σ_y θ_y Φ_y(x) for the states of one block."""
-        signs = self.space.signs(self._outer_states([block]), self._slow_part)[0]
-        table = np.zeros(self._block_space.size)
-        np.add.at(table, self._inner_codes, self.theta * signs)
-        self._block_space.synthesize(table)
-        return table
-
-    def _probabilities(self):
-        """Yield (number of the block, probabilities of its states)."""
-        for block in range(self._n_blocks):
-            weights = self._log_weights(block)
-            weights -= self.log_partition
-            yield block, np.exp(weights, out=weights)
-
-    def expectation(self, basis):
-        """E[Φ_y] for each given y, (k, n_features) -> (k,)."""
-        codes = self.space.encode(basis) % self._block_space.size
-        slow_part = np.zeros_like(basis)
-        slow_part[:, self._outer] = basis[:, self._outer]
-        moments = np.zeros(len(basis))
-        for block, table in self._probabilities():
-            self._block_space.analyze(table)
-            moments += self.space.signs(self._outer_states([block]), slow_part)[0] * table[codes]
-        return moments
-
-    def marginal(self, variables):
-        """Joint probabilities of some variables, an array with one axis for each."""
-        kept_outer = [i for i in self._outer if i in variables]
-        kept_inner = [i for i in self._inner if i in variables]
-        fast = math.prod(self.space.shape(kept_inner))
-        shape, axes = _merged_axes(
-            self.space.shape(self._inner), [i in variables for i in self._inner]
-        )
-        slow = StateSpace(self.space.n_values[kept_outer]) if kept_outer else None
-        table = np.zeros((slow.size if slow else 1, fast))
-        for block, probabilities in self._probabilities():
-            states = self._outer_states([block])[:, kept_outer]
-            row = np.ravel_multi_index(states[0], self.space.shape(kept_outer)) if slow else 0
-            table[row] += probabilities.reshape(shape).sum(axis=axes).ravel()
-        in_layout = kept_outer + kept_inner
-        table = table.reshape(self.space.shape(in_layout))
-        return table.transpose([in_layout.index(i) for i in variables])
-
-    def sample(self, n_samples, generator):
-        """Independent exact samples, -> (n_samples, n_features) int64."""
-        mass = np.array([table.sum() for _, table in self._probabilities()])
-        counts = generator.multinomial(n_samples, mass / mass.sum())
-        codes = []
-        for block in np.flatnonzero(counts):
-            cumulated = np.cumsum(np.exp(self._log_weights(block) - self.log_partition))
-            uniform = generator.random(counts[block]) * cumulated[-1]
-            within = np.searchsorted(cumulated, uniform, side="right")
-            codes.append(block * self._block_space.size + within)
-        # Block by block is not an exchangeable order.
-        return self.space.decode(generator.permutation(np.concatenate(codes)))
-
-
-def _merged_axes(shape, kept):
-    """Merge neighbouring axes that are all kept, or all summed: sums over long axes are fast.
-
-    Returns
-    -------
-    shape : list of int
-    axes : tuple of int
-        The axes to sum over.
-    """
-    merged, keep = [], []
-    for m, k in zip(shape, kept, strict=True):
-        if keep and keep[-1] == k:
-            merged[-1] *= m
-        else:
-            merged.append(m)
-            keep.append(k)
-    return merged, tuple(axis for axis, k in enumerate(keep) if not k)
 
 
 def adjacent_variables(basis):

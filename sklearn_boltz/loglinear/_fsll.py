@@ -79,7 +79,9 @@ class FSLLDensity(BaseBoltzmann):
         worth it after a joint refit. It reaches a lower cost with fewer terms.
 
     tol : float, default=1e-4
-        The search ends when no move lowers the cost by more than this, in nats.
+        The search ends when no move lowers the cost by more than this, in nats. With missing
+        cells, the rounds of EM go on until one of them lowers it by less than a hundredth of
+        this.
 
     max_iter : int, default=None
         Number of moves at most. None sets no limit; the cost falls by more than `tol` with
@@ -118,17 +120,21 @@ class FSLLDensity(BaseBoltzmann):
 
     cost_ : float
         Kullback–Leibler divergence of the model from the data, in nats, plus the
-        description length of the terms for each sample (eq. 2.5).
+        description length of the terms for each sample (eq. 2.5). With missing cells, the
+        divergence of the observed cells: of each pattern of missing cells by itself, weighted by
+        its rows.
 
     cost_path_ : ndarray of float64 of shape (`n_iter_` + 1,)
         The cost without terms and after each move or joint refit. It never rises by more than
-        rounding.
+        rounding. With missing cells, the entries within a round of EM are upper bounds; where
+        rows are completed by draws (see Notes), it may rise.
 
     n_iter_ : int
         Number of moves and joint refits.
 
     converged_ : bool
-        Whether the search ended because no move was worth `tol`.
+        Whether the search ended because no move was worth `tol`, and with missing cells no
+        further round of EM.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"cost"``, the number of terms ``"n_basis"`` and ``"seconds"`` of each move or refit.
@@ -155,6 +161,15 @@ class FSLLDensity(BaseBoltzmann):
     equal columns, two values that never meet).
 
     `sample_weight` counts: a row of weight 2 is the same as two rows.
+
+    NaN is a missing cell, and what is maximised is the likelihood of the observed cells, less
+    the description length. This is right if cells are missing at random: whether a cell is
+    missing may depend on observed cells of its row, but given these not on the value that is
+    missing. The rows are completed in all possible ways, weighted by the model, the search goes
+    on from the terms that there are, and so on (EM); then terms are tried that a score test by
+    the observed cells finds (with ``solver="newton"``). A row with more than 4,096 completions is
+    completed by draws, always the same ones. A row without an observed cell does not count, and
+    a column without one is refused.
 
     The search is deterministic, so there is no `random_state`. It begins without terms and does
     not depend on an earlier fit, so there is no `warm_start`; `partial_fit` adds rows and searches
@@ -239,7 +254,7 @@ class FSLLDensity(BaseBoltzmann):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or batches
-            Integers from 0 on, or anything real if `binarize` is set. Of
+            Integers from 0 on, or anything real if `binarize` is set; NaN is a missing cell. Of
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, only the
             distinct rows are kept, with their numbers; one pass is made.
         y : Ignored
@@ -255,7 +270,8 @@ class FSLLDensity(BaseBoltzmann):
         Raises
         ------
         ValueError
-            If a value is not in the domain, or if there are too many joint states.
+            If a value is not in the domain, if no cell of a column is observed, or if there are
+            too many joint states.
         """
         with unchanged_on_error(self):
             return self._learn(X, y, self._counts(X, sample_weight, reset=True))

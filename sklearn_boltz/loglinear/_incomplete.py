@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from sklearn_boltz._completion import Model, independent_columns, maximise, patterns
 from sklearn_boltz._random import make_generator
@@ -13,9 +14,9 @@ from sklearn_boltz.loglinear._search import FINAL, N_JOINT, choose, refit, round
 # follow lower it by some multiple of that.
 SHARE_OF_TOL = 0.01
 MAX_ROUNDS = 500
-# Terms that the score test looks at, and rows of which it has the scores at once.
+# Terms that the score test looks at, and their values that are in memory at once.
 N_PROMISING = 200
-ROWS_AT_ONCE = 2**13
+ENTRIES_AT_ONCE = 2**22
 
 
 class ObservedCost:
@@ -180,12 +181,16 @@ class IncompleteSearch:
         means = self._table.t[every].astype(np.float64)
         residual = self._table.d[codes].astype(np.float64) - means[len(self._state.codes) :]
         n_active, information = len(self._state.codes), np.zeros((len(every), len(every)))
-        signs = self._space.signs(states.astype(np.int64), self._space.decode(every))
-        signs = signs.astype(np.float64) - means
-        for start in range(0, len(self._data.rows), ROWS_AT_ONCE):
-            some = slice(start, start + ROWS_AT_ONCE)
-            scores = shares[some] @ signs
-            information += scores.T @ (self._data.weights[some, None] * scores)
+        basis, start = self._space.decode(every), 0
+        while start < len(self._data.rows):
+            most = shares.indptr[start] + ENTRIES_AT_ONCE // len(every)
+            end = max(start + 1, int(np.searchsorted(shares.indptr, most, side="right")) - 1)
+            part, weights = shares[start:end], self._data.weights[start:end, None]
+            used, places = np.unique(part.indices, return_inverse=True)
+            part = csr_array((part.data, places, part.indptr), (end - start, len(used)))
+            scores = part @ self._space.signs(states[used].astype(np.int64), basis) - means
+            information += scores.T @ (weights * scores)
+            start = end
         information /= self._data.weights.sum()
         among = information[n_active:, n_active:]
         return choose(
