@@ -81,7 +81,7 @@ class Task(NamedTuple):
     def complete(self, rows, counts):
         """The objective of complete rows of the columns that vary, in place of incomplete ones."""
         spins = np.multiply(rows.T, 2.0, order="C") - 1
-        return PseudoLikelihood(spins, counts, self.problem.penalty / self.problem.total)
+        return PseudoLikelihood(spins, counts, self.problem.penalty / counts.sum())
 
     def n_values(self):
         """Number of values of the columns that vary."""
