@@ -1,6 +1,6 @@
 """What `Task` is, where some columns have more than two values."""
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -45,9 +45,9 @@ class CodesTask:
 
     def __init__(self, codes, counts, n_values, alpha):
         self.seen, self.alpha = (codes, counts), alpha
-        self.inner = CategoricalTask.of_rows(
-            codes, n_values, counts, coupling_penalty=penalty(alpha, counts)
-        )
+        # For binary columns, the penalty is that of their m_jk.
+        penalty = alpha * counts.sum() / 8
+        self.inner = CategoricalTask.of_rows(codes, n_values, counts, coupling_penalty=penalty)
         self.problem, self.varying = self.inner.problem, self.inner.fitted
         self.base = self.inner.base
 
@@ -65,7 +65,7 @@ class CodesTask:
             rows.astype(np.int16),
             self.problem.n_values,
             counts,
-            coupling_penalty=penalty(self.alpha, counts),
+            coupling_penalty=self.problem.coupling_penalty,
         )
 
     def at(self, problem, coupling, intercept):
@@ -93,7 +93,8 @@ class CodesTask:
 
     def whole(self, coupling, intercept):
         """Parameters of all columns, zero-sum, from those of what was fitted."""
-        return self.inner.whole(coupling, intercept)
+        coupling, intercept = self.inner.whole(coupling, intercept)
+        return (coupling + coupling.T) / 2, intercept  # symmetric to the bit
 
     def mean_of_constant_columns(self):
         """What the constant columns add to the mean log pseudo-likelihood of a row."""
@@ -108,6 +109,10 @@ class CodesTask:
             )
         name, _ = choose_categorical_solver(name, self.inner)
         return name, {"newton": by_contrasts, "lbfgs": by_lbfgs}[name]
+
+    def with_newton(self, newton):
+        """A solver by this version of Newton's method."""
+        return partial(by_contrasts, newton=newton)
 
     @cached_property
     def contrasts(self):
@@ -129,12 +134,7 @@ class CodesTask:
         return warning_message(self.contrasts, point, direction, monitor, label)
 
 
-def penalty(alpha, counts):
-    """On the couplings, that of binary columns being that of their m_jk."""
-    return alpha * counts.sum() / 8
-
-
-def by_contrasts(problem, point, monitor):
+def by_contrasts(problem, point, monitor, newton=newton):
     """Newton's method in coordinates of full rank."""
     contrasts = Contrasts(problem)
     z = contrasts.pack(*to_zero_sum(*problem.unpack(point.theta), problem.n_values))

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_boltz._tables import shown
+
 # Without `n_values`, a column with more values than this is taken for amounts.
 MOST_VALUES = 64
 REMEDY = "Recode the column, or set `binarize` to a threshold."
@@ -42,12 +44,8 @@ class Coding(NamedTuple):
         X = estimator._binarized(X)
         if not self.is_binary:
             legal = np.isnan(X) | (is_whole(X) & (X < self.n_values))
-            estimator._check_domain(
-                X,
-                legal,
-                lambda j: f"values from 0 to {self.n_values[j] - 1}",
-                "Set `n_values` to the true numbers of values and fit again.",
-            )
+            if not legal.all():
+                raise ValueError(self._about_value(estimator, X, legal))
             dtype = np.int8 if self.n_values.max() < 127 else np.int16
             return np.where(np.isnan(X), -1, X).astype(dtype)
         positive = X == 1
@@ -66,6 +64,26 @@ class Coding(NamedTuple):
         if missing is not None:
             codes[missing] = -1
         return codes
+
+    def _about_value(self, estimator, X, legal):
+        """What an error says of the first value that is not legal, and how to mend it."""
+        i, j = np.unravel_index(np.argmin(legal), legal.shape)
+        remedy = "Set `n_values` to the true numbers of values and fit again."
+        if X[i, j] < 0:
+            code = shown(X[i, j])
+            remedy = (
+                "Negative values in data are out of this range. If it stands for a missing cell, "
+                f"write it as NaN: np.where(X == {code}, np.nan, X)."
+            )
+        elif X[i, j] != np.floor(X[i, j]):
+            remedy = (
+                "Encode the column with sklearn.preprocessing.OrdinalEncoder (categories) or "
+                "KBinsDiscretizer(encode='ordinal') (numbers)."
+            )
+        return (
+            f"{type(estimator).__name__} needs values from 0 to {self.n_values[j] - 1} in "
+            f"{estimator._column(j)}, but row {i} has the value {shown(X[i, j])}. {remedy}"
+        )
 
 
 def is_whole(X):
@@ -89,6 +107,8 @@ def find_coding(estimator, X):
     coding : Coding
     """
     has_signs = estimator.binarize is None and X.dtype.kind != "b" and (X == -1).any()
+    # With other values, -1 is a code for missing cells, which `Coding.codes` explains.
+    has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
     two = Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
     if not isinstance(estimator.n_values, str):
         n_values = given_n_values(estimator.n_values, X.shape[1])
@@ -101,7 +121,7 @@ def find_coding(estimator, X):
         return two if coding.is_binary else coding
     if has_signs or estimator.binarize is not None or X.dtype.kind == "b":
         return two
-    known = is_whole(X) | np.isnan(X)
+    known = is_whole(X) | np.isnan(X) | (X == -1)
     if not known.all():
         return two
     with np.errstate(invalid="ignore"):

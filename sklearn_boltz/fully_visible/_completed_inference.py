@@ -20,7 +20,7 @@ from sklearn_boltz.fully_visible._spin_model import to_spins
 # Completions of each row, their seed, and the sweeps that lead to one where there are too many.
 N_COMPLETIONS, SEED, N_STEPS = 100, 0, 200
 # Entries of a temporary array.
-CHUNK = 2**23
+CHUNK = 2**20
 
 
 class Coordinates(NamedTuple):
@@ -67,14 +67,22 @@ class Coordinates(NamedTuple):
         return cls(contrasts.pairs, describe, 2 * contrasts.penalty)
 
     def scores(self, u, e):
-        """∂/∂θ of each row's log pseudo-likelihood, (n, n_parameters)."""
-        r, s = self.pairs
-        return np.hstack([e, e[:, r] * u[:, s] + u[:, r] * e[:, s]])
+        """∂/∂θ of each row's log pseudo-likelihood, (n_parameters, n)."""
+        (r, s), u, e = self.pairs, np.ascontiguousarray(u.T), np.ascontiguousarray(e.T)
+        scores = np.empty((len(e) + len(r), e.shape[1]))
+        scores[: len(e)] = e
+        both = scores[len(e) :]
+        np.multiply(e[r], u[s], out=both)
+        both += u[r] * e[s]
+        return scores
 
     def statistics(self, u):
-        """∂/∂θ of each row's ln p up to a constant, (n, n_parameters)."""
-        r, s = self.pairs
-        return np.hstack([u, u[:, r] * u[:, s]])
+        """∂/∂θ of each row's ln p up to a constant, (n_parameters, n)."""
+        (r, s), u = self.pairs, np.ascontiguousarray(u.T)
+        statistics = np.empty((len(u) + len(r), u.shape[1]))
+        statistics[: len(u)] = u
+        np.multiply(u[r], u[s], out=statistics[len(u) :])
+        return statistics
 
 
 def completed_covariance(codes, weights, model, coordinates):
@@ -101,7 +109,7 @@ def completed_covariance(codes, weights, model, coordinates):
     for rows, w in _chunks(*complete, max(1, CHUNK // size)):
         own, u, e = coordinates.describe(rows, w)
         scores = coordinates.scores(u, e)
-        information, products = information + own, products + (scores.T * w) @ scores
+        information, products = information + own, products + (scores * w) @ scores.T
     for rows, w in _chunks(*gaps, max(1, CHUNK // (size * N_COMPLETIONS))):
         own, gained = _of_incomplete(rows, w, model, coordinates)
         information, products = information + own, products + gained
@@ -126,17 +134,22 @@ def _of_incomplete(rows, weights, model, coordinates):
     )
     generator = np.random.default_rng(SEED)
     draws = np.concatenate(list(data.draws(described, N_COMPLETIONS, generator)))
-    m, n, w = N_COMPLETIONS, len(data.rows), data.weights
+    m, w = N_COMPLETIONS, data.weights
     information, u, e = coordinates.describe(draws, np.tile(w / m, m))
-    scores = coordinates.scores(u, e).reshape(m, n, -1)
-    statistics = coordinates.statistics(u).reshape(m, n, -1)
-    mean = scores.mean(axis=0)
-    root = np.sqrt(w / (m - 1))[:, None]
-    scores = ((scores - mean) * root).reshape(m * n, -1)
-    statistics = ((statistics - statistics.mean(axis=0)) * root).reshape(m * n, -1)
+    scores, mean = _spread(coordinates.scores(u, e), m, w)
+    statistics, _ = _spread(coordinates.statistics(u), m, w)
     # The mean of m draws varies by a share of 1/m of what a draw does.
-    products = (mean.T * w) @ mean - scores.T @ scores / m
-    return information - scores.T @ statistics, products
+    products = (mean * w) @ mean.T - scores @ scores.T / m
+    return information - scores @ statistics.T, products
+
+
+def _spread(values, m, weights):
+    """Deviations of m draws of each row from their mean, scaled for covariances; and the mean."""
+    draws = values.reshape(len(values), m, -1)
+    mean = draws.mean(axis=1)
+    draws -= mean[:, None]
+    draws *= np.sqrt(weights / (m - 1))
+    return values, mean
 
 
 def _sandwich(information, products):

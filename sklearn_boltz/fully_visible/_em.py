@@ -6,6 +6,7 @@ the expected score given the observed cells is 0, summed over the rows: an unbia
 which `_completed_inference` derives the standard errors.
 """
 
+import math
 import time
 from functools import partial
 from typing import NamedTuple
@@ -15,14 +16,18 @@ import numpy as np
 from sklearn_boltz._completion import IncompleteRows, Model, maximise
 from sklearn_boltz.fully_visible import _fit
 from sklearn_boltz.fully_visible._sampling import gibbs_complete
-from sklearn_boltz.fully_visible._solvers import Monitor
+from sklearn_boltz.fully_visible._solvers import Monitor, information_solver, line_search
 
 # Rounds at most, if the user does not say.
 MAX_ROUNDS = 500
 # Sweeps that lead to the completion of a row which has too many.
-N_STEPS = 100
-# Seed of these draws: a fit is deterministic.
-SEED = 0
+N_STEPS = 50
+# Such completions of a row in each of 20 rounds, and their seed: a fit is deterministic.
+N_DRAWS, SEED = 10, 0
+# Cells of all completions at most: beyond it, the rows with the most are completed by draws.
+MAX_CELLS = 2**22
+# A round ends when a step gains less than this share of what its first one did.
+SHARE = 0.05
 
 
 class Parameters(NamedTuple):
@@ -98,7 +103,9 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label
     codes, counts = task.rows()
     if not len(task.varying):
         return _nothing_varies(task, initial, history)
-    data = IncompleteRows(codes, counts, task.n_values())
+    data = IncompleteRows(codes, counts, task.n_values(), max_entries=MAX_CELLS, n_draws=N_DRAWS)
+    if solver == "newton":
+        solve = task.with_newton(KeptNewton())
     status = "interrupted"
     try:
         maximum = maximise(
@@ -150,13 +157,40 @@ def _described(task, parameters):
 def _round(task, solver, solve, tol, history, rows, weights, model):
     """The next model: the maximum of the pseudo-likelihood of the completed rows."""
     before, problem = model.fitted, task.complete(rows, weights)
-    monitor = Monitor(tol, _fit.MAX_ITER[solver], lambda: False, 0)
+    monitor = Monitor(tol, _fit.MAX_ITER[solver], lambda: _is_enough(monitor), 0)
     point, _ = solve(problem, task.at(problem, before.coupling, before.intercept), monitor)
     gain = max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
     parameters = task.parameters(problem, point)
     after = Parameters(*parameters, before.gain + gain, point.value / problem.total)
     history.add(after)
     return _described(task, after)
+
+
+def _is_enough(monitor):
+    """Whether a round may end: the next one moves the maximum anyway."""
+    return monitor.rise < SHARE * (monitor.values[1] - monitor.values[0])
+
+
+class KeptNewton:
+    """Newton's method with a matrix that is kept from one round to the next while it serves."""
+
+    def __init__(self):
+        self._solve = None
+
+    def __call__(self, problem, point, monitor):
+        """Climb; -> the point, and None."""
+        before = math.inf
+        while not monitor(point):
+            gradient = problem.gradient(point)
+            direction = None if self._solve is None else self._solve(gradient)
+            gain = math.inf if direction is None else gradient @ direction / 2
+            if direction is None or gain > before / 10:
+                self._solve = information_solver(problem, point, np.float32)
+                direction = self._solve(gradient)
+                gain = gradient @ direction / 2
+            before = gain
+            point = line_search(problem, point, direction, 2 * gain)
+        return point, None
 
 
 def _nothing_varies(task, initial, history):

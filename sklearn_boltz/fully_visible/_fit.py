@@ -81,7 +81,7 @@ class Task(NamedTuple):
     def complete(self, rows, counts):
         """The objective of complete rows of the columns that vary, in place of incomplete ones."""
         spins = np.multiply(rows.T, 2.0, order="C") - 1
-        return PseudoLikelihood(spins, counts, self.problem.penalty / self.problem.total)
+        return PseudoLikelihood(spins, counts, self.problem.penalty / counts.sum())
 
     def n_values(self):
         """Number of values of the columns that vary."""
@@ -95,6 +95,10 @@ class Task(NamedTuple):
         return name, {
             "bslm": bslm, "ga": gradient_ascent, "lbfgs": lbfgs, "newton": newton
         }[name]  # fmt: skip
+
+    def with_newton(self, newton):
+        """A solver by this version of Newton's method."""
+        return newton
 
     def at(self, problem, coupling, intercept):
         """The point of an objective at couplings and intercepts as its points have them."""

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
-from scipy.special import logsumexp
 
 from sklearn_boltz._completion import patterns
 from sklearn_boltz.fully_visible._sampling import (
@@ -79,7 +78,7 @@ class Joint(NamedTuple):
         states = np.zeros((1, 0), dtype=np.int64)
         table, pairs = np.zeros((len(fields), 1)), np.zeros(1)
         for j in columns:
-            own, m = slice(potts.starts[j], potts.starts[j + 1]), potts.n_values[j]
+            own, m = np.arange(potts.starts[j], potts.starts[j + 1]), potts.n_values[j]
             pairs = (pairs[:, None] + influence(potts, columns, states, own)).ravel()
             table = (table[:, :, None] + fields[:, None, own]).reshape(len(fields), -1)
             states = np.column_stack(
@@ -89,15 +88,22 @@ class Joint(NamedTuple):
 
     def log_probabilities(self):
         """ln p of the joint states given the observed cells."""
-        return self.log_weights - logsumexp(self.log_weights, axis=1, keepdims=True)
+        return self.log_weights - log_sum_exp(self.log_weights, axis=1)[:, None]
 
 
 def influence(potts, columns, states, own):
-    """What joint states of the first of some columns add to the fields of `own`, a slice."""
-    total = np.zeros((len(states), own.stop - own.start))
+    """What joint states of the first of some columns add to the fields of some values."""
+    total = np.zeros((len(states), len(own)))
     for place, values in enumerate(states.T):
-        total += potts.coupling[potts.starts[columns[place]] + values, own]
+        lines = slice(potts.starts[columns[place]], potts.starts[columns[place] + 1])
+        total += potts.coupling[lines][:, own][values]
     return total
+
+
+def log_sum_exp(values, axis):
+    """ln Σ exp along an axis; SciPy's takes longer on small arrays."""
+    peak = values.max(axis=axis, keepdims=True)
+    return np.log(np.exp(values - peak).sum(axis=axis)) + peak.squeeze(axis)
 
 
 # Sums over the missing cells.
@@ -118,7 +124,7 @@ def log_sums(model, codes, base):
             continue
         fields = potts.fields(codes[rows])
         for group in groups:
-            result[rows] += logsumexp(Joint.of(potts, fields, group).log_weights, axis=1)
+            result[rows] += log_sum_exp(Joint.of(potts, fields, group).log_weights, axis=1)
     return result
 
 
@@ -154,18 +160,23 @@ def _sum_out(potts, codes, fields, joint, columns):
     Those of the missing columns become their own log-probabilities.
     """
     log_p, places = joint.log_probabilities(), joint.columns.tolist()
-    for j in columns:
-        own = slice(potts.starts[j], potts.starts[j + 1])
-        if j in places:
-            values = joint.states[:, places.index(j)]
-            for a in range(potts.n_values[j]):
-                fields[:, own.start + a] = logsumexp(log_p[:, values == a], axis=1)
-        elif codes[0, j] >= 0:
-            extra = influence(potts, joint.columns, joint.states, own)
-            # p(missing | observed) without what the observed value itself contributed.
-            rest = log_p - extra.T[codes[:, j]]
-            for a in range(potts.n_values[j]) if extra.any() else ():
-                fields[:, own.start + a] += logsumexp(rest + extra[:, a], axis=1)
+    observed = [j for j in columns if codes[0, j] >= 0]
+    step = max(1, int(CHUNK // (log_p.size * potts.n_values.max())))
+    for start in range(0, len(observed), step):
+        part = observed[start : start + step]
+        values = potts.places(part)
+        extra = influence(potts, joint.columns, joint.states, values)
+        if not extra.any():
+            continue
+        # p(missing | observed) without what the observed value itself contributed.
+        own = np.cumsum(potts.n_values[part]) - potts.n_values[part] + codes[:, part]
+        own = np.repeat(own, potts.n_values[part], axis=1)
+        change = extra[None] - extra.T[own].transpose(0, 2, 1)
+        fields[:, values] += log_sum_exp(log_p[:, :, None] + change, axis=1)
+    for j in set(places) & set(columns):
+        values = joint.states[:, places.index(j)]
+        for a in range(potts.n_values[j]):
+            fields[:, potts.starts[j] + a] = log_sum_exp(log_p[:, values == a], axis=1)
 
 
 def _by_chains(model, potts, row, fields, columns):

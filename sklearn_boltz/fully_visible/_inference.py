@@ -1,7 +1,6 @@
 """Standard errors, tests and intervals of the maximum pseudo-likelihood estimate."""
 
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -151,22 +150,47 @@ class PairwiseInference:
         """
         values = np.asarray(values, dtype=np.float64)
         if self.n_values is not None:
-            return self._block_matrix(values)
+            from sklearn_boltz.fully_visible._categorical_inference import as_matrices
+
+            return as_matrices(values, self.n_values)[0]
         d = round((np.sqrt(8 * len(values) + 1) - 1) / 2)
         matrix = np.full((d, d), np.nan)
         j, k = np.triu_indices(d, 1)
         matrix[j, k] = matrix[k, j] = values[d:]
         return matrix
 
-    def _block_matrix(self, values):
-        cuts = np.concatenate([[0], np.cumsum(self.n_values)])
-        matrix, begin = np.full((cuts[-1], cuts[-1]), np.nan), cuts[-1]
-        for j, k in combinations(range(len(self.n_values)), 2):
-            own, other = slice(cuts[j], cuts[j + 1]), slice(cuts[k], cuts[k + 1])
-            end = begin + self.n_values[j] * self.n_values[k]
-            block = values[begin:end].reshape(self.n_values[j], self.n_values[k])
-            matrix[own, other], matrix[other, own], begin = block, block.T, end
-        return matrix
+    def contrast(self, weights):
+        """Return the inference on a weighted sum of parameters.
+
+        Parameters
+        ----------
+        weights : dict
+            From names of parameters to weights. For example, ``{"m[x0=1,x1=2]": 1,
+            "m[x0=1,x1=0]": -1}`` asks whether value 1 of x0 goes with 2 of x1 more than with 0.
+
+        Returns
+        -------
+        inference : PairwiseInference
+            Of this single parameter, with 0 as its value under the null hypothesis.
+        """
+        names = self.names.tolist()
+        unknown = [name for name in weights if name not in names]
+        if unknown or not weights:
+            raise ValueError(f"weights must name parameters, as in `names`: {weights!r}.")
+        vector = np.zeros(len(names))
+        for name, weight in weights.items():
+            vector[names.index(name)] = weight
+        used = np.flatnonzero(vector)
+        part = vector[used]
+        text = " ".join(f"{weight:+g} {name}" for name, weight in weights.items())
+        return replace(
+            self,
+            estimate=np.array([part @ self.estimate[used]]),
+            covariance=np.atleast_2d(part @ self.covariance[np.ix_(used, used)] @ part),
+            names=np.array([text], dtype=object),
+            null=np.zeros(1),
+            n_values=None,
+        )
 
     def to_frame(self):
         """Return all but the covariance as a table; needs pandas.

@@ -3,7 +3,6 @@
 import warnings
 from contextlib import nullcontext
 from functools import partial
-from itertools import combinations
 from numbers import Integral, Real
 
 import numpy as np
@@ -19,10 +18,14 @@ from sklearn_boltz._base import (
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.fully_visible._categorical import block_starts
+from sklearn_boltz.fully_visible._categorical_inference import (
+    as_parameters,
+    fitted_places,
+    parameter_index,
+)
 from sklearn_boltz.fully_visible._categorical_task import CodesTask
 from sklearn_boltz.fully_visible._completed_inference import Coordinates, completed_covariance
 from sklearn_boltz.fully_visible._fit import Task
-from sklearn_boltz.fully_visible._gauge import state_offsets
 from sklearn_boltz.fully_visible._inference import PairwiseInference, sandwich_covariance
 from sklearn_boltz.fully_visible._objective import PseudoLikelihood, distinct_rows, parameter_places
 from sklearn_boltz.fully_visible._potts_model import PottsModel
@@ -96,7 +99,11 @@ class Inference:
         codes, _ = self._codes(X)
         codes, weights = informative(codes, checked_weights(sample_weight, codes))
         n_values = None if self._coding.is_binary else self._coding.n_values
-        estimate = packed(self.coupling_, self.intercept_, n_values)
+        if n_values is None:
+            pairs = self.coupling_[np.triu_indices(len(self.coupling_), 1)]
+            estimate = np.concatenate([self.intercept_, pairs])
+        else:
+            estimate = as_parameters(self.coupling_, self.intercept_, n_values)
         null = np.zeros_like(estimate) if null is None else np.asarray(null, dtype=np.float64)
         if null.shape not in ((), estimate.shape):
             raise ValueError(f"null must be a number or of shape {estimate.shape}: {null.shape}.")
@@ -174,7 +181,7 @@ class Inference:
     def _categorical_covariance(self, codes, weights):
         """Of the h_j(a), then of the J_jk(a, b), block by block; NaN where nothing was fitted."""
         n_values = self._coding.n_values
-        starts, n_parameters = block_starts(n_values)
+        _, n_parameters = block_starts(n_values)
         check_memory(n_parameters)
         task = CodesTask(*distinct_incomplete(codes, weights), n_values, self.alpha)
         contrasts = task.contrasts
@@ -192,7 +199,7 @@ class Inference:
             loadings = contrasts.loadings()
             return loadings @ found @ loadings.T
 
-        return spread_out(covariance, fitted_places(task.inner, starts), n_parameters)
+        return spread_out(covariance, fitted_places(task.inner), n_parameters)
 
 
 def spread_out(covariance, known, n_parameters):
@@ -201,19 +208,6 @@ def spread_out(covariance, known, n_parameters):
     if len(known):
         whole[np.ix_(known, known)] = covariance()
     return whole
-
-
-def fitted_places(task, starts):
-    """Where the parameters of a `CategoricalTask` stand among those of all values."""
-    n_values, problem = task.n_values, task.problem
-    first, cuts = state_offsets(n_values), state_offsets(problem.n_values)
-    places = [task.states]
-    for i, j, _ in problem.blocks():
-        j_all, k_all = task.fitted[i], task.fitted[j]
-        a = task.states[cuts[i] : cuts[i + 1]] - first[j_all]
-        b = task.states[cuts[j] : cuts[j + 1]] - first[k_all]
-        places.append((starts[j_all, k_all] + a[:, None] * n_values[k_all] + b).ravel())
-    return np.concatenate(places)
 
 
 def check_memory(n_parameters):
@@ -227,16 +221,6 @@ def check_memory(n_parameters):
         )
 
 
-def packed(coupling, intercept, n_values):
-    """Intercepts, then couplings of all pairs j < k, row by row."""
-    if n_values is None:
-        return np.concatenate([intercept, coupling[np.triu_indices(len(coupling), 1)]])
-    cuts = state_offsets(n_values)
-    pairs = combinations(range(len(n_values)), 2)
-    blocks = [coupling[cuts[j] : cuts[j + 1], cuts[k] : cuts[k + 1]].ravel() for j, k in pairs]
-    return np.concatenate([intercept, *blocks])
-
-
 def blas_threads(n_features, least):
     """A context in which BLAS has one thread if there are less than `least` parameters."""
     n_parameters = n_features * (n_features + 1) // 2
@@ -245,16 +229,16 @@ def blas_threads(n_features, least):
 
 def parameter_names(names, n_values=None):
     """``b[x0]`` and ``m[x0,x1]``, or ``b[x0=2]`` and ``m[x0=2,x1=0]``, in their order."""
-    groups = [[name] for name in names]
-    if n_values is not None:
-        groups = [
-            [f"{name}={a}" for a in range(m)] for name, m in zip(names, n_values, strict=True)
-        ]
-    single = [f"b[{name}]" for group in groups for name in group]
-    pairs = [
-        f"m[{one},{other}]"
-        for first, second in combinations(groups, 2)
-        for one in first
-        for other in second
-    ]
-    return np.array(single + pairs, dtype=object)
+    if n_values is None:
+        pairs = zip(*np.triu_indices(len(names), 1), strict=True)
+        return np.array(
+            [f"b[{name}]" for name in names] + [f"m[{names[j]},{names[k]}]" for j, k in pairs],
+            dtype=object,
+        )
+
+    def label(i, a, j, b):
+        own = f"{names[i]}={a}"
+        return f"b[{own}]" if j < 0 else f"m[{own},{names[j]}={b}]"
+
+    index = zip(*parameter_index(n_values), strict=True)
+    return np.array([label(*place) for place in index], dtype=object)

@@ -50,7 +50,7 @@ class SpinModel(PairwiseModel):
         """ln p(x_j = a | the others) of complete rows in the one-hot layout, (n, 2 d)."""
         twice = 2 * self.fields(codes)
         both = np.stack([-np.logaddexp(0, twice), -np.logaddexp(0, -twice)], axis=2)
-        return both.reshape(len(codes), -1)
+        return both.reshape(len(codes), 2 * codes.shape[1])
 
     def log_pseudo_likelihood(self, codes):
         """Σ ln p(x_j | the other observed cells) over the observed cells of each row."""
@@ -172,7 +172,7 @@ class SpinChains:
     def probabilities(self, intercept):
         """p(x_j = a | the others) in the one-hot layout, (n_chains, 2 d)."""
         mean = np.tanh(self.local + intercept)
-        return np.stack([1 - mean, 1 + mean], axis=2).reshape(len(mean), -1) / 2
+        return np.stack([1 - mean, 1 + mean], axis=2).reshape(len(mean), 2 * mean.shape[1]) / 2
 
 
 def to_spins(codes):
