@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_boltz._tables import shown
+from sklearn_boltz._cells import shown
 
 # Without `n_values`, a column with more values than this is taken for amounts.
 MOST_VALUES = 64
