@@ -1,7 +1,6 @@
 """What every estimator shares: domain checks, score, feature names, tags."""
 
 import os
-import sys
 import warnings
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -17,10 +16,23 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.utils._param_validation import validate_parameter_constraints
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
-from sklearn_boltz._tables import foreign_coding, has_dates, looks_coded, shown, unusable_cell
+from sklearn_boltz._cells import (
+    foreign_coding,
+    has_dates,
+    looks_coded,
+    shown,
+    unusable_cell,
+)
+from sklearn_boltz._tables import Table, has_numbers_only, learn_table
+from sklearn_boltz._warnings import find_stack_level
 
 VERSION = version("sklearn_boltz")
 
@@ -219,27 +231,71 @@ class BaseBoltzmann(
 
     # Tables.
 
+    # Whether the integers 0, 1, 2, ... in a data frame stand for themselves.
+    _takes_codes = False
+    # Whether rows come in batches: these hold numbers, as the model takes them.
+    _reads_batches = False
+
     def _validate(self, X, *, reset, allow_nan=False, **options):
-        """Check a table as scikit-learn does; an error names the cell and the remedy."""
-        finite = "allow-nan" if allow_nan else True
-        try:
-            checked = validate_data(self, X, reset=reset, ensure_all_finite=finite, **options)
-            if checked.dtype.kind not in "biuf" or has_dates(X):
+        """Check a table as scikit-learn does; -> an array of numbers, for words of their codes.
+
+        With `reset`, the values of the columns are learned. An error names the cell and the remedy.
+        """
+        complete = None if allow_nan else COMPLETE_TO_FIT if reset else COMPLETE_TO_USE
+        options["ensure_all_finite"] = "allow-nan" if allow_nan else True
+        numbers_only = has_numbers_only(X)
+        with self._naming_cells(X, complete):
+            checked = validate_data(
+                self, X, reset=reset, skip_check_array=not numbers_only, **options
+            )
+            if has_dates(X) or (numbers_only and checked.dtype.kind not in "biuf"):
                 raise TypeError("The values of X must be numbers.")
-        except (TypeError, ValueError) as error:
-            complete = COMPLETE_TO_FIT if reset else COMPLETE_TO_USE
-            description = unusable_cell(X, None if allow_nan else complete)
-            if description is None:
-                raise
-            raise ValueError(f"{type(self).__name__}: {description}") from error
-        if reset and self.binarize is not None and looks_coded(checked):
+        try:
+            if reset:
+                self._table = self._learned(X, checked if numbers_only else None)
+            table = vars(self).get("_table") or Table.of_numbers(checked)
+            unknown = getattr(self, "unknown", "error")
+            encode = table.encode_numbers if numbers_only else table.encode
+            coded = encode(checked, unknown)
+        except ValueError as error:
+            raise ValueError(f"{type(self).__name__}: {error}") from error
+        if not numbers_only:
+            with self._naming_cells(X, complete):
+                coded = check_array(coded, **options)
+        if reset and self.binarize is not None and looks_coded(coded):
             warnings.warn(
                 f"{type(self).__name__}: the table holds -1, 0 and 1 only. If -1 stands for a "
                 f"missing value, binarize={self.binarize:g} makes a {int(-1 > self.binarize)} of "
                 f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {COMPLETE_TO_FIT}",
                 stacklevel=find_stack_level(),
             )
-        return checked
+        return coded
+
+    @contextmanager
+    def _naming_cells(self, X, complete):
+        """Name the cell that is to blame if scikit-learn's checks refuse a table."""
+        try:
+            yield
+        except (TypeError, ValueError) as error:
+            description = unusable_cell(X, complete)
+            if description is None:
+                raise
+            raise ValueError(f"{type(self).__name__}: {description}") from error
+
+    def _learned(self, X, numbers):
+        """The columns of the training table, of which `numbers` are the same if it has no words."""
+        if self._reads_batches:
+            if numbers is None:
+                raise ValueError(
+                    "batches must hold numbers, and these hold words. Encode them, for example "
+                    "by sklearn.preprocessing.OrdinalEncoder()."
+                )
+            return Table.of_numbers(numbers, X)
+        return learn_table(X, numbers, kinds=self._kinds(X), codes=self._takes_codes)
+
+    def _kinds(self, X):
+        """What the user says of each column: "number", "categories", or None to look."""
+        return None
 
     def _column(self, j):
         """How error messages name column j."""
@@ -282,6 +338,21 @@ class BaseBoltzmann(
             raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
         return int(feature) % self.n_features_in_
 
+    @property
+    def categories_(self):
+        """Values of each column in the order of their codes, or None for a column of numbers.
+
+        A column of words, truth values or levels is coded by its place in this order: that of
+        its type, if that has one, else the alphabet or the size.
+        """
+        check_is_fitted(self)
+        return [column.categories for column in self._table.columns]
+
+    def _labels(self, j, values):
+        """The values of a column as the training table has them; for numbers, those given."""
+        categories = self._table.columns[j].categories
+        return values if categories is None else categories
+
     def _given(self, given, values):
         """The columns for which a user gives values, and which of their values these are.
 
@@ -290,7 +361,7 @@ class BaseBoltzmann(
         given : dict or None
             From names or numbers of columns to values in the coding of the training table.
         values : callable
-            From a column number, an array of the values that the column may have.
+            From a column number, an array of the values that a column of numbers may have.
 
         Returns
         -------
@@ -301,7 +372,7 @@ class BaseBoltzmann(
         places = {}
         for feature, value in (given or {}).items():
             j = self._variable(feature)
-            legal = values(j)
+            legal = self._labels(j, values(j))
             place = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
             if j in places or not len(place):
                 problem = (
@@ -378,16 +449,6 @@ def fingerprint(arrays):
         digest.update(f"{array.dtype.str} {array.shape} {by_columns};".encode())
         digest.update(np.ascontiguousarray(array.T if by_columns else array).data)
     return digest.hexdigest()
-
-
-def find_stack_level():
-    """The level for a warning of the first frame outside of this package and its callers."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith(
-        ("sklearn_boltz.", "sklearn.", "joblib.")
-    ):
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def validate_arguments(constraints):

@@ -406,11 +406,12 @@ def _merge(merge, one, other):
 
 
 class Summary(NamedTuple):
-    """The columns of batches, their numbers of rows, and what a function found."""
+    """The columns of batches, their numbers of rows, what a function found, and the first table."""
 
     columns: tuple
     lengths: dict
     result: Any
+    table: Any
 
 
 def summarise(estimator, batches, function, merge, *, reset):
@@ -439,6 +440,7 @@ def summarise(estimator, batches, function, merge, *, reset):
     n_features, names = found.columns
     if reset:
         estimator.n_features_in_ = n_features
+        estimator._table = found.table
         vars(estimator).pop("feature_names_in_", None)
         if names is not None:
             estimator.feature_names_in_ = np.array(names, dtype=object)
@@ -451,8 +453,10 @@ def summarise(estimator, batches, function, merge, *, reset):
 
 
 def fresh(estimator):
-    """An unfitted estimator with the same parameters, without callbacks."""
-    return type(estimator)(**estimator.get_params(deep=False))
+    """An unfitted estimator with the same parameters, without callbacks, that reads batches."""
+    other = type(estimator)(**estimator.get_params(deep=False))
+    other._reads_batches = True
+    return other
 
 
 def _columns(estimator):
@@ -471,7 +475,7 @@ def _summary(estimator, function, k, batch):
         result = function(estimator, batch)
     except ValueError as error:
         raise ValueError(f"In batch {k}: {error}") from error
-    return Summary(_columns(estimator), {k: batch.shape[0]}, result)
+    return Summary(_columns(estimator), {k: batch.shape[0]}, result, estimator._table)
 
 
 def _merge_summaries(merge, one, other):
@@ -481,7 +485,8 @@ def _merge_summaries(merge, one, other):
             f"{_described(one.columns)}, and batch {next(iter(other.lengths))} has "
             f"{_described(other.columns)}."
         )
-    return Summary(one.columns, one.lengths | other.lengths, merge(one.result, other.result))
+    result = merge(one.result, other.result)
+    return Summary(one.columns, one.lengths | other.lengths, result, one.table)
 
 
 # Distinct rows, and mini-batches.

@@ -1,203 +1,442 @@
-"""Tables as users have them: cells that cannot be used, and codings that are not ours.
+"""Tables in, tables out: the values of columns as codes, and the way back."""
 
-What is here runs only after a table has been refused. It finds the cell that is to blame, and the
-remedy for its case.
-"""
-
+import warnings
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 
-# Texts that stand for a missing value in many files.
-MISSING_TEXTS = {"", "?", "-", ".", "na", "n/a", "nan", "none", "null", "missing", "unknown"}
-# Codes that stand for one in surveys.
-MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
-# Values shown in a message.
-N_SHOWN = 4
-# Integers up to here are grey levels, if there are some above `MOST_LEVELS`.
-GREY_LEVELS, MOST_LEVELS = 255, 20
+from sklearn_boltz._cells import (
+    MISSING_CODES,
+    MOST_LEVELS,
+    as_array,
+    columns_of,
+    is_frame,
+    is_missing,
+)
+from sklearn_boltz._warnings import find_stack_level
+
+# Categories in a message.
+N_SHOWN = 5
+# Texts that in many files stand for a missing cell, and are seldom a category of their own.
+DOUBTFUL_TEXTS = {"?", "na", "n/a", "nan", "null", "."}
 
 
-def unusable_cell(X, complete):
-    """Describe the first cell that is no finite number, and what to do about it.
+class Column(NamedTuple):
+    """What is known of a column.
+
+    Attributes
+    ----------
+    title : str
+        What messages call it.
+    categories : ndarray or None
+        Its values in order, of which the codes are the places; None for a column of numbers,
+        which stand for themselves.
+    """
+
+    title: str
+    categories: np.ndarray | None = None
+
+    def encode(self, cells, unknown):
+        """Numbers for cells: their codes, or they themselves; NaN where a cell is missing.
+
+        Parameters
+        ----------
+        cells : ndarray of shape (n_samples,)
+        unknown : {"error", "missing"}
+            What to do about values that are no category.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples,)
+            Of a float type if a cell is missing.
+        """
+        if self.categories is None:
+            return _numbers(cells, self.title)
+        place_of = {value: code for code, value in enumerate(self.categories.tolist())}
+        cells = cells.tolist()
+        codes = np.array([place_of.get(_plain(cell), -1) for cell in cells], dtype=np.float64)
+        strange = [row for row in np.flatnonzero(codes < 0) if not _is_empty(cells[row])]
+        if strange and unknown == "error":
+            raise ValueError(
+                f"{self.title} has the value {cells[strange[0]]!r} in row {strange[0]}, which no "
+                f"row of the training data has; there are {self.shown()}. Replace it by NaN, or "
+                "set unknown='missing', which does so for all such values."
+            )
+        codes[codes < 0] = np.nan
+        return codes if np.isnan(codes).any() else codes.astype(np.int64)
+
+    def decode(self, codes):
+        """Values of codes, the inverse of `encode`; of fractions, the nearest category."""
+        if self.categories is None:
+            return codes
+        places = np.clip(np.rint(np.nan_to_num(codes)), 0, len(self.categories) - 1)
+        values = self.categories[places.astype(np.intp)]
+        missing = np.isnan(codes)
+        if missing.any():
+            values = values.astype(object)
+            values[missing] = None
+        return values
+
+    def shown(self):
+        """The categories in a message."""
+        some = ", ".join(map(repr, self.categories[:N_SHOWN].tolist()))
+        return some + (", ..." if len(self.categories) > N_SHOWN else "")
+
+
+class Table:
+    """What `fit` learns of a table: its container, and the values of its columns.
+
+    Parameters
+    ----------
+    columns : list of Column
+    template : data frame or None
+        A frame without rows that has the columns and types of the training data; None if these
+        were an array.
+    dtype : dtype or None
+        Of the training data, if they were an array of numbers.
+    """
+
+    def __init__(self, columns, template=None, dtype=None):
+        self.columns, self.template, self.dtype = columns, template, dtype
+
+    @classmethod
+    def of_numbers(cls, numbers, X=None):
+        """Of columns of numbers that stand for themselves, as they are in a table X."""
+        frame = X if is_frame(X) else None
+        names = [f"column {j}" for j in range(numbers.shape[1])]
+        if frame is not None:
+            names = [f"column {name!r}" for name in frame.columns]
+        template = None if frame is None else frame[:0]
+        return cls([Column(name) for name in names], template, numbers.dtype)
+
+    @property
+    def is_plain(self):
+        """Whether all columns hold numbers, which stand for themselves."""
+        return all(column.categories is None for column in self.columns)
+
+    @property
+    def n_categories(self):
+        """Number of categories of each column, 0 for numbers; an array of int."""
+        return np.array([
+            0 if column.categories is None else len(column.categories) for column in self.columns
+        ])  # fmt: skip
+
+    def encode(self, X, unknown="error"):
+        """The rows of a table in the same columns as an array of numbers.
+
+        Parameters
+        ----------
+        X : data frame or array of objects
+        unknown : {"error", "missing"}
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_features)
+            NaN where a cell is missing.
+        """
+        cells = [cells for _, cells in columns_of(X)]
+        if len(cells) != len(self.columns):  # which is told elsewhere
+            cells = cells[: len(self.columns)]
+        pairs = zip(self.columns, cells, strict=False)
+        coded = [column.encode(mine, unknown) for column, mine in pairs]
+        # Codes and flags are no reason for floats.
+        return np.column_stack(coded) if coded else np.empty((len(X), 0))
+
+    def encode_numbers(self, X, unknown="error"):
+        """The same for an array of numbers, in which some columns have categories."""
+        coded = X
+        for j, column in enumerate(self.columns):
+            if column.categories is None:
+                continue
+            codes = column.encode(X[:, j], unknown)
+            if coded is X:
+                kind = np.float64 if X.dtype.kind in "biu" else X.dtype
+                coded = X.astype(kind if np.isnan(codes).any() else X.dtype)
+            if np.isnan(codes).any() and coded.dtype.kind in "biu":
+                coded = coded.astype(np.float64)
+            coded[:, j] = codes
+        return coded
+
+    def decode(self, codes):
+        """Rows of codes as a table like the training data."""
+        values = [column.decode(codes[:, j]) for j, column in enumerate(self.columns)]
+        if self.template is not None:
+            return _frame(self.template, values)
+        if not self.is_plain:
+            return _object_array(values)
+        return _cast(codes, self.dtype)
+
+    def fill(self, X, codes, missing):
+        """A copy of a table in which the missing cells have values; all others are as they were.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+        codes : ndarray of shape (n_samples, n_features)
+        missing : ndarray of bool of the same shape
+
+        Returns
+        -------
+        filled : of the type of X
+        """
+        if not is_frame(X):
+            return self._fill_array(np.asarray(X), codes, missing)
+        names = list(X.columns)
+        filled = X.copy() if hasattr(X, "copy") else X.clone()
+        for j in np.flatnonzero(missing.any(axis=0)):
+            cells, rows = X[names[j]], missing[:, j]
+            values = np.array(np.asarray(cells), dtype=object)
+            values[rows] = self.columns[j].decode(codes[rows, j].astype(np.float64))
+            series = _series(cells, values)
+            if hasattr(filled, "with_columns"):
+                filled = filled.with_columns(series)
+            else:
+                filled[names[j]] = series
+        return filled
+
+    def _fill_array(self, X, codes, missing):
+        if X.dtype.kind in "biuf":
+            values = np.column_stack([
+                column.decode(codes[:, j]) for j, column in enumerate(self.columns)
+            ])  # fmt: skip
+            return np.where(missing, values, X).astype(X.dtype)
+        X = np.array(X, dtype=object)
+        for j, column in enumerate(self.columns):
+            rows = missing[:, j]
+            X[rows, j] = column.decode(codes[rows, j].astype(np.float64))
+        return X
+
+
+def has_numbers_only(X):
+    """Whether all columns hold numbers or truth values, by their types or one by one."""
+    if is_frame(X):
+        return all(_is_numeric(dtype) for dtype in X.dtypes)
+    if issparse(X):
+        return True
+    try:
+        X = as_array(X)
+    except ValueError:  # rows of different lengths, which scikit-learn refuses
+        return True
+    if X.dtype.kind == "O" and X.ndim == 2:
+        return all(isinstance(cell, Real) or is_missing(cell) for cell in X.ravel().tolist())
+    return X.dtype.kind not in "UST" or X.ndim != 2
+
+
+def _is_numeric(dtype):
+    if hasattr(dtype, "is_numeric"):  # of polars
+        return dtype.is_numeric() or str(dtype) == "Boolean"
+    return getattr(dtype, "kind", "O") in "biuf"
+
+
+def learn_table(X, numbers=None, *, kinds=None, codes=False):
+    """Learn the columns of a table.
 
     Parameters
     ----------
     X : array-like, data frame or sparse matrix
-    complete : str or None
-        What to do about missing cells; None where they are allowed.
+    numbers : ndarray, default=None
+        The same as numbers, where it holds numbers only.
+    kinds : list of {"number", "categories", None}, default=None
+        What the user says of each column; None to look.
+    codes : bool, default=False
+        Whether the model takes the integers 0, 1, 2, ... themselves.
 
     Returns
     -------
-    description : str or None
-        None if all cells are usable.
+    table : Table
     """
-    for name, cells in _columns(X):
-        if cells.dtype.kind in "mM":
-            return f"{name} holds dates or times, not numbers. Leave it out, or make it a number."
-        rows = _where(cells, lambda cell: isinstance(cell, (str, bytes)))
-        if len(rows):
-            return _about_text(name, rows[0], cells[rows].tolist())
-    for name, cells in _columns(X):
-        rows = _where(cells, _is_infinite, np.isinf)
-        if len(rows):
-            value = f"{cells[rows[0]]:g}"
-            return f"{name} has the value {value} in row {rows[0]}. Replace it by a finite one."
-    if complete is None:
+    if numbers is not None and not is_frame(X) and kinds is None:
+        return Table.of_numbers(numbers)
+    frame = X if is_frame(X) else None
+    found = list(columns_of(X))
+    if frame is not None and len(set(frame.columns)) < len(found):
+        twice = [name for name in frame.columns if list(frame.columns).count(name) > 1]
+        raise ValueError(f"the table has two columns named {twice[0]!r}. Rename one of them.")
+    columns = []
+    for j, (title, cells) in enumerate(found):
+        kind = kinds[j] if kinds else None
+        if frame is None and numbers is not None and kind is None:
+            kind = "number"  # numbers in an array stand for themselves
+        order = _declared_order(frame, j)
+        columns.append(Column(title, _categories(cells, title, kind, order, codes)))
+    template = None if frame is None else frame[:0]
+    return Table(columns, template, None if numbers is None else numbers.dtype)
+
+
+def _declared_order(frame, j):
+    """The categories that the type of a column declares, in their order; None if it has none."""
+    if frame is None:
         return None
-    incomplete = [(name, _where(cells, is_missing, np.isnan)) for name, cells in _columns(X)]
-    incomplete = [(name, rows) for name, rows in incomplete if len(rows)]
-    if not incomplete:
+    dtype = frame.dtypes.iloc[j] if hasattr(frame.dtypes, "iloc") else frame.dtypes[j]
+    if type(dtype).__name__ == "Categorical":  # of polars, whose categories have no order
         return None
-    (name, rows), n_cells = incomplete[0], sum(len(rows) for _, rows in incomplete)
-    more = "" if n_cells == 1 else f", the first of {n_cells:,} missing cells"
-    return f"{name} has no value (NaN) in row {rows[0]}{more}. {complete}"
+    declared = getattr(dtype, "categories", None)
+    return None if declared is None else [_plain(value) for value in declared]
 
 
-def has_dates(X):
-    """Whether a table has a column of dates or times, which NumPy takes for numbers."""
-    dtypes = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", ())
-    return any(getattr(dtype, "kind", "") in ("m", "M") for dtype in dtypes)
+def _categories(cells, title, kind, order, codes):
+    """The categories of a column in order; None for numbers."""
+    if order is None and kind != "categories" and cells.dtype.kind in "iuf":
+        return None if kind == "number" else _levels(cells, codes)
+    values = {}
+    for row, cell in enumerate(cells.tolist()):
+        if not _is_empty(cell):
+            _check_cell(cell, title, row)
+            values.setdefault(_plain(cell))
+    if order is not None:
+        return _as_column([value for value in order if value in values])
+    if values and all(isinstance(value, bool) for value in values):
+        return np.array([False, True])
+    texts = [value for value in values if isinstance(value, bool) or not isinstance(value, Real)]
+    if not texts and kind != "categories":
+        numbers = np.array([np.nan if _is_empty(cell) else cell for cell in cells], dtype=float)
+        return None if kind == "number" else _levels(numbers, codes)
+    if kind == "number":
+        raise ValueError(f"{title} is to hold numbers, but has the value {texts[0]!r}.")
+    _check_texts(texts, title, len(cells))
+    return _as_column(_in_order(values))
 
 
-def _columns(X):
-    """Yield what each column is called in messages, and its cells as an array."""
-    if hasattr(X, "columns"):
-        for name in list(X.columns):
-            yield f"column {name!r}", np.asarray(X[name])
-        return
-    try:
-        X = X.toarray() if issparse(X) else np.asarray(X)
-    except ValueError:  # rows of different lengths
-        return
-    for j in range(X.shape[1] if X.ndim == 2 else 0):
-        yield f"column {j}", X[:, j]
-
-
-def _where(cells, of_object, of_float=None):
-    """The rows of a column for which a test is true: of each cell, or of floats at once."""
-    if cells.dtype.kind == "f" and of_float is not None:
-        return np.flatnonzero(of_float(cells))
-    if cells.dtype.kind in "OUS":
-        return np.flatnonzero([of_object(cell) for cell in cells])
-    return np.empty(0, dtype=int)
-
-
-def is_missing(value):
-    """Whether a cell is None, NaN, NaT or pandas.NA."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas.NA has no truth value
-        return True
-    except ValueError:  # an array in a cell
-        return False
-
-
-def _is_infinite(value):
-    return isinstance(value, Real) and abs(value) == float("inf")
-
-
-def _about_text(name, row, cells):
-    """What to do about a column with texts, of which the first is in the given row."""
-    text, texts = cells[0], set(map(str, cells))
-    blank = sorted(t for t in texts if t.strip().lower() in MISSING_TEXTS)
-    words = sorted(texts - set(blank))
-    what = f"{name} has the text {text!r} in row {row}, not a number"
-    if blank:
-        what += f"; {blank[0]!r} looks like a missing value: replace it by NaN"
-    if not words:
-        return f"{what}."
-    if all(_is_number(word) for word in words):
-        return f"{what}. Convert the column to numbers, for example by .astype(float)."
-    shown = ", ".join(map(repr, words[:N_SHOWN])) + (", ..." if len(words) > N_SHOWN else "")
-    if len(words) <= 2:
-        remedy = "sklearn.preprocessing.OrdinalEncoder() makes 0 and 1 of them."
-    else:
-        remedy = (
-            "Encode them: by sklearn.preprocessing.OrdinalEncoder() for FSLLDensity, by "
-            "OneHotEncoder(sparse_output=False) for the others."
+def _check_texts(texts, title, n_rows):
+    """Warn of texts that are perhaps no categories."""
+    doubtful = [text for text in texts if str(text).strip().lower() in DOUBTFUL_TEXTS]
+    if doubtful:
+        warnings.warn(
+            f"{title} has the category {doubtful[0]!r}, which looks like a missing value. If it "
+            "is one, replace it by NaN.",
+            stacklevel=find_stack_level(),
         )
-    return f"{what}. The column holds words ({shown}). {remedy}"
+    if len(texts) > max(MOST_LEVELS, n_rows // 2):
+        if all(_is_number(text) for text in texts):
+            remedy = "They are numbers: convert the column, for example by .astype(float)."
+        else:
+            remedy = "A column that names each row tells nothing of others: leave it out."
+        raise ValueError(f"{title} has {len(texts):,} different texts in {n_rows:,} rows. {remedy}")
 
 
 def _is_number(text):
     try:
         float(text)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
     return True
 
 
-def foreign_coding(X, j, missing_remedy):
-    """Recognise a coding of binary or other discrete values that is not ours.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    j : int
-        The column where a value was refused.
-    missing_remedy : str
-        What to do about missing cells.
-
-    Returns
-    -------
-    description : str or None
-        What the values look like and what to do, in sentences; None for an unknown coding.
-    """
-    column, table = _distinct(X[:, j]), _distinct(X)
-    if not np.array_equal(table, np.floor(table)):
+def _levels(numbers, codes):
+    """The values of a column of numbers, if they are but names of a few levels."""
+    values = np.unique(numbers[np.isfinite(numbers)])
+    if not len(values) or (values != np.floor(values)).any() or len(values) > MOST_LEVELS:
         return None
-    whole, own = set(table.tolist()), set(column.tolist())
-    if whole == {-1, 1}:
-        return "The table has the values -1 and 1 only. Recode it by (X + 1) / 2."
-    for values in (whole, own):
-        codes = values & MISSING_CODES
-        if len(codes) == 1 and values - codes == {0, 1}:
-            code = int(codes.pop())
-            return (
-                f"{code} beside 0 and 1 looks like a code for a missing value. Write it as NaN: "
-                f"np.where(X == {code}, np.nan, X). {missing_remedy} With `binarize`, {code} "
-                f"would count as {int(code > 0)}."
-            )
-    if own == {-1, 1}:
-        return "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
-    if own == {1, 2}:
-        return "The column is coded 1 and 2. Subtract 1."
-    if min(whole) >= 0 and MOST_LEVELS < max(whole) <= GREY_LEVELS:
-        return "The values look like grey levels from 0 to 255. Divide them by 255."
-    if min(own) >= 0 and 1 < max(own) <= MOST_LEVELS:
-        return (
-            f"The column holds whole numbers from {min(own):g} to {max(own):g}. If they are "
-            "categories, encode them by sklearn.preprocessing.OneHotEncoder(sparse_output=False), "
-            "or use FSLLDensity. If they are amounts, scale them by MinMaxScaler(clip=True), or "
-            "set `binarize` to a threshold."
+    if values[0] >= 0 and values[-1] <= 1:
+        return None
+    whole = set(values.tolist())
+    if any(whole - {code} == {0, 1} for code in MISSING_CODES):
+        return None  # what this code means has to be asked
+    if codes and values[0] == 0:
+        return None
+    return values
+
+
+def _in_order(values):
+    try:
+        return sorted(values)
+    except TypeError:  # of several types
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+def _as_column(values):
+    """Values as an array of their own type, of objects where NumPy has none."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    if values and all(isinstance(v, Real) and not isinstance(v, bool) for v in values):
+        return array.astype(np.float64)
+    return array
+
+
+def _check_cell(cell, title, row):
+    if isinstance(cell, (dict, list, set, np.ndarray)):
+        raise TypeError(
+            f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string or "
+            "a number."
         )
-    return None
 
 
-def _distinct(values):
-    values = np.unique(np.asarray(values, dtype=np.float64))
-    return values[np.isfinite(values)]
+def _plain(cell):
+    """A cell as it is looked up: bytes and NumPy's scalars as Python has them."""
+    return cell.item() if isinstance(cell, np.generic) else cell
 
 
-def looks_coded(X):
-    """Whether a table holds -1, 0 and 1 only, and all of them.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix
-    """
-    values = X.data if issparse(X) else X
-    if values.size == 0 or values.min() != -1 or values.max() != 1:
-        return False
-    n_zeros = X.size - np.count_nonzero(values) if not issparse(X) else np.prod(X.shape) - X.nnz
-    return bool(n_zeros) and bool(np.isin(values, (-1, 0, 1)).all())
+def _is_empty(cell):
+    """Whether a cell is missing, or a text without a character in it."""
+    if isinstance(cell, str):
+        return not cell.strip()
+    return is_missing(cell)
 
 
-def shown(value):
-    """A number as messages print it: short, unless that hides what is wrong with it."""
-    short = f"{float(value):.6g}"
-    return str(value) if float(short).is_integer() and float(short) != value else short
+def _numbers(cells, title):
+    """Cells of a column of numbers as they are; NaN for missing ones."""
+    if cells.dtype.kind in "biuf":
+        return cells
+    numbers = np.empty(len(cells))
+    for row, cell in enumerate(cells.tolist()):
+        try:
+            numbers[row] = np.nan if _is_empty(cell) else float(cell)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{title} has the value {cell!r} in row {row}, but held numbers when the model "
+                "was fitted."
+            ) from None
+    return numbers
+
+
+def _object_array(values):
+    out = np.empty((len(values[0]), len(values)), dtype=object)
+    for j, column in enumerate(values):
+        out[:, j] = column
+    return out
+
+
+def _cast(values, dtype):
+    """Numbers in a type, if it can hold them."""
+    if dtype is None or dtype == values.dtype or dtype.kind not in "biuf":
+        return values
+    if dtype.kind in "biu" and not np.array_equal(values, np.rint(values)):
+        return values
+    return values.astype(dtype)
+
+
+def _frame(template, values):
+    """A frame with the columns of a template and the given values."""
+    names = list(template.columns)
+    if hasattr(template, "with_columns"):  # of polars
+        series = [
+            _series(template[name], column) for name, column in zip(names, values, strict=True)
+        ]
+        return type(template)(series)
+    columns = {
+        place: _series(template[name], column)
+        for place, (name, column) in enumerate(zip(names, values, strict=True))
+    }
+    frame = type(template)(columns)
+    frame.columns = template.columns
+    return frame
+
+
+def _series(like, values):
+    """Values as a column of the type of another one, if it can hold them."""
+    whole = all(is_missing(v) or (isinstance(v, Real) and v == int(v)) for v in values.tolist())
+    if hasattr(like, "alias"):  # of polars
+        values = [None if is_missing(value) else _plain(value) for value in values.tolist()]
+        if not like.dtype.is_integer():
+            return type(like)(like.name, values, dtype=like.dtype)
+        if whole:
+            return type(like)(like.name, [v if v is None else int(v) for v in values], like.dtype)
+        return type(like)(like.name, values, strict=False)
+    index = like.index if len(like) == len(values) else None
+    kind = getattr(like.dtype, "kind", "O")
+    if kind in "iuf" and values.dtype.kind == "O":
+        values = np.array([np.nan if is_missing(v) else v for v in values], dtype=np.float64)
+    fits = kind not in "iub" or whole
+    return type(like)(values, index, like.dtype if fits else None, like.name)

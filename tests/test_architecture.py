@@ -9,18 +9,20 @@ PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
 FAMILIES = {"loglinear", "fully_visible", "restricted"}
 # Which other places each may import from. The ground floor is open to all families.
 GROUND = {
-    "_base", "_batches", "_callbacks", "_estimates", "_random", "_random_kernel", "_tables",
-    "_threads",
+    "_base", "_batches", "_callbacks", "_cells", "_estimates", "_random", "_random_kernel",
+    "_tables", "_threads", "_warnings",
 }  # fmt: skip
 MAY_IMPORT = {
     "_callbacks": set(),
     "_estimates": set(),
-    "_tables": set(),
+    "_cells": set(),
+    "_warnings": set(),
+    "_tables": {"_cells", "_warnings"},
     "_random_kernel": set(),
     "_threads": set(),
     "_random": {"_random_kernel"},
     "_batches": {"_callbacks"},
-    "_base": {"_callbacks", "_tables"},
+    "_base": {"_callbacks", "_cells", "_tables", "_warnings"},
     "units": {"_random", "_random_kernel"},
     "loglinear": GROUND,
     "fully_visible": GROUND | {"loglinear"},

@@ -152,9 +152,9 @@ def test_fvbm_partial_fit_is_fit_of_all_rows():
     np.testing.assert_array_equal(model.coupling_, before)
 
 
-# Restricted machines.
+# Restricted Boltzmann machines.
 
-MACHINES = [
+RBMS = [
     SDCPRBM(5, max_iter=2, random_state=0),
     SDCPRBM(5, max_iter=2, random_state=0, early_stopping=True, batch_size=64),
     TAPRBM(5, max_iter=2, random_state=0),
@@ -167,35 +167,35 @@ def quiet(recwarn):
     """Two epochs are few, and early stopping says so."""
 
 
-def same_machine(one, other, **tolerance):
+def same_model(one, other, **tolerance):
     for name in ("components_", "intercept_visible_", "intercept_hidden_"):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), **tolerance)
 
 
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: type(m).__name__)
-def test_machines_have_the_same_bits_on_a_memory_map(machine, quiet, tmp_path):
+@pytest.mark.parametrize("estimator", RBMS, ids=lambda m: type(m).__name__)
+def test_rbms_have_the_same_bits_on_a_memory_map(estimator, quiet, tmp_path):
     X = make_rows()
-    expected, model = clone(machine).fit(X), clone(machine).fit(memory_map(X, tmp_path))
-    same_machine(model, expected, rtol=0)
+    expected, model = clone(estimator).fit(X), clone(estimator).fit(memory_map(X, tmp_path))
+    same_model(model, expected, rtol=0)
     for name in set(expected.history_) - {"seconds"}:
         np.testing.assert_array_equal(model.history_[name], expected.history_[name])
     expected.set_params(warm_start=True).fit(X)
     model.set_params(warm_start=True).fit(memory_map(X, tmp_path))
-    same_machine(model, expected, rtol=0)
+    same_model(model, expected, rtol=0)
 
 
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda m: type(m).__name__)
-def test_machines_on_batches_do_not_depend_on_the_source(machine, quiet, monkeypatch, tmp_path):
+@pytest.mark.parametrize("estimator", RBMS, ids=lambda m: type(m).__name__)
+def test_rbms_on_batches_do_not_depend_on_the_source(estimator, quiet, monkeypatch, tmp_path):
     X = make_rows()
-    expected = clone(machine).fit(Batches(pieces_of(X, 130)))
-    model = clone(machine).fit(Batches(memory_map(X, tmp_path), batch_rows=130))
-    same_machine(model, expected, rtol=0)
-    model = clone(machine).fit(Batches(sp.csr_matrix(X.astype(np.float32)), batch_rows=130))
-    same_machine(model, expected, rtol=0, atol=1e-6)
+    expected = clone(estimator).fit(Batches(pieces_of(X, 130)))
+    model = clone(estimator).fit(Batches(memory_map(X, tmp_path), batch_rows=130))
+    same_model(model, expected, rtol=0)
+    model = clone(estimator).fit(Batches(sp.csr_matrix(X.astype(np.float32)), batch_rows=130))
+    same_model(model, expected, rtol=0, atol=1e-6)
     # A memory map of many rows is taken in batches, not by the numbers of its rows.
     monkeypatch.setattr(_streams, "MOST_INDEXED", 100)
     monkeypatch.setattr("sklearn_boltz._batches.BATCH_ENTRIES", 130 * X.shape[1])
-    same_machine(clone(machine).fit(memory_map(X, tmp_path)), expected, rtol=0)
+    same_model(clone(estimator).fit(memory_map(X, tmp_path)), expected, rtol=0)
 
 
 def test_one_batch_is_trained_on_as_an_array_by_partial_fit():
@@ -205,7 +205,7 @@ def test_one_batch_is_trained_on_as_an_array_by_partial_fit():
     rows = np.sort(np.random.default_rng(0).permutation(100))  # all of them, in their order
     expected = SDCPRBM(5, max_iter=1, random_state=0).partial_fit(X[rows])
     # The order of the epoch takes random numbers, but these are not those of the chains.
-    same_machine(model, expected, rtol=1e-5, atol=1e-7)
+    same_model(model, expected, rtol=1e-5, atol=1e-7)
 
 
 def test_validation_rows_are_not_trained_on(recwarn):
@@ -228,9 +228,9 @@ def test_validation_rows_are_not_trained_on(recwarn):
 def test_truncated_units_on_batches(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.beta(2, 5, size=(500, 4))
-    machine = TAPRBM(3, visible="truncated_gaussian", max_iter=1, random_state=0)
-    model = clone(machine).fit(Batches(X, batch_rows=120))
-    expected = clone(machine).fit(X)
+    estimator = TAPRBM(3, visible="truncated_gaussian", max_iter=1, random_state=0)
+    model = clone(estimator).fit(Batches(X, batch_rows=120))
+    expected = clone(estimator).fit(X)
     # All rows are looked at, here, for where the training begins.
     np.testing.assert_allclose(
         model._base_units.intercept, expected._base_units.intercept, rtol=1e-6, atol=1e-9
@@ -238,7 +238,7 @@ def test_truncated_units_on_batches(tmp_path):
     assert np.isfinite(model.tap_log_likelihood(X)).all()
 
 
-def test_machines_want_more_than_one_pass():
+def test_rbms_want_more_than_one_pass():
     X = make_rows()
     model = SDCPRBM(3, max_iter=1)
     with pytest.raises(ValueError, match="More than one pass"):
@@ -346,10 +346,10 @@ def test_parquet(tmp_path):
         model = FSLLDensity().fit(source)
         np.testing.assert_array_equal(model.theta_, expected.theta_)
         assert model.feature_names_in_.tolist() == list("abcdefgh")
-    machine = SDCPRBM(3, max_iter=1, random_state=0)
-    same_machine(
-        clone(machine).fit(Batches(tmp_path)),
-        clone(machine).fit(Batches(lambda: (b for b in Batches(tmp_path)))), rtol=0,
+    estimator = SDCPRBM(3, max_iter=1, random_state=0)
+    same_model(
+        clone(estimator).fit(Batches(tmp_path)),
+        clone(estimator).fit(Batches(lambda: (b for b in Batches(tmp_path)))), rtol=0,
     )  # fmt: skip
 
 

@@ -137,13 +137,13 @@ def collections(X):
 
 
 def test_statistics_are_reduced_on_the_workers(client, X, nothing_is_collected):
-    density, machine = FSLLDensity().fit(X), FVBMPseudoLikelihood().fit(X)
+    density, estimator = FSLLDensity().fit(X), FVBMPseudoLikelihood().fit(X)
     for rows in collections(X):
         found = FSLLDensity().fit(rows)
         np.testing.assert_array_equal(found.basis_, density.basis_)
         np.testing.assert_allclose(found.theta_, density.theta_, rtol=1e-12)
         found = FVBMPseudoLikelihood().fit(rows)
-        np.testing.assert_allclose(found.coupling_, machine.coupling_, atol=1e-12)
+        np.testing.assert_allclose(found.coupling_, estimator.coupling_, atol=1e-12)
     assert found.feature_names_in_.tolist() == list("abcdefgh")
 
 
@@ -179,11 +179,11 @@ TRAINED = [
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("machine", TRAINED, ids=range(len(TRAINED)))
-def test_mini_batches_are_shared(client, X, machine, nothing_is_collected):
+@pytest.mark.parametrize("estimator", TRAINED, ids=range(len(TRAINED)))
+def test_mini_batches_are_shared(client, X, estimator, nothing_is_collected):
     rows = Batches(X, batch_rows=90)
-    expected = clone(machine).fit(rows)
-    model = clone(machine).fit(da.from_array(X, chunks=(90, 8)))
+    expected = clone(estimator).fit(rows)
+    model = clone(estimator).fit(da.from_array(X, chunks=(90, 8)))
     for name in ("components_", "intercept_visible_", "intercept_hidden_"):
         found, known = getattr(model, name), getattr(expected, name)
         deep = isinstance(known, list)
@@ -191,17 +191,17 @@ def test_mini_batches_are_shared(client, X, machine, nothing_is_collected):
             np.testing.assert_allclose(mine, own, atol=1e-12)
     for name in set(expected.history_) - {"seconds"}:
         np.testing.assert_allclose(model.history_[name], expected.history_[name], atol=1e-9)
-    untrained = clone(machine).set_params(max_iter=0).fit(rows)
+    untrained = clone(estimator).set_params(max_iter=0).fit(rows)
     assert not np.allclose(expected.components_[0], untrained.components_[0])
 
 
 def test_mini_batches_outlive_a_worker(client, X, tmp_path):
     rows = Batches(X, batch_rows=90)
     expected = SDCPRBM(4, n_inner=2, max_iter=1, random_state=0).fit(rows)
-    machine = FatalRBM(str(tmp_path / "dead"), os.getpid())
-    machine.fit(da.from_array(X, chunks=(90, 8)))
+    estimator = FatalRBM(str(tmp_path / "dead"), os.getpid())
+    estimator.fit(da.from_array(X, chunks=(90, 8)))
     assert (tmp_path / "dead").exists()
-    np.testing.assert_allclose(machine.components_, expected.components_, atol=1e-12)
+    np.testing.assert_allclose(estimator.components_, expected.components_, atol=1e-12)
 
 
 def test_mini_batches_without_a_cluster(X):

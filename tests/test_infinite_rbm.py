@@ -25,9 +25,9 @@ from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
 from sklearn_boltz.restricted.training._frank_wolfe import (
     SCALES,
-    Chains,
+    ChainSample,
     Enumeration,
-    Machine,
+    GrowingLearner,
     Sample,
     Search,
     best_change,
@@ -60,8 +60,8 @@ def fitted(X, **kwargs):
     return InfiniteRBM(**parameters | kwargs).fit(X)
 
 
-def machine_of(rbm):
-    return Machine(
+def learner_of(rbm):
+    return GrowingLearner(
         rbm.W.copy(), rbm.b.copy(), rbm.c.copy(), np.zeros(len(rbm.b)), Scheme(), SGD(), Stream(1)
     )
 
@@ -77,8 +77,8 @@ def data():
     return Sample(binary(6), rng.dirichlet(np.full(64, 0.3)))
 
 
-def log_likelihood(machine, data):
-    rbm = SmallRBM(*machine.parameters())
+def log_likelihood(learner, data):
+    rbm = SmallRBM(*learner.parameters())
     return data.probability @ np.log(rbm.p)
 
 
@@ -92,8 +92,8 @@ def test_scikit_learn(estimator, check):
 
 def test_linearised_objective_is_the_functional_gradient(rbm, data):
     """Its negative is the derivative of the log-likelihood by how often a unit counts."""
-    machine, rng = machine_of(rbm), np.random.default_rng(2)
-    law, unit = Enumeration.of(machine), rng.normal(size=7)
+    learner, rng = learner_of(rbm), np.random.default_rng(2)
+    law, unit = Enumeration.of(learner), rng.normal(size=7)
     softplus = np.logaddexp(0, rbm.V @ unit[:-1] + unit[-1])
 
     def with_count(c):
@@ -110,7 +110,7 @@ def test_linearised_objective_is_the_functional_gradient(rbm, data):
 
 def test_linearised_objective_of_a_centred_unit(rbm, data):
     """As above where the visible biases take back the mean pushes of the unit."""
-    law, unit = Enumeration.of(machine_of(rbm)), np.random.default_rng(2).normal(size=7)
+    law, unit = Enumeration.of(learner_of(rbm)), np.random.default_rng(2).normal(size=7)
     mismatch = np.append(data.visible_mean() - law.visible_mean(), 0)
     field = rbm.V @ unit[:-1] + unit[-1]
     added = np.logaddexp(0, field) - data.mean(expit(field)) * rbm.V @ unit[:-1]
@@ -134,8 +134,8 @@ def test_means_that_do_not_match_do_not_hide_the_units():
     p = np.exp(3.0 * (V[:, 0] - 0.5) * (V[:, 1] - 0.5))  # a pair of features, and four others
     data = Sample(V, p / p.sum())
     b = np.full(6, 0.5)  # should be 0
-    machine = Machine(np.zeros((1, 6)), b, np.zeros(1), b, Scheme(), SGD(), Stream(0))
-    law = Enumeration.of(machine)
+    learner = GrowingLearner(np.zeros((1, 6)), b, np.zeros(1), b, Scheme(), SGD(), Stream(0))
+    law = Enumeration.of(learner)
     mismatch = np.append(data.visible_mean() - law.visible_mean(), 0)
     gains = {}
     for name, args in {"printed": (), "centred": (mismatch,)}.items():
@@ -162,12 +162,12 @@ def test_expectations_over_rows(rbm, container):
 
 @pytest.mark.parametrize("centered", [True, False])
 def test_the_gain_of_an_insertion_is_exact(rbm, data, centered):
-    machine, unit = machine_of(rbm), np.random.default_rng(2).normal(size=7)
-    law = Enumeration.of(machine)
+    learner, unit = learner_of(rbm), np.random.default_rng(2).normal(size=7)
+    law = Enumeration.of(learner)
     fields = data.field(unit), law.field(unit)
-    before = log_likelihood(machine, data)
+    before = log_likelihood(learner, data)
     for change in rescaled(unit, fields, [0.0, 0.5, 2.0], data, law, centered=centered):
-        after = machine_of(rbm)
+        after = learner_of(rbm)
         after.insert(unit, change.scale, change.shift)
         assert log_likelihood(after, data) - before == pytest.approx(change.gain, abs=1e-12)
         push = data.probability @ expit(change.scale * fields[0]) * change.scale
@@ -175,13 +175,13 @@ def test_the_gain_of_an_insertion_is_exact(rbm, data, centered):
 
 
 def test_the_gain_of_a_removal_is_exact(rbm, data):
-    machine = machine_of(rbm)
-    law, before = Enumeration.of(machine), log_likelihood(machine, data)
+    learner = learner_of(rbm)
+    law, before = Enumeration.of(learner), log_likelihood(learner, data)
     for i in range(3):
-        unit = machine.unit(i)
+        unit = learner.unit(i)
         fields = data.field(unit), law.field(unit)
         for change in rescaled(unit, fields, [0.0, 0.6], data, law, old=1.0):
-            after = machine_of(rbm)
+            after = learner_of(rbm)
             after.remove(i, change.shift)
             if change.scale > 0:
                 after.insert(unit, change.scale)
@@ -189,13 +189,13 @@ def test_the_gain_of_a_removal_is_exact(rbm, data):
 
 
 def test_sampled_gain_against_the_exact_one(rbm, data):
-    """Chains that have the law estimate the gain within five standard errors."""
-    machine, rng = machine_of(rbm), np.random.default_rng(3)
-    unit, exact = rng.normal(size=7), Enumeration.of(machine)
+    """ChainSample that have the law estimate the gain within five standard errors."""
+    learner, rng = learner_of(rbm), np.random.default_rng(3)
+    unit, exact = rng.normal(size=7), Enumeration.of(learner)
     n = 20_000
-    chains = Chains(rbm.V[rng.choice(64, size=n, p=rbm.p)])
+    chains = ChainSample(rbm.V[rng.choice(64, size=n, p=rbm.p)])
     with Workers(1) as workers:
-        chains.follow(machine, 3, workers)
+        chains.follow(learner, 3, workers)
     gains = [
         rescaled(unit, (data.field(unit), law.field(unit)), [0.5, 1.0, 1.5], data, law)
         for law in (exact, chains)
@@ -209,20 +209,20 @@ def test_sampled_gain_against_the_exact_one(rbm, data):
 def test_the_log_likelihood_never_falls_by_an_insertion(data):
     """With the exact law: neither by the insertion, nor by the steps of the biases after it."""
     b = np.zeros(6)
-    machine = Machine(np.zeros((1, 6)), b, np.zeros(1), b, Scheme(), SGD(), Stream(0))
-    law, rng = Enumeration.of(machine), np.random.default_rng(0)
-    path = [log_likelihood(machine, data)]
+    learner = GrowingLearner(np.zeros((1, 6)), b, np.zeros(1), b, Scheme(), SGD(), Stream(0))
+    law, rng = Enumeration.of(learner), np.random.default_rng(0)
+    path = [log_likelihood(learner, data)]
     with Workers(1) as workers:
         for n_units in range(1, 9):
             change = find_unit(data, data, law, Search(alpha=0.003), rng, workers)
-            machine.insert(change.unit, change.scale, change.shift)
-            assert machine.n_units == n_units
-            law.follow(machine, 0, workers)
-            path.append(log_likelihood(machine, data))
+            learner.insert(change.unit, change.scale, change.shift)
+            assert learner.n_units == n_units
+            law.follow(learner, 0, workers)
+            path.append(log_likelihood(learner, data))
             assert change.gain > 0
             assert path[-1] - path[-2] == pytest.approx(change.gain, abs=1e-9)
-            match_means(machine, law, data.visible_mean(), 0.3, 20, workers)
-            path.append(log_likelihood(machine, data))
+            match_means(learner, law, data.visible_mean(), 0.3, 20, workers)
+            path.append(log_likelihood(learner, data))
     assert (np.diff(path) >= -1e-12).all()
     entropy = data.probability @ np.log(data.probability)
     assert path[-1] > path[0] + 0.5 * (entropy - path[0])
@@ -230,47 +230,47 @@ def test_the_log_likelihood_never_falls_by_an_insertion(data):
 
 def test_away_step_finds_a_bad_unit(rbm, data):
     """A unit that pushes against the data is taken away, or made smaller."""
-    machine = machine_of(rbm)
-    law, rng = Enumeration.of(machine), np.random.default_rng(0)
+    learner = learner_of(rbm)
+    law, rng = Enumeration.of(learner), np.random.default_rng(0)
     with Workers(1) as workers:
         good = find_unit(data, data, law, Search(alpha=0.01), rng, workers)
-        machine.insert(good.unit, good.scale, good.shift)
-        machine.insert(np.array([3.0, -3, 3, -3, 3, -3, 0]))
-        law.follow(machine, 0, workers)
-    before = log_likelihood(machine, data)
+        learner.insert(good.unit, good.scale, good.shift)
+        learner.insert(np.array([3.0, -3, 3, -3, 3, -3, 0]))
+        law.follow(learner, 0, workers)
+    before = log_likelihood(learner, data)
     rewards = []
     for i in range(5):
-        softplus = np.logaddexp(0, law.field(machine.unit(i)))
+        softplus = np.logaddexp(0, law.field(learner.unit(i)))
         rewards.append((law.probability - data.probability) @ softplus)
-    i, change = find_away(machine, data, law, 0.0)
+    i, change = find_away(learner, data, law, 0.0)
     assert i == np.argmax(rewards) and change.gain > 0
-    machine.remove(i, change.shift)
+    learner.remove(i, change.shift)
     if change.scale:
-        machine.insert(change.unit, change.scale)
-    assert log_likelihood(machine, data) == pytest.approx(before + change.gain)
+        learner.insert(change.unit, change.scale)
+    assert log_likelihood(learner, data) == pytest.approx(before + change.gain)
 
 
 def test_the_last_unit_leaves_a_neutral_one():
-    machine = Machine(
+    learner = GrowingLearner(
         np.ones((1, 3)), np.zeros(3), np.ones(1), np.zeros(3), Scheme(), SGD(), Stream(0)
     )
-    machine.remove(0)
-    assert machine.n_units == 0 and machine.weights.shape == (1, 3)
-    assert not machine.weights.any() and not machine.hidden_bias.any()
-    machine.insert(np.arange(4.0))
-    assert machine.n_units == 1 and machine.weights.tolist() == [[0, 1, 2]]
+    learner.remove(0)
+    assert learner.n_units == 0 and learner.weights.shape == (1, 3)
+    assert not learner.weights.any() and not learner.hidden_bias.any()
+    learner.insert(np.arange(4.0))
+    assert learner.n_units == 1 and learner.weights.tolist() == [[0, 1, 2]]
 
 
 def test_bias_steps_match_the_means(rbm, data):
-    machine = machine_of(rbm)
-    law, target = Enumeration.of(machine), data.visible_mean()
+    learner = learner_of(rbm)
+    law, target = Enumeration.of(learner), data.visible_mean()
     with Workers(1) as workers:
-        assert match_means(machine, law, target, 0.5, 3000, workers) < 3000
-    np.testing.assert_allclose(SmallRBM(*machine.parameters()).p @ rbm.V, target, atol=1e-5)
+        assert match_means(learner, law, target, 0.5, 3000, workers) < 3000
+    np.testing.assert_allclose(SmallRBM(*learner.parameters()).p @ rbm.V, target, atol=1e-5)
 
 
 def test_starts_are_half_on_and_of_unit_variance(data, rbm):
-    law = Enumeration.of(machine_of(rbm))
+    law = Enumeration.of(learner_of(rbm))
     for unit in starting_points(6, Sample(rbm.V[::3]), law, np.random.default_rng(0)):
         field = rbm.V[::3] @ unit[:-1] + unit[-1]
         assert field.mean() == pytest.approx(0, abs=1e-12)
@@ -410,8 +410,8 @@ def test_a_penalty_does_not_keep_every_unit_out():
     excess = np.cov(X.T, bias=True) - np.diag(np.full(9, 8 / 81))  # independent features
     assert np.linalg.eigvalsh(excess).max() == pytest.approx(1 / 81)
     data, b = Sample(X), logit(np.full(9, 1 / 9))
-    machine = Machine(np.zeros((1, 9)), b, np.zeros(1), b, Scheme(), SGD(), Stream(0))
-    law = Enumeration.of(machine)
+    learner = GrowingLearner(np.zeros((1, 9)), b, np.zeros(1), b, Scheme(), SGD(), Stream(0))
+    law = Enumeration.of(learner)
     with Workers(1) as workers:
         for alpha, found in [(0.01, False), (0.003, True)]:
             change = find_unit(data, data, law, Search(alpha, 3), np.random.default_rng(0), workers)

@@ -185,20 +185,20 @@ def test_receptive_fields_by_activity_or_as_they_are(rbm):
 
 
 def test_receptive_fields_of_other_estimators():
-    machine = BernoulliRBM(3, random_state=0).fit(make_bars_and_stripes(3))
-    display = ReceptiveFieldDisplay.from_estimator(machine, order=None)
-    assert_array_equal(shown(display), machine.components_.reshape(3, 3, 3))
-    machine.components_[:] = 0
-    assert ReceptiveFieldDisplay.from_estimator(machine).images_[0].get_clim() == (-1, 1)
+    estimator = BernoulliRBM(3, random_state=0).fit(make_bars_and_stripes(3))
+    display = ReceptiveFieldDisplay.from_estimator(estimator, order=None)
+    assert_array_equal(shown(display), estimator.components_.reshape(3, 3, 3))
+    estimator.components_[:] = 0
+    assert ReceptiveFieldDisplay.from_estimator(estimator).images_[0].get_clim() == (-1, 1)
 
 
-def test_receptive_fields_of_a_deep_machine():
+def test_receptive_fields_of_a_deep_model():
     X = make_bars_and_stripes(3)
-    machine = TAPDBM((4, 2), max_iter=1, pretrain_max_iter=1, random_state=0).fit(X)
-    display = ReceptiveFieldDisplay.from_estimator(machine, X, order="activity")
-    activity = machine.mean_hidden(X)[0].mean(axis=0)
+    estimator = TAPDBM((4, 2), max_iter=1, pretrain_max_iter=1, random_state=0).fit(X)
+    display = ReceptiveFieldDisplay.from_estimator(estimator, X, order="activity")
+    activity = estimator.mean_hidden(X)[0].mean(axis=0)
     assert_array_equal(display.units, np.argsort(-activity))
-    assert_array_equal(shown(display).reshape(4, 9), machine.components_[0][display.units])
+    assert_array_equal(shown(display).reshape(4, 9), estimator.components_[0][display.units])
 
 
 def test_samples(rbm):
@@ -307,18 +307,18 @@ def test_several_learning_curves_against_time(rbm, model):
         HistoryDisplay.from_estimator(model, "loss", against="seconds")
 
 
-# The landscape of a TAP machine.
+# The landscape of a TAP model.
 
 
 @pytest.fixture(scope="module")
-def tap_machine():
+def tap_model():
     X = (load_digits().data[:150] > 8).astype(float)
     return TAPRBM(16, learning_rate=0.2, max_iter=20, random_state=0).fit(X), X
 
 
 @pytest.mark.parametrize("with_classes", [False, True])
-def test_landscape_shows_history_solutions_and_rows(tap_machine, with_classes):
-    model, X = tap_machine
+def test_landscape_shows_history_solutions_and_rows(tap_model, with_classes):
+    model, X = tap_model
     y = load_digits().target[:150] if with_classes else None
     display = LandscapeDisplay.from_estimator(model, X, y=y, bins=7)
     solutions = model.tap_solutions(X)
@@ -338,7 +338,7 @@ def test_landscape_shows_history_solutions_and_rows(tap_machine, with_classes):
     ).all()
 
 
-def test_landscape_of_few_rows(tap_machine):
-    model, X = tap_machine
+def test_landscape_of_few_rows(tap_model):
+    model, X = tap_model
     display = LandscapeDisplay.from_estimator(model, X[:3])
     assert display.row_map.shape == (3, 2)

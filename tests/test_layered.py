@@ -1,4 +1,4 @@
-"""Layered machines: against all joint states, and derivatives against finite differences."""
+"""Layered models: against all joint states, and derivatives against finite differences."""
 
 import itertools
 
@@ -51,7 +51,7 @@ def workers():
         yield workers
 
 
-def machine_of(dbm):
+def layered_of(dbm):
     return Layered(dbm.weights, [Bernoulli(b) for b in dbm.intercepts])
 
 
@@ -63,8 +63,8 @@ def mixed(sizes=DEEPER, laws=(spiked, bernoulli, gaussian, bernoulli), scale=0.5
     return Layered(weights, [law(n, rng) for law, n in zip(laws, sizes, strict=False)])
 
 
-def rows_of(machine, n_rows=5):
-    rng, units = np.random.default_rng(1), machine.layers[0]
+def rows_of(layered, n_rows=5):
+    rng, units = np.random.default_rng(1), layered.layers[0]
     V = rng.uniform(*units.bounds, (n_rows, len(units)))
     return (V > 0.5).astype(float) if units.states() is not None else np.where(V < 0.3, 0, V)
 
@@ -74,15 +74,15 @@ def rows_of(machine, n_rows=5):
 
 @pytest.mark.parametrize("sizes", [SIZES, DEEPER, [2, 3, 4, 2, 3]])
 def test_block_weights_are_as_the_array_they_stand_for(sizes):
-    machine = machine_of(random_dbm(sizes))
-    model = machine.sides()
+    layered = layered_of(random_dbm(sizes))
+    model = layered.sides()
     weights = model.weights
     whole = np.asarray(weights)
     assert isinstance(weights, BlockWeights) and whole.shape == weights.shape
-    assert weights.size == sum(W.size for W in machine.weights) == np.count_nonzero(whole)
+    assert weights.size == sum(W.size for W in layered.weights) == np.count_nonzero(whole)
     # Each block is where its two layers are.
-    for k, (W, columns) in enumerate(zip(machine.weights, machine.columns, strict=False)):
-        above = machine.columns[k + 1]
+    for k, (W, columns) in enumerate(zip(layered.weights, layered.columns, strict=False)):
+        above = layered.columns[k + 1]
         block = whole[above, columns] if k % 2 == 0 else whole[columns, above].T
         np.testing.assert_array_equal(block, W)
     rng = np.random.default_rng(0)
@@ -99,9 +99,9 @@ def test_block_weights_are_as_the_array_they_stand_for(sizes):
 
 
 @pytest.mark.parametrize("sizes", [SIZES, DEEPER])
-def test_a_deep_machine_is_an_rbm_of_its_two_sides(sizes):
+def test_a_deep_model_is_an_rbm_of_its_two_sides(sizes):
     dbm = random_dbm(sizes)
-    model = machine_of(dbm).sides()
+    model = layered_of(dbm).sides()
     even, odd = np.hstack(dbm.layers[::2]), np.hstack(dbm.layers[1::2])
     np.testing.assert_allclose(model.energy(even, odd), -dbm.log_joint, atol=1e-12)
     assert exact_log_partition(model) == pytest.approx(np.log(dbm.Z), abs=1e-10)
@@ -114,23 +114,23 @@ def test_a_deep_machine_is_an_rbm_of_its_two_sides(sizes):
 
 
 def test_one_hidden_layer_is_the_rbm_itself(workers):
-    machine = machine_of(random_dbm([5, 4]))
-    model, V = machine.sides(), binary(5)
-    assert isinstance(model, Model) and model.weights is machine.weights[0]
-    clamped = clamp(machine, V, Iteration(), workers)
+    layered = layered_of(random_dbm([5, 4]))
+    model, V = layered.sides(), binary(5)
+    assert isinstance(model, Model) and model.weights is layered.weights[0]
+    clamped = clamp(layered, V, Iteration(), workers)
     assert clamped.converged.all() and clamped.visible_side() is V
     np.testing.assert_array_equal(clamped.means()[1], model.mean_hidden(V))
     np.testing.assert_array_equal(clamped.free_energy(2), model.free_energy(V))
-    assert machine.padded(V) is V
+    assert layered.padded(V) is V
 
 
 def test_annealing_is_unbiased(workers):
     """The mean weight of 4,000 chains with few temperatures, within 4.5 standard errors."""
-    for machine in [
-        machine_of(random_dbm(SIZES)),
+    for layered in [
+        layered_of(random_dbm(SIZES)),
         mixed(laws=[bernoulli, gaussian, bernoulli] * 2),
     ]:
-        model = machine.sides()
+        model = layered.sides()
         estimate = annealed_importance_sampling(
             model, model.visible.base(), temperature_ladder(20), 4000, Stream(0), workers
         )
@@ -148,7 +148,7 @@ def test_chains_that_start_in_the_law_stay_there(workers):
     places = 2 ** np.arange(5)[::-1]
     p = np.bincount(dbm.layers[0].astype(int) @ places, weights=dbm.joint)
     for n_steps in (1, 4):
-        even = chain_samples(machine_of(dbm).sides(), even.copy(), n_steps, Stream(3), workers)
+        even = chain_samples(layered_of(dbm).sides(), even.copy(), n_steps, Stream(3), workers)
         counts = np.bincount(even[:, :5].astype(int) @ places, minlength=32)
         assert np.abs(counts / len(even) - p).sum() / 2 < 0.03
 
@@ -203,12 +203,12 @@ def test_bernoulli_layers_are_one_law_with_its_kernels():
 
 
 def test_hidden_layers_given_rows_satisfy_their_equations(workers):
-    machine = mixed()
+    layered = mixed()
     for order in (1, 2):
-        clamped = clamp(machine, rows_of(machine), EXACTLY._replace(order=order), workers)
+        clamped = clamp(layered, rows_of(layered), EXACTLY._replace(order=order), workers)
         assert clamped.converged.all()
         hidden = zip(
-            machine.layers[1:], clamped.means()[1:], clamped.variances()[1:],
+            layered.layers[1:], clamped.means()[1:], clamped.variances()[1:],
             clamped.fields(order), strict=True,
         )  # fmt: skip
         for units, mean, variance, (B, A) in hidden:
@@ -216,10 +216,10 @@ def test_hidden_layers_given_rows_satisfy_their_equations(workers):
             np.testing.assert_allclose(mean, expected[0], atol=1e-10)
             np.testing.assert_allclose(variance, expected[1], atol=1e-10)
         # Those of the first hidden layer, written out.
-        a, c, (W, W_above) = clamped.means(), clamped.variances(), machine.weights[:2]
+        a, c, (W, W_above) = clamped.means(), clamped.variances(), layered.weights[:2]
         A = -c[2] @ W_above**2 if order == 2 else 0.0
         B = A * a[1] + a[0] @ W.T + a[2] @ W_above
-        np.testing.assert_allclose(a[1], machine.layers[1].mean(B, A), atol=1e-10)
+        np.testing.assert_allclose(a[1], layered.layers[1].mean(B, A), atol=1e-10)
 
 
 @pytest.mark.parametrize("sizes", [SIZES, DEEPER])
@@ -229,10 +229,10 @@ def test_errors_fall_as_a_power_of_the_coupling(sizes, order, slope, workers):
     errors = np.zeros((3, len(scales), len(seeds)))
     for (i, scale), (k, seed) in itertools.product(enumerate(scales), enumerate(seeds)):
         dbm = random_dbm(sizes, scale, seed)
-        machine, V = machine_of(dbm), binary(sizes[0])[3:6]
-        free = by_tap(machine.sides(), machine.padded(V), iteration, workers)
+        layered, V = layered_of(dbm), binary(sizes[0])[3:6]
+        free = by_tap(layered.sides(), layered.padded(V), iteration, workers)
         errors[0, i, k] = -free.free_energy[0] - np.log(dbm.Z)
-        clamped = clamp(machine, V, iteration, workers)
+        clamped = clamp(layered, V, iteration, workers)
         log_sums, means = dbm.given(V)
         errors[1, i, k] = (-clamped.free_energy(order) - log_sums)[0]
         errors[2, i, k] = np.abs(clamped.means()[-1] - means[-1]).max()
@@ -244,8 +244,8 @@ def test_errors_fall_as_a_power_of_the_coupling(sizes, order, slope, workers):
 
 def test_evidence_counts_in_the_free_energy(workers):
     """A field and a precision on a Bernoulli unit are an intercept: the same ln Z."""
-    machine = machine_of(random_dbm(SIZES, 0.3))
-    model, rng = machine.sides(), np.random.default_rng(0)
+    layered = layered_of(random_dbm(SIZES, 0.3))
+    model, rng = layered.sides(), np.random.default_rng(0)
     field = rng.standard_normal((1, len(model.visible)))
     V, evidence = np.zeros_like(field), Evidence(field, 0.5)
     solutions = solve(model, V, EXACTLY, workers, evidence=evidence)
@@ -257,11 +257,11 @@ def test_evidence_counts_in_the_free_energy(workers):
 # Gradients.
 
 
-def objective(machine, V, starts, order, workers):
+def objective(layered, V, starts, order, workers):
     """Mean TAP log-likelihood, with ln Z = −F averaged over solutions."""
     iteration = EXACTLY._replace(order=order)
-    free = by_tap(machine.sides(), starts, iteration, workers)
-    clamped = clamp(machine, V, iteration, workers)
+    free = by_tap(layered.sides(), starts, iteration, workers)
+    clamped = clamp(layered, V, iteration, workers)
     assert free.converged.all() and clamped.converged.all()
     return -clamped.free_energy(order).mean() + free.free_energy.mean()
 
@@ -274,16 +274,16 @@ def learn(learner, V, scheme, rate, workers):
 
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize(
-    "machine",
-    [machine_of(random_dbm(SIZES, 0.5)), machine_of(random_dbm(DEEPER, 0.5)), mixed(),
+    "layered",
+    [layered_of(random_dbm(SIZES, 0.5)), layered_of(random_dbm(DEEPER, 0.5)), mixed(),
      mixed(laws=[bernoulli, gaussian, spiked, gaussian])],
     ids=["5-4-3", "4-3-3-2", "mixed", "other"],
 )  # fmt: skip
-def test_gradients_by_finite_differences(machine, order, workers):
-    V, iteration, step = rows_of(machine, 6), EXACTLY._replace(order=order), 1e-5
-    starts = machine.padded(rows_of(machine, 2))
+def test_gradients_by_finite_differences(layered, order, workers):
+    V, iteration, step = rows_of(layered, 6), EXACTLY._replace(order=order), 1e-5
+    starts = layered.padded(rows_of(layered, 2))
     learner = Learner(
-        [W.copy() for W in machine.weights], [u.astype(float) for u in machine.layers], None, SGD()
+        [W.copy() for W in layered.weights], [u.astype(float) for u in layered.layers], None, SGD()
     )
     learner.starts = starts
     scheme = Scheme(iteration, persistent=True, alpha=0.0)
@@ -293,13 +293,13 @@ def test_gradients_by_finite_differences(machine, order, workers):
         """Of the objective, along what `change(weights, layers, amount)` makes."""
         values = []
         for amount in (step, -step):
-            weights = [W.copy() for W in machine.weights]
-            layers = [units.astype(float) for units in machine.layers]
+            weights = [W.copy() for W in layered.weights]
+            layers = [units.astype(float) for units in layered.layers]
             change(weights, layers, amount)
             values.append(objective(Layered(weights, layers), V, starts, order, workers))
         return (values[0] - values[1]) / (2 * step)
 
-    for k, W in enumerate(machine.weights):
+    for k, W in enumerate(layered.weights):
         mine = (learner.weights[k] - W) / 1e-3
         for place in [(0, 0), (1, 2)]:
 
@@ -307,8 +307,8 @@ def test_gradients_by_finite_differences(machine, order, workers):
                 weights[k][place] += amount
 
             assert mine[place] == pytest.approx(difference(change), abs=1e-6)
-    solutions = by_tap(machine.sides(), starts, iteration, workers)
-    slopes = unit_gradients(clamp(machine, V, iteration, workers), solutions, order)
+    solutions = by_tap(layered.sides(), starts, iteration, workers)
+    slopes = unit_gradients(clamp(layered, V, iteration, workers), solutions, order)
     for k, slope in enumerate(slopes):
         for name, gradient in slope.items():
 
@@ -317,5 +317,5 @@ def test_gradients_by_finite_differences(machine, order, workers):
 
             assert gradient[1] == pytest.approx(difference(change), abs=1e-6)
             if name == "intercept":  # and that is the step that a mini-batch makes
-                moved = learner.layers[k].parameters()[name] - machine.layers[k].parameters()[name]
+                moved = learner.layers[k].parameters()[name] - layered.layers[k].parameters()[name]
                 np.testing.assert_allclose(moved, 1e-3 * gradient, atol=1e-9)

@@ -278,7 +278,7 @@ def test_deep_energies_against_all_states(sizes):
     model = deep(dbm)
     V, p = marginal(dbm)
     F = -dbm.given(V)[0]
-    np.testing.assert_allclose(exact_free_energy(model._machine(), V), F)
+    np.testing.assert_allclose(exact_free_energy(model._layered(), V), F)
     assert model.entropy() == pytest.approx(-(p @ np.log(p)), abs=1e-10)
     np.testing.assert_allclose(model.energy(dbm.layers[0], dbm.layers[1:]), -dbm.log_joint)
     table = p.reshape((2,) * sizes[0])
@@ -427,7 +427,7 @@ def test_a_subclass_of_bernoulli_is_as_good(estimator):
         ).fit(X)  # fmt: skip
 
     plain, mine = fit(Bernoulli), fit(MyBits)
-    assert type(mine._machine().layers[1]) is MyBits
+    assert type(mine._layered().layers[1]) is MyBits
     for a, b in zip(plain._parameters(), mine._parameters(), strict=True):
         np.testing.assert_array_equal(a, b)
     Y = X[:9].copy()
@@ -519,7 +519,7 @@ def test_spins_beside_bits_in_a_deep_model():
     ais = model.log_partition("ais", n_chains=400, n_temperatures=200, random_state=0)
     assert ais.value == pytest.approx(exact, abs=6 * ais.std_err)
     V = 2 * binary(4) - 1
-    p = np.exp(-exact_free_energy(model._machine(), V) - exact)
+    p = np.exp(-exact_free_energy(model._layered(), V) - exact)
     assert p.sum() == pytest.approx(1)
     drawn = model.sample(5000, 0, n_steps=60)
     assert_drawn((drawn + 1) / 2, (V + 1) / 2, p)

@@ -305,8 +305,8 @@ def test_gradients_are_those_of_the_tap_log_likelihood(model, order, workers):
             values.append(mean_tap_log_likelihood(moved, V, starts, order, workers))
         assert mine[j, i] == pytest.approx((values[0] - values[1]) / (2 * step), abs=1e-6)
     solutions = by_tap(model, starts, EXACTLY._replace(order=order), workers)
-    machine = Layered([model.weights], [model.visible, model.hidden])
-    slopes = unit_gradients(clamp(machine, V, EXACTLY, workers), solutions, order)
+    layered = Layered([model.weights], [model.visible, model.hidden])
+    slopes = unit_gradients(clamp(layered, V, EXACTLY, workers), solutions, order)
     for layer, slope in zip(("visible", "hidden"), slopes, strict=True):
         for name, gradient in slope.items():
             values = []

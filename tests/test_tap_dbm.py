@@ -43,7 +43,7 @@ def rows(n_rows=60, n_features=5, seed=0):
 
 
 def small(sizes=(4, 3), scale=0.5, **kwargs):
-    """A machine with random parameters, and the sums over all its states."""
+    """A model with random parameters, and the sums over all its states."""
     model = TAPDBM(sizes, max_iter=1, pretrain_max_iter=0, random_state=0, **kwargs).fit(rows())
     rng = np.random.default_rng(1)
     model.components_ = [scale * rng.standard_normal(W.shape) for W in model.components_]
@@ -88,7 +88,7 @@ def test_one_hidden_layer_is_the_rbm_to_the_bit(digits, change):
         np.testing.assert_array_equal(compute(dbm), compute(rbm))
 
 
-# Against all states of a small machine.
+# Against all states of a small model.
 
 
 @pytest.mark.parametrize("sizes", [(4, 3), (3, 3, 2)])

@@ -254,7 +254,7 @@ def test_tap_solutions(fitted, digits):
     assert (hasty.n_iter == 1).all() and not hasty.converged.any()
 
 
-def test_the_other_machine_has_tap_too(digits):
+def test_the_other_rbm_has_tap_too(digits):
     model = SDCPRBM(10, max_iter=10, random_state=0).fit(digits)
     exact, tap = model.log_partition("exact").value, model.log_partition("tap", random_state=0)
     assert abs(tap.value - exact) < 2 and np.isnan(tap.std_err)
@@ -390,3 +390,13 @@ def test_large_weights(law):
         model.components_ = np.full((3, 6), scale)
         assert np.isfinite(model.score_samples(binary())).all()
         assert np.isfinite(model.denoise(binary(), noise_variance=1.0)).all()
+
+
+@pytest.mark.parametrize(("n_rows", "n_starts"), [(3, 3), (60, 25), (1000, 50), (2500, 100)])
+def test_small_data_are_monitored_from_fewer_starts(n_rows, n_starts):
+    X = np.random.default_rng(0).integers(2, size=(n_rows, 4))
+    model = TAPRBM(2, max_iter=0, random_state=0).fit(X)
+    monitor = model._monitor(model._training, X, np.arange(n_rows), np.arange(0))
+    assert len(monitor.rows) == min(n_rows, 100)
+    assert len(monitor.starts) == n_starts
+    assert monitor.starts[0] == 0 and monitor.starts[-1] == len(monitor.rows) - 1

@@ -48,9 +48,9 @@ def step(model, V, method, n_iter, rate, workers):
     n = len(V)
     slope = model.mean_hidden(V).T @ V / n - found.hidden_mean.T @ found.visible_mean / n
     slope -= model.weights * (found.hidden_variance.T @ found.visible_variance) / n
-    machine = Layered([model.weights], [model.visible, model.hidden])
-    slopes = unit_gradients(clamp(machine, V, iteration, workers), found, 2)
-    for units, slopes_of_units in zip(machine.layers, slopes, strict=True):
+    layered = Layered([model.weights], [model.visible, model.hidden])
+    slopes = unit_gradients(clamp(layered, V, iteration, workers), found, 2)
+    for units, slopes_of_units in zip(layered.layers, slopes, strict=True):
         units.ascend(slopes_of_units, rate)
     # In place: a model holds its arrays as they are.
     np.add(model.weights, rate * slope, out=model.weights)
@@ -59,14 +59,14 @@ def step(model, V, method, n_iter, rate, workers):
 def train(X, method, n_iter, args, workers):
     """-> mean log-pseudo-likelihood after each epoch; NaN where the training broke down."""
     rng, path = np.random.default_rng(0), np.full(args.epochs + 1, np.nan)
-    machine = TAPRBM(args.hidden, max_iter=0, random_state=0).fit(X)
-    model = Model(machine.components_.astype(float), Bernoulli(machine.intercept_visible_),
-                  Bernoulli(machine.intercept_hidden_))  # fmt: skip
+    estimator = TAPRBM(args.hidden, max_iter=0, random_state=0).fit(X)
+    model = Model(estimator.components_.astype(float), Bernoulli(estimator.intercept_visible_),
+                  Bernoulli(estimator.intercept_hidden_))  # fmt: skip
     for epoch in range(args.epochs + 1):
-        machine.components_ = model.weights
-        machine.intercept_visible_ = model.visible.intercept
-        machine.intercept_hidden_ = model.hidden.intercept
-        path[epoch] = machine.log_pseudo_likelihood(X[:1000]).mean()
+        estimator.components_ = model.weights
+        estimator.intercept_visible_ = model.visible.intercept
+        estimator.intercept_hidden_ = model.hidden.intercept
+        path[epoch] = estimator.log_pseudo_likelihood(X[:1000]).mean()
         if epoch == args.epochs or not np.isfinite(model.weights).all():
             return path
         order = rng.permutation(len(X))

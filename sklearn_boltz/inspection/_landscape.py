@@ -1,4 +1,4 @@
-"""LandscapeDisplay: the solutions of a TAP machine."""
+"""LandscapeDisplay: the solutions of a TAP model."""
 
 import numpy as np
 from sklearn.manifold import Isomap
@@ -9,7 +9,7 @@ from sklearn_boltz.inspection._axes import require_pyplot
 
 
 class LandscapeDisplay:
-    """The fixed points of a mean-field machine: in training, their free energies, and a map.
+    """The fixed points of a mean-field model: in training, their free energies, and a map.
 
     Three pictures next to each other: how many different solutions there were after each
     epoch and what free energies they had (Figure 5 of Tramel et al., 2018); a histogram of

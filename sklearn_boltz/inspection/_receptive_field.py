@@ -96,7 +96,7 @@ class ReceptiveFieldDisplay:
         """
         check_is_fitted(estimator)
         weights, mean_hidden = estimator.components_, estimator.transform
-        if isinstance(weights, list):  # of a deep machine, the layer that sees the data
+        if isinstance(weights, list):  # of a deep model, the layer that sees the data
             weights, mean_hidden = weights[0], lambda X: estimator.mean_hidden(X)[0]
         if n_units < 1:
             raise ValueError(f"n_units must be at least 1, got {n_units}.")

@@ -18,7 +18,7 @@ class FractionalModel:
     """A density of binary vectors in which each hidden unit of an RBM counts c times.
 
     ln p(v) = Σ_i c_i softplus(w_i·v + a_i) + b·v − ln Z, eq. 11 of [1]_, with any c_i ≥ 0.
-    It is what Frank and Wolfe's algorithm walks through when its steps are not 1/t. With all
+    Frank and Wolfe's algorithm gives such models where its steps are not 1/t. With all
     c_i = 1 it is an RBM, where block Gibbs sampling applies; else `gibbs` corrects it.
 
     Parameters

@@ -18,8 +18,8 @@ from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
-from sklearn_boltz.restricted.training._frank_wolfe import Machine, Sample
-from sklearn_boltz.restricted.training._growth import Growth, Plan, grow
+from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, Sample
+from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
 from sklearn_boltz.restricted.training._monitor import (
     BETTER,
     GAP_ROWS,
@@ -305,7 +305,7 @@ class InfiniteRBM(BaseRBM):
             going_on = self.warm_start and hasattr(self, "components_")
             rows = self._validated(X, reset=not going_on)
             growth = self._resumed() if going_on else self._begun(rows)
-            rows = rows.astype(growth.machine.weights.dtype, copy=False)
+            rows = rows.astype(growth.learner.weights.dtype, copy=False)
             fraction = self.validation_fraction if self.early_stopping else 0
             train, valid = divided(rows.shape[0], fraction, growth.evaluation_seed)
             base = Bernoulli(growth.seen.log_odds(rows.dtype))
@@ -377,28 +377,28 @@ class InfiniteRBM(BaseRBM):
     # Growing.
 
     def _plan(self):
-        return Plan(**{name: getattr(self, name) for name in Plan._fields})
+        return GrowthPlan(**{name: getattr(self, name) for name in GrowthPlan._fields})
 
     def _begun(self, X):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X)
         evaluation_seed = int(rng.integers(2**31))
-        machine = self._initial_machine(X, seen, Stream.from_generator(rng))
-        return Growth(machine, rng, seen, evaluation_seed)
+        learner = self._initial_learner(X, seen, Stream.from_generator(rng))
+        return Growth(learner, rng, seen, evaluation_seed)
 
     def _resumed(self):
         growth = self._growth.copy()
         # The public attributes are the truth, also where a user has set them.
         mine = self.components_, self.intercept_visible_, self.intercept_hidden_
-        machine = growth.machine
-        pairs = zip(mine, machine.parameters(), strict=True)
+        learner = growth.learner
+        pairs = zip(mine, learner.parameters(), strict=True)
         if not all(np.array_equal(public, private) for public, private in pairs):
-            arguments = [a.copy() for a in (*mine, machine.visible_offset)]
-            growth.machine = Machine(*arguments, Scheme(), machine.optimizer, machine.stream)
+            arguments = [a.copy() for a in (*mine, learner.visible_offset)]
+            growth.learner = GrowingLearner(*arguments, Scheme(), learner.optimizer, learner.stream)
             growth.sample = None
         return growth
 
-    def _initial_machine(self, X, seen, stream):
-        """The machine at the start: a fitted RBM, or independent visible units."""
+    def _initial_learner(self, X, seen, stream):
+        """The parameters at the start: of a fitted RBM, or of independent visible units."""
         dtype, n_features = X.dtype, X.shape[1]
         weights, hidden_bias = np.zeros((1, n_features), dtype), np.zeros(1, dtype)
         visible_bias, start = seen.log_odds(dtype), self.init
@@ -416,13 +416,13 @@ class InfiniteRBM(BaseRBM):
                 raise ValueError(
                     f"init has {weights.shape[1]} visible units, and X has {n_features} features."
                 )
-        return Machine(
+        return GrowingLearner(
             weights, visible_bias, hidden_bias, seen.means(dtype), Scheme(), SGD(), stream
         )
 
     def _attributes(self, growth):
         """All attributes that a growth makes."""
-        weights, visible_bias, hidden_bias = growth.machine.parameters()
+        weights, visible_bias, hidden_bias = growth.learner.parameters()
         history = {name: np.array(values) for name, values in growth.history.items()}
         return {
             "components_": weights,

@@ -1,7 +1,7 @@
 """Estimators that learn by epochs of mini-batches, with early stopping and resuming."""
 
 import warnings
-from functools import partial
+from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn_boltz._base import dense, find_stack_level, unchanged_on_error
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._machine import BaseMachine
+from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.training._cluster import teach
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
@@ -25,7 +25,7 @@ DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
 LEAST_EPOCHS, MORE_BEFORE_STOP = 10, 5
 
 
-class MiniBatchEstimator(BaseMachine):
+class MiniBatchEstimator(BaseBoltzmannMachine):
     """An estimator that learns by epochs of mini-batches.
 
     All that a fit changes is in a `Training`; the attributes are assigned from it at the end. A
@@ -41,7 +41,7 @@ class MiniBatchEstimator(BaseMachine):
     # With max_iter="auto", about so many mini-batches, in at most so many epochs.
     _auto_batches, _most_epochs = 1500, 200
     _parameter_constraints = {
-        **BaseMachine._parameter_constraints,
+        **BaseBoltzmannMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
         "power_t": [Interval(Real, 0, None, closed="left")],
@@ -169,16 +169,16 @@ class MiniBatchEstimator(BaseMachine):
         return StreamedRows(self, batches, reset=reset, indexed=batches is not X)
 
     def _divide(self, training, X):
-        """-> the rows to train on, and what watches over the training."""
+        """-> the rows to train on, and a function that returns the monitor, made when needed."""
         seed = training.evaluation_seed
         fraction = self.validation_fraction if self.early_stopping else 0
         if isinstance(X, StreamedRows) and not X.indexed:
             if fraction and X.shape[0] < 2:
                 raise ValueError("early_stopping needs two rows at least; there is 1.")
             some, valid = X.choose(np.random.default_rng(seed), fraction)
-            return X.all_but(valid), self._monitor(training, X, some, valid)
+            return X.all_but(valid), cache(partial(self._monitor, training, X, some, valid))
         train, valid = divided(X.shape[0], fraction, seed)
-        return ChosenRows(X, train), self._monitor(training, X, train, valid)
+        return ChosenRows(X, train), cache(partial(self._monitor, training, X, train, valid))
 
     def _plan(self, n_rows):
         """How long and how fast to train, on so many rows."""
@@ -195,7 +195,7 @@ class MiniBatchEstimator(BaseMachine):
             return float(self.learning_rate)
         return float(self.learning_rate / n_passes**self.power_t)
 
-    def _first_weights(self, rng, n_above, n_below, dtype):
+    def _initial_weights(self, rng, n_above, n_below, dtype):
         with QUIET():
             weights = rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
         if not np.isfinite(weights).all():
@@ -226,7 +226,7 @@ class MiniBatchEstimator(BaseMachine):
         comparison = None
         if epoch and status != "diverged":
             model = training.learner.model()
-            comparison = monitor.compare(training.figures(epoch), model, workers)
+            comparison = monitor().compare(training.figures(epoch), model, workers)
         message = self._trouble(status, comparison)
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())

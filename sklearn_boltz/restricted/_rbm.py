@@ -7,7 +7,12 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._base import validate_arguments
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._machine import _COUNT, _RANDOM_STATE, IMPUTE_CONSTRAINTS, BaseMachine
+from sklearn_boltz.restricted._boltzmann_machine import (
+    _COUNT,
+    _RANDOM_STATE,
+    IMPUTE_CONSTRAINTS,
+    BaseBoltzmannMachine,
+)
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling import _conditional, _samples
@@ -17,12 +22,12 @@ from sklearn_boltz.units._bernoulli import Bernoulli
 CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
 
 
-class BaseRBM(BaseMachine):
+class BaseRBM(BaseBoltzmannMachine):
     """A restricted Boltzmann machine of any units, of Bernoulli ones unless a child says so.
 
-    Beside what `BaseMachine` wants, `fit` sets the parameters of the units, `intercept_hidden_`
-    and `intercept_visible_`, and `_base_intercept`, the log-odds of the columns of the data. A
-    child with other units has `_units`, `_base` and `_visible_bounds`.
+    Beside what `BaseBoltzmannMachine` wants, `fit` sets the parameters of the units,
+    `intercept_hidden_` and `intercept_visible_`, and `_base_intercept`, the log-odds of the
+    columns of the data. A child with other units has `_units`, `_base` and `_visible_bounds`.
     """
 
     def _model(self):

@@ -75,7 +75,7 @@ class SDCPRBM(MiniBatchRBM):
         Strength of the L2 penalty on the weights.
 
     weights_init : float, default=0.01
-        Standard deviation of the weights at the start.
+        Standard deviation of the initial weights.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
@@ -247,7 +247,7 @@ class SDCPRBM(MiniBatchRBM):
     def _begun(self, X):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X)
         learner = Learner(
-            self._first_weights(rng, self.n_components, X.shape[1], X.dtype),
+            self._initial_weights(rng, self.n_components, X.shape[1], X.dtype),
             seen.log_odds(X.dtype),
             np.zeros(self.n_components, dtype=X.dtype),
             seen.means(X.dtype),

@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._base import dense, validate_arguments
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._machine import _COUNT, _POSITIVE, _RANDOM_STATE
-from sklearn_boltz.restricted._rbm import CONTINUUM
-from sklearn_boltz.restricted._tap_machine import (
+from sklearn_boltz.restricted._base_tap import (
     LEAST_CONVERGED,
     UNIT_TYPES,
-    TAPMachine,
+    BaseTAP,
+    initial_hidden,
     with_parameters,
 )
+from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RANDOM_STATE
+from sklearn_boltz.restricted._rbm import CONTINUUM
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
@@ -41,7 +42,7 @@ SHARED = (
 )  # fmt: skip
 
 
-class TAPDBM(TAPMachine):
+class TAPDBM(BaseTAP):
     """Deep Boltzmann machine of binary or real-valued units, trained without Markov chains.
 
     Layers of units in a row, each joined to the next [1]_. The distribution is approximated
@@ -118,7 +119,7 @@ default="bernoulli"
         epochs of many rows, and up to 200 of few, or up to 1,000 with `early_stopping`.
 
     weights_init : float, default=0.01
-        Standard deviation of the weights at the start.
+        Standard deviation of the initial weights.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
@@ -175,9 +176,10 @@ default="bernoulli"
 
     history_ : dict of ndarray
         For each epoch of the joint training: ``"tap_log_likelihood"``, the mean over 100 training
-        rows in nats; ``"n_solutions"``, how many different ones are reached from these rows;
-        ``"free_energy"``, their mean, and ``"free_energy_std"``; ``"share_converged"``, the
-        part of the rows from which TAP converges, and ``"share_converged_clamped"``, that for
+        rows in nats; ``"n_solutions"``, how many different ones are reached from some of
+        these rows, one for each 20 rows of data but 25 at least; ``"free_energy"``,
+        their mean, and ``"free_energy_std"``; ``"share_converged"``, the part of the starts from
+        which TAP converges, and ``"share_converged_clamped"``, that for
         which it does with the row clamped; of each hidden layer k = 1, 2, ...
         ``"weight_norm_k"``, the Frobenius norm of the weights below it, and ``"feature_std_k"``,
         the mean of the standard deviations of its means over the rows; ``"learning_rate"`` and
@@ -235,7 +237,7 @@ default="bernoulli"
     """
 
     _parameter_constraints = {
-        **TAPMachine._parameter_constraints,
+        **BaseTAP._parameter_constraints,
         "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
         "hidden": [StrOptions(set(UNIT_TYPES)), UnitType, list],
         "pretrain_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -344,23 +346,23 @@ default="bernoulli"
     def _n_features_out(self):
         return sum(len(W) for W in self._output(self.components_))
 
-    # What `TAPMachine` asks for.
+    # What `BaseTAP` asks for.
 
     def _begin(self, X, rng):
         sizes = self._sizes()
         self._output(sizes)
         hidden = [
-            self._first_hidden("hidden", kind, n_units, X.dtype)
+            initial_hidden(kind, n_units, X.dtype)
             for kind, n_units in zip(self._hidden_kinds(), sizes, strict=True)
         ]
-        visible = self._first_visible(X)
+        visible = self._initial_visible(X)
         below = [X.shape[1], *sizes[:-1]]
         weights = [
-            self._first_weights(rng, *pair, X.dtype) for pair in zip(sizes, below, strict=True)
+            self._initial_weights(rng, *pair, X.dtype) for pair in zip(sizes, below, strict=True)
         ]
         return weights, [visible, *hidden]
 
-    def _machine(self):
+    def _layered(self):
         visible, *hidden = self._unit_types
         values = {name: getattr(self, f"{name}_visible_") for name in visible.parameters()}
         layers = [with_parameters(visible, values)]
@@ -369,8 +371,8 @@ default="bernoulli"
             layers.append(with_parameters(units, values))
         return Layered(list(self.components_), layers)
 
-    def _exposed(self, machine):
-        weights, (visible, *hidden) = machine
+    def _exposed(self, layered):
+        weights, (visible, *hidden) = layered
         exposed = {"components_": list(weights)}
         for name, value in visible.parameters().items():
             exposed[f"{name}_visible_"] = value
@@ -392,7 +394,7 @@ default="bernoulli"
             )
 
     def _by_layer(self, solutions):
-        split, by_layer = self._machine().split, dict(solutions)
+        split, by_layer = self._layered().split, dict(solutions)
         for what in ("mean", "variance"):
             names = f"visible_{what}", f"hidden_{what}"
             by_layer[names[0]], *by_layer[names[1]] = split(*(solutions[name] for name in names))
@@ -433,7 +435,7 @@ default="bernoulli"
                 # What matters is whether the joint training ends among good solutions.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 rbm.fit(X)
-            (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._machine()
+            (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._layered()
             if k == 0:
                 learner.layers[0] = below
             histories.append(rbm.history_)
@@ -446,12 +448,12 @@ default="bernoulli"
 
     def _clamped(self, function, X):
         """Apply a function of `Clamped` to rows, a chunk at a time."""
-        X, machine, iteration, n_converged = self._checked(X), self._machine(), self._iteration(), 0
+        X, layered, iteration, n_converged = self._checked(X), self._layered(), self._iteration(), 0
         with Workers(self.n_jobs) as workers:
 
             def of_chunk(V):
                 nonlocal n_converged
-                clamped = clamp(machine, np.ascontiguousarray(V), iteration, workers)
+                clamped = clamp(layered, np.ascontiguousarray(V), iteration, workers)
                 n_converged += np.count_nonzero(clamped.converged)
                 return function(clamped)
 
@@ -510,8 +512,8 @@ default="bernoulli"
         V : ndarray of shape (n_samples, n_features)
             E[v | h]: of units with the values 0 and 1, P(v = 1 | h).
         """
-        H, machine = self._checked_hidden(H), self._machine()
-        return machine.layers[0].mean(H[0] @ machine.weights[0])
+        H, layered = self._checked_hidden(H), self._layered()
+        return layered.layers[0].mean(H[0] @ layered.weights[0])
 
     def inverse_transform(self, X):
         """Return means of the visible units for features made by `transform`.
@@ -531,8 +533,8 @@ default="bernoulli"
             Of one hidden layer, E[v | h] with h at its mean.
         """
         check_is_fitted(self)
-        machine, sizes = self._machine(), [len(W) for W in self.components_]
-        X = np.ascontiguousarray(X, dtype=machine.weights[0].dtype)
+        layered, sizes = self._layered(), [len(W) for W in self.components_]
+        X = np.ascontiguousarray(X, dtype=layered.weights[0].dtype)
         if X.ndim != 2 or X.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X must have shape (n_samples, {self._n_features_out}), got {X.shape}."
@@ -540,7 +542,7 @@ default="bernoulli"
         # Of all layers the first stands first, and is the lowest.
         lowest = range(len(sizes))[0 if self.output_layer == "all" else self.output_layer]
         mean = X[:, : sizes[lowest]]
-        for units, W in zip(machine.layers[lowest::-1], machine.weights[lowest::-1], strict=True):
+        for units, W in zip(layered.layers[lowest::-1], layered.weights[lowest::-1], strict=True):
             mean = units.mean(mean @ W)
         return mean
 
@@ -615,11 +617,11 @@ default="bernoulli"
             Values of each hidden layer.
         """
         check_is_fitted(self)
-        machine = self._machine()
-        steps = 0 if len(machine.weights) == 1 else n_steps
+        layered = self._layered()
+        steps = 0 if len(layered.weights) == 1 else n_steps
         even, stream = self._chains(V, steps, random_state, clamped=True)
-        model = machine.sides()
-        return machine.split(even, model.hidden.sample(model.hidden_field(even), stream))[1:]
+        model = layered.sides()
+        return layered.split(even, model.hidden.sample(model.hidden_field(even), stream))[1:]
 
     def sample_visible(self, H, random_state=None):
         """Draw the visible units given the hidden ones.
@@ -636,9 +638,9 @@ default="bernoulli"
         V : ndarray of shape (n_samples, n_features)
             Values of the visible units.
         """
-        H, machine = self._checked_hidden(H), self._machine()
+        H, layered = self._checked_hidden(H), self._layered()
         stream = Stream.from_generator(make_generator(random_state))
-        return machine.layers[0].sample(H[0] @ machine.weights[0], stream)
+        return layered.layers[0].sample(H[0] @ layered.weights[0], stream)
 
     # Energies and likelihoods.
 
@@ -703,14 +705,14 @@ default="bernoulli"
         ValueError
             If the visible units have a continuum of values.
         """
-        X, machine = self._checked(X), self._machine()
-        states = machine.layers[0].states()
+        X, layered = self._checked(X), self._layered()
+        states = layered.layers[0].states()
         if states is None:
             raise ValueError(CONTINUUM)
-        if len(machine.weights) == 1:
-            return self._by_chunks(partial(log_pseudo_likelihood, machine.sides()), X)
-        exact = hidden_bits(machine) <= EXACT_HIDDEN
-        free_energy = partial(exact_free_energy, machine) if exact else self._quiet_free_energy
+        if len(layered.weights) == 1:
+            return self._by_chunks(partial(log_pseudo_likelihood, layered.sides()), X)
+        exact = hidden_bits(layered) <= EXACT_HIDDEN
+        free_energy = partial(exact_free_energy, layered) if exact else self._quiet_free_energy
 
         def of_chunk(V):
             total = np.zeros(len(V))

@@ -2,14 +2,14 @@
 
 from sklearn.utils._param_validation import StrOptions
 
+from sklearn_boltz.restricted._base_tap import UNIT_TYPES, BaseTAP, initial_hidden, with_parameters
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
-from sklearn_boltz.restricted._tap_machine import UNIT_TYPES, TAPMachine, with_parameters
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.units._unit import UnitType
 
 
-class TAPRBM(TAPMachine, MiniBatchRBM):
+class TAPRBM(BaseTAP, MiniBatchRBM):
     """Restricted Boltzmann machine of binary or real-valued units, trained without sampling.
 
     The distribution is approximated by the fixed points of a mean-field free energy, with
@@ -84,7 +84,7 @@ default="bernoulli"
         to 200 of few, or up to 1,000 with `early_stopping`.
 
     weights_init : float, default=0.01
-        Standard deviation of the weights at the start.
+        Standard deviation of the initial weights.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
@@ -134,9 +134,10 @@ default="bernoulli"
 
     history_ : dict of ndarray
         For each epoch of `fit`: ``"tap_log_likelihood"``, the mean over 100 training rows in
-        nats; ``"n_solutions"``, how many different ones are reached from these rows;
-        ``"free_energy"``, their mean, and ``"free_energy_std"``; ``"share_converged"``, the
-        part of the rows from which TAP converges; ``"learning_rate"`` and
+        nats; ``"n_solutions"``, how many different ones are reached from some of
+        these rows, one for each 20 rows of data but 25 at least; ``"free_energy"``,
+        their mean, and ``"free_energy_std"``; ``"share_converged"``, the part of the starts from
+        which TAP converges; ``"learning_rate"`` and
         ``"seconds"``; with `early_stopping`, also ``"log_likelihood"`` of the validation rows
         and ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
         of training rows.
@@ -185,7 +186,7 @@ default="bernoulli"
 
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
-        **TAPMachine._parameter_constraints,
+        **BaseTAP._parameter_constraints,
         "hidden": [StrOptions(set(UNIT_TYPES)), UnitType],
         "inference": [StrOptions(set(INFERENCES))],
     }
@@ -255,15 +256,15 @@ default="bernoulli"
     def _inference(self):
         return self.inference
 
-    # What `TAPMachine` asks for.
+    # What `BaseTAP` asks for.
 
     def _begin(self, X, rng):
-        hidden = self._first_hidden("hidden", self.hidden, self.n_components, X.dtype)
-        visible = self._first_visible(X)
-        weights = self._first_weights(rng, self.n_components, X.shape[1], X.dtype)
+        hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
+        visible = self._initial_visible(X)
+        weights = self._initial_weights(rng, self.n_components, X.shape[1], X.dtype)
         return [weights], [visible, hidden]
 
-    def _machine(self):
+    def _layered(self):
         visible, hidden = (
             with_parameters(
                 units, {name: getattr(self, f"{name}_{layer}_") for name in units.parameters()}
@@ -272,8 +273,8 @@ default="bernoulli"
         )
         return Layered([self.components_], [visible, hidden])
 
-    def _exposed(self, machine):
-        (weights,), layers = machine
+    def _exposed(self, layered):
+        (weights,), layers = layered
         exposed = {"components_": weights}
         for layer, units in zip(("visible", "hidden"), layers, strict=True):
             for name, value in units.parameters().items():

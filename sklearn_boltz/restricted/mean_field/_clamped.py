@@ -1,4 +1,4 @@
-"""What follows from rows of data in a deep model: mean field with the visible layer clamped.
+"""Mean field of the hidden layers given rows of data: the visible layer is clamped.
 
 The hidden layers given the visible one are a model by themselves, with a field W₁ v on the
 first of them (Appendix E of Tramel et al., 2018). Where there is only one, its units are
@@ -19,7 +19,7 @@ class Clamped(NamedTuple):
 
     Attributes
     ----------
-    machine : Layered
+    layered : Layered
     V : ndarray of shape (n_rows, n_visible)
     field : ndarray of shape (n_rows, n_units of the first hidden layer)
         W₁ v.
@@ -27,7 +27,7 @@ class Clamped(NamedTuple):
         As of `mean_field._tap.solve`, of the hidden layers; None of one layer.
     """
 
-    machine: Layered
+    layered: Layered
     V: np.ndarray
     field: np.ndarray
     solutions: Bunch | None
@@ -42,45 +42,45 @@ class Clamped(NamedTuple):
     def means(self):
         """Of all layers, from the visible one up: a list of arrays."""
         if self.solutions is None:
-            return [self.V, self.machine.layers[1].mean(self.field)]
-        hidden, found = self.machine.hidden_layers(), self.solutions
+            return [self.V, self.layered.layers[1].mean(self.field)]
+        hidden, found = self.layered.hidden_layers(), self.solutions
         return [self.V, *hidden.split(found.visible_mean, found.hidden_mean)]
 
     def variances(self):
         """Likewise, where the mean-field equations have them: None of what is exact."""
         if self.solutions is None:
             return [None, None]
-        hidden, found = self.machine.hidden_layers(), self.solutions
+        hidden, found = self.layered.hidden_layers(), self.solutions
         return [None, *hidden.split(found.visible_variance, found.hidden_variance)]
 
     def visible_side(self):
-        """The even layers, as rows of the visible side of the machine."""
+        """The even layers, as rows of the visible side of the model."""
         return np.hstack(self.means()[::2]) if self.solutions is not None else self.V
 
     def fields(self, order):
         """(B, A) of each hidden layer."""
         if self.solutions is None:
             return [(self.field, 0.0)]
-        first, *others = fields_of_layers(self.machine.hidden_layers(), self.solutions, order)
+        first, *others = fields_of_layers(self.layered.hidden_layers(), self.solutions, order)
         return [(first[0] + self.field, first[1]), *others]
 
     def free_energy(self, order):
         """F(v), ln p(v) = −F(v) − ln Z: ndarray of float64 of shape (n_rows,)."""
-        visible, first = self.machine.layers[:2]
+        visible, first = self.layered.layers[:2]
         if self.solutions is None:
             return -visible.log_weight(self.V) - first.log_partition_sum(self.field)
-        hidden = self.machine.hidden_layers()
+        hidden = self.layered.hidden_layers()
         evidence = Evidence(hidden.padded(self.field))
         of_hidden = free_energy(hidden.sides(), self.solutions, order, evidence)
         return of_hidden - visible.log_weight(self.V)
 
 
-def clamp(machine, V, iteration, workers):
+def clamp(layered, V, iteration, workers):
     """Find what is believed of the hidden layers given rows; they start from below upwards.
 
     Parameters
     ----------
-    machine : Layered
+    layered : Layered
     V : ndarray of shape (n_rows, n_visible)
     iteration : Iteration
     workers : Workers
@@ -89,29 +89,29 @@ def clamp(machine, V, iteration, workers):
     -------
     clamped : Clamped
     """
-    field = V @ machine.weights[0].T
-    if len(machine.weights) == 1:
-        return Clamped(machine, V, field, None)
-    hidden = machine.hidden_layers()
+    field = V @ layered.weights[0].T
+    if len(layered.weights) == 1:
+        return Clamped(layered, V, field, None)
+    hidden = layered.hidden_layers()
     means = [hidden.layers[0].mean(field)]
     for W, units in zip(hidden.weights, hidden.layers[1:], strict=True):
         means.append(units.mean(means[-1] @ W.T))
     start, evidence = np.hstack(means[::2]), Evidence(hidden.padded(field))
     solutions = solve(hidden.sides(), start, iteration, workers, evidence=evidence)
-    return Clamped(machine, V, field, solutions)
+    return Clamped(layered, V, field, solutions)
 
 
-def visible_side(machine, V, iteration, workers):
+def visible_side(layered, V, iteration, workers):
     """Rows of the visible side for rows of data: the other even layers at their means."""
-    if len(machine.weights) == 1:
+    if len(layered.weights) == 1:
         return V
-    return clamp(machine, V, iteration, workers).visible_side()
+    return clamp(layered, V, iteration, workers).visible_side()
 
 
-def fields_of_layers(machine, solutions, order):
+def fields_of_layers(layered, solutions, order):
     """(B, A) of each layer at solutions of the two sides."""
-    sides = fields(machine.sides(), solutions, order)
-    B = machine.split(*(field for field, _ in sides))
+    sides = fields(layered.sides(), solutions, order)
+    B = layered.split(*(field for field, _ in sides))
     if order == 1:
         return [(field, 0.0) for field in B]
-    return list(zip(B, machine.split(*(precision for _, precision in sides)), strict=True))
+    return list(zip(B, layered.split(*(precision for _, precision in sides)), strict=True))

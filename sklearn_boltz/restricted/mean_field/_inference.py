@@ -1,4 +1,4 @@
-"""The ways to the fixed points of a mean-field free energy, under one contract."""
+"""Mean-field inference by name: TAP, relaxed belief propagation, adaptive TAP."""
 
 from sklearn_boltz.restricted.mean_field import _rbp, _tap, _vamp
 

@@ -1,4 +1,4 @@
-"""Relaxed belief propagation: the messages that TAP does without (Tramel et al., 2018).
+"""Relaxed belief propagation: messages along each edge (Tramel et al., 2018).
 
 On each edge i → j of the graph of units a message says what unit i would be without unit j:
 

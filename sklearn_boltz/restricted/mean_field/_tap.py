@@ -1,4 +1,4 @@
-"""Mean-field inference: TAP and naive fixed points of the free energy (Tramel et al., 2018).
+"""TAP and naive mean field: fixed points of the free energy (Tramel et al., 2018).
 
 The distribution of an RBM is approximated by independent units, each with its own tilted by a
 field B and a precision A. In the second order of an expansion in the weights, at its
@@ -61,13 +61,18 @@ class Layer(NamedTuple):
     precision: np.ndarray
 
     @classmethod
-    def empty(cls, shape, dtype, make=np.empty):
+    def empty(cls, shape, dtype):
         """A layer without content."""
-        return cls(*(make(shape, dtype) for _ in range(4)))
+        return cls(*[np.empty(shape, dtype) for _ in range(4)])
 
     def rows(self, rows):
         """The beliefs of some rows: for a slice, the same memory."""
-        return Layer(*(a[rows] for a in self))
+        return Layer(*[a[rows] for a in self])
+
+    def set_rows(self, rows, beliefs):
+        """Copy beliefs to some rows."""
+        for mine, other in zip(self, beliefs, strict=True):
+            mine[rows] = other
 
 
 # The fixed points.
@@ -173,7 +178,26 @@ def negative_squares(model, order, out=None):
     return np.negative(squares, out=squares)
 
 
-def solve(model, V, iteration, workers, variance=None, evidence=None):
+class Scratch(NamedTuple):
+    """Arrays for `solve` to work in: new ones for each mini-batch would cost page faults.
+
+    Attributes
+    ----------
+    visible, hidden : Layer
+        Of shape (n_rows, n_units).
+    squares : ndarray of shape (n_hidden, n_visible)
+        Or what looks like one, as the weights of the model do.
+    first_hidden : ndarray of shape (n_rows, n_hidden)
+        To be filled with the means of the hidden units given the rows where TAP starts.
+    """
+
+    visible: Layer
+    hidden: Layer
+    squares: np.ndarray
+    first_hidden: np.ndarray
+
+
+def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=None):
     """Follow starts to fixed points; each row stops when it has converged.
 
     Parameters
@@ -186,6 +210,8 @@ def solve(model, V, iteration, workers, variance=None, evidence=None):
     variance : ndarray of shape (n_rows, n_visible), default=None
         At the start, for rows that are means.
     evidence : Evidence, default=None
+    scratch : Scratch, default=None
+        Whose arrays the solutions are then in.
 
     Returns
     -------
@@ -193,32 +219,40 @@ def solve(model, V, iteration, workers, variance=None, evidence=None):
         `visible_mean`, `visible_variance`, `hidden_mean`, `hidden_variance`, `converged`,
         `n_iter` and `change`, the last mean squared change, of each row.
     """
-    n_rows, dtype, squares = len(V), model.dtype, negative_squares(model, iteration.order)
-    visible = Layer.empty((n_rows, len(model.visible)), dtype)
-    hidden = Layer.empty((n_rows, len(model.hidden)), dtype)
+    n_rows, weights, most = len(V), model.weights, iteration.max_iter
+    if scratch is None:
+        visible = Layer.empty((n_rows, weights.shape[1]), weights.dtype)
+        hidden = Layer.empty((n_rows, weights.shape[0]), weights.dtype)
+        squares = negative_squares(model, iteration.order)
+    else:
+        visible, hidden = scratch.visible, scratch.hidden
+        squares = negative_squares(model, iteration.order, scratch.squares)
     n_iter, change = np.zeros(n_rows, dtype=int), np.full(n_rows, np.inf)
 
     def block(rows):
-        layers = visible.rows(rows), hidden.rows(rows)
+        layers = whole = visible.rows(rows), hidden.rows(rows)
         start_at(model, V[rows], *layers, None if variance is None else variance[rows])
+        if scratch is not None:
+            scratch.first_hidden[rows] = layers[1].mean
         known = None if evidence is None else evidence.rows(rows)
-        active = np.arange(n_rows)[rows]
-        for step in range(1, iteration.max_iter + 1):
+        # Of the rows of the block, those that have not converged, which `layers` are.
+        active, of_block = np.arange(len(whole[0].mean)), (change[rows], n_iter[rows])
+        for step in range(1, most + 1):
             iterate(model, squares, *layers, iteration.damping, known)
-            change[active], n_iter[active] = mean_squared_change(*layers), step
-            going = ~(change[active] < iteration.tol)
-            if going.all() and step < iteration.max_iter:
+            now = mean_squared_change(*layers)
+            of_block[0][active], of_block[1][active] = now, step
+            going = ~(now < iteration.tol)
+            if going.all() and step < most:
                 continue
-            for whole, part in zip((visible, hidden), layers, strict=True):
-                for to, of in zip(whole, part, strict=True):
-                    to[active] = of
-            if not going.any():
+            if layers is not whole:
+                for to, of in zip(whole, layers, strict=True):
+                    to.set_rows(active, of)
+            if step == most or not going.any():
                 break
             active, layers = active[going], [layer.rows(going) for layer in layers]
             known = None if known is None else known.rows(going)
 
-    work = n_rows * model.weights.size * 4 * iteration.max_iter
-    workers.map(block, row_blocks(n_rows), work)
+    workers.map(block, row_blocks(n_rows), n_rows * weights.size * 4 * most)
     return Bunch(
         visible_mean=visible.mean, visible_variance=visible.variance, hidden_mean=hidden.mean,
         hidden_variance=hidden.variance, converged=change < iteration.tol, n_iter=n_iter,
@@ -322,7 +356,7 @@ def total_log_partition(solutions):
     """ln Z ≈ ln Σ exp(−F) over distinct solutions, each of which is a part of the distribution.
 
     The paper takes the mean, which is too low by up to the logarithm of their number: 11 to
-    15 nats for a machine that learns MNIST, of which the sum leaves less than half.
+    15 nats for a model that learns MNIST, of which the sum leaves less than half.
     """
     # The converged ones, if there are any.
     chosen = solutions.converged if solutions.converged.any() else slice(None)

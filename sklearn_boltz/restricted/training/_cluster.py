@@ -318,32 +318,32 @@ class SolutionsOnCluster:
 
     def slopes(self, learner, rate, workers):
         """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
-        parts, scheme, machine = self.parts, learner.scheme, learner.model()
+        parts, scheme, layered = self.parts, learner.scheme, learner.model()
         n_rows, starts = len(parts), [None] * len(parts.rows)
         share = share_of_starts = [length / n_rows for length in parts.lengths.tolist()]
         if scheme.persistent:
             first = learner.starts
             if first is None:
                 first = parts.all_rows()[rows_to_start_at(scheme.n_solutions, n_rows)]
-                first = visible_side(machine, first, scheme.iteration, workers)
+                first = visible_side(layered, first, scheme.iteration, workers)
             starts = np.array_split(first, len(parts.rows))
             share_of_starts = [len(part) / len(first) for part in starts]
-        shared = deepcopy(machine), scheme, rate
+        shared = deepcopy(layered), scheme, rate
         found = parts.map(_slopes, shared, share, share_of_starts, starts, parts.rows)
         return parts.total(found), parts.second(found) if scheme.persistent else None
 
 
 def _slopes(shared, share, share_of_starts, starts, V):
     """-> slopes, and the visible sides of the solutions that began at some starts."""
-    machine, scheme, rate = shared
+    layered, scheme, rate = shared
     with Workers(1) as workers:
         if starts is not None and not len(starts):  # fewer solutions than parts
-            starts = visible_side(machine, V[:1], scheme.iteration, workers)
+            starts = visible_side(layered, V[:1], scheme.iteration, workers)
             share_of_starts = 0.0
-        workspace = Workspace(machine, len(V), len(V) if starts is None else len(starts))
+        workspace = Workspace(layered, len(V), len(V) if starts is None else len(starts))
         shares = share, share_of_starts
         rates = rate * share, rate * share_of_starts
-        slopes, _, sides = difference(machine, V, starts, scheme, rates, shares, workers, workspace)
+        slopes, sides = difference(layered, V, starts, scheme, rates, shares, workers, workspace)
     return slopes, sides if share_of_starts else sides[:0]
 
 

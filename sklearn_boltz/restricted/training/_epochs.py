@@ -1,4 +1,4 @@
-"""The loop over epochs and mini-batches."""
+"""The training: the loop over epochs and mini-batches, and all that it changes."""
 
 from collections.abc import Callable
 from copy import copy, deepcopy
@@ -10,7 +10,7 @@ import numpy as np
 
 from sklearn_boltz.restricted.training._cluster import teach
 
-# Overflow shows in the parameters, which are looked at.
+# Whether anything overflowed is seen in the parameters, which are checked.
 QUIET = partial(np.errstate, over="ignore", invalid="ignore")
 
 
@@ -20,7 +20,8 @@ class Training:
     Parameters
     ----------
     learner : Learner
-        The parameters, with the methods `parameters`, `model`, `in_memory` and `learn`.
+        The parameters, with their `dtype` and the methods `parameters`, `model`, `in_memory` and
+        `learn`.
     rng : Generator
         Of the order of the rows.
     seen : object
@@ -44,7 +45,7 @@ class Training:
 
     def __init__(self, learner, rng, seen):
         self.learner, self.rng, self.seen = learner, rng, seen
-        self.dtype = learner.parameters()[0].dtype
+        self.dtype = learner.dtype
         self.evaluation_seed = int(rng.integers(2**31))
         self.n_passes = self.n_epochs = 0
         self.history, self.best = {}, None
@@ -96,8 +97,8 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     training : Training
         Changed in place.
     rows : ChosenRows or StreamedRows
-    monitor : Monitor
-        With a method `measure`, and `held_out`.
+    monitor : callable
+        Returns a `Monitor`; called after the first epoch.
     plan : Plan
     workers : Workers
     end_epoch : callable
@@ -116,7 +117,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
         for _ in range(plan.n_epochs):
             if not learn_epoch(training, rows, monitor, plan, workers):
                 return last, "diverged"
-            converged = plan.patience and has_stopped_rising(training, monitor.held_out, plan)
+            converged = plan.patience and has_stopped_rising(training, monitor().held_out, plan)
             if converged:
                 return_to_best(training)
             last = training.copy()
@@ -140,7 +141,7 @@ def learn_epoch(training, rows, monitor, plan, workers):
         seconds = perf_counter() - start
         if not training.is_finite():
             return False
-        figures = monitor.measure(training.learner.model(), workers)
+        figures = monitor().measure(training.learner.model(), workers)
     if not np.isfinite(list(figures.values())).all():
         return False
     training.n_epochs += 1

@@ -24,16 +24,16 @@ from sklearn_boltz.restricted.training._sdcp import Learner
 # Without a penalty, weights can grow for ever. A unit is switched on and off by far less.
 LARGEST_WEIGHT = 100.0
 # Where the linearised objective is minimised to: a change of 1e-6 nats is far below the noise
-# of the samples, and more iterations bend a unit to them.
+# of the samples, and more iterations fit a unit to that noise.
 L_BFGS = {"maxiter": 60, "ftol": 1e-6}
-# Scales that the line search tries. A unit for which the samples do not vouch is shrunk; one
-# that the penalty made timid grows.
+# Scales that the line search tries. A unit for which too few samples count is shrunk; one that
+# the penalty has kept small grows.
 SCALES = 0.7 ** np.arange(-3, 20)
 # What may become of a unit in an away step.
 AWAY_SCALES = np.array([0, 0.25, 0.5, 0.75])
 # Part of the samples that must still count when weighted by the change of the distribution.
 MIN_ESS = 0.2
-# Transitions of chains that start at data, and not at the model of a moment ago.
+# Transitions of chains that start at data, and not at a sample of the model before a change.
 BURN_IN = 100
 # The means of the model match those of the data when they differ by no more than this times
 # the noise of independent samples.
@@ -89,15 +89,15 @@ class Sample:
         return self.moment(np.ones(len(self)))[:-1]
 
 
-class Chains(Sample):
+class ChainSample(Sample):
     """Persistent Markov chains: one unit changes the distribution little, and they follow it."""
 
     min_ess = MIN_ESS
 
-    def follow(self, machine, n_steps, workers):
+    def follow(self, learner, n_steps, workers):
         """Make transitions under the model as it stands."""
-        H = np.empty((len(self), len(machine.hidden_bias)), self.rows.dtype)
-        run_chains(machine.model(), self.rows, H, n_steps, machine.stream, workers)
+        H = np.empty((len(self), len(learner.hidden_bias)), self.rows.dtype)
+        run_chains(learner.model(), self.rows, H, n_steps, learner.stream, workers)
 
     def noise(self, mean):
         """Mean squared error of `visible_mean`."""
@@ -111,24 +111,24 @@ class Enumeration(Sample):
     min_ess = 0.0
 
     @classmethod
-    def of(cls, machine):
+    def of(cls, learner):
         """The distribution of a model."""
-        units = machine.model().visible
+        units = learner.model().visible
         states = all_states(units)
-        sample = cls(states.astype(machine.weights.dtype))
-        sample.follow(machine, 0, None)
+        sample = cls(states.astype(learner.weights.dtype))
+        sample.follow(learner, 0, None)
         return sample
 
-    def follow(self, machine, n_steps, workers):
+    def follow(self, learner, n_steps, workers):
         """Take on the distribution of the model as it stands."""
-        self.probability = softmax(-machine.model().free_energy(self.rows))
+        self.probability = softmax(-learner.model().free_energy(self.rows))
 
     def noise(self, mean):
         """Mean squared error of `visible_mean`, but for rounding."""
         return 1e-12
 
 
-class Machine(Learner):
+class GrowingLearner(Learner):
     """An RBM to which hidden units can be added; without any, it holds a neutral one.
 
     Parameters
@@ -361,7 +361,7 @@ def find_unit(data, subset, model, search, rng, workers):
         All rows, for the line search.
     subset : Sample
         Rows for the linearised objective.
-    model : Chains or Enumeration
+    model : ChainSample or Enumeration
     search : Search
     rng : Generator
     workers : Workers
@@ -393,7 +393,7 @@ def find_unit(data, subset, model, search, rng, workers):
     return best_change(changes, 0.0 if search.plain else model.min_ess)
 
 
-def find_away(machine, data, model, alpha):
+def find_away(learner, data, model, alpha):
     """Look for the unit whose weight is to fall (Guélat and Marcotte, 1986).
 
     It is the one whose removal the linearised objective rewards most; the exact gain
@@ -405,7 +405,7 @@ def find_away(machine, data, model, alpha):
         Number of the unit.
     change : Change or None
     """
-    units = [machine.unit(i) for i in range(machine.n_units)]
+    units = [learner.unit(i) for i in range(learner.n_units)]
     fields = [(data.field(unit), model.field(unit)) for unit in units]
 
     def reward(unit, fields):
@@ -420,13 +420,13 @@ def find_away(machine, data, model, alpha):
     return i, best_change(changes, model.min_ess)
 
 
-def match_means(machine, model, target, rate, max_steps, workers):
+def match_means(learner, model, target, rate, max_steps, workers):
     """Steps of the visible biases until the model has the means of the data (eq. 10).
 
     Parameters
     ----------
-    machine : Machine
-    model : Chains or Enumeration
+    learner : GrowingLearner
+    model : ChainSample or Enumeration
     target : ndarray of float64 of shape (n_visible,)
         Means of the data.
     rate : float
@@ -443,6 +443,6 @@ def match_means(machine, model, target, rate, max_steps, workers):
         mean = model.visible_mean()
         if np.mean((target - mean) ** 2) <= MATCH * model.noise(mean):
             return step
-        machine.visible_bias += (rate * (target - mean)).astype(machine.visible_bias.dtype)
-        model.follow(machine, 1, workers)
+        learner.visible_bias += (rate * (target - mean)).astype(learner.visible_bias.dtype)
+        model.follow(learner, 1, workers)
     return max_steps

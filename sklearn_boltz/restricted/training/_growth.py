@@ -11,7 +11,7 @@ from sklearn_boltz.restricted.sampling._gibbs import draw
 from sklearn_boltz.restricted.training._epochs import QUIET
 from sklearn_boltz.restricted.training._frank_wolfe import (
     BURN_IN,
-    Chains,
+    ChainSample,
     Enumeration,
     Sample,
     Search,
@@ -25,7 +25,7 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
 FITTED_ROWS = 10_000
 # How many times `n_bias_steps` there may be at the start.
 FIRST_BIAS_STEPS = 10
-# Searches without success before the fit ends: their initial units may have had bad luck, or the
+# Searches without success before the fit ends: their initial units may have been poor, or the
 # penalty may have kept every unit out.
 TRIES = 5
 # The joint training of the corrective mode: rows of a mini-batch, and learning rate.
@@ -37,14 +37,14 @@ class Growth:
 
     Parameters
     ----------
-    machine : Machine
+    learner : GrowingLearner
     rng : Generator
     seen : ColumnSums
     evaluation_seed : int
 
     Attributes
     ----------
-    sample : Chains, Enumeration or None
+    sample : ChainSample, Enumeration or None
         Of the distribution of the model.
     n_iter : int
         Number of insertions.
@@ -52,8 +52,8 @@ class Growth:
         What was measured at the start and after each insertion.
     """
 
-    def __init__(self, machine, rng, seen, evaluation_seed):
-        self.machine, self.rng, self.seen = machine, rng, seen
+    def __init__(self, learner, rng, seen, evaluation_seed):
+        self.learner, self.rng, self.seen = learner, rng, seen
         self.evaluation_seed, self.sample = evaluation_seed, None
         self.n_iter, self.history = 0, {}
 
@@ -61,7 +61,7 @@ class Growth:
         """The growth as it is now, in a copy that no one else changes."""
         other = copy(self)
         # In one go: they may share arrays.
-        other.machine, other.sample, other.rng = deepcopy((self.machine, self.sample, self.rng))
+        other.learner, other.sample, other.rng = deepcopy((self.learner, self.sample, self.rng))
         other.history = {name: list(values) for name, values in self.history.items()}
         return other
 
@@ -70,7 +70,7 @@ class Growth:
         return {name: values[place] for name, values in self.history.items()}
 
 
-class Plan(NamedTuple):
+class GrowthPlan(NamedTuple):
     """How to grow: the parameters of `InfiniteRBM` of the same names."""
 
     max_components: int
@@ -98,7 +98,7 @@ def grow(growth, data, monitor, plan, workers, end_unit):
     data : Sample
         The rows to train on.
     monitor : LikelihoodMonitor
-    plan : Plan
+    plan : GrowthPlan
     workers : Workers
     end_unit : callable
         Called with a copy of the growth after each insertion; returns whether to stop.
@@ -118,7 +118,7 @@ def grow(growth, data, monitor, plan, workers, end_unit):
         best, last = remembered(growth, None, plan), growth.copy()
         # Away steps could go on without end.
         for _ in range(2 * plan.max_components):
-            if growth.machine.n_units >= plan.max_components:
+            if growth.learner.n_units >= plan.max_components:
                 break
             with QUIET():
                 inserted = insert_unit(growth, data, monitor, plan, workers)
@@ -133,7 +133,7 @@ def grow(growth, data, monitor, plan, workers, end_unit):
         return last, "interrupted", -1
     if best is None:
         return last, status, -1
-    last.machine, last.sample = best["state"]
+    last.learner, last.sample = best["state"]
     return last, status, best["n_iter"]
 
 
@@ -150,27 +150,27 @@ def begin(growth, data, monitor, plan, workers):
 
 
 def initial_sample(growth, data, plan, workers):
-    """A sample of the distribution of the machine."""
-    machine, n_features = growth.machine, data.rows.shape[1]
+    """A sample of the distribution of the model."""
+    learner, n_features = growth.learner, data.rows.shape[1]
     if n_features < 63 and 2**n_features <= plan.n_model_samples:
-        return Enumeration.of(machine)
-    if machine.n_units == 0:
-        field = np.zeros((plan.n_model_samples, n_features), dtype=machine.weights.dtype)
-        return Chains(machine.model().visible.sample(field, machine.stream))
+        return Enumeration.of(learner)
+    if learner.n_units == 0:
+        field = np.zeros((plan.n_model_samples, n_features), dtype=learner.weights.dtype)
+        return ChainSample(learner.model().visible.sample(field, learner.stream))
     rows = dense(data.rows[growth.rng.integers(len(data), size=plan.n_model_samples)])
-    chains = Chains(draw(np.ascontiguousarray(rows), machine.stream))
-    chains.follow(machine, BURN_IN, workers)
+    chains = ChainSample(draw(np.ascontiguousarray(rows), learner.stream))
+    chains.follow(learner, BURN_IN, workers)
     return chains
 
 
 def insert_unit(growth, data, monitor, plan, workers):
     """Insert a unit; -> whether there is one with a gain."""
-    start, machine = perf_counter(), growth.machine
+    start, learner = perf_counter(), growth.learner
     change = find_gain(growth, data, plan, workers)
     if change is None:
         return False
-    machine.insert(change.unit, change.scale, change.shift)
-    growth.sample.follow(machine, plan.n_gibbs, workers)
+    learner.insert(change.unit, change.scale, change.shift)
+    growth.sample.follow(learner, plan.n_gibbs, workers)
     if plan.away_steps:
         step_away(growth, data, plan, workers)
     if plan.mode == "corrective":
@@ -191,7 +191,7 @@ def find_gain(growth, data, plan, workers):
         change = find_unit(data, subset, growth.sample, search, growth.rng, workers)
         if change is not None and (change.gain > plan.tol or plain):
             return change
-        growth.sample.follow(growth.machine, plan.n_gibbs, workers)
+        growth.sample.follow(growth.learner, plan.n_gibbs, workers)
     return None
 
 
@@ -204,38 +204,38 @@ def _subset(growth, data):
 
 def step_away(growth, data, plan, workers):
     """Remove a unit, or make it smaller, if that has a gain."""
-    machine = growth.machine
-    i, change = find_away(machine, data, growth.sample, plan.alpha)
+    learner = growth.learner
+    i, change = find_away(learner, data, growth.sample, plan.alpha)
     if change is None or change.gain <= plan.tol:
         return
-    machine.remove(i, change.shift)
+    learner.remove(i, change.shift)
     if change.scale > 0:
-        machine.insert(change.unit, change.scale)
-    growth.sample.follow(machine, plan.n_gibbs, workers)
+        learner.insert(change.unit, change.scale)
+    growth.sample.follow(learner, plan.n_gibbs, workers)
 
 
 def train_together(growth, data, plan, workers):
     """Some mini-batches of CS-DCP on all units (the fully corrective step)."""
-    machine = growth.machine
+    learner = growth.learner
     for _ in range(plan.n_corrective):
         chosen = np.sort(growth.rng.integers(len(data), size=CORRECTIVE_ROWS))
-        machine.learn(machine.in_memory(dense(data.rows[chosen])), CORRECTIVE_RATE, workers)
-    growth.sample.follow(machine, plan.n_gibbs, workers)
+        learner.learn(learner.in_memory(dense(data.rows[chosen])), CORRECTIVE_RATE, workers)
+    growth.sample.follow(learner, plan.n_gibbs, workers)
 
 
 def _match_means(growth, data, plan, n_steps, workers):
     target = data.visible_mean()
-    match_means(growth.machine, growth.sample, target, plan.learning_rate, n_steps, workers)
+    match_means(growth.learner, growth.sample, target, plan.learning_rate, n_steps, workers)
 
 
 def record(growth, monitor, workers, seconds, change=None):
     """Measure the model; an error if it is not finite."""
-    machine = growth.machine
-    if not all(np.isfinite(a).all() for a in machine.parameters()):
+    learner = growth.learner
+    if not all(np.isfinite(a).all() for a in learner.parameters()):
         raise FloatingPointError("The parameters are not finite.")
     entry = {
-        "n_components": machine.n_units,
-        **monitor.measure(machine.model(), workers),
+        "n_components": learner.n_units,
+        **monitor.measure(learner.model(), workers),
         "gain": 0.0 if change is None else change.gain,
         "ess": 1.0 if change is None else change.ess,
         "scale": 0.0 if change is None else change.scale,
@@ -256,7 +256,7 @@ def remembered(growth, best, plan):
     now = figures["log_likelihood"]
     if best is not None and not now > best["log_likelihood"] + plan.tol:
         return best
-    state = deepcopy((growth.machine, growth.sample))
+    state = deepcopy((growth.learner, growth.sample))
     gap = figures["free_energy_gap"]
     return {"log_likelihood": now, "gap": gap, "n_iter": growth.n_iter, "state": state}
 

@@ -1,4 +1,4 @@
-"""What is measured after each epoch, at a small cost."""
+"""Monitor: figures of an RBM after each epoch, at a small cost."""
 
 from typing import NamedTuple
 

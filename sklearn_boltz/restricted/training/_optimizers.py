@@ -1,7 +1,8 @@
-"""What to make of a gradient. An optimizer knows only gradients and the steps it made.
+"""Optimizers: gradient ascent with momentum, and stochastic spectral descent.
 
-The gradients come multiplied by the learning rate, and may be overwritten. All optimizers
-are of degree one: twice the gradient is twice the step.
+An optimizer knows only gradients and the steps it made. The gradients come multiplied by the
+learning rate, and may be overwritten. All optimizers are of degree one: twice the gradient is
+twice the step.
 """
 
 import numpy as np

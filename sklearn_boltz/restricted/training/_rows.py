@@ -1,4 +1,4 @@
-"""Training data as the training sees them: some rows of an array, or of what comes in batches."""
+"""Rows to train on, of an array or of what comes in batches, and their mini-batches."""
 
 from copy import copy as shallow_copy
 from functools import partial
@@ -69,15 +69,15 @@ class ChosenRows:
     source : ndarray, CSR matrix, or StreamedRows that are indexed
     numbers : ndarray of int
         Which rows.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of rows of an epoch.
     """
 
     def __init__(self, source, numbers):
-        self.source, self.numbers = source, np.sort(numbers)
-
-    @property
-    def n_rows(self):
-        """Number of rows of an epoch."""
-        return len(self.numbers)
+        self.source, self.numbers, self.n_rows = source, np.sort(numbers), len(numbers)
 
     def in_memory(self):
         """The rows as an array or a CSR matrix; not copied if they are all of one."""
@@ -96,7 +96,7 @@ class ChosenRows:
 
 
 class StreamedRows:
-    """What a training asks of its data, in place of an array or a CSR matrix.
+    """Rows that come in batches, with what a training needs of an array or a CSR matrix.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ class Learner:
     def __init__(
         self, weights, visible_bias, hidden_bias, visible_offset, scheme, optimizer, stream
     ):
-        self.weights = np.asfortranarray(weights)
+        self.weights, self.dtype = np.asfortranarray(weights), weights.dtype
         self.visible_bias, self.hidden_bias = visible_bias, hidden_bias
         self.visible_offset = visible_offset
         self.hidden_offset = np.full_like(hidden_bias, 0.5)

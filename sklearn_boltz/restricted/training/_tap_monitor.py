@@ -1,8 +1,8 @@
-"""What is measured after each epoch of TAP training: its landscape of solutions."""
+"""TAPMonitor: figures of a model and of its TAP solutions after each epoch."""
 
 import numpy as np
 
-from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
+from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
 from sklearn_boltz.restricted.model._enumeration import exact_log_partition, n_enumerated
@@ -14,6 +14,9 @@ from sklearn_boltz.restricted.training._monitor import (
 
 # Iterations after which a start is given up.
 MOST_ITERATIONS = 500
+# Starts: one for so many rows of the data, within these limits. Of few rows an epoch is short, and
+# to follow a start to its solution takes as long as to learn from ten rows or more.
+ROWS_PER_START, LEAST_STARTS, MOST_STARTS = 20, 25, 100
 
 
 class TAPMonitor:
@@ -22,6 +25,9 @@ class TAPMonitor:
     Parameters
     ----------
     rows : ndarray of shape (n_rows, n_features)
+        Whose free energies are measured; TAP starts at some of them.
+    n_data : int
+        Number of rows of the data.
     held_out : HeldOut or None
     base : unit type
         Of independent features, as the training data have them.
@@ -29,26 +35,28 @@ class TAPMonitor:
     inference : str
     """
 
-    def __init__(self, rows, held_out, base, iteration, inference):
+    def __init__(self, rows, n_data, held_out, base, iteration, inference):
         self.rows, self.held_out, self.base = rows, held_out, base
+        n_starts = int(np.clip(n_data // ROWS_PER_START, LEAST_STARTS, MOST_STARTS))
+        # Evenly spaced, and all of them if they are no more than that.
+        self.starts = np.unique(np.linspace(0, len(rows) - 1, n_starts).round().astype(int))
         self.iteration = iteration._replace(max_iter=MOST_ITERATIONS)
         self.inference = INFERENCES[inference]
 
-    def measure(self, machine, workers):
+    def measure(self, layered, workers):
         """Return a dict of figures."""
-        model, order = machine.sides(), self.iteration.order
+        return self.figures(layered, clamp(layered, self.rows, self.iteration, workers), workers)
 
-        def free_energy(rows):
-            return clamp(machine, rows, self.iteration, workers).free_energy(order)
-
-        starts = visible_side(machine, self.rows, self.iteration, workers)
+    def figures(self, layered, clamped, workers):
+        """What is measured, given what follows from the rows."""
+        model, order = layered.sides(), self.iteration.order
+        starts = clamped.visible_side()[self.starts]
         solutions = self.inference(model, starts, self.iteration, workers)
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
         log_partition = total_log_partition(chosen)
-        log_likelihood = -free_energy(self.rows).mean() - log_partition
         figures = {
-            "tap_log_likelihood": float(log_likelihood),
+            "tap_log_likelihood": float(-clamped.free_energy(order).mean() - log_partition),
             "n_solutions": len(kept),
             "free_energy": float(chosen.free_energy.mean()),
             "free_energy_std": float(chosen.free_energy.std()),
@@ -58,9 +66,13 @@ class TAPMonitor:
             return figures
         if n_enumerated(model) <= EXACT_UNITS:
             log_partition = exact_log_partition(model)
+
+        def free_energy(rows):
+            return clamp(layered, rows, self.iteration, workers).free_energy(order)
+
         return figures | self.held_out.figures(free_energy, log_partition)
 
-    def compare(self, figures, machine, workers):
+    def compare(self, figures, layered, workers):
         """Compare the model with independent columns."""
         if self.held_out is not None:
             return self.held_out.compare(figures)
@@ -71,12 +83,11 @@ class TAPMonitor:
 class DeepTAPMonitor(TAPMonitor):
     """Figures of each hidden layer besides."""
 
-    def measure(self, machine, workers):
-        """Return a dict of figures."""
-        figures = super().measure(machine, workers)
-        clamped = clamp(machine, self.rows, self.iteration, workers)
+    def figures(self, layered, clamped, workers):
+        """What is measured, given what follows from the rows."""
+        figures = super().figures(layered, clamped, workers)
         figures["share_converged_clamped"] = float(clamped.converged.mean())
-        for k, (W, mean) in enumerate(zip(machine.weights, clamped.means()[1:], strict=True), 1):
+        for k, (W, mean) in enumerate(zip(layered.weights, clamped.means()[1:], strict=True), 1):
             figures[f"weight_norm_{k}"] = float(np.linalg.norm(W))
             figures[f"feature_std_{k}"] = float(mean.std(axis=0).mean())
         return figures

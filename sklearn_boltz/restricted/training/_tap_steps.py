@@ -3,17 +3,14 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils import Bunch
 
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.mean_field._clamped import clamp, fields_of_layers
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
     Layer,
-    iterate,
-    mean_squared_change,
-    negative_squares,
-    start_at,
+    Scratch,
+    solve,
 )
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at
@@ -47,7 +44,7 @@ class Learner:
     """
 
     def __init__(self, weights, layers, scheme, optimizer):
-        self.weights, self.layers = weights, layers
+        self.weights, self.layers, self.dtype = weights, layers, weights[0].dtype
         self.scheme, self.optimizer = scheme, optimizer
         self.starts = None  # means of the visible side, of persistent solutions
         self._workspace = None
@@ -61,7 +58,7 @@ class Learner:
         return [*self.weights, *units]
 
     def model(self):
-        """The machine as it stands; it shares the arrays."""
+        """The model as it stands; it shares the arrays."""
         return Layered(self.weights, self.layers)
 
     def in_memory(self, V):
@@ -100,24 +97,24 @@ class Workspace:
 
     Parameters
     ----------
-    machine : Layered
+    layered : Layered
     n_rows : int
         Of the mini-batch.
     n_starts : int
         Of the solutions.
     """
 
-    def __init__(self, machine, n_rows, n_starts):
-        model = machine.sides()
-        self.sizes = n_rows, n_starts
-
-        def side(n_units):
-            return Layer(*(np.empty((n_starts, n_units), model.dtype) for _ in range(4)))
-
-        self.visible, self.hidden = side(len(model.visible)), side(len(model.hidden))
-        self.hidden_at_starts = np.empty((n_rows, len(machine.layers[1])), model.dtype)
-        self.squares, self.steps, self.scratch = (
-            [np.empty(W.shape, W.dtype) for W in machine.weights] for _ in range(3)
+    def __init__(self, layered, n_rows, n_starts):
+        weights = layered.sides().weights
+        squares, self.steps, self.products = (
+            [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(3)
+        )
+        self.sizes, (n_hidden, n_visible) = (n_rows, n_starts), weights.shape
+        self.scratch = Scratch(
+            Layer.empty((n_starts, n_visible), weights.dtype),
+            Layer.empty((n_starts, n_hidden), weights.dtype),
+            layered._replace(weights=squares).sides().weights,
+            np.empty((n_starts, n_hidden), weights.dtype),
         )
 
 
@@ -149,20 +146,20 @@ class ArrayBatch(NamedTuple):
 
     def slopes(self, learner, rate, workers):
         """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
-        machine, scheme = learner.model(), learner.scheme
+        layered, scheme = learner.model(), learner.scheme
         starts = learner.starts
-        slopes, _, found = difference(
-            machine, self.V, starts, scheme, (rate, rate), (1.0, 1.0), workers, self.workspace
+        slopes, found = difference(
+            layered, self.V, starts, scheme, (rate, rate), (1.0, 1.0), workers, self.workspace
         )
         return slopes, found.copy() if scheme.persistent else None
 
 
-def difference(machine, V, starts, scheme, rates, shares, workers, workspace):
+def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
     """Derivatives at rows less those at the solutions from some starts.
 
     Parameters
     ----------
-    machine : Layered
+    layered : Layered
     V : ndarray of shape (n_rows, n_visible)
     starts : ndarray of shape (n_starts, n_visible side) or None
         Means of the visible side; None to start at the rows, or at some of them if the scheme
@@ -177,14 +174,12 @@ def difference(machine, V, starts, scheme, rates, shares, workers, workspace):
     Returns
     -------
     slopes : Slopes
-    change : float
-        Mean squared change of the means in the last iteration, over all solutions.
     visible_mean : ndarray of shape (n_starts, n_visible side)
         Of the solutions.
     """
-    order, clamped, hidden_at_starts = scheme.iteration.order, None, None
-    if len(machine.weights) > 1 or scheme.persistent:
-        clamped = clamp(machine, V, scheme.iteration, workers)
+    order, clamped = scheme.iteration.order, None
+    if len(layered.weights) > 1 or scheme.persistent:
+        clamped = clamp(layered, V, scheme.iteration, workers)
         data = Beliefs(clamped.means(), clamped.variances())
         if starts is None:
             starts = clamped.visible_side()
@@ -192,64 +187,36 @@ def difference(machine, V, starts, scheme, rates, shares, workers, workspace):
                 starts = starts[rows_to_start_at(scheme.n_solutions, len(V))]
     else:
         # Where the solutions of an RBM start, its hidden units have just what is asked for.
-        starts, hidden_at_starts = V, workspace.hidden_at_starts
-        data = Beliefs([V, hidden_at_starts], [None, None])
-    solutions, change = _follow(machine, starts, scheme, workers, workspace, hidden_at_starts)
+        starts, data = V, Beliefs([V, workspace.scratch.first_hidden], [None, None])
+    solutions = solve(layered.sides(), starts, scheme.iteration, workers, scratch=workspace.scratch)
     free = Beliefs(
-        machine.split(solutions.visible_mean, solutions.hidden_mean),
-        machine.split(solutions.visible_variance, solutions.hidden_variance),
+        layered.split(solutions.visible_mean, solutions.hidden_mean),
+        layered.split(solutions.visible_variance, solutions.hidden_variance),
     )
     weights = [
         _weight_slopes(k, W, data, free, order, rates, workers, workspace)
-        for k, W in enumerate(machine.weights)
+        for k, W in enumerate(layered.weights)
     ]
-    if all_binary(machine):
+    if all_binary(layered):
         pair = [[{"intercept": a.mean(axis=0)} for a in side.means] for side in (data, free)]
     else:
-        clamped = clamped or clamp(machine, V, scheme.iteration, workers)
-        pair = gradients_at_rows(clamped, order), gradients_at_solutions(machine, solutions, order)
+        clamped = clamped or clamp(layered, V, scheme.iteration, workers)
+        pair = gradients_at_rows(clamped, order), gradients_at_solutions(layered, solutions, order)
     units = [
         {name: shares[0] * rows[name] - shares[1] * model[name] for name in rows}
         for rows, model in zip(*pair, strict=True)
     ]
-    return Slopes(weights, units), change, solutions.visible_mean
+    return Slopes(weights, units), solutions.visible_mean
 
 
-def all_binary(machine):
+def all_binary(layered):
     """Whether the gradients of the units follow from the means alone."""
-    return all(units.is_binary for units in machine.layers)
-
-
-def _follow(machine, starts, scheme, workers, workspace, hidden_at_starts=None):
-    """A few iterations from each start; -> solutions, mean squared change."""
-    model, iteration, n_starts = machine.sides(), scheme.iteration, len(starts)
-    visible, hidden = workspace.visible, workspace.hidden
-    squares = machine._replace(weights=workspace.squares).sides().weights
-    squares = negative_squares(model, iteration.order, squares)
-    change = np.zeros(n_starts)
-
-    def block(rows):
-        layers = visible.rows(rows), hidden.rows(rows)
-        start_at(model, starts[rows], *layers)
-        if hidden_at_starts is not None:
-            hidden_at_starts[rows] = layers[1].mean
-        for _ in range(iteration.max_iter):
-            iterate(model, squares, *layers, iteration.damping)
-            change[rows] = mean_squared_change(*layers)
-            if (change[rows] < iteration.tol).all():
-                break
-
-    workers.map(block, row_blocks(n_starts), n_starts * model.weights.size * 4 * iteration.max_iter)
-    solutions = Bunch(
-        visible_mean=visible.mean, visible_variance=visible.variance,
-        hidden_mean=hidden.mean, hidden_variance=hidden.variance,
-    )  # fmt: skip
-    return solutions, float(change.mean())
+    return all(units.is_binary for units in layered.layers)
 
 
 def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
     """⟨a a + W c c⟩ of the rows less that of the solutions, between layers k and k + 1."""
-    step, scratch = workspace.steps[k], workspace.scratch[k]
+    step, product = workspace.steps[k], workspace.products[k]
 
     def scaled(a, rate):
         """The rate is multiplied in where it is cheap."""
@@ -261,7 +228,7 @@ def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
     a_h, d_h = scaled(a_h, rates[1]), scaled(d_h, rates[1])
 
     def block(units):
-        mine, other, own = step[units], scratch[units], W[units]
+        mine, other, own = step[units], product[units], W[units]
         np.matmul(H[:, units].T, V, out=mine)
         mine -= np.matmul(a_h[:, units].T, a_v, out=other)
         if order == 2:
@@ -283,7 +250,7 @@ def unit_gradients(clamped, solutions, order):
     clamped : Clamped
         The rows.
     solutions : Bunch
-        As of `mean_field._tap.solve`, of the machine; their mean is taken.
+        As of `mean_field._tap.solve`, of the model; their mean is taken.
     order : {1, 2}
 
     Returns
@@ -292,7 +259,7 @@ def unit_gradients(clamped, solutions, order):
         Of each layer, from the visible one up.
     """
     at_data = gradients_at_rows(clamped, order)
-    at_solutions = gradients_at_solutions(clamped.machine, solutions, order)
+    at_solutions = gradients_at_solutions(clamped.layered, solutions, order)
     return [
         {name: data[name] - model[name] for name in data}
         for data, model in zip(at_data, at_solutions, strict=True)
@@ -301,7 +268,7 @@ def unit_gradients(clamped, solutions, order):
 
 def gradients_at_rows(clamped, order):
     """The part of `unit_gradients` that rows have: means over them."""
-    visible, *hidden = clamped.machine.layers
+    visible, *hidden = clamped.layered.layers
     fields = zip(hidden, clamped.fields(order), strict=True)
     return [
         visible.gradients(clamped.V),
@@ -309,7 +276,7 @@ def gradients_at_rows(clamped, order):
     ]
 
 
-def gradients_at_solutions(machine, solutions, order):
+def gradients_at_solutions(layered, solutions, order):
     """The part that is taken away: means over solutions."""
-    fields = zip(machine.layers, fields_of_layers(machine, solutions, order), strict=True)
+    fields = zip(layered.layers, fields_of_layers(layered, solutions, order), strict=True)
     return [units.gradients(None, B, A) for units, (B, A) in fields]

@@ -1,4 +1,4 @@
-"""BaseMachine: what the RBM estimators share, whose units are on two sides."""
+"""BaseBoltzmannMachine: what RBMs and deep Boltzmann machines share."""
 
 import warnings
 from numbers import Integral, Real
@@ -17,9 +17,9 @@ from sklearn_boltz._base import (
     find_stack_level,
     validate_arguments,
 )
+from sklearn_boltz._cells import foreign_coding, shown
 from sklearn_boltz._estimates import best_known, raise_floor, temperature_ladder
 from sklearn_boltz._random import Stream, make_generator
-from sklearn_boltz._tables import foreign_coding, shown
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
@@ -48,7 +48,7 @@ IMPUTE_CONSTRAINTS = {
 }
 
 
-class BaseMachine(BaseBoltzmann):
+class BaseBoltzmannMachine(BaseBoltzmann):
     """A model whose units are on two sides, those of a side independent given the other.
 
     In an RBM these are the visible and the hidden layer, in a deep Boltzmann machine the even and

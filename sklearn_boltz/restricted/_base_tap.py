@@ -1,4 +1,4 @@
-"""TAPMachine: what estimators share that are trained and used by mean-field inference."""
+"""BaseTAP: what the estimators share that are trained and used by mean field."""
 
 import copy
 from functools import partial
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._base import dense, validate_arguments
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._machine import IMPUTE_CONSTRAINTS
+from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
@@ -60,12 +60,18 @@ class Seen(NamedTuple):
     rows: np.ndarray
 
 
-def initial_units(name, kind, make, n_units, dtype):
-    """Initial units of a layer: `make` of a unit type, or a copy of the user's."""
-    kind = make(UNIT_TYPES[kind]) if isinstance(kind, str) else kind.astype(dtype)
-    if len(kind) != n_units:
-        raise ValueError(f"{name} has {len(kind)} units, but there must be {n_units}.")
-    return kind
+def initial_hidden(kind, n_units, dtype):
+    """Initial units of a hidden layer: of the type of that name, or a copy of the user's."""
+    if isinstance(kind, str):
+        return UNIT_TYPES[kind].neutral(n_units, dtype)
+    return copied("hidden", kind, n_units, dtype)
+
+
+def copied(name, units, n_units, dtype):
+    """A copy of units that the user gave, if they are as many as they must be."""
+    if len(units) != n_units:
+        raise ValueError(f"{name} has {len(units)} units, but there must be {n_units}.")
+    return units.astype(dtype)
 
 
 def with_parameters(kind, values):
@@ -76,11 +82,11 @@ def with_parameters(kind, values):
     return units
 
 
-class TAPMachine(MiniBatchEstimator):
+class BaseTAP(MiniBatchEstimator):
     """A model of one or more hidden layers, trained and used by mean field.
 
-    A child has `_machine()`, its public parameters as `Layered`; `_begin(X, rng)`, which returns
-    the weights and the units that the training begins with; `_exposed(machine)`, a dict of the
+    A child has `_layered()`, its public parameters as `Layered`; `_begin(X, rng)`, which returns
+    the weights and the units that the training begins with; `_exposed(layered)`, a dict of the
     public parameters; `_check_same_size()`, and `_monitor_class`.
     """
 
@@ -105,26 +111,23 @@ class TAPMachine(MiniBatchEstimator):
     # The units.
 
     def _model(self):
-        return self._machine().sides()
-
-    def _layered(self):
-        return self._machine()
+        return self._layered().sides()
 
     def _parameters(self):
-        machine = self._machine()
-        units = [value for layer in machine.layers for value in layer.parameters().values()]
-        return [*machine.weights, *units]
+        layered = self._layered()
+        units = [value for layer in layered.layers for value in layer.parameters().values()]
+        return [*layered.weights, *units]
 
     def _base(self):
         # Where annealing begins: the features as frequent as in the data, for which most of the
         # weights are, and the other even layers without preferences.
         return stacked(
-            [self._base_units, *(layer.base() for layer in self._machine().layers[2::2])]
+            [self._base_units, *(layer.base() for layer in self._layered().layers[2::2])]
         )
 
     def _side(self, V):
         with Workers(self.n_jobs) as workers:
-            return visible_side(self._machine(), V, self._iteration(), workers)
+            return visible_side(self._layered(), V, self._iteration(), workers)
 
     def _visible_bounds(self):
         if self.visible_range is None:
@@ -149,40 +152,26 @@ class TAPMachine(MiniBatchEstimator):
             "scale the columns with sklearn.preprocessing.MinMaxScaler(clip=True)."
         )
 
-    def _first_visible(self, X):
-        """Initial units of the visible layer."""
+    def _initial_visible(self, X):
+        """Initial units of the visible layer: fitted to the columns, or a copy of the user's."""
+        if not isinstance(self.visible, str):
+            return copied("visible", self.visible, X.shape[1], X.dtype)
         options = {}
         if self.visible_range is not None:
             options = dict(zip(("low", "high"), self.visible_range, strict=True))
-        rows = X
-        if (
-            isinstance(X, StreamedRows)
-            and isinstance(self.visible, str)
-            and self.visible != "bernoulli"
-        ):
+        if isinstance(X, StreamedRows) and self.visible != "bernoulli":
             # Whatever is fitted to them is only where the training begins.
             n_rows = X.shape[0]
-            rows = X[np.linspace(0, n_rows - 1, min(n_rows, FIRST_ROWS)).round().astype(int)]
-        return initial_units(
-            "visible",
-            self.visible,
-            lambda kind: kind.from_data(rows, **options),
-            X.shape[1],
-            X.dtype,
-        )
-
-    def _first_hidden(self, name, kind, n_units, dtype):
-        return initial_units(name, kind, lambda kind: kind.neutral(n_units, dtype), n_units, dtype)
+            X = X[np.linspace(0, n_rows - 1, min(n_rows, FIRST_ROWS)).round().astype(int)]
+        return UNIT_TYPES[self.visible].from_data(X, **options)
 
     # Training: what `MiniBatchEstimator` asks for.
 
     def _begun(self, X):
         rng = make_generator(self.random_state)
         weights, layers = self._begin(X, rng)
-        base, learner = (
-            layers[0].astype(X.dtype),
-            Learner(weights, layers, self._scheme(), SGD(self.momentum)),
-        )
+        base = layers[0].astype(X.dtype)
+        learner = Learner(weights, layers, self._scheme(), SGD(self.momentum))
         rows = np.empty((0, X.shape[1]), X.dtype)
         training = Training(learner, rng, Seen(base, self._with_more_rows(rows, X)))
         training.pretrain_history = []
@@ -199,11 +188,11 @@ class TAPMachine(MiniBatchEstimator):
 
     def _resumed(self):
         self._check_same_size()
-        training, machine = self._training.copy(), self._machine()
+        training, layered = self._training.copy(), self._layered()
         # The public attributes are the truth, also where a user has set them.
-        dtype, learner = machine.weights[0].dtype, training.learner
-        learner.weights = [np.array(W, order="C") for W in machine.weights]
-        learner.layers = [layer.astype(dtype) for layer in machine.layers]
+        dtype, learner = layered.weights[0].dtype, training.learner
+        learner.weights = [np.array(W, order="C") for W in layered.weights]
+        learner.layers = [layer.astype(dtype) for layer in layered.layers]
         learner.scheme = self._scheme()
         return training
 
@@ -221,13 +210,15 @@ class TAPMachine(MiniBatchEstimator):
     def _monitor(self, training, X, train, valid):
         base, rows = training.seen
         held_out = held_out_rows(X, train, valid, base)
-        return self._monitor_class(rows, held_out, base, self._iteration(), self._inference)
+        return self._monitor_class(
+            rows, X.shape[0], held_out, base, self._iteration(), self._inference
+        )
 
     def _attributes(self, training):
-        machine = training.learner.model()
+        layered = training.learner.model()
         return {
-            **self._exposed(machine),
-            "_unit_types": machine.layers,
+            **self._exposed(layered),
+            "_unit_types": layered.layers,
             "_base_units": training.seen.base,
             "_rows": training.seen.rows,
             **self._state(training),
@@ -382,7 +373,7 @@ class TAPMachine(MiniBatchEstimator):
             Y = self._validate(Y, dtype=model.dtype, reset=False)
             field, precision = Y / noise_variance, 1 / noise_variance
         mean, variance = self._base_units.moments(field, precision)
-        pad = self._machine().padded
+        pad = self._layered().padded
         field = np.asarray(field, model.dtype)
         evidence = Evidence(pad(field), pad(np.full_like(field, precision)))
         return self._mean_given(model, mean, variance, evidence, max_iter)
@@ -390,7 +381,7 @@ class TAPMachine(MiniBatchEstimator):
     def _mean_given(self, model, mean, variance, evidence, max_iter=MOST_ITERATIONS):
         """Means of the features by TAP from a start, with evidence."""
         iteration = self._iteration(max_iter=max_iter)
-        mean, variance = self._side(mean), self._machine().padded(variance)
+        mean, variance = self._side(mean), self._layered().padded(variance)
         with Workers(self.n_jobs) as workers:
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
         return solutions.visible_mean[:, : self.n_features_in_]
@@ -430,9 +421,9 @@ class TAPMachine(MiniBatchEstimator):
         if method == "tap" and how == "sample":
             raise ValueError(f"method={method!r} does not go with how={how!r}.")
         given, X, missing, model = self._to_impute(X)
-        machine, some = self._machine(), missing.any(axis=1)
+        layered, some = self._layered(), missing.any(axis=1)
         # Other layers of the side of the features are missing always.
-        of_side = machine.padded(missing, True)
+        of_side = layered.padded(missing, True)
         by_tap = some & (method != "gibbs" and how != "sample")
         if method == "auto":
             exact = partial(_conditional.can_impute_exactly, model)
@@ -440,9 +431,9 @@ class TAPMachine(MiniBatchEstimator):
         filled, rng = np.zeros(X.shape), make_generator(random_state)
         rows = some & ~by_tap
         by_gibbs = _conditional.impute(
-            model, machine.padded(X[rows]), of_side[rows], how, n_steps, rng,
-            features=machine.layers[0],
-            free_energy=None if len(machine.weights) == 1 else self._quiet_free_energy,
+            model, layered.padded(X[rows]), of_side[rows], how, n_steps, rng,
+            features=layered.layers[0],
+            free_energy=None if len(layered.weights) == 1 else self._quiet_free_energy,
         )  # fmt: skip
         filled[rows] = by_gibbs[:, : X.shape[1]]
         if by_tap.any():
@@ -455,23 +446,23 @@ class TAPMachine(MiniBatchEstimator):
         """F of rows by TAP, without a warning where it does not converge."""
         with Workers(self.n_jobs) as workers:
             V = np.ascontiguousarray(V)
-            return clamp(self._machine(), V, self._iteration(), workers).free_energy(self.order)
+            return clamp(self._layered(), V, self._iteration(), workers).free_energy(self.order)
 
     def _ascended(self, model, X, missing, means):
         """More and more probable states of missing values, from those nearest to their means."""
-        machine = self._machine()
-        visible = machine.layers[0]
+        layered = self._layered()
+        visible = layered.layers[0]
         if visible.n_states is None:
             return means
         start = _conditional.nearest_state(visible, means)
         V = np.where(missing, start, X).astype(model.dtype)
-        if len(machine.weights) == 1:
+        if len(layered.weights) == 1:
             return _modes.coordinate_ascent(model, V, missing)
 
         def mean_field(rows):
             with Workers(self.n_jobs) as workers:
-                hidden = clamp(machine, rows, self._iteration(), workers).means()[1]
-            return hidden @ machine.weights[0]
+                hidden = clamp(layered, rows, self._iteration(), workers).means()[1]
+            return hidden @ layered.weights[0]
 
         return _modes.expectation_maximisation(visible, mean_field, V, missing)
 
@@ -479,5 +470,5 @@ class TAPMachine(MiniBatchEstimator):
         mean, variance = self._base_units.moments(np.zeros(X.shape, model.dtype))
         start = np.where(missing, mean, X).astype(model.dtype)
         variance = np.where(missing, variance, 0).astype(model.dtype)
-        known = self._machine().padded(~missing, False)
+        known = self._layered().padded(~missing, False)
         return self._mean_given(model, start, variance, Evidence(known=known))

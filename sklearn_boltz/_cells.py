@@ -1,0 +1,177 @@
+"""The cells of tables: which are missing, which cannot be used, and codings that are not ours.
+
+What messages say is looked for after a table has been refused: the cell that is to blame, and the
+remedy for its case.
+"""
+
+from numbers import Real
+
+import numpy as np
+from scipy.sparse import issparse
+
+# Codes that stand for one in surveys.
+MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
+# Integers up to here are grey levels, if there are some above `MOST_LEVELS`.
+GREY_LEVELS, MOST_LEVELS = 255, 20
+
+
+def is_frame(X):
+    """Whether X is a data frame of pandas, polars or the like."""
+    return hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "shape")
+
+
+def as_array(X):
+    """Rows as an array that keeps numbers and texts apart."""
+    if isinstance(X, np.ndarray):
+        return X
+    array = np.asarray(X)
+    return np.array(X, dtype=object) if array.dtype.kind in "US" else array
+
+
+def columns_of(X):
+    """Yield what each column of a table is called in messages, and its cells as an array."""
+    if is_frame(X):
+        for name in list(X.columns):
+            yield f"column {name!r}", np.asarray(X[name])
+        return
+    try:
+        X = X.toarray() if issparse(X) else as_array(X)
+    except ValueError:  # rows of different lengths
+        return
+    for j in range(X.shape[1] if X.ndim == 2 else 0):
+        yield f"column {j}", X[:, j]
+
+
+def unusable_cell(X, complete):
+    """Describe the first cell that is infinite or missing, and what to do about it.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix
+    complete : str or None
+        What to do about missing cells; None where they are allowed.
+
+    Returns
+    -------
+    description : str or None
+        None if all cells are usable.
+    """
+    for name, cells in columns_of(X):
+        if cells.dtype.kind in "mM":
+            return f"{name} holds dates or times, not numbers. Leave it out, or make it a number."
+        rows = _where(cells, _is_infinite, np.isinf)
+        if len(rows):
+            value = f"{cells[rows[0]]:g}"
+            return f"{name} has the value {value} in row {rows[0]}. Replace it by a finite one."
+    if complete is None:
+        return None
+    incomplete = [(name, _where(cells, is_missing, np.isnan)) for name, cells in columns_of(X)]
+    incomplete = [(name, rows) for name, rows in incomplete if len(rows)]
+    if not incomplete:
+        return None
+    (name, rows), n_cells = incomplete[0], sum(len(rows) for _, rows in incomplete)
+    more = "" if n_cells == 1 else f", the first of {n_cells:,} missing cells"
+    return f"{name} has no value (NaN) in row {rows[0]}{more}. {complete}"
+
+
+def has_dates(X):
+    """Whether a table has a column of dates or times, which NumPy takes for numbers."""
+    dtypes = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", ())
+    return any(getattr(dtype, "kind", "") in ("m", "M") for dtype in dtypes)
+
+
+def _where(cells, of_object, of_float=None):
+    """The rows of a column for which a test is true: of each cell, or of floats at once."""
+    if cells.dtype.kind == "f" and of_float is not None:
+        return np.flatnonzero(of_float(cells))
+    if cells.dtype.kind in "OUS":
+        return np.flatnonzero([of_object(cell) for cell in cells])
+    return np.empty(0, dtype=int)
+
+
+def is_missing(value):
+    """Whether a cell is None, NaN, NaT or pandas.NA."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA has no truth value
+        return True
+    except ValueError:  # an array in a cell
+        return False
+
+
+def _is_infinite(value):
+    return isinstance(value, Real) and abs(value) == float("inf")
+
+
+def foreign_coding(X, j, missing_remedy):
+    """Recognise a coding of binary or other discrete values that is not ours.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    j : int
+        The column where a value was refused.
+    missing_remedy : str
+        What to do about missing cells.
+
+    Returns
+    -------
+    description : str or None
+        What the values look like and what to do, in sentences; None for an unknown coding.
+    """
+    column, table = _distinct(X[:, j]), _distinct(X)
+    if not np.array_equal(table, np.floor(table)):
+        return None
+    whole, own = set(table.tolist()), set(column.tolist())
+    if whole == {-1, 1}:
+        return "The table has the values -1 and 1 only. Recode it by (X + 1) / 2."
+    for values in (whole, own):
+        codes = values & MISSING_CODES
+        if len(codes) == 1 and values - codes == {0, 1}:
+            code = int(codes.pop())
+            return (
+                f"{code} beside 0 and 1 looks like a code for a missing value. Write it as NaN: "
+                f"np.where(X == {code}, np.nan, X). {missing_remedy} With `binarize`, {code} "
+                f"would count as {int(code > 0)}."
+            )
+    if own == {-1, 1}:
+        return "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
+    if own == {1, 2}:
+        return "The column is coded 1 and 2. Subtract 1."
+    if min(whole) >= 0 and MOST_LEVELS < max(whole) <= GREY_LEVELS:
+        return "The values look like grey levels from 0 to 255. Divide them by 255."
+    if min(own) >= 0 and 1 < max(own) <= MOST_LEVELS:
+        return (
+            f"The column holds whole numbers from {min(own):g} to {max(own):g}. If they are "
+            "categories, encode them by sklearn.preprocessing.OneHotEncoder(sparse_output=False), "
+            "or use FSLLDensity. If they are amounts, scale them by MinMaxScaler(clip=True), or "
+            "set `binarize` to a threshold."
+        )
+    return None
+
+
+def _distinct(values):
+    values = np.unique(np.asarray(values, dtype=np.float64))
+    return values[np.isfinite(values)]
+
+
+def looks_coded(X):
+    """Whether a table holds -1, 0 and 1 only, and all of them.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix
+    """
+    values = X.data if issparse(X) else X
+    if values.size == 0 or values.min() != -1 or values.max() != 1:
+        return False
+    n_zeros = X.size - np.count_nonzero(values) if not issparse(X) else np.prod(X.shape) - X.nnz
+    return bool(n_zeros) and bool(np.isin(values, (-1, 0, 1)).all())
+
+
+def shown(value):
+    """A number as messages print it: short, unless that hides what is wrong with it."""
+    short = f"{float(value):.6g}"
+    return str(value) if float(short).is_integer() and float(short) != value else short
