@@ -259,6 +259,8 @@ class BaseBoltzmann(
             coded = encode(checked, unknown)
         except ValueError as error:
             raise ValueError(f"{type(self).__name__}: {error}") from error
+        if unknown == "missing" and not allow_nan:
+            self._check_known(dense(coded), complete)
         if not numbers_only:
             with self._naming_cells(X, complete):
                 coded = check_array(coded, **options)
@@ -270,6 +272,15 @@ class BaseBoltzmann(
                 stacklevel=find_stack_level(),
             )
         return coded
+
+    def _check_known(self, coded, complete):
+        """Name a cell whose value was not seen in the training, where all must have one."""
+        rows, columns = np.nonzero(np.isnan(coded))
+        if len(rows):
+            raise ValueError(
+                f"{type(self).__name__}: {self._column(columns[0])} has a value in row {rows[0]} "
+                f"that no row of the training data has, and which counts as missing. {complete}"
+            )
 
     @contextmanager
     def _naming_cells(self, X, complete):

@@ -156,7 +156,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _binarized(self, X):
         if self.binarize is None:
             return X
-        mine = self._layout_now().takes_threshold & (self._table.n_categories == 0)
+        mine = self._layout_now().takes_threshold
         return super()._binarized(X) if mine.all() else np.where(mine, super()._binarized(X), X)
 
     def _bounded(self, X, clip):
@@ -212,8 +212,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         ends = layout.bounds if column is None else layout.bounds_of(column)
         if column is not None and layout.one_hot[column]:
             return f"whole numbers from 0 to {ends[1]:g}"
-        if np.ndim(ends[0]):
-            return "values of its units"
+        if np.isinf(ends).all():
+            return "any real number"
         return "values from {:g} to {:g}".format(*ends)
 
     def _refuse(self, X, legal, first_row=0):
@@ -485,7 +485,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             sign = -1 if estimate.method == "raise" else 1
             for name in ("value", "low", "high"):
                 estimate[name] += layout.log_volume
-            if "log_weights" in estimate:
+            if estimate.log_weights is not None:
                 estimate.log_weights = estimate.log_weights + sign * layout.log_volume
         return estimate
 

@@ -151,7 +151,13 @@ class Stacked(UnitType):
 
     def _each(self, *arrays):
         """The layers, each with its columns of arrays that broadcast with (n_columns,)."""
-        whole = [np.broadcast_to(a, np.broadcast_shapes(np.shape(a), (len(self),))) for a in arrays]
+        n = len(self)
+        whole = [
+            a
+            if np.ndim(a) and np.shape(a)[-1] == n
+            else np.broadcast_to(a, np.broadcast_shapes(np.shape(a), (n,)))
+            for a in arrays
+        ]
         for units, columns in zip(self.layers, self._columns, strict=True):
             yield units, *(a[..., columns] for a in whole)
 
@@ -172,8 +178,10 @@ class Stacked(UnitType):
 
     def sample(self, field, stream, first_row=0):
         # Each layer takes steps of the stream of its own.
-        parts = [units.sample(B, stream, first_row) for units, B in self._each(field)]
-        return np.hstack(parts)
+        out = np.empty(field.shape, self._dtype)
+        for units, columns in zip(self.layers, self._columns, strict=True):
+            out[:, columns] = units.sample(field[:, columns], stream, first_row)
+        return out
 
     def gradients(self, X, field=None, precision=0.0):
         if X is not None:
