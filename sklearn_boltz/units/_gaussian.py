@@ -1,5 +1,7 @@
 """Units with any real value."""
 
+import math
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -13,8 +15,8 @@ LEAST_VARIANCE = 1e-6
 # The least V + A, as a share of V.
 LEAST_SHARE = 0.01
 # A step of training changes the logarithm of V by so much at most.
-MOST_STEP = np.log(2)
-LOG_2_PI = np.log(2 * np.pi)
+MOST_STEP = math.log(2)
+LOG_2_PI = math.log(2 * math.pi)
 
 
 class Gaussian(UnitType):
@@ -83,11 +85,13 @@ class Gaussian(UnitType):
             With the means and the variances of the columns, of which none is less than
             1e-6 (1 + mean²): columns may be constant.
         """
-        mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        n_rows = X.shape[0]
+        mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n_rows
         if isinstance(X, np.ndarray):
-            variance = np.square(X - mean).mean(axis=0, dtype=np.float64)
+            variance = np.square(X - mean).mean(axis=0)
         else:
-            variance = np.asarray(_square(X).mean(axis=0, dtype=np.float64)).ravel() - mean**2
+            square = _square(X.astype(np.float64)).sum(axis=0)
+            variance = np.asarray(square).ravel() / n_rows - mean**2
         precision = 1 / np.maximum(variance, LEAST_VARIANCE * (1 + mean**2))
         precision = precision.clip(LEAST_PRECISION, MOST_PRECISION)
         return cls(mean * precision, precision).astype(X.dtype)

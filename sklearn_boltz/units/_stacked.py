@@ -151,6 +151,8 @@ class Stacked(UnitType):
 
     def _each(self, *arrays):
         """The layers, each with its columns of arrays that broadcast with (n_columns,)."""
+        # A number has the type of the units, as in NumPy.
+        arrays = [a if np.ndim(a) else np.asarray(a, self._dtype) for a in arrays]
         n = len(self)
         whole = [
             a
