@@ -276,13 +276,15 @@ class Layout:
 
     # Units.
 
-    def initial_units(self, V):
+    def initial_units(self, V, weights=None):
         """Units fitted to rows: where a training begins.
 
         Parameters
         ----------
         V : {ndarray, sparse matrix} of shape (n_rows, n_numbers)
             NaN in a missing cell.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+            How often each row counts.
 
         Returns
         -------
@@ -295,36 +297,31 @@ class Layout:
             first, last = columns[0], columns[-1]
             numbers = slice(int(self.starts[first]), int(self.starts[last + 1]))
             part = V if len(columns) == len(self.kinds) else V[:, numbers]
-            layers.append(self._fitted(self.kinds[first], part, self.widths[first : last + 1]))
+            widths = self.widths[first : last + 1]
+            layers.append(self._fitted(self.kinds[first], part, widths, weights))
         return layers[0] if len(layers) == 1 else Stacked(layers)
 
     def _run(self, kind, column):
         """Neighbouring columns with equal ones have their units in one array."""
         return id(kind) if isinstance(kind, type) or kind.n_units > 1 else ("own", column)
 
-    def _fitted(self, kind, V, widths):
+    def _fitted(self, kind, V, widths, weights):
         if isinstance(kind, UnitType):
             return kind.astype(V.dtype)
-        if isinstance(V, np.ndarray) and np.isnan(V).any():
-            V = _with_means(V)
         if kind is Gaussian and self.scale is not None:
             # They are standardised; a constant column has no precision to begin with.
             return kind.neutral(V.shape[1], V.dtype)
         if kind is Categorical:
-            return kind.from_data(V, widths)
+            return kind.from_data(V, widths, weights)
         truncated = kind in (TruncatedGaussian, TruncatedGaussBernoulli)
-        return kind.from_data(V, **(self.options if truncated else {}))
+        options = dict(self.options) if truncated else {}
+        if weights is not None:
+            options["weights"] = weights
+        return kind.from_data(V, **options)
 
 
 def _shown(value):
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _with_means(V):
-    """Rows in which missing numbers are the means of the others."""
-    known = ~np.isnan(V)
-    means = np.where(known, V, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    return np.where(known, V, means).astype(V.dtype)
 
 
 def learn_layout(specs, table, X, column, options=None):

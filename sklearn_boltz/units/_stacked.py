@@ -53,6 +53,11 @@ class Stacked(UnitType):
         return np.concatenate([units.widths for units in self.layers])
 
     @property
+    def one_hot(self):
+        """Which units are one-hot: an array of bool of shape (n_units,)."""
+        return np.concatenate([units.one_hot for units in self.layers])
+
+    @property
     def bounds(self):
         """The least and the greatest value of each number: arrays of shape (n_columns,)."""
         ends = [[np.broadcast_to(end, len(units)) for end in units.bounds] for units in self.layers]
@@ -133,9 +138,18 @@ class Stacked(UnitType):
     def astype(self, dtype):
         return Stacked([units.astype(dtype) for units in self.layers])
 
-    def fitted_to(self, X):
+    def fitted_to(self, X, weights=None):
         pairs = zip(self.layers, self._columns, strict=True)
-        return Stacked([units.fitted_to(X[:, columns]) for units, columns in pairs])
+        return Stacked([units.fitted_to(X[:, columns], weights) for units, columns in pairs])
+
+    def chosen(self, units):
+        ends, parts = np.cumsum([0, *(layer.n_units for layer in self.layers)]), []
+        for layer, start, stop in zip(self.layers, ends[:-1], ends[1:], strict=True):
+            mine = np.asarray([k - start for k in units if start <= k < stop], dtype=int)
+            if len(mine):
+                parts.append(layer.chosen(mine))
+        # In the order of the columns.
+        return Stacked(parts) if parts else self.layers[0].chosen(np.empty(0, dtype=int))
 
     def base(self):
         return Stacked([units.base() for units in self.layers])
@@ -166,6 +180,10 @@ class Stacked(UnitType):
     def log_weight(self, X):
         pairs = zip(self.layers, self._columns, strict=True)
         return sum(units.log_weight(X[:, columns]) for units, columns in pairs)
+
+    def unit_log_weights(self, X):
+        parts = [units.unit_log_weights(part) for units, part in self._each(X)]
+        return np.concatenate(parts, axis=1)
 
     def log_partition(self, field, precision=0.0):
         parts = [units.log_partition(B, A) for units, B, A in self._each(field, precision)]

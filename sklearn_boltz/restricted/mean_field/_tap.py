@@ -18,6 +18,12 @@ from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
 from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.restricted.mean_field._grouped import grouped
+from sklearn_boltz.restricted.mean_field._second_order import (
+    Coupling,
+    features_of_pair,
+    has_wide_units,
+)
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 
 # Two solutions are one if no unit's means differ by more than this part of its range.
@@ -37,12 +43,13 @@ class Evidence(NamedTuple):
     """What is known of the visible units beyond the model, a row for each start.
 
     An observation through a noisy channel is a field and a precision; where `known` is True,
-    a unit is clamped at its start.
+    a unit is clamped at its start. `log_weight` is the sum of ln w over the known units of a row.
     """
 
     field: np.ndarray | float = 0.0
     precision: np.ndarray | float = 0.0
     known: np.ndarray | None = None
+    log_weight: np.ndarray | float = 0.0
 
     def rows(self, rows):
         """The evidence of some rows."""
@@ -50,9 +57,10 @@ class Evidence(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """What is believed of the units of a layer: arrays of shape (n_rows, n_units).
+    """What is believed of the units of a layer: arrays of shape (n_rows, n_columns).
 
     `change` is by how much the last iteration moved the means; while it lasts, the field.
+    `precision` is of shape (n_rows, n_features), see `_second_order.Features`.
     """
 
     mean: np.ndarray
@@ -61,9 +69,9 @@ class Layer(NamedTuple):
     precision: np.ndarray
 
     @classmethod
-    def empty(cls, shape, dtype):
+    def empty(cls, n_rows, n_columns, n_features, dtype):
         """A layer without content."""
-        return cls(*[np.empty(shape, dtype) for _ in range(4)])
+        return cls(*[np.empty((n_rows, n), dtype) for n in (n_columns,) * 3 + (n_features,)])
 
     def rows(self, rows):
         """The beliefs of some rows: for a slice, the same memory."""
@@ -101,40 +109,40 @@ def start_at(model, V, visible, hidden, variance=None):
         hidden.mean[...], hidden.variance[...] = model.hidden.moments(hidden.mean)
 
 
-def iterate(model, negative_squares, visible, hidden, damping, evidence=None):
+def iterate(model, coupling, visible, hidden, damping, evidence=None):
     """Make one iteration of Algorithm 1 in place: the visible side, then the hidden side.
 
     Parameters
     ----------
     model : Model
-    negative_squares : ndarray of shape (n_hidden, n_visible)
-        −W², or None in the first order.
+    coupling : Coupling
+        From the hidden to the visible side, or None in the first order.
     visible, hidden : Layer
     damping : float
         How much of the last beliefs remains.
     evidence : Evidence, default=None
     """
-    W, squares = model.weights, negative_squares
-    _update(model.visible, visible, hidden, W, squares, damping, evidence)
-    _update(model.hidden, hidden, visible, W.T, None if squares is None else squares.T, damping)
+    W, back = model.weights, None if coupling is None else coupling.T
+    _update(model.visible, visible, hidden, W, coupling, damping, evidence)
+    _update(model.hidden, hidden, visible, W.T, back, damping)
 
 
-def _update(units, layer, other, weights, negative_squares, damping, evidence=None):
+def _update(units, layer, other, weights, coupling, damping, evidence=None):
     """Fields from the other layer, then the moments under them, damped."""
     mean, variance, change, precision = layer
     field = np.matmul(other.mean, weights, out=change)
-    if negative_squares is not None:
-        np.matmul(other.variance, negative_squares, out=precision)
+    if coupling is not None:
+        spread = coupling.source.spread(other.mean, other.variance)
+        coupling.precisions(spread, out=precision)
     if evidence is not None and evidence.known is not None:
         before = mean.copy(), variance.copy()
     if units.is_binary:
-        _bernoulli_moments(units, layer, negative_squares is not None, damping, evidence)
+        _bernoulli_moments(units, layer, coupling is not None, damping, evidence)
     else:
-        if negative_squares is None:
-            precision[...] = 0
-        field += precision * mean
-        outer = (0.0, 0.0) if evidence is None else evidence[:2]
-        new_mean, new_variance = units.moments(field + outer[0], precision + outer[1])
+        A = 0.0 if coupling is None else coupling.act(precision, spread, mean, field)
+        if evidence is not None:
+            field, A = field + evidence.field, A + evidence.precision
+        new_mean, new_variance = units.moments(field, A)
         np.subtract(new_mean, mean, out=change)
         change *= 1 - damping
         mean += change
@@ -170,12 +178,21 @@ def mean_squared_change(visible, hidden):
     return squares / (visible.mean.shape[1] + hidden.mean.shape[1])
 
 
-def negative_squares(model, order, out=None):
-    """−W², what the variances are multiplied with; None in the first order."""
-    if order == 1:
-        return None
-    squares = np.multiply(model.weights, model.weights, out=out)
-    return np.negative(squares, out=squares)
+def empty_layers(model, n_rows, order):
+    """Layers for the beliefs of both sides of a model."""
+    dtype, pair = model.dtype, (model.visible, model.hidden)
+    features = (len(model.visible), len(model.hidden))
+    if order == 2:
+        features = [its.n_features for its in features_of_pair(*pair)]
+    return [
+        Layer.empty(n_rows, len(units), n_features, dtype)
+        for units, n_features in zip(pair, features, strict=True)
+    ]
+
+
+def coupling_of(model, order, out=None):
+    """How variances act; None in the first order."""
+    return None if order == 1 else Coupling.of(model, out)
 
 
 class Scratch(NamedTuple):
@@ -184,9 +201,8 @@ class Scratch(NamedTuple):
     Attributes
     ----------
     visible, hidden : Layer
-        Of shape (n_rows, n_units).
-    squares : ndarray of shape (n_hidden, n_visible)
-        Or what looks like one, as the weights of the model do.
+    squares : ndarray
+        As of `empty_squares`.
     first_hidden : ndarray of shape (n_rows, n_hidden)
         To be filled with the means of the hidden units given the rows where TAP starts.
     """
@@ -221,13 +237,13 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
     """
     n_rows, weights, most = len(V), model.weights, iteration.max_iter
     if scratch is None:
-        visible = Layer.empty((n_rows, weights.shape[1]), weights.dtype)
-        hidden = Layer.empty((n_rows, weights.shape[0]), weights.dtype)
-        squares = negative_squares(model, iteration.order)
+        visible, hidden = empty_layers(model, n_rows, iteration.order)
+        coupling = coupling_of(model, iteration.order)
     else:
         visible, hidden = scratch.visible, scratch.hidden
-        squares = negative_squares(model, iteration.order, scratch.squares)
+        coupling = coupling_of(model, iteration.order, scratch.squares)
     n_iter, change = np.zeros(n_rows, dtype=int), np.full(n_rows, np.inf)
+    model = model._replace(visible=grouped(model.visible), hidden=grouped(model.hidden))
 
     def block(rows):
         layers = whole = visible.rows(rows), hidden.rows(rows)
@@ -238,7 +254,7 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
         # Of the rows of the block, those that have not converged, which `layers` are.
         active, of_block = np.arange(len(whole[0].mean)), (change[rows], n_iter[rows])
         for step in range(1, most + 1):
-            iterate(model, squares, *layers, iteration.damping, known)
+            iterate(model, coupling, *layers, iteration.damping, known)
             now = mean_squared_change(*layers)
             of_block[0][active], of_block[1][active] = now, step
             going = ~(now < iteration.tol)
@@ -269,12 +285,19 @@ def fields(model, solutions, order):
     hidden_field = model.hidden_field(solutions.visible_mean)
     if order == 1:
         return (visible_field, 0.0), (hidden_field, 0.0)
-    squares = negative_squares(model, order)
-    visible_precision = solutions.hidden_variance @ squares
-    hidden_precision = solutions.visible_variance @ squares.T
-    visible_field += visible_precision * solutions.visible_mean
-    hidden_field += hidden_precision * solutions.hidden_mean
+    coupling = Coupling.of(model)
+    visible = solutions.visible_mean, solutions.visible_variance
+    hidden = solutions.hidden_mean, solutions.hidden_variance
+    visible_precision = _act(coupling, hidden, visible[0], visible_field)
+    hidden_precision = _act(coupling.T, visible, hidden[0], hidden_field)
     return (visible_field, visible_precision), (hidden_field, hidden_precision)
+
+
+def _act(coupling, source, mean, field):
+    """Add to the field of the target; -> the precisions of its columns."""
+    spread = coupling.source.spread(*source)
+    precision = coupling.act(coupling.precisions(spread), spread, mean, field)
+    return np.broadcast_to(precision, field.shape)
 
 
 def free_energy(model, solutions, order, evidence=None):
@@ -304,14 +327,34 @@ def free_energy(model, solutions, order, evidence=None):
     )
     total = np.zeros(len(solutions.visible_mean))
     for units, a, c, (B, A), outer in layers:
-        log_partition = units.log_partition(B + outer.field, A + outer.precision)
-        local = log_partition - B * a + 0.5 * A * (a * a + c)
-        total += local.sum(axis=1, dtype=np.float64)
+        local = units.log_partition(B + outer.field, A + outer.precision)
+        if outer.known is not None:  # what is clamped has its own weight
+            starts = np.cumsum(units.widths) - units.widths
+            local = np.where(outer.known[:, starts], 0, local)
+            B, A = (np.where(outer.known, 0, tilt) for tilt in (B, A))
+        if has_wide_units(units):
+            total += local.sum(axis=1, dtype=np.float64)
+            local = 0.0
+        total += (local - B * a + 0.5 * A * (a * a + c)).sum(axis=1, dtype=np.float64)
     interaction = model.visible_field(solutions.hidden_mean) * solutions.visible_mean
     if order == 2:
-        squares = model.weights * model.weights
-        interaction += 0.5 * (solutions.hidden_variance @ squares) * solutions.visible_variance
-    return -(total + interaction.sum(axis=1, dtype=np.float64))
+        interaction, second = _second_interaction(model, solutions, interaction)
+        total += second
+    total += interaction.sum(axis=1, dtype=np.float64)
+    return -(total if evidence is None else total + evidence.log_weight)
+
+
+def _second_interaction(model, solutions, first):
+    """-> the interaction of units, and what is added to its sums."""
+    coupling = Coupling.of(model)
+    visible = solutions.visible_mean, solutions.visible_variance
+    hidden = solutions.hidden_mean, solutions.hidden_variance
+    if coupling.is_plain:
+        first += -0.5 * (hidden[1] @ coupling.negative_squares) * visible[1]
+        return first, 0.0
+    if coupling.target.has_wide:
+        return first, coupling.T.interaction(visible, hidden)
+    return first, coupling.interaction(hidden, visible)
 
 
 def distinct(model, solutions):
@@ -330,8 +373,8 @@ def distinct(model, solutions):
     assignment : ndarray of int of shape (n_rows,)
         Of each row, which solution it reached.
     """
-    ranges = [high - low for low, high in (model.visible.bounds, model.hidden.bounds)]
-    means = np.hstack([solutions.visible_mean / ranges[0], solutions.hidden_mean / ranges[1]])
+    sides = (model.visible, solutions.visible_mean), (model.hidden, solutions.hidden_mean)
+    means = np.hstack([mean / _ranges(units) for units, mean in sides])
     assignment = np.full(len(means), -1)
     representatives, left = [], np.argsort(solutions.change, kind="stable")
     while len(left):
@@ -345,6 +388,15 @@ def distinct(model, solutions):
     rank = np.empty(len(order), dtype=int)
     rank[order] = np.arange(len(order))
     return representatives[order], rank[assignment]
+
+
+def _ranges(units):
+    """Ends of the range of each number; without ends, six standard deviations given the others."""
+    low, high = units.bounds
+    tail = units.tail_precision
+    if not np.isfinite(tail).any():
+        return high - low
+    return np.where(np.isfinite(tail), 6 / np.sqrt(tail), high - low)
 
 
 def select(solutions, rows):

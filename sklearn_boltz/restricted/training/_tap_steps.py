@@ -6,14 +6,20 @@ import numpy as np
 
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.mean_field._clamped import clamp, fields_of_layers
+from sklearn_boltz.restricted.mean_field._second_order import (
+    empty_squares,
+    features_of_pair,
+    weight_gradient,
+)
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
-    Layer,
     Scratch,
+    empty_layers,
     solve,
 )
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 
 # Hidden units of a block of the gradient.
 GRADIENT_ROWS = 50
@@ -67,7 +73,7 @@ class Learner:
         if self.scheme.persistent and self.starts is None:
             n_starts = len(rows_to_start_at(self.scheme.n_solutions, len(V)))
         if self._workspace is None or self._workspace.sizes != (len(V), n_starts):
-            self._workspace = Workspace(self.model(), len(V), n_starts)
+            self._workspace = Workspace(self.model(), len(V), n_starts, self.scheme.iteration.order)
         return ArrayBatch(V, self._workspace)
 
     def learn(self, batch, rate, workers):
@@ -102,19 +108,21 @@ class Workspace:
         Of the mini-batch.
     n_starts : int
         Of the solutions.
+    order : {1, 2}
     """
 
-    def __init__(self, layered, n_rows, n_starts):
-        weights = layered.sides().weights
-        squares, self.steps, self.products = (
-            [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(3)
+    def __init__(self, layered, n_rows, n_starts, order):
+        model = layered.sides()
+        self.steps, self.products = (
+            [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(2)
         )
-        self.sizes, (n_hidden, n_visible) = (n_rows, n_starts), weights.shape
+        pairs = zip(layered.layers, layered.layers[1:], strict=False)
+        self.features = [features_of_pair(*pair) for pair in pairs] if order == 2 else None
+        self.sizes = n_rows, n_starts
         self.scratch = Scratch(
-            Layer.empty((n_starts, n_visible), weights.dtype),
-            Layer.empty((n_starts, n_hidden), weights.dtype),
-            layered._replace(weights=squares).sides().weights,
-            np.empty((n_starts, n_hidden), weights.dtype),
+            *empty_layers(model, n_starts, order),
+            empty_squares(model) if order == 2 else None,
+            np.empty((n_starts, len(model.hidden)), model.dtype),
         )
 
 
@@ -178,7 +186,7 @@ def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
         Of the solutions.
     """
     order, clamped = scheme.iteration.order, None
-    if len(layered.weights) > 1 or scheme.persistent:
+    if len(layered.weights) > 1 or scheme.persistent or rows_with_gaps(V) is not None:
         clamped = clamp(layered, V, scheme.iteration, workers)
         data = Beliefs(clamped.means(), clamped.variances())
         if starts is None:
@@ -197,8 +205,11 @@ def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
         _weight_slopes(k, W, data, free, order, rates, workers, workspace)
         for k, W in enumerate(layered.weights)
     ]
-    if all_binary(layered):
-        pair = [[{"intercept": a.mean(axis=0)} for a in side.means] for side in (data, free)]
+    if means_suffice(layered):
+        pair = [
+            [_of_means(units, a) for units, a in zip(layered.layers, side.means, strict=True)]
+            for side in (data, free)
+        ]
     else:
         clamped = clamped or clamp(layered, V, scheme.iteration, workers)
         pair = gradients_at_rows(clamped, order), gradients_at_solutions(layered, solutions, order)
@@ -209,14 +220,21 @@ def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
     return Slopes(weights, units), solutions.visible_mean
 
 
-def all_binary(layered):
+def means_suffice(layered):
     """Whether the gradients of the units follow from the means alone."""
-    return all(units.is_binary for units in layered.layers)
+    kinds = [part for units in layered.layers for part, _ in units.parts()]
+    return all(part.is_binary or part.one_hot.all() for part in kinds)
+
+
+def _of_means(units, mean):
+    """Derivatives by the parameters, of units that are linear in their values."""
+    return {"intercept": mean.mean(axis=0)} if units.is_binary else units.gradients(mean)
 
 
 def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
     """⟨a a + W c c⟩ of the rows less that of the solutions, between layers k and k + 1."""
     step, product = workspace.steps[k], workspace.products[k]
+    plain = order == 2 and all(its.is_plain for its in workspace.features[k])
 
     def scaled(a, rate):
         """The rate is multiplied in where it is cheap."""
@@ -224,14 +242,15 @@ def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
 
     (V, H), (c_v, c_h) = data.means[k : k + 2], data.variances[k : k + 2]
     (a_v, a_h), (d_v, d_h) = free.means[k : k + 2], free.variances[k : k + 2]
-    H, c_h = scaled(H, rates[0]), scaled(c_h, rates[0])
-    a_h, d_h = scaled(a_h, rates[1]), scaled(d_h, rates[1])
+    H, a_h = scaled(H, rates[0]), scaled(a_h, rates[1])
+    if plain:
+        c_h, d_h = scaled(c_h, rates[0]), scaled(d_h, rates[1])
 
     def block(units):
         mine, other, own = step[units], product[units], W[units]
         np.matmul(H[:, units].T, V, out=mine)
         mine -= np.matmul(a_h[:, units].T, a_v, out=other)
-        if order == 2:
+        if plain:
             np.matmul(d_h[:, units].T, d_v, out=other)
             if c_v is not None:
                 other -= c_h[:, units].T @ c_v
@@ -239,6 +258,12 @@ def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
             mine -= other
 
     workers.map(block, row_blocks(len(step), GRADIENT_ROWS), 3 * len(V) * step.size)
+    if order == 2 and not plain:
+        for sign, rate, beliefs in ((1, rates[0], data), (-1, rates[1], free)):
+            if beliefs.variances[k] is not None:
+                pair = zip(beliefs.means[k : k + 2], beliefs.variances[k : k + 2], strict=True)
+                scale = sign * rate / len(beliefs.means[k])
+                step += weight_gradient(W, workspace.features[k], *pair, scale, workers)
     return step
 
 
@@ -268,10 +293,10 @@ def unit_gradients(clamped, solutions, order):
 
 def gradients_at_rows(clamped, order):
     """The part of `unit_gradients` that rows have: means over them."""
-    visible, *hidden = clamped.layered.layers
+    hidden = clamped.layered.layers[1:]
     fields = zip(hidden, clamped.fields(order), strict=True)
     return [
-        visible.gradients(clamped.V),
+        clamped.visible_gradients(order),
         *(units.gradients(None, B, A) for units, (B, A) in fields),
     ]
 

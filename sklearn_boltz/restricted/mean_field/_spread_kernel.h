@@ -1,0 +1,96 @@
+/* Kernels of the second order of mean field, one row at a time; a template, included once for
+ * each element type: REAL, SUFFIX as in units/_bernoulli_kernel.h.
+ *
+ * A unit has the columns from starts[i] to starts[i + 1] of a row, and features: one if it has a
+ * single column, else one for each pair of its columns, (0, 1), (0, 2), ..., (1, 2), ..., or, if
+ * it has more columns than `most`, one for each column.
+ */
+#include "_simd.h"
+
+/* Variances, products of the means of two columns, or means: of columns that vary. */
+void NAME(spreads)(const REAL *restrict mean, const REAL *restrict variance,
+                   const ptrdiff_t *restrict starts, ptrdiff_t n_units, ptrdiff_t most,
+                   REAL *restrict out)
+{
+    for (ptrdiff_t i = 0; i < n_units; i++) {
+        const ptrdiff_t start = starts[i], stop = starts[i + 1];
+        if (stop - start == 1)
+            *out++ = variance[start];
+        else if (stop - start > most)
+            for (ptrdiff_t a = start; a < stop; a++)
+                *out++ = variance[a] > 0 ? mean[a] : 0;
+        else
+            for (ptrdiff_t a = start; a < stop; a++)
+                for (ptrdiff_t b = a + 1; b < stop; b++)
+                    *out++ = (variance[a] > 0) & (variance[b] > 0) ? mean[a] * mean[b] : 0;
+    }
+}
+
+/* What the precisions of features add to the fields of columns, and the precisions of those that
+ * are units by themselves; 0 for others. */
+void NAME(act)(const REAL *restrict feature_precision, const REAL *restrict mean,
+               const ptrdiff_t *restrict starts, ptrdiff_t n_units, ptrdiff_t most,
+               REAL *restrict field, REAL *restrict precision)
+{
+    for (ptrdiff_t i = 0; i < n_units; i++) {
+        const ptrdiff_t start = starts[i], stop = starts[i + 1];
+        if (stop - start == 1) {
+            const REAL A = *feature_precision++;
+            precision[start] = A;
+            field[start] += A * mean[start];
+            continue;
+        }
+        for (ptrdiff_t a = start; a < stop; a++)
+            precision[a] = 0;
+        if (stop - start > most)
+            for (ptrdiff_t a = start; a < stop; a++)
+                field[a] -= (REAL)0.5 * *feature_precision++;
+        else
+            for (ptrdiff_t a = start; a < stop; a++)
+                for (ptrdiff_t b = a + 1; b < stop; b++) {
+                    const REAL half = (REAL)0.5 * *feature_precision++;
+                    field[a] -= half * mean[b];
+                    field[b] -= half * mean[a];
+                }
+    }
+}
+
+/* Columns -> features: x_a, or x_a − x_b of a pair. */
+void NAME(differences)(const REAL *restrict x, const ptrdiff_t *restrict starts,
+                       ptrdiff_t n_units, ptrdiff_t most, REAL *restrict out)
+{
+    for (ptrdiff_t i = 0; i < n_units; i++) {
+        const ptrdiff_t start = starts[i], stop = starts[i + 1];
+        if (stop - start == 1 || stop - start > most)
+            for (ptrdiff_t a = start; a < stop; a++)
+                *out++ = x[a];
+        else
+            for (ptrdiff_t a = start; a < stop; a++)
+                for (ptrdiff_t b = a + 1; b < stop; b++)
+                    *out++ = x[a] - x[b];
+    }
+}
+
+/* Features -> columns, the transposed map. */
+void NAME(gathered)(const REAL *restrict x, const ptrdiff_t *restrict starts, ptrdiff_t n_units,
+                    ptrdiff_t most, REAL *restrict out)
+{
+    for (ptrdiff_t i = 0; i < n_units; i++) {
+        const ptrdiff_t start = starts[i], stop = starts[i + 1];
+        if (stop - start == 1 || stop - start > most) {
+            for (ptrdiff_t a = start; a < stop; a++)
+                out[a] = *x++;
+            continue;
+        }
+        for (ptrdiff_t a = start; a < stop; a++)
+            out[a] = 0;
+        for (ptrdiff_t a = start; a < stop; a++)
+            for (ptrdiff_t b = a + 1; b < stop; b++) {
+                out[a] += *x;
+                out[b] -= *x++;
+            }
+    }
+}
+
+#undef REAL
+#undef SUFFIX

@@ -1,0 +1,403 @@
+"""Mean field with categorical and Gaussian units: against enumeration and finite differences."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from sklearn_boltz import TAPDBM, TAPRBM
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted.mean_field import _second_order
+from sklearn_boltz.restricted.mean_field._clamped import clamp
+from sklearn_boltz.restricted.mean_field._inference import by_tap
+from sklearn_boltz.restricted.mean_field._second_order import (
+    ANY_WIDTH,
+    Coupling,
+    Features,
+    weight_differences,
+)
+from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration, free_energy, solve
+from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.training._optimizers import SGD
+from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme, unit_gradients
+from sklearn_boltz.units import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Stacked,
+    TruncatedGaussian,
+    UnitType,
+)
+
+EXACTLY = Iteration(max_iter=5000, tol=1e-26)
+
+
+@pytest.fixture(scope="module")
+def workers():
+    with Workers(1) as workers:
+        yield workers
+
+
+@pytest.fixture(params=[8, 2], ids=["pairs", "numbers"])
+def most_paired(request, monkeypatch):
+    """Units of 3 numbers by pairs of them, and by the numbers themselves."""
+    monkeypatch.setattr(_second_order, "MOST_PAIRED", request.param)
+    return request.param
+
+
+def bits(n, rng):
+    return Bernoulli(rng.standard_normal(n))
+
+
+def words(*widths):
+    return lambda rng: Categorical(widths, rng.standard_normal(sum(widths)))
+
+
+def mixed(rng):
+    return Stacked([bits(2, rng), words(3, 2)(rng), Gaussian(rng.normal(size=1), np.full(1, 4.0))])
+
+
+# Sides of a model: what is made from a generator.
+SIDES = {
+    "bits": lambda rng: bits(4, rng),
+    "words": words(3, 2, 4),
+    "one word": words(3, 3),
+    "bits and words": lambda rng: Stacked([bits(2, rng), words(3, 1, 4)(rng)]),
+    "mixed": mixed,
+    "gaussian": lambda rng: Gaussian(rng.normal(size=3), rng.uniform(0.5, 2, 3)),
+    "truncated": lambda rng: TruncatedGaussian(rng.normal(size=3), rng.normal(size=3), -0.5, 1.0),
+}
+PAIRS = [
+    ("words", "bits"),
+    ("bits and words", "bits"),
+    ("bits", "words"),
+    ("words", "one word"),
+    ("bits and words", "bits and words"),
+    ("mixed", "bits"),
+    ("mixed", "words"),
+    ("gaussian", "bits"),
+    ("gaussian", "words"),
+    ("words", "gaussian"),
+    ("truncated", "words"),
+    ("mixed", "truncated"),
+]
+
+
+def random_model(pair, scale=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    visible, hidden = (SIDES[name](rng) for name in pair)
+    return Model(scale * rng.standard_normal((len(hidden), len(visible))), visible, hidden)
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def model(request):
+    return random_model(request.param)
+
+
+def states_of(units):
+    """All states of a layer of finitely many, by its units, and their log-weights."""
+    of_units = units.unit_states()
+    rows = [np.concatenate(parts) for parts in itertools.product(*(s for s, _ in of_units))]
+    logs = [sum(parts) for parts in itertools.product(*(w for _, w in of_units))]
+    return np.array(rows), np.array(logs)
+
+
+def exact_log_partition(model):
+    """The enumeration of one side, the other one summed out in closed form."""
+    if not model.visible.is_enumerable:
+        model = model.transposed()
+    V, logs = states_of(model.visible)
+    return logsumexp(logs + model.hidden.log_partition(V @ model.weights.T).sum(axis=1))
+
+
+def rows_of(model, n=5, seed=0):
+    """Rows of values of the visible units, drawn without a field."""
+    from sklearn_boltz._random import Stream
+
+    return model.visible.sample(np.zeros((n, len(model.visible))), Stream(seed))
+
+
+# Fixed points.
+
+
+def test_units_of_the_other_kind_sum_to_one(model, workers):
+    solutions = solve(model, rows_of(model), EXACTLY, workers)
+    assert solutions.converged.all()
+    for units, means in (
+        (model.visible, solutions.visible_mean),
+        (model.hidden, solutions.hidden_mean),
+    ):
+        for unit in np.flatnonzero(units.one_hot):
+            np.testing.assert_allclose(means[:, units.columns_of(unit)].sum(axis=1), 1)
+
+
+def covariances(units, mean, variance):
+    """The block of each unit."""
+    blocks = []
+    for unit in range(units.n_units):
+        columns = units.columns_of(unit)
+        m = mean[columns]
+        one_hot = np.diag(m) - np.outer(m, m)
+        blocks.append(one_hot if units.one_hot[unit] else np.diag(variance[columns]))
+    return blocks
+
+
+def plain_free_energy(model, v, c_v, h, c_h):
+    """F of one solution by the general formula, unit by unit, with q × q matrices.
+
+    −F = Σ [ln Z(B, A) − B·m + ½ tr A (C + m mᵀ)] + Σ m W m + ½ Σ tr(W C Wᵀ C).
+    """
+    sides = [(model.visible, v, c_v), (model.hidden, h, c_h)]
+    C = [covariances(*side) for side in sides]
+    total, W = h @ model.weights @ v, model.weights
+    for (units, m, _), (other, mean, _), own, others, weights in zip(
+        sides, sides[::-1], C, C[::-1], (W.T, W), strict=True
+    ):
+        B, A = weights @ mean, np.zeros(len(units))
+        for i in range(units.n_units):
+            at = units.columns_of(i)
+            blocks = [weights[at, other.columns_of(j)] for j in range(other.n_units)]
+            A_i = -sum(w @ c @ w.T for w, c in zip(blocks, others, strict=True))
+            B[at] += A_i @ m[at]
+            A[at] = np.diag(A_i)
+            second = own[i] + np.outer(m[at], m[at])
+            total += -B[at] @ m[at] + 0.5 * np.trace(A_i @ second)
+            if units is model.visible:
+                total -= 0.5 * np.trace(A_i @ own[i])
+        total += units.log_partition(B, A).sum()
+    return -total
+
+
+def test_free_energy_is_that_of_the_general_formula(model, most_paired, workers):
+    solutions = solve(model, rows_of(model), Iteration(max_iter=7), workers)  # not converged
+    expected = [
+        plain_free_energy(model, *row)
+        for row in zip(
+            solutions.visible_mean, solutions.visible_variance, solutions.hidden_mean,
+            solutions.hidden_variance, strict=True,
+        )
+    ]  # fmt: skip
+    found = free_energy(model, solutions, 2)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_free_energy_is_stationary_at_solutions(model, order, most_paired, workers):
+    solutions = solve(model, rows_of(model), EXACTLY._replace(order=order), workers)
+    assert solutions.converged.all()
+    F = free_energy(model, solutions, order)
+    rng = np.random.default_rng(2)
+    for name in ["visible_mean", "hidden_mean", "visible_variance", "hidden_variance"]:
+        change = 1e-4 * rng.standard_normal(solutions[name].shape)
+        units = model.visible if name.startswith("visible") else model.hidden
+        if name.endswith("mean"):  # means of a one-hot unit still sum to 1
+            for unit in np.flatnonzero(units.one_hot):
+                columns = units.columns_of(unit)
+                change[:, columns] -= change[:, columns].mean(axis=1, keepdims=True)
+        moved = [type(solutions)(**{**solutions, name: solutions[name] + s * change})
+                 for s in (1, -1)]  # fmt: skip
+        slope = free_energy(model, moved[0], order) - free_energy(model, moved[1], order)
+        np.testing.assert_allclose(slope, 0, atol=1e-10)
+        np.testing.assert_allclose(free_energy(model, moved[0], order), F, atol=1e-6)
+
+
+def test_both_descriptions_of_a_unit_agree(model, monkeypatch, workers):
+    V, found = rows_of(model), []
+    for most in (8, 2):
+        monkeypatch.setattr(_second_order, "MOST_PAIRED", most)
+        found.append(by_tap(model, V, Iteration(max_iter=6), workers))
+    for name in ["visible_mean", "hidden_mean", "hidden_variance", "free_energy"]:
+        np.testing.assert_allclose(found[0][name], found[1][name], atol=1e-12)
+
+
+ENUMERABLE = [pair for pair in PAIRS if pair != ("mixed", "truncated")]
+
+
+@pytest.mark.parametrize("pair", ENUMERABLE, ids="-".join)
+@pytest.mark.parametrize(("order", "slope"), [(1, 2), (2, 3)])
+def test_error_falls_as_a_power_of_the_coupling(pair, order, slope, workers):
+    scales, seeds = np.array([0.02, 0.04, 0.08]), range(8)
+    errors = np.empty((len(scales), len(seeds)))
+    for i, scale in enumerate(scales):
+        for k in seeds:
+            model = random_model(pair, scale, seed=k)
+            solutions = by_tap(model, rows_of(model, 1), EXACTLY._replace(order=order), workers)
+            assert solutions.converged.all()
+            errors[i, k] = -solutions.free_energy[0] - exact_log_partition(model)
+    error = np.sqrt((errors**2).mean(axis=1))
+    # The third order has the third cumulants of both units, and a Gaussian has none.
+    slope += order == 2 and "gaussian" in pair
+    assert np.polyfit(np.log(scales), np.log(error), 1)[0] == pytest.approx(slope, abs=0.4)
+    assert error[-1] < 0.03
+
+
+# The same models by other parameters.
+
+
+def binary_pair(rng):
+    """A model of bits, and the same one with units of two states in both layers."""
+    W, b, c = rng.normal(size=(4, 6)), rng.normal(size=6), rng.normal(size=4)
+    # Another constant for each pair of units: what is added to all states of a unit goes to the
+    # fields of the other side.
+    shift = rng.normal(size=(4, 2, 6, 1)), rng.normal(size=(4, 1, 6, 2))
+    V = np.zeros((4, 2, 6, 2))
+    V[:, 1, :, 1] = W
+    V = V + shift[0] + shift[1]
+    u, w = np.zeros((6, 2)), np.zeros((4, 2))
+    u[:, 1], w[:, 1] = b, c
+    w -= shift[0].sum(axis=(2, 3))
+    u -= shift[1].sum(axis=(0, 1))
+    words = Model(V.reshape(8, 12), Categorical(2, u.ravel()), Categorical(2, w.ravel()))
+    return Model(W, Bernoulli(b), Bernoulli(c)), words
+
+
+def as_words(V):
+    return np.stack([1 - V, V], axis=-1).reshape(len(V), -1)
+
+
+@pytest.mark.parametrize("damping", [0.5, 0.1])
+def test_two_states_are_a_bit(damping, workers):
+    """To rounding, and in each iteration: the expansion does not depend on the parametrisation."""
+    bit, word = binary_pair(np.random.default_rng(0))
+    V = np.random.default_rng(1).integers(2, size=(7, 6)).astype(float)
+    known = np.arange(6) < np.array([0, 2, 4, 6, 0, 1, 2])[:, np.newaxis]
+    V[2] = 0.3  # known shares
+    for evidence in (None, known):
+        mine, other = (
+            solve(model, rows, Iteration(2, 6, 0, damping), workers,
+                  evidence=None if its is None else Evidence(known=its))
+            for model, rows, its in (
+                (bit, V, evidence),
+                (word, as_words(V), None if evidence is None else np.repeat(known, 2, axis=1)),
+            )
+        )  # fmt: skip
+        for name in ("visible_mean", "hidden_mean"):
+            np.testing.assert_allclose(other[name], as_words(mine[name]), atol=1e-12)
+        if evidence is None:
+            F = free_energy(bit, mine, 2)
+            np.testing.assert_allclose(free_energy(word, other, 2), F, atol=1e-10)
+
+
+def test_a_constant_for_all_states_of_a_unit_changes_nothing(model, most_paired, workers):
+    V, rng = rows_of(model), np.random.default_rng(3)
+    before = by_tap(model, V, Iteration(max_iter=5), workers)
+    W, hidden = model.weights.copy(), model.hidden.astype(float)
+    parameters = list(hidden.parameters().values())
+    if isinstance(hidden, Stacked) or not model.visible.one_hot.any():
+        pytest.skip("nothing to shift, or shifts that have no place")
+    unit = int(np.flatnonzero(model.visible.one_hot)[0])
+    shift = rng.normal(size=(len(W), 1))
+    W[:, model.visible.columns_of(unit)] += shift
+    parameters[0] -= shift[:, 0]
+    after = by_tap(Model(W, model.visible, hidden), V, Iteration(max_iter=5), workers)
+    for name in ("visible_mean", "hidden_mean", "free_energy"):
+        np.testing.assert_allclose(after[name], before[name], atol=1e-10)
+
+
+# Gradients.
+
+
+def mean_tap_log_likelihood(model, V, starts, order, workers):
+    solutions = by_tap(model, starts, EXACTLY._replace(order=order), workers)
+    assert solutions.converged.all()
+    return -model.free_energy(V).mean() + solutions.free_energy.mean()
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_gradients_are_those_of_the_tap_log_likelihood(model, order, most_paired, workers):
+    V, starts, step = rows_of(model, 7), rows_of(model, 2, seed=1), 1e-5
+    layers = [model.visible.astype(float), model.hidden.astype(float)]
+    scheme = Scheme(EXACTLY._replace(order=order), persistent=True, alpha=0.0)
+    learner = Learner([model.weights.copy()], layers, scheme, SGD())
+    learner.starts = starts
+    learner.learn(learner.in_memory(V), 1e-3, workers)
+    mine = (learner.weights[0] - model.weights) / 1e-3
+
+    def slope(moved_by):
+        values = [mean_tap_log_likelihood(moved_by(s * step), V, starts, order, workers)
+                  for s in (1, -1)]  # fmt: skip
+        return (values[0] - values[1]) / (2 * step)
+
+    for j, i in [(0, 0), (1, 2), (2, 1)]:
+
+        def with_weight(change, j=j, i=i):
+            W = model.weights.copy()
+            W[j, i] += change
+            return model._replace(weights=W)
+
+        assert mine[j, i] == pytest.approx(slope(with_weight), abs=1e-6)
+    solutions = by_tap(model, starts, EXACTLY._replace(order=order), workers)
+    layered = Layered([model.weights], [model.visible, model.hidden])
+    slopes = unit_gradients(clamp(layered, V, EXACTLY, workers), solutions, order)
+    for layer, its in zip(("visible", "hidden"), slopes, strict=True):
+        for name, gradient in its.items():
+
+            def with_parameter(change, layer=layer, name=name):
+                units = getattr(model, layer).astype(float)
+                units.parameters()[name][-1] += change
+                return model._replace(**{layer: units})
+
+            assert gradient[-1] == pytest.approx(slope(with_parameter), abs=1e-6)
+
+
+def random_layered(scale=0.3, seed=0):
+    """Categories and bits in three layers: the sides of the model are mixed."""
+    rng = np.random.default_rng(seed)
+    layers = [SIDES["bits and words"](rng), words(3, 2)(rng), bits(3, rng), words(4)(rng)]
+    sizes = [len(units) for units in layers]
+    pairs = zip(sizes[1:], sizes[:-1], strict=True)
+    return Layered([scale * rng.standard_normal(pair) for pair in pairs], layers)
+
+
+def as_one_matrix(layered):
+    """The same model with its weights as an ordinary array."""
+    model = layered.sides()
+    return model._replace(weights=np.asarray(model.weights))
+
+
+def test_sides_of_several_layers(most_paired, workers):
+    layered = random_layered()
+    blocks, whole = layered.sides(), as_one_matrix(layered)
+    found = [by_tap(model, rows_of(whole), Iteration(max_iter=6), workers)
+             for model in (blocks, whole)]  # fmt: skip
+    for name, value in found[0].items():
+        np.testing.assert_allclose(value, found[1][name], atol=1e-12)
+
+
+def test_gradients_of_several_layers(most_paired, workers):
+    layered, step = random_layered(), 1e-5
+    V = rows_of(Model(None, layered.layers[0], None), 6)
+
+    def tap_log_likelihood(layered):
+        clamped = clamp(layered, V, EXACTLY, workers)
+        starts = clamped.visible_side()
+        solutions = by_tap(layered.sides(), starts, EXACTLY, workers)
+        assert clamped.converged.all() and solutions.converged.all()
+        return -clamped.free_energy(2).mean() + solutions.free_energy.mean()
+
+    weights = [W.copy() for W in layered.weights]
+    layers = [units.astype(float) for units in layered.layers]
+    learner = Learner(weights, layers, Scheme(EXACTLY, alpha=0.0), SGD())
+    learner.learn(learner.in_memory(V), 1e-3, workers)
+    for k, (before, after) in enumerate(zip(layered.weights, learner.weights, strict=True)):
+        for place in [(0, 0), (1, 2)]:
+            values = []
+            for sign in (1, -1):
+                moved = [W.copy() for W in layered.weights]
+                moved[k][place] += sign * step
+                values.append(tap_log_likelihood(layered._replace(weights=moved)))
+            slope = (values[0] - values[1]) / (2 * step)
+            assert (after - before)[place] / 1e-3 == pytest.approx(slope, abs=1e-6)
+    for units, mine in zip(layered.layers, learner.layers, strict=True):
+        for name, value in mine.parameters().items():
+            values = []
+            for sign in (1, -1):
+                other = units.astype(float)
+                other.parameters()[name][1] += sign * step
+                others = [other if its is units else its for its in layered.layers]
+                values.append(tap_log_likelihood(layered._replace(layers=others)))
+            slope = (values[0] - values[1]) / (2 * step)
+            change = (value - units.parameters()[name])[1] / 1e-3
+            assert change == pytest.approx(slope, abs=1e-6)
