@@ -98,8 +98,6 @@ def _with_hints(method):
 
 def _hint(name, known):
     """What a user probably means by an unknown parameter, in a sentence."""
-    if name == "sample_weight":
-        return "Repeat rows as often as they count: np.repeat(X, weights, axis=0)."
     same = [ours for ours, theirs in OTHER_NAMES.items() if name in theirs.split()]
     found = [ours for ours in same if ours in known] or get_close_matches(name, known, 1)
     return f"Did you mean {found[0]!r}?" if found else f"There are: {', '.join(known)}."
@@ -266,6 +264,8 @@ class BaseBoltzmann(
             coded = encode(checked, self.unknown)
         except ValueError as error:
             raise ValueError(f"{type(self).__name__}: {error}") from error
+        if unknown == "missing" and not allow_nan:
+            self._check_known(dense(coded), complete)
         if not numbers_only:
             with self._naming_cells(X, complete):
                 coded = check_array(coded, **options)
@@ -277,6 +277,15 @@ class BaseBoltzmann(
                 stacklevel=find_stack_level(),
             )
         return coded
+
+    def _check_known(self, coded, complete):
+        """Name a cell whose value was not seen in the training, where all must have one."""
+        rows, columns = np.nonzero(np.isnan(coded))
+        if len(rows):
+            raise ValueError(
+                f"{type(self).__name__}: {self._column(columns[0])} has a value in row {rows[0]} "
+                f"that no row of the training data has, and which counts as missing. {complete}"
+            )
 
     @contextmanager
     def _naming_cells(self, X, complete):

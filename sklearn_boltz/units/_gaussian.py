@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from sklearn_boltz.units._truncated import _square
-from sklearn_boltz.units._unit import UnitType
+from sklearn_boltz.units._unit import UnitType, observed_sums
 
 # V stays within these bounds. Columns should have standard deviations of the order of 1.
 LEAST_PRECISION, MOST_PRECISION = 1e-8, 1e8
@@ -70,14 +70,16 @@ class Gaussian(UnitType):
         return {"intercept": self.intercept, "precision": self.precision}
 
     @classmethod
-    def from_data(cls, X):
+    def from_data(cls, X, weights=None):
         """
         Fit independent units to data: visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-            Finite values.
+            Finite values; NaN is a missing one.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+            How often each row counts; None for once.
 
         Returns
         -------
@@ -85,13 +87,13 @@ class Gaussian(UnitType):
             With the means and the variances of the columns, of which none is less than
             1e-6 (1 + mean²): columns may be constant.
         """
-        n_rows = X.shape[0]
-        mean = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel() / n_rows
+        total, count = observed_sums(X, weights)
+        count = np.where(count > 0, count, 1.0)
+        mean = total / count
         if isinstance(X, np.ndarray):
-            variance = np.square(X - mean).mean(axis=0)
+            variance = observed_sums(np.square(X - mean), weights)[0] / count
         else:
-            square = _square(X.astype(np.float64)).sum(axis=0)
-            variance = np.asarray(square).ravel() / n_rows - mean**2
+            variance = observed_sums(_square(X.astype(np.float64)), weights)[0] / count - mean**2
         precision = 1 / np.maximum(variance, LEAST_VARIANCE * (1 + mean**2))
         precision = precision.clip(LEAST_PRECISION, MOST_PRECISION)
         return cls(mean * precision, precision).astype(X.dtype)
@@ -169,6 +171,10 @@ class Gaussian(UnitType):
     def log_weight(self, X):
         U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
         return X @ U - _square(X) @ (0.5 * V)
+
+    def unit_log_weights(self, X):
+        U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
+        return X * U - _square(X) * (0.5 * V)
 
     def _tilted(self, field, precision):
         """U + B and V + A."""

@@ -19,6 +19,7 @@ from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
 from sklearn_boltz.restricted.training import _sdcp, _tap_steps
+from sklearn_boltz.restricted.training._gaps import Incomplete, complete, seed_of_batch
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
 
 # How often a mini-batch is tried, and what Dask raises where something cannot be made again.
@@ -76,10 +77,12 @@ class Parts:
         From rows of a batch to legal values.
     pieces : list of (int, Future, ndarray of int)
         The lane, a batch and numbers of rows in it.
+    has_gaps : bool
+        Whether cells may be missing.
     """
 
-    def __init__(self, cluster, check, pieces):
-        self.cluster = cluster
+    def __init__(self, cluster, check, pieces, has_gaps=False):
+        self.cluster, self.has_gaps = cluster, has_gaps
         self.workers = [cluster.workers[k % len(cluster.workers)] for k, _, _ in pieces]
         self.lengths = np.array([len(rows) for _, _, rows in pieces])
         self._check, self._pieces = check, pieces
@@ -96,6 +99,11 @@ class Parts:
 
     def __len__(self):
         return int(self.lengths.sum())
+
+    def complete(self, model, seed):
+        """Have the missing cells drawn, with the random numbers of the whole mini-batch."""
+        firsts = np.append(0, np.cumsum(self.lengths))[:-1].tolist()
+        self.rows = self.map(_completed, (deepcopy(model), seed), firsts, self.rows)
 
     def map(self, function, shared, *arguments):
         """Futures of function(shared, ...), one for each part, with its items of the arguments.
@@ -138,7 +146,7 @@ def teach(learner, V, rate, workers):
     ----------
     learner : Learner
         Of S-DCP or of TAP.
-    V : ndarray or Parts
+    V : ndarray, Incomplete or Parts
     rate : float
     workers : Workers
 
@@ -147,12 +155,19 @@ def teach(learner, V, rate, workers):
     learner : Learner
         The same one, changed, or another one for `Parts`.
     """
+    draws_gaps = isinstance(learner, _sdcp.Learner)  # TAP has their means
+    if isinstance(V, Incomplete):
+        draw = draws_gaps and np.isnan(V.V).any()
+        seed = seed_of_batch(learner.stream) if draw else None
+        V = V.completed(learner.model(), seed, workers) if draw else V.V
     if not isinstance(V, Parts):
         learner.learn(learner.in_memory(V), rate, workers)
         return learner
     for attempt in range(ATTEMPTS):
         changed = deepcopy(learner)
         try:
+            if V.has_gaps and draws_gaps:
+                V.complete(changed.model(), seed_of_batch(changed.stream))
             changed.learn(ON_CLUSTER[type(learner)](V), rate, workers)
             return changed
         except LOST:
@@ -163,6 +178,12 @@ def teach(learner, V, rate, workers):
 
 def _rows(check, block, rows):
     return np.ascontiguousarray(dense(check(block[rows])))
+
+
+def _completed(shared, first_row, V):
+    model, seed = shared
+    with Workers(1) as workers:
+        return complete(model, V, np.isnan(V), seed, workers, first_row)
 
 
 def _total(*pairs):

@@ -23,7 +23,7 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import moments
 # Visible units of a block of the gradient.
 GRADIENT_ROWS = 392
 # The learning rate of parameters that are no biases, as a part of that of the others.
-SHAPE_RATE = 0.2
+SHAPE_RATE = 0.5
 
 
 class Scheme(NamedTuple):
