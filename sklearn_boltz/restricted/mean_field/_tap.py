@@ -28,6 +28,8 @@ from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 
 # Two solutions are one if no unit's means differ by more than this part of its range.
 SAME = 0.02
+# Gaussian units never have less than V / 100 as their V + A: what would have less is no solution.
+MOST_TAKEN = 0.99
 
 
 class Iteration(NamedTuple):
@@ -243,6 +245,7 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
         visible, hidden = scratch.visible, scratch.hidden
         coupling = coupling_of(model, iteration.order, scratch.squares)
     n_iter, change = np.zeros(n_rows, dtype=int), np.full(n_rows, np.inf)
+    both = model
     model = model._replace(visible=grouped(model.visible), hidden=grouped(model.hidden))
 
     def block(rows):
@@ -268,12 +271,41 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
             active, layers = active[going], [layer.rows(going) for layer in layers]
             known = None if known is None else known.rows(going)
 
-    workers.map(block, row_blocks(n_rows), n_rows * weights.size * 4 * most)
-    return Bunch(
+    with np.errstate(over="ignore", invalid="ignore"):  # then it does not converge
+        workers.map(block, row_blocks(n_rows), n_rows * weights.size * 4 * most)
+    solutions = Bunch(
         visible_mean=visible.mean, visible_variance=visible.variance, hidden_mean=hidden.mean,
         hidden_variance=hidden.variance, converged=change < iteration.tol, n_iter=n_iter,
         change=change,
     )  # fmt: skip
+    tails = both.visible.tail_precision, both.hidden.tail_precision
+    if scratch is None and any(np.isfinite(tail).any() for tail in tails):
+        _put_back(both, V, visible, hidden, change)
+        if iteration.order == 2:
+            _refuse_without_distribution(both, tails, solutions, evidence)
+    return solutions
+
+
+def _put_back(model, V, visible, hidden, change):
+    """Where means have grown beyond all bounds, put the start in their place."""
+    lost = ~np.isfinite(change)
+    if lost.any():
+        layers = visible.rows(lost), hidden.rows(lost)
+        start_at(model, V[lost], *layers)
+        for whole, its in zip((visible, hidden), layers, strict=True):
+            whole.set_rows(lost, its)
+        change[lost] = np.inf
+
+
+def _refuse_without_distribution(model, tails, solutions, evidence):
+    """Take fixed points for not converged at which a unit without bounds has no distribution."""
+    (_, visible), (_, hidden) = fields(model, solutions, 2)
+    visible = visible if evidence is None else visible + evidence.precision
+    exists = np.ones(len(visible), dtype=bool)
+    for A, tail in zip((visible, hidden), tails, strict=True):
+        exists &= (A[:, np.isfinite(tail)] > -MOST_TAKEN * tail[np.isfinite(tail)]).all(axis=1)
+    solutions.change[~exists] = np.inf
+    solutions.converged &= exists
 
 
 # What follows from them.
@@ -410,6 +442,8 @@ def total_log_partition(solutions):
     The paper takes the mean, which is too low by up to the logarithm of their number: 11 to
     15 nats for a model that learns MNIST, of which the sum leaves less than half.
     """
-    # The converged ones, if there are any.
+    # The converged ones, if there are any. Without bounds, means may grow beyond all bounds.
     chosen = solutions.converged if solutions.converged.any() else slice(None)
-    return float(logsumexp(-solutions.free_energy[chosen]))
+    free_energy = solutions.free_energy[chosen]
+    free_energy = free_energy[np.isfinite(free_energy)]
+    return float(logsumexp(-free_energy)) if len(free_energy) else np.inf
