@@ -206,13 +206,18 @@ def test_odd_tables():
             [[0, nan]] * 3 + [[nan, 1]],  # never both; constant columns
             [[0, nan], [nan, 1], [1, nan], [nan, 0]],
             [[1, nan, 0], [nan, 0, nan]],
+            [[nan, nan, 1]] * 2 + [[2, 0, nan], [2, nan, 0], [1, 1, nan], [nan, 1, nan]],
             [[nan, 0.0], [1, nan], [1, 0]] * 40,
             [[0], [nan], [1]],
+            # Nothing is observed of how the columns go together.
+            [[0, nan]] * 30 + [[1, nan]] * 5 + [[nan, 0]] * 30 + [[nan, 1]] * 4,
         ):
             for weight in (1, 1000, 1e-3):
                 for dtype in (np.float32, np.float64):
                     X = np.array(X)
-                    model = FSLLDensity(dtype=dtype).fit(X, sample_weight=np.full(len(X), weight))
+                    model = FSLLDensity(dtype=dtype, alpha=0.1).fit(
+                        X, sample_weight=np.full(len(X), weight)
+                    )
                     assert np.isfinite(model.theta_).all()
                     assert np.isfinite(model.score_samples(X)).all()
                     assert (np.diff(model.cost_path_) <= 1e-6).all()

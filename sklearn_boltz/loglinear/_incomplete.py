@@ -57,14 +57,11 @@ class ObservedCost:
         expected = (log_likelihood + spread) / self._total - state.log_partition
         return float(self._constant - expected + state.penalty.sum())
 
-    def bound(self, state, completed, log_shares):
-        """An upper bound on `of(state, ...)` by completions with any weights.
+    def bound(self, log_shares):
+        """An upper bound on the cost without terms, by completions with any weights.
 
         Parameters
         ----------
-        state : State
-            Without terms.
-        completed : Completed
         log_shares : float
             Σ w_r p(x_m | x_o) ln p(x_m | x_o) over all rows and completions.
         """
@@ -243,7 +240,7 @@ def initial_cost(data, space, state):
         return cost.of(state, data.weights @ (np.log(space.size) - np.log(known)))
     completed = data.complete(model)
     log_shares = completed.weights @ model.log_weight(completed.rows) - completed.log_likelihood
-    return cost.bound(state, completed, log_shares)
+    return cost.bound(log_shares)
 
 
 def _draw(model, rows, generator):

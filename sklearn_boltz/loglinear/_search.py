@@ -347,7 +347,8 @@ def choose(
     """
     factor = _cholesky(of_active, dtype)
     explained = solve_triangular(factor, with_active, lower=True)
-    floor = 1e-3 * variance  # below, s is mostly rounding, and e²/2s no gain but a fiction
+    # Below, s is mostly rounding, and e²/2s no gain but a fiction. With missing cells it may be 0.
+    floor = np.maximum(1e-3 * variance, np.finfo(np.float64).tiny)
     left = variance - np.einsum("ij,ij->j", explained, explained)
     chosen = []
     while len(chosen) < min(n_terms, len(residual)):
