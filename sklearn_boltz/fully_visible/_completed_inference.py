@@ -10,7 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._completion import IncompleteRows, Model, distinct_incomplete
+from sklearn_boltz._completion import (
+    IncompleteRows,
+    Model,
+    distinct_incomplete,
+    informative,
+)
 from sklearn_boltz.fully_visible._categorical import CategoricalPseudoLikelihood
 from sklearn_boltz.fully_visible._contrasts import Contrasts
 from sklearn_boltz.fully_visible._objective import PseudoLikelihood
@@ -101,6 +106,7 @@ def completed_covariance(codes, weights, model, coordinates):
     -------
     covariance : ndarray of shape (n_parameters, n_parameters)
     """
+    codes, weights = informative(codes, weights)
     incomplete = (codes < 0).any(axis=1)
     information, products = 0.0, 0.0
     complete = distinct_incomplete(codes[~incomplete], weights[~incomplete])

@@ -84,7 +84,7 @@ class PairwiseInference:
     null: np.ndarray
     confidence_level: float
     n_samples: float
-    n_values: np.ndarray | None = None
+    n_values: np.ndarray | None
 
     @property
     def std_err(self):
