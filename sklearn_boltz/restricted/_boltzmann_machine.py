@@ -271,9 +271,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return {}
 
     def _layout_now(self):
-        """How columns become numbers; where nothing was learned of them, all are binary."""
+        """How columns become numbers; where nothing was learned of them, all are of one type."""
         layout = vars(self).get("_layout")
-        return Layout.of_numbers(self.n_features_in_) if layout is None else layout
+        if layout is not None:
+            return layout
+        kind = (
+            UNIT_TYPES.get(self.visible, Bernoulli) if isinstance(self.visible, str) else Bernoulli
+        )
+        return Layout.of_numbers(self.n_features_in_, kind, self._unit_options())
 
     def _initial_visible(self, X, weights=None):
         """Units fitted to rows of numbers, where the training begins."""
@@ -291,7 +296,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _begin_batches(self, batches):
         """Learn the columns of batches: they hold numbers, and the first stands for all."""
         self._layout = None
-        if isinstance(self.visible, str) and self.visible in ("auto", "bernoulli"):
+        learned = "categorical", "gaussian"
+        if isinstance(self.visible, str) and self.visible not in learned:
             return
         first = fresh(self)
         first._coded(rows_of(next(iter(batches))), reset=True, allow_nan=True)
