@@ -13,6 +13,7 @@ from sklearn_boltz.datasets import (
     fetch_density_benchmark,
     fetch_mnist,
     fetch_omniglot,
+    read_alignment,
 )
 
 # Images: the file, and what downloads them.
@@ -21,6 +22,14 @@ IMAGES = {
     "omniglot": ("omniglot28.npz", fetch_omniglot),
     "cbcl": ("cbcl_faces.npz", None),
     "caltech": ("caltech101_silhouettes.npz", fetch_caltech101_silhouettes),
+}
+
+# Alignments: the file, and how it is read. None is downloaded.
+ALIGNMENTS = {
+    "DHFR": ("plmc_DHFR.a2m.gz", {"focus": "DYR_ECOLI", "unknown": "drop"}),
+    "potts3": ("plmc_potts3.a2m.gz", {"alphabet": "_*^"}),
+    "plmDCA": ("plmDCA_example1_alignment.fasta.gz", {}),
+    "PF00072": ("PF00072_train0.6.fasta.xz", {}),
 }
 
 
@@ -165,6 +174,20 @@ def load_spikes(folder):
     """Spikes of 15 and of 50 neurons by time bin, as bits: dict with "spikes15", "spikes50"."""
     data = _read("spikes_maxent_toolbox.npz", folder)
     return {name: data[name] for name in ("spikes15", "spikes50")}
+
+
+def alignment_file(name, folder):
+    """Path of the file of an alignment, in the folder or below ``oracles/potts`` in it."""
+    file_name, _ = ALIGNMENTS[name]
+    for place in (folder, folder and folder / "oracles" / "potts"):
+        if place is not None and (place / file_name).is_file():
+            return place / file_name
+    raise MissingData(f"{file_name} is not in --data")
+
+
+def load_alignment(name, folder, **options):
+    """What `read_alignment` makes of an alignment; options change how it is read."""
+    return read_alignment(alignment_file(name, folder), **ALIGNMENTS[name][1] | options)
 
 
 def correlated_bits(n_rows, n_columns, rng):

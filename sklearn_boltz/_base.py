@@ -42,6 +42,7 @@ COMPLETE_TO_FIT = (
     "sklearn.impute.SimpleImputer(strategy='most_frequent'). A fitted model fills missing cells "
     "by `impute`."
 )
+MISSING_IN_FIT = "`fit` takes NaN as a missing cell."
 COMPLETE_TO_USE = "Fill missing cells by `impute` first."
 # What other libraries call a parameter, and what it is called here: the first that there is.
 OTHER_NAMES = {
@@ -96,8 +97,6 @@ def _with_hints(method):
 
 def _hint(name, known):
     """What a user probably means by an unknown parameter, in a sentence."""
-    if name == "sample_weight":
-        return "Repeat rows as often as they count: np.repeat(X, weights, axis=0)."
     same = [ours for ours, theirs in OTHER_NAMES.items() if name in theirs.split()]
     found = [ours for ours in same if ours in known] or get_close_matches(name, known, 1)
     return f"Did you mean {found[0]!r}?" if found else f"There are: {', '.join(known)}."
@@ -110,6 +109,9 @@ class BaseBoltzmann(
 
     A child defines `fit`, `transform` and `score_samples`, and sets `_n_features_out`.
     """
+
+    # What messages say of missing cells in `fit`.
+    _about_missing = COMPLETE_TO_FIT
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -241,7 +243,7 @@ class BaseBoltzmann(
 
         With `reset`, the values of the columns are learned. An error names the cell and the remedy.
         """
-        complete = None if allow_nan else COMPLETE_TO_FIT if reset else COMPLETE_TO_USE
+        complete = None if allow_nan else self._about_missing if reset else COMPLETE_TO_USE
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         numbers_only = has_numbers_only(X)
         with self._naming_cells(X, complete):
@@ -259,6 +261,8 @@ class BaseBoltzmann(
             coded = encode(checked, unknown)
         except ValueError as error:
             raise ValueError(f"{type(self).__name__}: {error}") from error
+        if unknown == "missing" and not allow_nan:
+            self._check_known(dense(coded), complete)
         if not numbers_only:
             with self._naming_cells(X, complete):
                 coded = check_array(coded, **options)
@@ -266,10 +270,19 @@ class BaseBoltzmann(
             warnings.warn(
                 f"{type(self).__name__}: the table holds -1, 0 and 1 only. If -1 stands for a "
                 f"missing value, binarize={self.binarize:g} makes a {int(-1 > self.binarize)} of "
-                f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {COMPLETE_TO_FIT}",
+                f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {self._about_missing}",
                 stacklevel=find_stack_level(),
             )
         return coded
+
+    def _check_known(self, coded, complete):
+        """Name a cell whose value was not seen in the training, where all must have one."""
+        rows, columns = np.nonzero(np.isnan(coded))
+        if len(rows):
+            raise ValueError(
+                f"{type(self).__name__}: {self._column(columns[0])} has a value in row {rows[0]} "
+                f"that no row of the training data has, and which counts as missing. {complete}"
+            )
 
     @contextmanager
     def _naming_cells(self, X, complete):
@@ -413,7 +426,7 @@ class BaseBoltzmann(
             return
         negative = ~legal & (X < 0)
         i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
-        coding = foreign_coding(X, j, COMPLETE_TO_FIT)
+        coding = foreign_coding(X, j, self._about_missing)
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

@@ -235,8 +235,8 @@ def test_wrong_layers(digits):
             TAPDBM(sizes).fit(X)
     with pytest.raises(ValueError, match="hidden has 1 unit types, but there are 2 layers"):
         TAPDBM((3, 2), hidden=["bernoulli"]).fit(X)
-    with pytest.raises(ValueError, match="hidden has 'gaussian'"):
-        TAPDBM((3, 2), hidden=["bernoulli", "gaussian"]).fit(X)
+    with pytest.raises(ValueError, match="hidden may not be 'gauss'"):
+        TAPDBM((3, 2), hidden=["bernoulli", "gauss"]).fit(X)
     with pytest.raises(ValueError, match="hidden has 3 units, but there must be 2"):
         TAPDBM((3, 2), hidden=Bernoulli(np.zeros(3))).fit(X)
     with pytest.raises(ValueError, match="output_layer is 2, of 2 layers"):

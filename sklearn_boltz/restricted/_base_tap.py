@@ -28,6 +28,7 @@ from sklearn_boltz.restricted.sampling import _conditional, _modes
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import held_out_rows
 from sklearn_boltz.restricted.training._optimizers import SGD
+from sklearn_boltz.restricted.training._rows import evenly_spaced, relative
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
@@ -48,14 +49,16 @@ class Seen(NamedTuple):
 
     base: UnitType
     rows: np.ndarray
+    weights: np.ndarray  # of these rows
 
 
 class BaseTAP(MiniBatchEstimator):
     """A model of one or more hidden layers, trained and used by mean field.
 
-    A child has `_layered()`, its public parameters as `Layered`; `_begin(X, rng)`, which returns
-    the weights and the units that the training begins with; `_exposed(layered)`, a dict of the
-    public parameters; `_check_same_size()`, and `_monitor_class`.
+    A child has `_layered()`, its public parameters as `Layered`; `_begin(X, rng, weights)`, which
+    returns the weights of the model and the units that the training begins with;
+    `_exposed(layered)`, a dict of the public parameters; `_check_same_size()`, and
+    `_monitor_class`.
     """
 
     _parameter_constraints = {
@@ -123,25 +126,23 @@ class BaseTAP(MiniBatchEstimator):
 
     # Training: what `MiniBatchEstimator` asks for.
 
-    def _begun(self, X):
+    def _begun(self, X, weights=None):
         rng = make_generator(self.random_state)
-        weights, layers = self._begin(X, rng)
+        matrices, layers = self._begin(X, rng, weights)
         check_units(self._inference, layers)
         base = layers[0].astype(X.dtype)
-        learner = Learner(weights, layers, self._scheme(), SGD(self.momentum))
-        rows = np.empty((0, X.shape[1]), X.dtype)
-        training = Training(learner, rng, Seen(base, self._with_more_rows(rows, X)))
+        learner = Learner(matrices, layers, self._scheme(), SGD(self.momentum))
+        none = Seen(base, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
+        training = Training(learner, rng, self._with_more(none, X, weights))
         training.pretrain_history = []
         return training
 
-    def _with_more(self, seen, X):
-        return seen._replace(rows=self._with_more_rows(seen.rows, X))
-
-    def _with_more_rows(self, rows, X):
-        """Rows to start at, evenly spaced, until there are enough."""
-        n_more = min(N_STARTS - len(rows), X.shape[0])
-        chosen = np.linspace(0, X.shape[0] - 1, n_more).round().astype(int)
-        return np.vstack([rows, dense(X[chosen]).astype(rows.dtype)])
+    def _with_more(self, seen, X, weights=None):
+        # Rows to start at, evenly spaced, until there are enough.
+        chosen = evenly_spaced(X, N_STARTS - len(seen.rows))
+        counts = np.ones(len(chosen)) if weights is None else weights[chosen]
+        rows = np.vstack([seen.rows, dense(X[chosen]).astype(seen.rows.dtype)])
+        return Seen(seen.base, rows, np.append(seen.weights, counts))
 
     def _resumed(self):
         self._check_same_size()
@@ -164,11 +165,11 @@ class BaseTAP(MiniBatchEstimator):
             self.penalty, self.alpha,
         )  # fmt: skip
 
-    def _monitor(self, training, X, train, valid):
-        base, rows = training.seen
-        held_out = held_out_rows(X, train, valid, base)
+    def _monitor(self, training, X, train, valid, weights=None):
+        base, rows, counts = training.seen
+        held_out = held_out_rows(X, train, valid, base, weights)
         return self._monitor_class(
-            rows, X.shape[0], held_out, base, self._iteration(), self._inference
+            rows, X.shape[0], held_out, base, self._iteration(), self._inference, relative(counts)
         )
 
     def _attributes(self, training):

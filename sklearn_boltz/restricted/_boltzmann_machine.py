@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import (
     COMPLETE_TO_USE,
+    MISSING_IN_FIT,
     BaseBoltzmann,
     dense,
     find_stack_level,
@@ -37,8 +38,9 @@ from sklearn_boltz.restricted.mean_field._tap import (
     total_log_partition,
 )
 from sklearn_boltz.restricted.model import _enumeration
-from sklearn_boltz.restricted.sampling import _annealing, _conditional, _samples
-from sklearn_boltz.restricted.training._rows import StreamedRows
+from sklearn_boltz.restricted.sampling import _annealing, _conditional, _observed, _samples
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.training._rows import StreamedRows, evenly_spaced, of_some
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian
@@ -97,6 +99,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
+    _about_missing = MISSING_IN_FIT
     # How ln Z is estimated where it cannot be computed.
     _estimate_of_log_partition = "ais"
 
@@ -130,10 +133,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
         X = self._validate(
             X,
-            accept_sparse=False if allow_nan else "csr",
+            accept_sparse="csr",
             # The first is for all other types: integers and booleans work in float32.
             dtype=[np.float32, np.float64],
-            allow_nan=allow_nan,
+            allow_nan=allow_nan and not issparse(X),
             reset=reset,
         )
         X = X.astype(X.dtype.type, copy=False)  # to the native byte order
@@ -156,7 +159,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _binarized(self, X):
         if self.binarize is None:
             return X
-        mine = self._layout_now().takes_threshold & (self._table.n_categories == 0)
+        mine = self._layout_now().takes_threshold
         return super()._binarized(X) if mine.all() else np.where(mine, super()._binarized(X), X)
 
     def _bounded(self, X, clip):
@@ -212,8 +215,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         ends = layout.bounds if column is None else layout.bounds_of(column)
         if column is not None and layout.one_hot[column]:
             return f"whole numbers from 0 to {ends[1]:g}"
-        if np.ndim(ends[0]):
-            return "values of its units"
+        if np.isinf(ends).all():
+            return "any real number"
         return "values from {:g} to {:g}".format(*ends)
 
     def _refuse(self, X, legal, first_row=0):
@@ -249,9 +252,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             stacklevel=find_stack_level(),
         )
 
-    def _checked(self, X):
+    def _checked(self, X, allow_nan=False):
         check_is_fitted(self)
-        X = self._validated(X, clip=True)
+        X = self._validated(X, allow_nan=allow_nan, clip=True)
         return X.astype(self._model().dtype, copy=False)
 
     # Columns of the table and numbers of the visible units.
@@ -268,18 +271,23 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return {}
 
     def _layout_now(self):
-        """How columns become numbers; where nothing was learned of them, all are binary."""
+        """How columns become numbers; where nothing was learned of them, all are of one type."""
         layout = vars(self).get("_layout")
-        return Layout.of_numbers(self.n_features_in_) if layout is None else layout
+        if layout is not None:
+            return layout
+        kind = (
+            UNIT_TYPES.get(self.visible, Bernoulli) if isinstance(self.visible, str) else Bernoulli
+        )
+        return Layout.of_numbers(self.n_features_in_, kind, self._unit_options())
 
-    def _initial_visible(self, X):
+    def _initial_visible(self, X, weights=None):
         """Units fitted to rows of numbers, where the training begins."""
         layout = self._layout_now()
         if isinstance(X, StreamedRows) and not layout.is_binary:
             # Whatever is fitted to them is only where the training begins.
-            n_rows = X.shape[0]
-            X = X[np.linspace(0, n_rows - 1, min(n_rows, FIRST_ROWS)).round().astype(int)]
-        return layout.initial_units(X)
+            rows = evenly_spaced(X, FIRST_ROWS)
+            X, weights = X[rows], of_some(weights, rows)
+        return layout.initial_units(X, weights)
 
     def _coded_units(self):
         """Whether numbers in the table are codes of one-hot units, which have to be whole."""
@@ -288,10 +296,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _begin_batches(self, batches):
         """Learn the columns of batches: they hold numbers, and the first stands for all."""
         self._layout = None
-        if isinstance(self.visible, str) and self.visible in ("auto", "bernoulli"):
+        learned = "categorical", "gaussian"
+        if isinstance(self.visible, str) and self.visible not in learned:
             return
         first = fresh(self)
-        first._coded(rows_of(next(iter(batches))), reset=True)
+        first._coded(rows_of(next(iter(batches))), reset=True, allow_nan=True)
         self._layout = first._layout
 
     @property
@@ -324,6 +333,44 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             for rows in gen_batches(X.shape[0], CHUNK_ROWS)
         ])  # fmt: skip
 
+    def _by_rows(self, of_complete, of_incomplete, X):
+        """Apply one function to complete rows and another to those with missing cells."""
+        gaps = rows_with_gaps(X)
+        if gaps is None:
+            return self._by_chunks(of_complete, X)
+        found = self._by_chunks(of_incomplete, X[gaps])
+        if gaps.all():
+            return found
+        complete = self._by_chunks(of_complete, X[~gaps])
+        out = np.empty((len(X), *found.shape[1:]), found.dtype)
+        out[gaps], out[~gaps] = found, complete
+        return out
+
+    def _of_gaps(self, function, V):
+        """A function of the model, an RBM, and of rows with missing cells."""
+        with Workers(self.n_jobs) as workers:
+            return function(self._model(), V, self._evaluation_seed, workers)
+
+    def _free_energy_of_gaps(self, V):
+        seed, base = self._evaluation_seed, self._base()
+        with Workers(self.n_jobs) as workers:
+            found = _observed.free_energy(self._model(), base, V, seed, workers)
+        return self._with_missing(V, found)
+
+    def _with_missing(self, V, free_energy):
+        """F of rows with missing cells, on the scale of the table.
+
+        Real columns are standardised in the model: ln Z counts their volume, and what is summed
+        out must count it, too. A row without any cell has probability 1, however ln Z was found.
+        """
+        layout, missing = self._layout_now(), np.isnan(V)
+        if layout.scale is not None:
+            free_energy -= missing[:, layout.starts[:-1]] @ np.log(layout.scale)
+        empty = missing.all(axis=1)
+        if empty.any():
+            free_energy[empty] = -self.log_partition_
+        return free_energy
+
     # Likelihoods.
 
     def score_samples(self, X):
@@ -332,12 +379,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
+            The data. NaN is a missing value.
 
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            ``-free_energy(X) - log_partition_``, in nats: normalised, and the same each time.
+            ``-free_energy(X) - log_partition_``, in nats: normalised, and the same each time. Of
+            a row with missing values, the log-probability of those that are observed.
         """
         return -self.free_energy(X) - self.log_partition_
 
@@ -735,7 +783,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         tags = super().__sklearn_tags__()
         # Without a threshold, only values within the bounds are legal.
         tags.input_tags.positive_only = self.binarize is None and not self._takes_negative()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
 
     def _takes_negative(self):

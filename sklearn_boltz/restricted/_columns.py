@@ -134,20 +134,30 @@ class Layout:
         Of a column of one-hot numbers, how many codes it may have; 0 for others.
     center, scale : ndarray of float64 of shape (n_columns,) or None
         What is taken from the numbers, and what they are divided by.
-    options : dict
+    options : dict, default=None
         Further arguments of truncated units.
+    coded : ndarray of bool of shape (n_columns,), default=None
+        Which columns have categories, of which the cells are codes.
 
     Attributes
     ----------
+    one_hot : ndarray of bool of shape (n_columns,)
+        Which columns have units of one-hot numbers.
+    takes_threshold : ndarray of bool of shape (n_columns,)
+        Which columns `binarize` is for.
     is_plain : bool
         Whether rows of the table are rows of the model.
     """
 
-    def __init__(self, kinds, widths, bounds, n_states, center=None, scale=None, options=None):
+    def __init__(
+        self, kinds, widths, bounds, n_states, center=None, scale=None, options=None, coded=False
+    ):
         self.kinds, self.widths, self.bounds, self.n_states = kinds, widths, bounds, n_states
         self.center, self.scale, self.options = center, scale, options or {}
         self.starts = np.concatenate([[0], np.cumsum(widths)])
         self.one_hot = n_states > 0
+        self.takes_threshold = ~self.one_hot & [kind is not Gaussian for kind in kinds]
+        self.takes_threshold &= ~np.asarray(coded)
         self.is_plain = not self.one_hot.any() and scale is None
 
     @classmethod
@@ -171,11 +181,6 @@ class Layout:
     def log_volume(self):
         """The logarithm of the volume of the columns that is 1 in the model's numbers."""
         return 0.0 if self.scale is None else float(np.log(self.scale).sum())
-
-    @property
-    def takes_threshold(self):
-        """Which columns `binarize` is for: an array of bool."""
-        return ~self.one_hot & [kind is not Gaussian for kind in self.kinds]
 
     def bounds_of(self, column):
         """The least and the greatest value of the cells of a column."""
@@ -271,13 +276,15 @@ class Layout:
 
     # Units.
 
-    def initial_units(self, V):
+    def initial_units(self, V, weights=None):
         """Units fitted to rows: where a training begins.
 
         Parameters
         ----------
         V : {ndarray, sparse matrix} of shape (n_rows, n_numbers)
             NaN in a missing cell.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+            How often each row counts.
 
         Returns
         -------
@@ -290,36 +297,31 @@ class Layout:
             first, last = columns[0], columns[-1]
             numbers = slice(int(self.starts[first]), int(self.starts[last + 1]))
             part = V if len(columns) == len(self.kinds) else V[:, numbers]
-            layers.append(self._fitted(self.kinds[first], part, self.widths[first : last + 1]))
+            widths = self.widths[first : last + 1]
+            layers.append(self._fitted(self.kinds[first], part, widths, weights))
         return layers[0] if len(layers) == 1 else Stacked(layers)
 
     def _run(self, kind, column):
         """Neighbouring columns with equal ones have their units in one array."""
         return id(kind) if isinstance(kind, type) or kind.n_units > 1 else ("own", column)
 
-    def _fitted(self, kind, V, widths):
+    def _fitted(self, kind, V, widths, weights):
         if isinstance(kind, UnitType):
             return kind.astype(V.dtype)
-        if isinstance(V, np.ndarray) and np.isnan(V).any():
-            V = _with_means(V)
         if kind is Gaussian and self.scale is not None:
             # They are standardised; a constant column has no precision to begin with.
             return kind.neutral(V.shape[1], V.dtype)
         if kind is Categorical:
-            return kind.from_data(V, widths)
+            return kind.from_data(V, widths, weights)
         truncated = kind in (TruncatedGaussian, TruncatedGaussBernoulli)
-        return kind.from_data(V, **(self.options if truncated else {}))
+        options = dict(self.options) if truncated else {}
+        if weights is not None:
+            options["weights"] = weights
+        return kind.from_data(V, **options)
 
 
 def _shown(value):
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _with_means(V):
-    """Rows in which missing numbers are the means of the others."""
-    known = ~np.isnan(V)
-    means = np.where(known, V, 0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    return np.where(known, V, means).astype(V.dtype)
 
 
 def learn_layout(specs, table, X, column, options=None):
@@ -363,7 +365,10 @@ def learn_layout(specs, table, X, column, options=None):
     same = (ends == ends[:, :1]).all()
     bounds = tuple(ends[:, 0].tolist()) if same else tuple(ends)
     center, scale = _scales(kinds, X)
-    return Layout(kinds, np.array(widths), bounds, np.array(n_states), center, scale, options)
+    coded = n_categories > 0
+    return Layout(
+        kinds, np.array(widths), bounds, np.array(n_states), center, scale, options, coded
+    )
 
 
 def _bounds(spec, options):
@@ -396,7 +401,7 @@ def _layout_of_units(units, n_categories, column):
     low, high = np.where(n_states, 0, ends[0]), np.where(n_states, n_states - 1, ends[1])
     if (low == low[0]).all() and (high == high[0]).all():
         low, high = float(low[0]), float(high[0])
-    return Layout([units] * len(widths), widths, (low, high), n_states)
+    return Layout([units] * len(widths), widths, (low, high), n_states, coded=n_categories > 0)
 
 
 def _scales(kinds, X):

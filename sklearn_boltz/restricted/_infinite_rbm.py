@@ -20,7 +20,8 @@ from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
-from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, Sample
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, IncompleteSample, Sample
 from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
 from sklearn_boltz.restricted.training._monitor import (
     BETTER,
@@ -30,11 +31,19 @@ from sklearn_boltz.restricted.training._monitor import (
     Monitor,
     independent_log_likelihood,
     no_better,
+    weighted_mean,
 )
 from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._rows import ColumnSums, divided
+from sklearn_boltz.restricted.training._rows import (
+    ColumnSums,
+    check_observed,
+    divided,
+    of_some,
+    with_information,
+)
 from sklearn_boltz.restricted.training._sdcp import Scheme
 from sklearn_boltz.units import Bernoulli
+from sklearn_boltz.units._unit import observed_sums
 
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate or a larger alpha."
 
@@ -293,15 +302,19 @@ class InfiniteRBM(BaseRBM):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Insert hidden units until no more are needed.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values in [0, 1], or anything real if `binarize` is set.
+            Values in [0, 1], or anything real if `binarize` is set. NaN is a missing value: what
+            is learned is the distribution of those that are there.
         y : Ignored
             Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts, in relation to the others: averages over the rows are
+            weighted. None for equal weights.
 
         Returns
         -------
@@ -311,7 +324,8 @@ class InfiniteRBM(BaseRBM):
         Raises
         ------
         ValueError
-            If a value is not in the domain, or `init` does not fit the data.
+            If a value is not in the domain, a column has no value at all, or `init` does not fit
+            the data.
 
         Warns
         -----
@@ -332,14 +346,16 @@ class InfiniteRBM(BaseRBM):
         status = None
         with unchanged_on_error(self), Workers(self.n_jobs) as workers:
             going_on = self.warm_start and hasattr(self, "components_")
-            rows = self._validated(X, reset=not going_on)
-            growth = self._resumed() if going_on else self._begun(rows)
+            rows = self._validated(X, reset=not going_on, allow_nan=True)
+            rows, weights = with_information(rows, sample_weight)
+            check_observed(self, observed_sums(rows)[1])
+            growth = self._resumed() if going_on else self._begun(rows, weights)
             rows = rows.astype(growth.learner.weights.dtype, copy=False)
             fraction = self.validation_fraction if self.early_stopping else 0
             train, valid = divided(rows.shape[0], fraction, growth.evaluation_seed)
-            base = growth.base
-            monitor = LikelihoodMonitor(rows, train, valid, base, growth.evaluation_seed)
-            data, plan = Sample(rows[np.sort(train)]), self._plan()
+            base, seed = growth.base, growth.evaluation_seed
+            monitor = LikelihoodMonitor(rows, train, valid, base, seed, weights)
+            data, plan = self._sample(rows, np.sort(train), weights), self._plan()
             n_before, budget = growth.n_iter, 2 * plan.max_components
             with iterations(self, X, y, name="unit", max_iter=budget) as end_unit:
 
@@ -386,7 +402,9 @@ class InfiniteRBM(BaseRBM):
         given = {name: getattr(self, name) for name in ("visible", "binarize", "unknown")}
         refined = clone(trainer).set_params(n_components=self.n_components_, **given)
         wanted = {name: getattr(refined, name) for name in ("max_iter", "warm_start")}
-        V = self._checked(X)
+        V = self._checked(X, allow_nan=True)
+        if rows_with_gaps(V) is not None:
+            V = self._completed(V, self._evaluation_seed)
         # No epoch: only the state of a training, which then goes on from these parameters.
         refined.set_params(max_iter=0, warm_start=False)
         with warnings.catch_warnings():
@@ -409,12 +427,19 @@ class InfiniteRBM(BaseRBM):
     def _plan(self):
         return GrowthPlan(**{name: getattr(self, name) for name in GrowthPlan._fields})
 
-    def _begun(self, X):
-        rng, seen = make_generator(self.random_state), ColumnSums.of(X)
+    def _sample(self, rows, train, weights):
+        """The rows to train on, with their probabilities."""
+        rows, weights = rows[train], of_some(weights, train)
+        probability = None if weights is None else weights / weights.sum()
+        kind = Sample if rows_with_gaps(rows) is None else IncompleteSample
+        return kind(rows, probability)
+
+    def _begun(self, X, weights=None):
+        rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
         evaluation_seed = int(rng.integers(2**31))
         learner = self._initial_learner(X, seen, Stream.from_generator(rng))
         growth = Growth(learner, rng, seen, evaluation_seed)
-        growth.base = self._initial_visible(X).astype(X.dtype)
+        growth.base = self._initial_visible(X, weights).astype(X.dtype)
         return growth
 
     def _resumed(self):
@@ -501,19 +526,21 @@ class InfiniteRBM(BaseRBM):
 class LikelihoodMonitor(Monitor):
     """Log-likelihoods of fixed rows, of training and of validation."""
 
-    def __init__(self, X, train, valid, base, seed):
-        super().__init__(X, train, valid, base, seed)
+    def __init__(self, X, train, valid, base, seed, weights=None):
+        super().__init__(X, train, valid, base, seed, weights)
         self.train = dense(X[train[:GAP_ROWS]])
+        self.train_weights = of_some(weights, train[:GAP_ROWS])
         self.n_temperatures = MOST_TEMPERATURES  # a unit takes longer than an epoch
 
     def measure(self, model, workers):
         """Return a dict of figures."""
         log_partition = self._log_partition(model, workers)
-        train = -model.free_energy(self.train).mean()
+        train = -weighted_mean(self._free_energy(model, self.train), self.train_weights)
         figures = {"train_log_likelihood": float(train - log_partition)}
         if self.held_out is None:
             return figures
-        valid = -model.free_energy(self.held_out.valid).mean()
+        of_valid = self._free_energy(model, self.held_out.valid)
+        valid = -weighted_mean(of_valid, self.held_out.weights[0])
         gap = float(train - valid)
         return {"log_likelihood": float(valid - log_partition), **figures, "free_energy_gap": gap}
 
@@ -521,5 +548,5 @@ class LikelihoodMonitor(Monitor):
         """Compare the model with independent columns."""
         if self.held_out is not None:
             return self.held_out.compare(figures)
-        independent = independent_log_likelihood(self.base, self.train)
+        independent = independent_log_likelihood(self.base, self.train, self.train_weights)
         return Comparison("training rows", figures["train_log_likelihood"], independent)

@@ -17,8 +17,17 @@ from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.training._cluster import teach
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
+from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
 from sklearn_boltz.restricted.training._monitor import BETTER, no_better
-from sklearn_boltz.restricted.training._rows import ChosenRows, StreamedRows, divided
+from sklearn_boltz.restricted.training._rows import (
+    ChosenRows,
+    StreamedRows,
+    check_observed,
+    divided,
+    visits,
+    with_information,
+)
+from sklearn_boltz.units._unit import observed_sums
 
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
 # With max_iter="auto", at least so many epochs, and so many times more with early stopping.
@@ -31,11 +40,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     All that a fit changes is in a `Training`; the attributes are assigned from it at the end. A
     child has
 
-    - `_begun(X)`, the `Training` that begins with rows X;
+    - `_begun(X, weights)`, the `Training` that begins with rows X;
     - `_resumed()`, a copy of that of the last fit, to go on from the public attributes;
-    - `_with_more(seen, X)`, what is kept of the data, with more rows;
-    - `_monitor(training, X, train, valid)`, what watches over the training;
+    - `_with_more(seen, X, weights)`, what is kept of the data, with more rows;
+    - `_monitor(training, X, train, valid, weights)`, what watches over the training;
     - `_attributes(training)`, a dict of all attributes that a training makes.
+
+    Rows have NaN in missing cells, and weights of the mean 1, or None for equal ones.
     """
 
     # With max_iter="auto", about so many mini-batches, in at most so many epochs.
@@ -54,18 +65,23 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Learn the parameters by passes over the rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
-            Legal values of the visible units, or anything real if `binarize` is set. Of
+            Legal values of the visible units, or anything real if `binarize` is set. NaN is a
+            missing value: what is learned is the distribution of those that are there. Of
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, a few
             batches are in memory at a time; where Dask has a cluster, its workers share each
             mini-batch.
         y : Ignored
             Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts, in relation to the others; of batches, of all rows in their
+            order. An epoch visits as many rows as have a weight, and each in the mean as
+            often as its weight relative to the mean weight. None for equal weights.
 
         Returns
         -------
@@ -75,7 +91,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         Raises
         ------
         ValueError
-            If a value is not in the domain.
+            If a value is not in the domain, or a column has no value at all.
 
         Warns
         -----
@@ -92,10 +108,10 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         status = None
         with unchanged_on_error(self):
             going_on = self.warm_start and hasattr(self, "components_")
-            rows = self._source(X, reset=not going_on)
-            training = self._resumed() if going_on else self._begun(rows)
+            rows, weights = self._source(X, sample_weight, reset=not going_on)
+            training = self._resumed() if going_on else self._begun(rows, weights)
             rows = rows.astype(training.dtype, copy=False)
-            rows, monitor = self._divide(training, rows)
+            rows, monitor = self._divide(training, rows, weights)
             plan = self._plan(rows.n_rows)
             n_before = training.n_epochs
             with (
@@ -118,15 +134,19 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X, y=None, sample_weight=None):
         """Learn from one mini-batch, of any length.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The rows of the mini-batch.
+            The rows of the mini-batch; NaN is a missing value.
         y : Ignored
             Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts, in relation to the others: as many rows as have a weight
+            are drawn from them, each in the mean as often as its weight relative to
+            the mean weight. None for equal weights.
 
         Returns
         -------
@@ -140,17 +160,21 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "components_")
-            X = self._validated(X, reset=first)
-            training = self._begun(X) if first else self._resumed()
+            X = self._validated(X, reset=first, allow_nan=True)
+            X, weights = with_information(X, sample_weight)
+            training = self._begun(X, weights) if first else self._resumed()
             V = dense(X).astype(training.dtype, copy=False)
             if first:
                 vars(self).update(self._attributes(training.copy()))
             else:
-                training.seen = self._with_more(training.seen, V)
+                training.seen = self._with_more(training.seen, V, weights)
+            if weights is not None:
+                V = np.repeat(V, visits(weights, training.rng), axis=0)
             training.n_passes += 1
             with Workers(self.n_jobs) as workers, QUIET():
                 rate = self._rate(training.n_passes)
-                training.learner = teach(training.learner, np.ascontiguousarray(V), rate, workers)
+                V = Incomplete(np.ascontiguousarray(V))
+                training.learner = teach(training.learner, V, rate, workers)
             if training.is_finite():
                 vars(self).update(self._attributes(training))
             else:
@@ -161,26 +185,42 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     # Before the training.
 
-    def _source(self, X, reset):
-        """The rows to train on: an array, a CSR matrix or what comes in batches; checked."""
+    def _source(self, X, sample_weight, reset):
+        """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
         batches = as_batches(X)
         if batches is None:
-            return self._validated(X, reset=reset)
+            rows = self._validated(X, reset=reset, allow_nan=True)
+            rows, weights = with_information(rows, sample_weight)
+            check_observed(self, observed_sums(rows)[1])
+            return rows, weights
         if reset:
             self._begin_batches(batches)
-        return StreamedRows(self, batches, reset=reset, indexed=batches is not X)
+        indexed = batches is not X
+        rows = StreamedRows(self, batches, sample_weight, reset=reset, indexed=indexed)
+        return rows, rows.weights
 
-    def _divide(self, training, X):
+    def _divide(self, training, X, weights):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""
         seed = training.evaluation_seed
         fraction = self.validation_fraction if self.early_stopping else 0
         if isinstance(X, StreamedRows) and not X.indexed:
-            if fraction and X.shape[0] < 2:
+            if fraction and X.shape[0] - len(X.useless) < 2:
                 raise ValueError("early_stopping needs two rows at least; there is 1.")
             some, valid = X.choose(np.random.default_rng(seed), fraction)
-            return X.all_but(valid), cache(partial(self._monitor, training, X, some, valid))
-        train, valid = divided(X.shape[0], fraction, seed)
-        return ChosenRows(X, train), cache(partial(self._monitor, training, X, train, valid))
+            monitor = partial(self._monitor, training, X, some, valid, weights)
+            return X.all_but(valid), cache(monitor)
+        if isinstance(X, StreamedRows):
+            numbers, kept = X.usable(), X.kept_values()
+        else:
+            numbers, kept = None, KeptValues.of(X, training.dtype)
+        n_rows = X.shape[0] if numbers is None else len(numbers)
+        train, valid = divided(n_rows, fraction, seed)
+        if numbers is not None:
+            train, valid = numbers[train], numbers[valid]
+        if kept is None or training.kept is None or training.kept.digest != kept.digest:
+            training.kept = kept
+        rows = ChosenRows(X, train, weights, training.kept)
+        return rows, cache(partial(self._monitor, training, X, train, valid, weights))
 
     def _plan(self, n_rows):
         """How long and how fast to train, on so many rows."""

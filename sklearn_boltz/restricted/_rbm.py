@@ -1,5 +1,7 @@
 """BaseRBM: what the estimators of the RBM family share."""
 
+from functools import partial
+
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
@@ -16,8 +18,12 @@ from sklearn_boltz.restricted._boltzmann_machine import (
 from sklearn_boltz.restricted._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _conditional, _samples
+from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.training._gaps import complete
 
+# Transitions of a chain that draws what is missing.
+N_STEPS = 1000
 # Why there is no pseudo-likelihood.
 CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
 
@@ -84,7 +90,7 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data.
+            The data. NaN is a missing value, as in `mean_hidden`.
 
         Returns
         -------
@@ -99,15 +105,20 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
+            Values of the visible units. NaN is a missing value, which is summed out: exactly
+            where at most 10 binary values of a row are missing or there are at most 12 binary
+            hidden units, and otherwise by short Markov chains with the observed values clamped,
+            the same each time.
 
         Returns
         -------
         H : ndarray of shape (n_samples, n_components)
             E[h | v]: of units with the values 0 and 1, P(h = 1 | v).
         """
-        V = self._checked(V)
-        return self._model().mean_hidden(V)
+        V, model = self._checked(V, allow_nan=True), self._model()
+        if rows_with_gaps(V) is None:
+            return model.mean_hidden(V)
+        return self._by_rows(model.mean_hidden, partial(self._of_gaps, _observed.mean_hidden), V)
 
     def mean_visible(self, H):
         """Return the means of the visible units given the hidden ones.
@@ -147,7 +158,7 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
+            Values of the visible units. NaN is a missing value: it is drawn first, as by `impute`.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
@@ -156,9 +167,18 @@ class BaseRBM(BaseBoltzmannMachine):
         H : ndarray of shape (n_samples, n_components)
             Values of the hidden units.
         """
-        V = self._checked(V)
-        stream, model = Stream.from_generator(make_generator(random_state)), self._model()
-        return model.hidden.sample(model.hidden_field(V), stream)
+        V, model = self._checked(V, allow_nan=True), self._model()
+        rng = make_generator(random_state)
+        if rows_with_gaps(V) is not None:
+            missing = np.isnan(V)
+            drawn = _conditional.impute(model, V, missing, "sample", N_STEPS, rng)
+            V = np.where(missing, drawn, V).astype(model.dtype)
+        return model.hidden.sample(model.hidden_field(V), Stream.from_generator(rng))
+
+    def _completed(self, X, seed):
+        """Rows with their missing cells drawn by short chains."""
+        with Workers(self.n_jobs) as workers:
+            return complete(self._model(), X, np.isnan(X), seed, workers)
 
     def sample_visible(self, H, random_state=None):
         """Draw the visible units given the hidden ones.
@@ -235,15 +255,18 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
+            Values of the visible units. NaN is a missing value.
 
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            F(v) = −ln Σ_h exp(−E(v, h)), in nats, where real columns are standardised.
+            F(v) = −ln Σ_h exp(−E(v, h)), in nats, where real columns are standardised. In a row
+            with missing values, these are summed out, too: exactly where they or the hidden units
+            have at most 20 bits, otherwise by annealed importance sampling with 50 chains for the
+            row, the same each time.
         """
-        V = self._checked(V)
-        return self._by_chunks(self._model().free_energy, V)
+        V = self._checked(V, allow_nan=True)
+        return self._by_rows(self._model().free_energy, self._free_energy_of_gaps, V)
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
@@ -252,23 +275,26 @@ class BaseRBM(BaseBoltzmannMachine):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The data. A value between two states of a unit counts as a mixture of them: between
-            0 and 1, as the probability of a 1.
+            0 and 1, as the probability of a 1. NaN is a missing value.
 
         Returns
         -------
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the features of ln p(v_i | all others), exact, in nats.
+            The sum over the features of ln p(v_i | all others), exact, in nats. In a row with
+            missing values, the sum is over the observed ones, each given the other observed ones;
+            the missing ones are summed out as in `mean_hidden`.
 
         Raises
         ------
         ValueError
             If the visible units have a continuum of values.
         """
-        X = self._checked(X)
+        X = self._checked(X, allow_nan=True)
         model = self._model()
         if not model.visible.is_enumerable:
             raise ValueError(CONTINUUM)
-        return self._by_chunks(lambda V: log_pseudo_likelihood(model, V), X)
+        of_gaps = partial(self._of_gaps, _observed.log_pseudo_likelihood)
+        return self._by_rows(partial(log_pseudo_likelihood, model), of_gaps, X)
 
     # Missing values.
 

@@ -299,14 +299,14 @@ class SDCPRBM(MiniBatchRBM):
 
     # Training: what `MiniBatchEstimator` asks for.
 
-    def _begun(self, X):
-        rng, seen = make_generator(self.random_state), ColumnSums.of(X)
+    def _begun(self, X, weights=None):
+        rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
         hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
-        weights = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
-        visible = self._initial_visible(X)
+        matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
+        visible = self._initial_visible(X, weights)
         check_kinds(visible, hidden, self.centered)
         learner = Learner(
-            weights, visible, hidden, seen.means(X.dtype), self._scheme(),
+            matrix, visible, hidden, seen.means(X.dtype), self._scheme(),
             OPTIMIZERS[self.optimizer](self.momentum), Stream.from_generator(rng),
         )  # fmt: skip
         training = Training(learner, rng, seen)
@@ -323,8 +323,8 @@ class SDCPRBM(MiniBatchRBM):
         learner.scheme = self._scheme()
         return training
 
-    def _with_more(self, seen, X):
-        return seen + ColumnSums.of(X)
+    def _with_more(self, seen, X, weights=None):
+        return seen + ColumnSums.of(X, weights)
 
     def _scheme(self):
         return Scheme(
@@ -342,9 +342,9 @@ class SDCPRBM(MiniBatchRBM):
         base = training.base
         return Bernoulli(training.seen.log_odds(dtype)) if base.is_binary else base
 
-    def _monitor(self, training, X, train, valid):
+    def _monitor(self, training, X, train, valid, weights=None):
         base = self._first_units(training, X.dtype)
-        return Monitor(X, train, valid, base, training.evaluation_seed)
+        return Monitor(X, train, valid, base, training.evaluation_seed, weights)
 
     def _attributes(self, training):
         weights, *units = training.learner.model()

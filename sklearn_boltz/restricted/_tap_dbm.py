@@ -5,6 +5,7 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
+from scipy.sparse import issparse
 from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -29,7 +30,8 @@ from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _samples
+from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
+from sklearn_boltz.restricted.sampling._observed import missing_units, rows_with_gaps
 from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -51,7 +53,10 @@ class LayerRBM(TAPRBM):
         return None
 
     def _coded(self, X, *, reset=False, allow_nan=False):
-        X = self._validate(X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=reset)
+        X = self._validate(
+            X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=reset,
+            allow_nan=allow_nan and not issparse(X),
+        )  # fmt: skip
         if reset:
             units = self.visible
             if isinstance(units, str):
@@ -382,20 +387,20 @@ class TAPDBM(BaseTAP):
 
     # What `BaseTAP` asks for.
 
-    def _begin(self, X, rng):
+    def _begin(self, X, rng, weights=None):
         sizes = self._sizes()
         self._output(sizes)
         hidden = [
             initial_hidden(kind, n_units, X.dtype)
             for kind, n_units in zip(self._hidden_kinds(), sizes, strict=True)
         ]
-        visible = self._initial_visible(X)
+        visible = self._initial_visible(X, weights)
         above = [len(units) for units in hidden]
         below = [X.shape[1], *above[:-1]]
-        weights = [
+        matrices = [
             self._initial_weights(rng, *pair, X.dtype) for pair in zip(above, below, strict=True)
         ]
-        return weights, [visible, *hidden]
+        return matrices, [visible, *hidden]
 
     def _layered(self):
         visible, *hidden = self._unit_types
@@ -444,13 +449,13 @@ class TAPDBM(BaseTAP):
                     "Layers are trained one by one on rows in memory. Set pretrain_max_iter=0 to "
                     "learn from batches, or fit an array of some rows first, with warm_start."
                 )
-            self._pretrain(training, rows.in_memory(), workers)
+            self._pretrain(training, rows.in_memory(), rows.weights, workers)
         return super()._train(training, rows, monitor, plan, workers, tell)
 
     def _is_worth_keeping(self, training, n_before):
         return bool(training.pretrain_history) or super()._is_worth_keeping(training, n_before)
 
-    def _pretrain(self, training, X, workers):
+    def _pretrain(self, training, X, weights, workers):
         """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""
         learner, visible, visible_range = training.learner, self.visible, self.visible_range
         histories = []
@@ -472,12 +477,14 @@ class TAPDBM(BaseTAP):
             with warnings.catch_warnings():
                 # What matters is whether the joint training ends among good solutions.
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                rbm.fit(X)
+                rbm.fit(X, sample_weight=weights)
             (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._layered()
             if k == 0:
                 learner.layers[0] = below
             histories.append(rbm.history_)
             if k + 1 < len(learner.weights):
+                if rows_with_gaps(X) is not None:
+                    X = rbm._completed(X, int(training.rng.integers(2**31)))
                 X = rbm.sample_hidden(X, random_state=int(training.rng.integers(2**31)))
             visible, visible_range = self._units_below(kind, learner.layers[k + 1]), None
         training.pretrain_history = histories
@@ -489,17 +496,18 @@ class TAPDBM(BaseTAP):
     # What follows from rows.
 
     def _clamped(self, function, X):
-        """Apply a function of `Clamped` to rows, a chunk at a time."""
-        X, layered, iteration, n_converged = self._checked(X), self._layered(), self._iteration(), 0
+        """Apply a function of `Clamped` to checked rows, a chunk at a time; NaN is missing."""
+        layered, n_converged = self._layered(), 0
         with Workers(self.n_jobs) as workers:
 
             def of_chunk(V):
                 nonlocal n_converged
-                clamped = clamp(layered, np.ascontiguousarray(V), iteration, workers)
+                V = np.ascontiguousarray(V)
+                clamped = clamp(layered, V, self._iteration(), workers)
                 n_converged += np.count_nonzero(clamped.converged)
                 return function(clamped)
 
-            found = self._by_chunks(of_chunk, X)
+            found = self._by_rows(of_chunk, of_chunk, X)
         if n_converged < LEAST_CONVERGED * X.shape[0]:
             warnings.warn(
                 f"With the row clamped, TAP converges for {n_converged / X.shape[0]:.0%} of the "
@@ -523,7 +531,8 @@ class TAPDBM(BaseTAP):
         H : ndarray of shape (n_samples, n_features_out)
             Means of the units of `output_layer` by TAP with the row clamped.
         """
-        return self._clamped(lambda clamped: np.hstack(self._output(clamped.means()[1:])), X)
+        means = self._hidden_means(X)
+        return np.hstack(self._output(means))
 
     def mean_hidden(self, V):
         """Return the means of all hidden units given the visible ones.
@@ -531,13 +540,22 @@ class TAPDBM(BaseTAP):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
+            Values of the visible units. NaN is a missing value.
 
         Returns
         -------
         H : list of ndarray of shape (n_samples, n_units of the layer)
-            E[h | v] of each hidden layer, by TAP with the row clamped.
+            E[h | v] of each hidden layer, by TAP with the observed values clamped, and with one
+            hidden layer as in :class:`TAPRBM`.
         """
+        return self._hidden_means(V)
+
+    def _hidden_means(self, V):
+        """Of each hidden layer, a list."""
+        V, layered = self._checked(V, allow_nan=True), self._layered()
+        if len(layered.weights) == 1:
+            of_gaps = partial(self._of_gaps, _observed.mean_hidden)
+            return [self._by_rows(layered.sides().mean_hidden, of_gaps, V)]
         means = self._clamped(lambda clamped: np.hstack(clamped.means()[1:]), V)
         return np.split(means, np.cumsum([len(W) for W in self.components_])[:-1], axis=1)
 
@@ -607,8 +625,8 @@ class TAPDBM(BaseTAP):
     # Chains.
 
     def _chains(self, V, n_steps, random_state, clamped=False):
-        """-> the visible side after transitions that begin at rows, the stream."""
-        V, model = dense(self._checked(V)), self._model()
+        """-> the visible side after transitions that begin at checked rows, the stream."""
+        V, model = dense(V), self._model()
         stream = Stream.from_generator(make_generator(random_state))
         with Workers(self.n_jobs) as workers:
             even = np.array(self._side(V), order="C")
@@ -637,7 +655,7 @@ class TAPDBM(BaseTAP):
             Where the chains are, in a table like that of the training. With several hidden layers,
             these are not returned: `n_steps` in one call are not the same as in several.
         """
-        return self._as_table(self._chains(V, n_steps, random_state)[0])
+        return self._as_table(self._chains(self._checked(V), n_steps, random_state)[0])
 
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE}
@@ -648,23 +666,27 @@ class TAPDBM(BaseTAP):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
+            Values of the visible units. NaN is a missing value, which is drawn along.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         n_steps : int, default=1000
             Number of transitions of each Markov chain, with the row clamped; without any effect
-            with one hidden layer, where the draw is exact.
+            with one hidden layer and complete rows, where the draw is exact.
 
         Returns
         -------
         H : list of ndarray of shape (n_samples, n_units of the layer)
             Values of each hidden layer.
         """
-        check_is_fitted(self)
-        layered = self._layered()
-        steps = 0 if len(layered.weights) == 1 else n_steps
-        even, stream = self._chains(V, steps, random_state, clamped=True)
-        model = layered.sides()
+        V, layered, model = self._checked(V, allow_nan=True), self._layered(), self._model()
+        if rows_with_gaps(V) is not None:
+            stream = Stream.from_generator(make_generator(random_state))
+            known, missing = np.nan_to_num(V), layered.padded(np.isnan(V), True)
+            rows = layered.padded(known)
+            *_, (_, even) = _conditional.clamped_chains(model, rows, missing, n_steps, stream)
+        else:
+            steps = 0 if len(layered.weights) == 1 else n_steps
+            even, stream = self._chains(V, steps, random_state, clamped=True)
         return layered.split(even, model.hidden.sample(model.hidden_field(even), stream))[1:]
 
     def sample_visible(self, H, random_state=None):
@@ -716,15 +738,22 @@ class TAPDBM(BaseTAP):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units.
+            Values of the visible units. NaN is a missing value.
 
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            F(v) = −ln Σ exp(−E(v, h)) over the states of all hidden layers, in nats: by TAP,
-            and exact with one hidden layer.
+            F(v) = −ln Σ exp(−E(v, h)) over the states of all hidden layers, and of the missing
+            values of a row, in nats: by TAP, and with one hidden layer as in :class:`TAPRBM`.
         """
-        return self._clamped(lambda clamped: clamped.free_energy(self.order), V)
+        V, layered = self._checked(V, allow_nan=True), self._layered()
+        if len(layered.weights) == 1:
+            return self._by_rows(layered.sides().free_energy, self._free_energy_of_gaps, V)
+
+        def of_rows(clamped):
+            return self._with_missing(clamped.V, clamped.free_energy(self.order))
+
+        return self._clamped(of_rows, V)
 
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
@@ -737,37 +766,46 @@ class TAPDBM(BaseTAP):
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The data. A value between two states of a unit counts as a mixture of them: between
-            0 and 1, as the probability of a 1.
+            0 and 1, as the probability of a 1. NaN is a missing value.
 
         Returns
         -------
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the features of ln p(v_i | all others), in nats.
+            The sum over the features of ln p(v_i | all others), in nats. In a row with missing
+            values, the sum is over the observed ones, each given the other observed ones; of
+            several hidden layers, by TAP.
 
         Raises
         ------
         ValueError
             If the visible units have a continuum of values.
         """
-        X, layered = self._checked(X), self._layered()
+        X, layered = self._checked(X, allow_nan=True), self._layered()
         visible = layered.layers[0]
         if not visible.is_enumerable:
             raise ValueError(CONTINUUM)
         if len(layered.weights) == 1:
-            return self._by_chunks(partial(log_pseudo_likelihood, layered.sides()), X)
+            whole = partial(log_pseudo_likelihood, layered.sides())
+            return self._by_rows(whole, self._log_pseudo_likelihood_of_gaps, X)
         exact = hidden_bits(layered) <= EXACT_HIDDEN
-        free_energy = partial(exact_free_energy, layered) if exact else self._quiet_free_energy
+        of_complete = partial(exact_free_energy, layered) if exact else self._quiet_free_energy
 
-        def of_chunk(V):
-            total = np.zeros(len(V))
+        def of_chunk(free_energy, V):
+            total, missing = np.zeros(len(V)), missing_units(visible, V)
             for i, (states, _) in enumerate(visible.unit_states()):
-                columns = visible.columns_of(i)
-                logs, changed = np.empty((len(V), len(states))), V.copy()
+                columns, rows = visible.columns_of(i), np.flatnonzero(~missing[:, i])
+                if not len(rows):
+                    continue
+                logs, changed = np.empty((len(rows), len(states))), V[rows]
                 for k, state in enumerate(states):
                     changed[:, columns] = state
                     logs[:, k] = -free_energy(changed)
-                shares = visible.state_shares(i, V[:, columns])
-                total += (shares * logs).sum(axis=1) - logsumexp(logs, axis=1)
+                shares = visible.state_shares(i, V[rows, columns])
+                total[rows] += (shares * logs).sum(axis=1) - logsumexp(logs, axis=1)
             return total
 
-        return self._by_chunks(of_chunk, X)
+        of_gaps = partial(of_chunk, self._quiet_free_energy)
+        return self._by_rows(partial(of_chunk, of_complete), of_gaps, X)
+
+    def _log_pseudo_likelihood_of_gaps(self, V):
+        return self._of_gaps(_observed.log_pseudo_likelihood, V)

@@ -278,8 +278,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     # What `BaseTAP` asks for.
 
-    def _begin(self, X, rng):
+    def _begin(self, X, rng, weights=None):
         hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
-        visible = self._initial_visible(X)
-        weights = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
-        return [weights], [visible, hidden]
+        visible = self._initial_visible(X, weights)
+        matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
+        return [matrix], [visible, hidden]

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_sample, softplus_sums
-from sklearn_boltz.units._unit import UnitType
+from sklearn_boltz.units._unit import UnitType, observed_sums
 
 
 def smoothed_log_odds(ones, n_rows):
@@ -18,7 +18,8 @@ def smoothed_log_odds(ones, n_rows):
     ----------
     ones : array-like of shape (n_units,) or (1, n_units)
         Sums of the columns.
-    n_rows : int
+    n_rows : int, float or ndarray of shape (n_units,)
+        Number of rows, or of those where each column is observed.
 
     Returns
     -------
@@ -56,21 +57,23 @@ class Bernoulli(UnitType):
         return {"intercept": self.intercept}
 
     @classmethod
-    def from_data(cls, X):
+    def from_data(cls, X, weights=None):
         """
         Fit independent units to data: visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-            Values from 0 to 1.
+            Values from 0 to 1; NaN is a missing one.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+            How often each row counts; None for once.
 
         Returns
         -------
         units : Bernoulli
             With the log-odds of the means of the columns, and of one row of values ½.
         """
-        return cls(smoothed_log_odds(X.sum(axis=0, dtype=np.float64), X.shape[0]).astype(X.dtype))
+        return cls(smoothed_log_odds(*observed_sums(X, weights)).astype(X.dtype))
 
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
@@ -100,6 +103,9 @@ class Bernoulli(UnitType):
 
     def log_weight(self, X):
         return X @ self.intercept.astype(np.float64)
+
+    def unit_log_weights(self, X):
+        return X * self.intercept.astype(np.float64)
 
     def state_log_weights(self):
         intercept = self.intercept.astype(np.float64)

@@ -11,7 +11,7 @@ from sklearn_boltz.units._categorical_kernel import (
     categorical_sample,
     categorical_sums,
 )
-from sklearn_boltz.units._unit import UnitType
+from sklearn_boltz.units._unit import UnitType, observed_sums
 
 # How far the probabilities of the states of a unit may be from summing to 1.
 SUM_TOLERANCE = 1e-5
@@ -84,16 +84,18 @@ class Categorical(UnitType):
         return {"intercept": self.intercept}
 
     @classmethod
-    def from_data(cls, X, n_values):
+    def from_data(cls, X, n_values, weights=None):
         """
         Fit independent units to data: visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-            One-hot rows, or probabilities.
+            One-hot rows, or probabilities; a unit of which a number is NaN is missing.
         n_values : int or array-like of int of shape (n_units,)
             Number of states.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+            How often each row counts; None for once.
 
         Returns
         -------
@@ -103,13 +105,16 @@ class Categorical(UnitType):
         """
         units = cls(n_values, np.zeros(X.shape[1]))
         widths = np.repeat(units.widths, units.widths)
-        counts = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
-        units.intercept = np.log((counts + 1 / widths) / (X.shape[0] + 1))
+        counts, n_rows = observed_sums(X, weights)
+        units.intercept = np.log((counts + 1 / widths) / (n_rows + 1))
         units.intercept -= units._spread(units._totals(units.intercept)) / widths
         return units.astype(X.dtype)
 
-    def fitted_to(self, X):
-        return self.from_data(X, self.n_values)
+    def fitted_to(self, X, weights=None):
+        return self.from_data(X, self.n_values, weights)
+
+    def chosen(self, units):
+        return Categorical(self.widths[units], self.intercept[self._columns_of_all(units)])
 
     @classmethod
     def neutral(cls, n_units, dtype=np.float64, n_values=2):
@@ -230,6 +235,11 @@ class Categorical(UnitType):
         return self.nearest(self.intercept + field)
 
     # Values under a field.
+
+    def unit_log_weights(self, X):
+        if not X.shape[1]:
+            return np.zeros((len(X), 0))
+        return np.add.reduceat(X * self.intercept.astype(np.float64), self._starts[:-1], axis=1)
 
     def log_weight(self, X):
         return X @ self.intercept.astype(np.float64)

@@ -1,10 +1,12 @@
 """Units with any real value."""
 
+import math
+
 import numpy as np
 from scipy.special import ndtri
 
 from sklearn_boltz.units._truncated import _square
-from sklearn_boltz.units._unit import UnitType
+from sklearn_boltz.units._unit import UnitType, observed_sums
 
 # V stays within these bounds. Columns should have standard deviations of the order of 1.
 LEAST_PRECISION, MOST_PRECISION = 1e-8, 1e8
@@ -13,8 +15,8 @@ LEAST_VARIANCE = 1e-6
 # The least V + A, as a share of V.
 LEAST_SHARE = 0.01
 # A step of training changes the logarithm of V by so much at most.
-MOST_STEP = np.log(2)
-LOG_2_PI = np.log(2 * np.pi)
+MOST_STEP = math.log(2)
+LOG_2_PI = math.log(2 * math.pi)
 
 
 class Gaussian(UnitType):
@@ -68,14 +70,16 @@ class Gaussian(UnitType):
         return {"intercept": self.intercept, "precision": self.precision}
 
     @classmethod
-    def from_data(cls, X):
+    def from_data(cls, X, weights=None):
         """
         Fit independent units to data: visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-            Finite values.
+            Finite values; NaN is a missing one.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+            How often each row counts; None for once.
 
         Returns
         -------
@@ -83,11 +87,13 @@ class Gaussian(UnitType):
             With the means and the variances of the columns, of which none is less than
             1e-6 (1 + mean²): columns may be constant.
         """
-        mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+        total, count = observed_sums(X, weights)
+        count = np.where(count > 0, count, 1.0)
+        mean = total / count
         if isinstance(X, np.ndarray):
-            variance = np.square(X - mean).mean(axis=0, dtype=np.float64)
+            variance = observed_sums(np.square(X - mean), weights)[0] / count
         else:
-            variance = np.asarray(_square(X).mean(axis=0, dtype=np.float64)).ravel() - mean**2
+            variance = observed_sums(_square(X.astype(np.float64)), weights)[0] / count - mean**2
         precision = 1 / np.maximum(variance, LEAST_VARIANCE * (1 + mean**2))
         precision = precision.clip(LEAST_PRECISION, MOST_PRECISION)
         return cls(mean * precision, precision).astype(X.dtype)
@@ -165,6 +171,10 @@ class Gaussian(UnitType):
     def log_weight(self, X):
         U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
         return X @ U - _square(X) @ (0.5 * V)
+
+    def unit_log_weights(self, X):
+        U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
+        return X * U - _square(X) * (0.5 * V)
 
     def _tilted(self, field, precision):
         """U + B and V + A."""

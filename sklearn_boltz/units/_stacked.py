@@ -138,9 +138,18 @@ class Stacked(UnitType):
     def astype(self, dtype):
         return Stacked([units.astype(dtype) for units in self.layers])
 
-    def fitted_to(self, X):
+    def fitted_to(self, X, weights=None):
         pairs = zip(self.layers, self._columns, strict=True)
-        return Stacked([units.fitted_to(X[:, columns]) for units, columns in pairs])
+        return Stacked([units.fitted_to(X[:, columns], weights) for units, columns in pairs])
+
+    def chosen(self, units):
+        ends, parts = np.cumsum([0, *(layer.n_units for layer in self.layers)]), []
+        for layer, start, stop in zip(self.layers, ends[:-1], ends[1:], strict=True):
+            mine = np.asarray([k - start for k in units if start <= k < stop], dtype=int)
+            if len(mine):
+                parts.append(layer.chosen(mine))
+        # In the order of the columns.
+        return Stacked(parts) if parts else self.layers[0].chosen(np.empty(0, dtype=int))
 
     def base(self):
         return Stacked([units.base() for units in self.layers])
@@ -156,13 +165,25 @@ class Stacked(UnitType):
 
     def _each(self, *arrays):
         """The layers, each with its columns of arrays that broadcast with (n_columns,)."""
-        whole = [np.broadcast_to(a, np.broadcast_shapes(np.shape(a), (len(self),))) for a in arrays]
+        # A number has the type of the units, as in NumPy.
+        arrays = [a if np.ndim(a) else np.asarray(a, self._dtype) for a in arrays]
+        n = len(self)
+        whole = [
+            a
+            if np.ndim(a) and np.shape(a)[-1] == n
+            else np.broadcast_to(a, np.broadcast_shapes(np.shape(a), (n,)))
+            for a in arrays
+        ]
         for units, columns in zip(self.layers, self._columns, strict=True):
             yield units, *(a[..., columns] for a in whole)
 
     def log_weight(self, X):
         pairs = zip(self.layers, self._columns, strict=True)
         return sum(units.log_weight(X[:, columns]) for units, columns in pairs)
+
+    def unit_log_weights(self, X):
+        parts = [units.unit_log_weights(part) for units, part in self._each(X)]
+        return np.concatenate(parts, axis=1)
 
     def log_partition(self, field, precision=0.0):
         parts = [units.log_partition(B, A) for units, B, A in self._each(field, precision)]
@@ -177,8 +198,10 @@ class Stacked(UnitType):
 
     def sample(self, field, stream, first_row=0):
         # Each layer takes steps of the stream of its own.
-        parts = [units.sample(B, stream, first_row) for units, B in self._each(field)]
-        return np.hstack(parts)
+        out = np.empty(field.shape, self._dtype)
+        for units, columns in zip(self.layers, self._columns, strict=True):
+            out[:, columns] = units.sample(field[:, columns], stream, first_row)
+        return out
 
     def gradients(self, X, field=None, precision=0.0):
         if X is not None:

@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from scipy.special import expit, logit
 
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
-from sklearn_boltz.units._unit import UnitType
+from sklearn_boltz.units._unit import UnitType, observed_sums
 
 # Bounds of what is fitted to data, for a support of length 1: columns may be constant.
 MOST_FIELD, LEAST_PRECISION, MOST_PRECISION = 1e3, -100.0, 1e3
@@ -100,27 +100,29 @@ class TruncatedGaussian(UnitType):
         return {"intercept": self.intercept, "precision": self.precision}
 
     @classmethod
-    def from_data(cls, X, low=0.0, high=1.0):
+    def from_data(cls, X, low=0.0, high=1.0, weights=None):
         """
         Fit independent units to data: visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-            Values from `low` to `high`.
+            Values from `low` to `high`; NaN is a missing one.
         low, high : float, default=0.0 and 1.0
             The ends of the interval.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+            How often each row counts; None for once.
 
         Returns
         -------
         units : TruncatedGaussian
             Of greatest likelihood, with one more row of equally likely values.
         """
-        counts = np.full(X.shape[1], X.shape[0], dtype=np.float64)
-        return cls(*_fitted(X, counts, low, high), low, high).astype(X.dtype)
+        counts = np.broadcast_to(observed_sums(X, weights)[1], X.shape[1]).astype(np.float64)
+        return cls(*_fitted(X, counts, low, high, weights), low, high).astype(X.dtype)
 
-    def fitted_to(self, X):
-        return self.from_data(X, self.low, self.high)
+    def fitted_to(self, X, weights=None):
+        return self.from_data(X, self.low, self.high, weights)
 
     @classmethod
     def neutral(cls, n_units, dtype=np.float64, low=0.0, high=1.0):
@@ -166,6 +168,10 @@ class TruncatedGaussian(UnitType):
     def log_weight(self, X):
         U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
         return X @ U - _square(X) @ (0.5 * V)
+
+    def unit_log_weights(self, X):
+        U, V = self.intercept.astype(np.float64), self.precision.astype(np.float64)
+        return X * U - _square(X) * (0.5 * V)
 
     def _slab(self, field, precision):
         """The log-partition, mean and variance without regard to a spike."""
@@ -252,16 +258,18 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
         return {"rho": self.rho, **super().parameters()}
 
     @classmethod
-    def from_data(cls, X, low=0.0, high=1.0):
+    def from_data(cls, X, low=0.0, high=1.0, weights=None):
         """
         Fit independent units to data: visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-            Values from `low` to `high`.
+            Values from `low` to `high`; NaN is a missing one.
         low, high : float, default=0.0 and 1.0
             The ends of the interval.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+            How often each row counts; None for once.
 
         Returns
         -------
@@ -269,9 +277,12 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
             Of greatest likelihood, with one more row that is half zero and half equally likely
             values.
         """
-        counts = np.asarray((X != 0).sum(axis=0), dtype=np.float64).ravel()
-        rho = (counts + 0.5) / (X.shape[0] + 1)
-        return cls(rho, *_fitted(X, counts, low, high), low, high).astype(X.dtype)
+        n_rows, present = observed_sums(X, weights)[1], X != 0
+        if np.ndim(n_rows):  # a missing value is not equal to anything
+            present = present & ~np.isnan(X)
+        counts = observed_sums(present, weights)[0]
+        rho = (counts + 0.5) / (n_rows + 1)
+        return cls(rho, *_fitted(X, counts, low, high, weights), low, high).astype(X.dtype)
 
     @classmethod
     def neutral(cls, n_units, dtype=np.float64, low=0.0, high=1.0):
@@ -338,6 +349,10 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
         spike = np.log1p(-self.rho.astype(np.float64)).sum()
         return spike + present @ self._slab_log_odds() + super().log_weight(X)
 
+    def unit_log_weights(self, X):
+        slab = self._slab_log_odds() + super().unit_log_weights(X)
+        return np.log1p(-self.rho.astype(np.float64)) + np.where(X != 0, slab, 0.0)
+
     def _log_ratio(self, log_partition):
         """ln(ρ / (1 − ρ)) + ln Z_TG, Z_TG the integral of the normalised and tilted slab."""
         return logit(self.rho) + (log_partition - self._log_slab(log_partition.dtype))
@@ -383,7 +398,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
         return {name: value.astype(self.rho.dtype) for name, value in gradients.items()}
 
 
-def _fitted(X, counts, low, high):
+def _fitted(X, counts, low, high, weights=None):
     """U and V of greatest likelihood for the values of columns, with one uniform value more.
 
     Parameters
@@ -392,14 +407,14 @@ def _fitted(X, counts, low, high):
     counts : ndarray of float64 of shape (n_units,)
         Number of values of each column; the others are zeros.
     low, high : float
+    weights : ndarray of float64 of shape (n_rows,), default=None
 
     Returns
     -------
     intercept, precision : ndarray of float64 of shape (n_units,)
     """
     n_units, width = X.shape[1], high - low
-    first = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
-    second = np.asarray(_square(X).sum(axis=0, dtype=np.float64)).ravel()
+    first, second = (observed_sums(values, weights)[0] for values in (X, _square(X)))
     # Moments of y = (x − low) / width.
     square = (second - 2 * low * first + counts * low**2) / width**2
     first = ((first - counts * low) / width + 1 / 2) / (counts + 1)

@@ -18,6 +18,8 @@ it and has
     pseudo-likelihood and the probabilities of a column;
 ``width``
     if a unit takes several numbers in a row, and ``one_hot`` if these are a 1 among zeros;
+``chosen``, ``unit_log_weights``
+    if some of the parameters are not arrays with an entry for each number;
 ``tail_precision``
     if a unit has no bounds.
 
@@ -41,6 +43,37 @@ scalar product and A x² the sum of A_a x_a².
 from copy import copy
 
 import numpy as np
+from scipy.sparse import issparse
+
+
+def observed_sums(X, weights=None):
+    """Sums of columns over their observed values, and how many these are.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
+        NaN is a missing value. Also what knows the sums of its columns, as `observed_sums`.
+    weights : ndarray of float64 of shape (n_rows,), default=None
+        How often each row counts; None for once.
+
+    Returns
+    -------
+    total : ndarray of float64 of shape (n_columns,)
+    count : int, float or ndarray of float64 of shape (n_columns,)
+        A number where it is that of all columns.
+    """
+    if hasattr(X, "observed_sums"):
+        return X.observed_sums
+    total = np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+    gaps = None if issparse(X) or not np.isnan(total).any() else np.isnan(X)
+    if weights is None and gaps is None:
+        return total, X.shape[0]
+    if issparse(X):
+        return X.T @ weights, float(weights.sum())
+    weights = np.ones(X.shape[0]) if weights is None else weights
+    if gaps is None:
+        return weights @ X.astype(np.float64, copy=False), float(weights.sum())
+    return weights @ np.where(gaps, 0.0, X), weights @ ~gaps
 
 
 class UnitType:
@@ -396,14 +429,16 @@ class UnitType:
         return other
 
     @classmethod
-    def from_data(cls, X):
+    def from_data(cls, X, weights=None):
         """
         Fit independent units to data: visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-            Legal values.
+            Legal values; NaN is a missing one.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+            How often each row counts; None for once.
 
         Returns
         -------
@@ -412,21 +447,50 @@ class UnitType:
         """
         raise NotImplementedError
 
-    def fitted_to(self, X):
+    def fitted_to(self, X, weights=None):
         """
         Fit independent units of the same kind to data: `from_data` with the same options.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-            Legal values.
+            Legal values; NaN is a missing one.
+        weights : ndarray of float64 of shape (n_rows,), default=None
+            How often each row counts; None for once.
 
         Returns
         -------
         units : UnitType
             As many as these, of the same type.
         """
-        return type(self).from_data(X)
+        return type(self).from_data(X, weights=weights)
+
+    def chosen(self, units):
+        """
+        Return some of the units, as a layer of their own.
+
+        Parameters
+        ----------
+        units : ndarray of int of shape (n_chosen,)
+            Their numbers.
+
+        Returns
+        -------
+        units : UnitType
+            With parameters that are copies.
+        """
+        other, columns = copy(self), self._columns_of_all(units)
+        for name, value in self.parameters().items():
+            setattr(other, name, value[columns])
+        return other
+
+    def _columns_of_all(self, units):
+        """The columns of some units, as an index."""
+        if self.width == 1:
+            return np.asarray(units)
+        starts = np.cumsum(self.widths) - self.widths
+        parts = [np.arange(starts[k], starts[k] + self.widths[k]) for k in units]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=int)
 
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
@@ -511,6 +575,26 @@ class UnitType:
             The sum of ln w(x) over the units of each row.
         """
         raise NotImplementedError
+
+    def unit_log_weights(self, X):
+        """
+        Return the log-weight of each unit of each row.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_columns)
+            Values of the units. Where they are NaN, so is the result.
+
+        Returns
+        -------
+        log_weights : ndarray of float64 of shape (n_rows, n_units)
+            Of which `log_weight` is the sum over the units.
+        """
+        log_weights = np.empty((len(X), self.n_units))
+        for unit in range(self.n_units):
+            part = X[:, self.columns_of(unit)]
+            log_weights[:, unit] = self.chosen(np.array([unit])).log_weight(part)
+        return log_weights
 
     def log_partition(self, field, precision=0.0):
         """

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import Bunch
 
+from sklearn_boltz.restricted.mean_field._observed import solve_observed
 from sklearn_boltz.restricted.mean_field._tap import Evidence, fields, free_energy, solve
 from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 
 
 class Clamped(NamedTuple):
@@ -64,6 +66,10 @@ class Clamped(NamedTuple):
         first, *others = fields_of_layers(self.layered.hidden_layers(), self.solutions, order)
         return [(first[0] + self.field, first[1]), *others]
 
+    def visible_gradients(self, order):
+        """Mean derivatives of ln w(v) by the parameters of the visible units."""
+        return self.layered.layers[0].gradients(self.V)
+
     def free_energy(self, order):
         """F(v), ln p(v) = −F(v) − ln Z: ndarray of float64 of shape (n_rows,)."""
         visible, first = self.layered.layers[:2]
@@ -82,13 +88,16 @@ def clamp(layered, V, iteration, workers):
     ----------
     layered : Layered
     V : ndarray of shape (n_rows, n_visible)
+        NaN is missing.
     iteration : Iteration
     workers : Workers
 
     Returns
     -------
-    clamped : Clamped
+    clamped : Clamped or Observed
     """
+    if rows_with_gaps(V) is not None:
+        return solve_observed(layered, V, iteration, workers)
     field = V @ layered.weights[0].T
     if len(layered.weights) == 1:
         return Clamped(layered, V, field, None)
@@ -102,8 +111,8 @@ def clamp(layered, V, iteration, workers):
 
 
 def visible_side(layered, V, iteration, workers):
-    """Rows of the visible side for rows of data: the other even layers at their means."""
-    if len(layered.weights) == 1:
+    """Rows of the visible side for rows of data: what is not known is at its means."""
+    if len(layered.weights) == 1 and rows_with_gaps(V) is None:
         return V
     return clamp(layered, V, iteration, workers).visible_side()
 

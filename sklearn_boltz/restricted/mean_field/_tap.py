@@ -45,12 +45,13 @@ class Evidence(NamedTuple):
     """What is known of the visible units beyond the model, a row for each start.
 
     An observation through a noisy channel is a field and a precision; where `known` is True,
-    a unit is clamped at its start.
+    a unit is clamped at its start. `log_weight` is the sum of ln w over the known units of a row.
     """
 
     field: np.ndarray | float = 0.0
     precision: np.ndarray | float = 0.0
     known: np.ndarray | None = None
+    log_weight: np.ndarray | float = 0.0
 
     def rows(self, rows):
         """The evidence of some rows."""
@@ -405,6 +406,10 @@ def free_energy(model, solutions, order, evidence=None):
     total = np.zeros(len(solutions.visible_mean))
     for units, a, c, (B, A), outer in layers:
         local = units.log_partition(B + outer.field, A + outer.precision)
+        if outer.known is not None:  # what is clamped has its own weight
+            starts = np.cumsum(units.widths) - units.widths
+            local = np.where(outer.known[:, starts], 0, local)
+            B, A = (np.where(outer.known, 0, tilt) for tilt in (B, A))
         if has_wide_units(units):
             total += local.sum(axis=1, dtype=np.float64)
             local = 0.0
@@ -413,7 +418,8 @@ def free_energy(model, solutions, order, evidence=None):
     if order == 2:
         interaction, second = _second_interaction(model, solutions, interaction)
         total += second
-    return -(total + interaction.sum(axis=1, dtype=np.float64))
+    total += interaction.sum(axis=1, dtype=np.float64)
+    return -(total if evidence is None else total + evidence.log_weight)
 
 
 def _second_interaction(model, solutions, first):

@@ -17,8 +17,15 @@ from sklearn_boltz._base import dense
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
-from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
+from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at, run_chains
 from sklearn_boltz.restricted.training import _sdcp, _tap_steps
+from sklearn_boltz.restricted.training._gaps import Incomplete, complete, seed_of_batch
+from sklearn_boltz.restricted.training._sdcp import (
+    draw_hidden,
+    has_shape,
+    no_slopes,
+    shape_slopes,
+)
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
 
 # How often a mini-batch is tried, and what Dask raises where something cannot be made again.
@@ -76,10 +83,12 @@ class Parts:
         From rows of a batch to legal values.
     pieces : list of (int, Future, ndarray of int)
         The lane, a batch and numbers of rows in it.
+    has_gaps : bool
+        Whether cells may be missing.
     """
 
-    def __init__(self, cluster, check, pieces):
-        self.cluster = cluster
+    def __init__(self, cluster, check, pieces, has_gaps=False):
+        self.cluster, self.has_gaps = cluster, has_gaps
         self.workers = [cluster.workers[k % len(cluster.workers)] for k, _, _ in pieces]
         self.lengths = np.array([len(rows) for _, _, rows in pieces])
         self._check, self._pieces = check, pieces
@@ -96,6 +105,11 @@ class Parts:
 
     def __len__(self):
         return int(self.lengths.sum())
+
+    def complete(self, model, seed):
+        """Have the missing cells drawn, with the random numbers of the whole mini-batch."""
+        firsts = np.append(0, np.cumsum(self.lengths))[:-1].tolist()
+        self.rows = self.map(_completed, (deepcopy(model), seed), firsts, self.rows)
 
     def map(self, function, shared, *arguments):
         """Futures of function(shared, ...), one for each part, with its items of the arguments.
@@ -138,7 +152,7 @@ def teach(learner, V, rate, workers):
     ----------
     learner : Learner
         Of S-DCP or of TAP.
-    V : ndarray or Parts
+    V : ndarray, Incomplete or Parts
     rate : float
     workers : Workers
 
@@ -147,12 +161,19 @@ def teach(learner, V, rate, workers):
     learner : Learner
         The same one, changed, or another one for `Parts`.
     """
+    draws_gaps = isinstance(learner, _sdcp.Learner)  # TAP has their means
+    if isinstance(V, Incomplete):
+        draw = draws_gaps and np.isnan(V.V).any()
+        seed = seed_of_batch(learner.stream) if draw else None
+        V = V.completed(learner.model(), seed, workers) if draw else V.V
     if not isinstance(V, Parts):
         learner.learn(learner.in_memory(V), rate, workers)
         return learner
     for attempt in range(ATTEMPTS):
         changed = deepcopy(learner)
         try:
+            if V.has_gaps and draws_gaps:
+                V.complete(changed.model(), seed_of_batch(changed.stream))
             changed.learn(ON_CLUSTER[type(learner)](V), rate, workers)
             return changed
         except LOST:
@@ -163,6 +184,12 @@ def teach(learner, V, rate, workers):
 
 def _rows(check, block, rows):
     return np.ascontiguousarray(dense(check(block[rows])))
+
+
+def _completed(shared, first_row, V):
+    model, seed = shared
+    with Workers(1) as workers:
+        return complete(model, V, np.isnan(V), seed, workers, first_row)
 
 
 def _total(*pairs):
@@ -243,6 +270,26 @@ def _transitions(model, n_steps, seed, step, first_row, before, V):
     return PairSums.of(V, H), (V, H)
 
 
+def _steps_of_transition(model):
+    """How many steps of the stream a transition takes."""
+    stream = Stream(0)
+    for units in (model.visible, model.hidden):
+        units.sample(np.zeros((1, len(units)), model.dtype), stream)
+    return stream.step
+
+
+def _shape_sums(model, rows):
+    """Sums over rows V, or those of a pair of `_transitions`, of `_sdcp.shape_slopes`."""
+    V = rows if isinstance(rows, np.ndarray) else rows[1][0]
+    slopes = shape_slopes(model, V) if len(V) else no_slopes(model)
+    sums = [{name: len(V) * slope for name, slope in part.items()} for part in slopes]
+    return (len(V), *sums), None
+
+
+def _visible_states(pair):
+    return None, pair[1][0]
+
+
 def _hidden_states(pair):
     return None, pair[1][1]
 
@@ -265,7 +312,8 @@ class PairsOnCluster:
         self._data = parts.total(found)
         if scheme.persistent and learner.chains is None:
             starts = rows_to_start_at(scheme.n_chains, len(parts))
-            learner.chains = draw(parts.second(found)[starts], learner.stream)
+            rows = parts.all_rows()[starts] if not learner.hidden.is_binary else None
+            learner.chains = draw_hidden(learner, rows, parts.second(found)[starts])
         n_chains = len(learner.chains) if scheme.persistent else len(parts)
         self._ends = _split(n_chains, parts.lengths)
         return self._data.means()
@@ -275,7 +323,7 @@ class PairsOnCluster:
         parts, scheme, ends = self.parts, learner.scheme, self._ends
         if scheme.persistent:
             self._states = [learner.chains[a:b] for a, b in zip(ends, ends[1:], strict=False)]
-        step = learner.stream.take(2 * scheme.n_gibbs)
+        step = learner.stream.take(_steps_of_transition(learner.model()) * scheme.n_gibbs)
         same = [[v] * len(self._states) for v in (scheme.n_gibbs, learner.stream.seed, step)]
         self._states = parts.map(
             _transitions, deepcopy(learner.model()), *same, ends[:-1], self._states, parts.rows
@@ -285,12 +333,27 @@ class PairsOnCluster:
 
     def hidden_states(self, learner):
         """Draw the hidden units of the chains."""
+        means = self._gathered(_hidden_states)
+        if learner.hidden.is_binary:
+            return draw_hidden(learner, None, means)
+        return draw_hidden(learner, self._gathered(_visible_states), means)
+
+    def _gathered(self, function):
+        """What stays with the workers, row after row."""
         parts = self.parts
-        means = [
-            parts.cluster.submit(worker, _hidden_states, state)
+        return parts.second([
+            parts.cluster.submit(worker, function, state)
             for worker, state in zip(parts.workers, self._states, strict=True)
-        ]
-        return draw(parts.second(means), learner.stream)
+        ])  # fmt: skip
+
+    def shape_slopes(self, learner, chains):
+        """Derivatives by the parameters of the units at the rows or at the chains."""
+        model, parts = learner.model(), self.parts
+        if not (has_shape(model.visible) or has_shape(model.hidden)):
+            return {}, {}
+        rows = self._states if chains else parts.rows
+        n_rows, *sums = parts.total(parts.map(_shape_sums, deepcopy(model), rows))
+        return tuple({name: total / n_rows for name, total in part.items()} for part in sums)
 
     def gradient(self, learner, rate, inner, workers):
         """The step of the weights: the rate times the gradient, of which inner step 0 keeps g's."""

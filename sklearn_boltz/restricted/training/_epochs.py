@@ -41,6 +41,8 @@ class Training:
         What was measured after each epoch.
     best : dict or None
         The epoch of largest log-likelihood of held-out rows, with its parameters.
+    kept : KeptValues or None
+        Values of the missing cells between visits.
     """
 
     def __init__(self, learner, rng, seen):
@@ -48,12 +50,13 @@ class Training:
         self.dtype = learner.dtype
         self.evaluation_seed = int(rng.integers(2**31))
         self.n_passes = self.n_epochs = 0
-        self.history, self.best = {}, None
+        self.history, self.best, self.kept = {}, None, None
 
     def copy(self):
         """The training as it is now, in a copy that no one else changes."""
         other = copy(self)
         other.learner, other.rng = deepcopy((self.learner, self.rng))
+        other.kept = None if self.kept is None else self.kept.copy()
         other.history = {name: list(values) for name, values in self.history.items()}
         return other
 

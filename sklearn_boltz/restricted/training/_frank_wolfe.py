@@ -19,6 +19,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from sklearn_boltz.restricted.model._enumeration import all_states
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
+from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
 from sklearn_boltz.restricted.training._sdcp import Learner
 from sklearn_boltz.units._bernoulli import Bernoulli
 
@@ -88,6 +89,34 @@ class Sample:
     def visible_mean(self):
         """E[v]."""
         return self.moment(np.ones(len(self)))[:-1]
+
+    def draw(self, rng, n_rows):
+        """Numbers of rows, drawn by their probabilities with replacement."""
+        if self.probability is None:
+            return rng.integers(len(self), size=n_rows)
+        return rng.choice(len(self), size=n_rows, p=self.probability)
+
+
+class IncompleteSample(Sample):
+    """Rows of the data with missing cells, at draws given the others as the model has them.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_visible)
+        NaN in missing cells, which are filled in place.
+    probability : ndarray of float64 of shape (n_rows,) or None
+    """
+
+    def __init__(self, rows, probability=None):
+        super().__init__(rows, probability)
+        self.missing = np.isnan(rows)
+
+    def follow(self, learner, workers):
+        """Draw the missing cells under the model as it stands."""
+        seed = seed_of_batch(learner.stream)
+        # Other numbers the next time.
+        learner.stream.take(1)
+        self.rows = complete(learner.model(), self.rows, self.missing, seed, workers)
 
 
 class ChainSample(Sample):
@@ -231,7 +260,7 @@ def starting_points(n_starts, data, model, rng, first=0):
     units = []
     for k in range(first, first + n_starts):
         if k % 3 == 1:
-            row = data.rows[[rng.integers(len(data))]]
+            row = data.rows[data.draw(rng, 1)]
             direction = (row if isinstance(row, np.ndarray) else row.toarray())[0] - mean
         else:
             direction = rng.normal(size=n_visible)

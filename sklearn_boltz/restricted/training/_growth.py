@@ -13,6 +13,7 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
     BURN_IN,
     ChainSample,
     Enumeration,
+    IncompleteSample,
     Sample,
     Search,
     find_away,
@@ -139,6 +140,7 @@ def grow(growth, data, monitor, plan, workers, end_unit):
 
 def begin(growth, data, monitor, plan, workers):
     """Prepare the sample of the model, and measure the model."""
+    fill(growth, data, workers)
     if growth.sample is None:
         growth.sample = initial_sample(growth, data, plan, workers)
         # Where means are off, units would be spent on them. A start from elsewhere may be
@@ -149,6 +151,12 @@ def begin(growth, data, monitor, plan, workers):
         record(growth, monitor, workers, 0.0)
 
 
+def fill(growth, data, workers):
+    """Draw the missing cells of the data given the others, if there are any."""
+    if isinstance(data, IncompleteSample):
+        data.follow(growth.learner, workers)
+
+
 def initial_sample(growth, data, plan, workers):
     """A sample of the distribution of the model."""
     learner, n_features = growth.learner, data.rows.shape[1]
@@ -157,7 +165,7 @@ def initial_sample(growth, data, plan, workers):
     if learner.n_units == 0:
         field = np.zeros((plan.n_model_samples, n_features), dtype=learner.weights.dtype)
         return ChainSample(learner.model().visible.sample(field, learner.stream))
-    rows = dense(data.rows[growth.rng.integers(len(data), size=plan.n_model_samples)])
+    rows = dense(data.rows[data.draw(growth.rng, plan.n_model_samples)])
     chains = ChainSample(draw(np.ascontiguousarray(rows), learner.stream))
     chains.follow(learner, BURN_IN, workers)
     return chains
@@ -176,6 +184,7 @@ def insert_unit(growth, data, monitor, plan, workers):
     if plan.mode == "corrective":
         train_together(growth, data, plan, workers)
     _match_means(growth, data, plan, plan.n_bias_steps, workers)
+    fill(growth, data, workers)
     growth.n_iter += 1
     record(growth, monitor, workers, perf_counter() - start, change)
     return True
@@ -199,6 +208,8 @@ def _subset(growth, data):
     """The rows that a unit is fitted to."""
     if len(data) <= FITTED_ROWS:
         return data
+    if data.probability is not None:
+        return Sample(data.rows[data.draw(growth.rng, FITTED_ROWS)])
     return Sample(data.rows[growth.rng.choice(len(data), FITTED_ROWS, replace=False)])
 
 
@@ -218,7 +229,7 @@ def train_together(growth, data, plan, workers):
     """Some mini-batches of CS-DCP on all units (the fully corrective step)."""
     learner = growth.learner
     for _ in range(plan.n_corrective):
-        chosen = np.sort(growth.rng.integers(len(data), size=CORRECTIVE_ROWS))
+        chosen = np.sort(data.draw(growth.rng, CORRECTIVE_ROWS))
         learner.learn(learner.in_memory(dense(data.rows[chosen])), CORRECTIVE_RATE, workers)
     growth.sample.follow(learner, plan.n_gibbs, workers)
 

@@ -1,5 +1,6 @@
 """Monitor: figures of an RBM after each epoch, at a small cost."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,13 @@ from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
 )
+from sklearn_boltz.restricted.sampling._observed import (
+    independent_log_probability,
+    missing_units,
+    quick_free_energy,
+    rows_with_gaps,
+)
+from sklearn_boltz.restricted.training._gaps import complete
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Rows, and features of each, that are looked at.
@@ -28,6 +36,11 @@ BETTER, STARTED = 0.005, 0.01
 # A model whose log pseudo-likelihood has risen by this part is better without a doubt. Of others
 # the likelihood is looked at: near independent columns, so few chains and temperatures will do.
 SURELY_BETTER, FEW_TEMPERATURES, FEW_CHAINS = 0.1, 20, 50
+
+
+def weighted_mean(values, weights=None):
+    """The mean of one figure a row."""
+    return values.mean() if weights is None else np.average(values, weights=weights)
 
 
 class Comparison(NamedTuple):
@@ -54,10 +67,9 @@ def no_better(comparison, n_features, remedies):
     return f"{found}{remedies}, unless the columns are independent indeed."
 
 
-def independent_log_likelihood(base, rows):
-    """Mean log-probability of rows if the columns were independent, of the units `base`."""
-    field = np.zeros((1, rows.shape[1]), rows.dtype)
-    return float(base.log_weight(rows).mean() - base.log_partition_sum(field)[0])
+def independent_log_likelihood(base, rows, weights=None):
+    """Mean log-probability of what is observed of rows if the columns were independent."""
+    return float(weighted_mean(independent_log_probability(base, rows), weights))
 
 
 class HeldOut:
@@ -66,19 +78,27 @@ class HeldOut:
     Parameters
     ----------
     valid, train : ndarray of shape (n_rows, n_features)
+        NaN in missing cells.
     base : unit type
         Of independent features, as the training data have them.
+    weights : pair of ndarray of float64 or None
+        How often each of the rows counts.
     """
 
-    def __init__(self, valid, train, base):
-        self.valid, self.train = valid, train
-        self._independent = [independent_log_likelihood(base, rows) for rows in (valid, train)]
+    def __init__(self, valid, train, base, weights=(None, None)):
+        self.valid, self.train, self.weights = valid, train, weights
+        self._independent = [
+            independent_log_likelihood(base, *pair)
+            for pair in zip((valid, train), weights, strict=True)
+        ]
 
     def figures(self, free_energy, log_partition):
         """Log-likelihood of held-out rows; by how much their free energy exceeds that of others."""
-        of_valid = free_energy(self.valid)
-        gap = of_valid[:GAP_ROWS].mean() - free_energy(self.train).mean()
-        log_likelihood = -of_valid.mean() - log_partition
+        of_valid, (weights, of_train) = free_energy(self.valid), self.weights
+        some = None if weights is None else weights[:GAP_ROWS]
+        gap = weighted_mean(of_valid[:GAP_ROWS], some)
+        gap -= weighted_mean(free_energy(self.train), of_train)
+        log_likelihood = -weighted_mean(of_valid, weights) - log_partition
         return {"log_likelihood": float(log_likelihood), "free_energy_gap": float(gap)}
 
     def has_started(self, figures):
@@ -108,33 +128,60 @@ class Monitor:
     base : unit type
         Of the visible units at infinite temperature.
     seed : int
+    weights : ndarray of float64 of shape (n_samples,), default=None
+        How often each row counts: figures are weighted means.
     """
 
-    def __init__(self, X, train, valid, base, seed):
+    def __init__(self, X, train, valid, base, seed, weights=None):
         self.rows = dense(X[train[:MONITORED_ROWS]])
+        self.weights = None if weights is None else weights[train[:MONITORED_ROWS]]
         self.base, self.seed = base, seed
         n_features = base.n_units
         self.features = None
         if n_features > MONITORED_FEATURES:
             shape = len(self.rows), MONITORED_FEATURES
             self.features = np.random.default_rng(seed).integers(n_features, size=shape)
-        self.held_out = held_out_rows(X, train, valid, base)
+        self.missing = None
+        if rows_with_gaps(self.rows) is not None:
+            self.missing = missing_units(base, self.rows)
+            self.features = observed_features(self.missing, np.random.default_rng(seed))
+        self.held_out = held_out_rows(X, train, valid, base, weights)
         wanted = X.shape[0] // ROWS_PER_TEMPERATURE
         self.n_temperatures = int(np.clip(wanted, LEAST_TEMPERATURES, MOST_TEMPERATURES))
 
     def measure(self, model, workers):
         """Return a dict of figures."""
-        V = self.rows
-        error = V - model.mean_visible(model.mean_hidden(V))
+        V = self._completed(model, workers)
+        squares = (V - model.mean_visible(model.mean_hidden(V))) ** 2
         figures = {
-            "reconstruction_error": float(np.mean(error**2)),
+            "reconstruction_error": self._mean_of_cells(squares),
         }
         if self.base.is_enumerable:
-            figures["log_pseudo_likelihood"] = self._log_pseudo_likelihood(model)
+            figures["log_pseudo_likelihood"] = self._log_pseudo_likelihood(model, V)
         if self.held_out is None:
             return figures
         log_partition = self._log_partition(model, workers)
-        return figures | self.held_out.figures(model.free_energy, log_partition)
+        return figures | self.held_out.figures(partial(self._free_energy, model), log_partition)
+
+    def _completed(self, model, workers):
+        """The rows; missing cells are drawn given the others, each time by the same numbers."""
+        if self.missing is None:
+            return self.rows
+        return complete(model, self.rows, np.isnan(self.rows), self.seed, workers)
+
+    def _mean_of_cells(self, values):
+        """The mean over the observed cells of the rows."""
+        if self.missing is None and self.weights is None:
+            return float(np.mean(values))
+        weights = np.ones(len(values)) if self.weights is None else self.weights
+        known = weights[:, np.newaxis] * ~np.isnan(self.rows)
+        return float((known * values).sum() / known.sum())
+
+    def _free_energy(self, model, rows):
+        """F of what is observed of rows; where cells are missing, at a small cost."""
+        if rows_with_gaps(rows) is None:
+            return model.free_energy(rows)
+        return quick_free_energy(model, self.base, rows, Stream(self.seed))
 
     def compare(self, figures, model, workers):
         """Compare the model with independent columns; None if it is better without a doubt."""
@@ -143,17 +190,21 @@ class Monitor:
         if "log_pseudo_likelihood" in figures:
             no_hidden = Bernoulli(np.zeros(1, model.dtype))
             independent = Model(np.zeros((1, len(self.base)), model.dtype), self.base, no_hidden)
-            pseudo = self._log_pseudo_likelihood(independent)
+            V = self._completed(independent, workers)
+            pseudo = self._log_pseudo_likelihood(independent, V)
             if Comparison("", figures["log_pseudo_likelihood"], pseudo).exceeds(SURELY_BETTER):
                 return None
         log_partition = self._log_partition(model, workers, FEW_TEMPERATURES, FEW_CHAINS)
-        log_likelihood = -model.free_energy(self.rows).mean() - log_partition
-        return Comparison(
-            "training rows", log_likelihood, independent_log_likelihood(self.base, self.rows)
-        )
+        free_energy = self._free_energy(model, self.rows)
+        independent = independent_log_likelihood(self.base, self.rows, self.weights)
+        log_likelihood = -weighted_mean(free_energy, self.weights) - log_partition
+        return Comparison("training rows", log_likelihood, independent)
 
-    def _log_pseudo_likelihood(self, model):
-        return float(log_pseudo_likelihood(model, self.rows, self.features).mean())
+    def _log_pseudo_likelihood(self, model, V):
+        found = log_pseudo_likelihood(model, V, self.features)
+        if self.missing is not None:  # the features are among those observed
+            found = found * (1 - self.missing.mean(axis=1))
+        return float(weighted_mean(found, self.weights))
 
     def _log_partition(self, model, workers, n_temperatures=None, n_chains=N_CHAINS):
         if n_enumerated(model) <= EXACT_UNITS:
@@ -164,8 +215,19 @@ class Monitor:
         ).value
 
 
-def held_out_rows(X, train, valid, base):
+def held_out_rows(X, train, valid, base, weights=None):
     """What was set aside, with as many rows of the training; None if nothing was."""
     if not len(valid):
         return None
-    return HeldOut(dense(X[valid]), dense(X[train[: min(len(valid), GAP_ROWS)]]), base)
+    numbers = valid, train[: min(len(valid), GAP_ROWS)]
+    of_rows = [None if weights is None else weights[rows] for rows in numbers]
+    return HeldOut(*(dense(X[rows]) for rows in numbers), base, of_rows)
+
+
+def observed_features(missing, rng):
+    """Numbers of observed units of each row, drawn with replacement."""
+    order = np.argsort(missing, axis=1, kind="stable")  # the observed ones first
+    n_observed = missing.shape[1] - missing.sum(axis=1)
+    shape = len(missing), MONITORED_FEATURES
+    places = (rng.random(shape) * n_observed[:, np.newaxis]).astype(int)
+    return np.take_along_axis(order, places, axis=1)

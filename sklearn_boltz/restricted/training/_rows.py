@@ -8,17 +8,21 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils import gen_batches
 
-from sklearn_boltz._base import dense
+from sklearn_boltz._base import checked_weights, dense
 from sklearn_boltz._batches import fresh, mini_batches, rows_of, summarise
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
+from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
 from sklearn_boltz.restricted.training._monitor import GAP_ROWS
 from sklearn_boltz.units._bernoulli import smoothed_log_odds
+from sklearn_boltz.units._unit import observed_sums
 
 # A memory map with no more rows is trained on row by row, as an array in memory is, with a list of
 # the numbers of all rows: that takes 24 bytes a row.
 MOST_INDEXED = 2**20
 # Rows that are set aside for early stopping, at most: they are kept in memory.
 MOST_VALID = 10_000
+EMPTY = "All cells are missing in all rows that count: there is nothing to learn from."
 
 
 def divided(n_rows, validation_fraction, seed):
@@ -38,22 +42,127 @@ def divided(n_rows, validation_fraction, seed):
     return order[n_valid:], order[:n_valid]
 
 
+# Rows that count, and how often each does.
+
+
+def relative(weights):
+    """Weights with the mean 1; None if all are equal."""
+    if not len(weights) or (weights == weights[0]).all():
+        return None
+    weights = weights / weights.max()  # so that their sum is finite
+    return weights * (len(weights) / weights.sum())
+
+
+def of_some(weights, rows):
+    """The weights of some rows; None of None."""
+    return None if weights is None else weights[rows]
+
+
+def with_information(X, sample_weight):
+    """The rows that count: not those of weight 0, and not those of which all cells are missing.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n_samples, n_features)
+    sample_weight : array-like of shape (n_samples,) or None
+
+    Returns
+    -------
+    X : {ndarray, CSR matrix} of shape (n_rows, n_features)
+        Not copied where all rows count.
+    weights : ndarray of float64 of shape (n_rows,) or None
+        With the mean 1; None for equal ones.
+    """
+    weights = None if sample_weight is None else checked_weights(sample_weight, X)
+    counts = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
+    if rows_with_gaps(X) is not None:
+        counts &= ~np.isnan(X).all(axis=1)
+        if not counts.any():
+            raise ValueError(EMPTY)
+    if not counts.all():
+        X, weights = X[counts], of_some(weights, counts)
+    return X, None if weights is None else relative(weights)
+
+
+def visits(weights, rng):
+    """How often each row is visited in an epoch: in the mean, its share of as many visits as rows.
+
+    The whole part of that always, and the rest by systematic sampling of the rows in random
+    order.
+
+    Parameters
+    ----------
+    weights : ndarray of float64 of shape (n_rows,)
+    rng : Generator
+
+    Returns
+    -------
+    counts : ndarray of int of shape (n_rows,)
+    """
+    n_rows, order = len(weights), rng.permutation(len(weights))
+    ends = np.cumsum(weights[order])
+    ends *= n_rows / ends[-1]
+    ends[-1] = n_rows  # without rounding
+    counts = np.empty(n_rows, dtype=np.int64)
+    counts[order] = np.diff(np.floor(ends + rng.random()), prepend=0)
+    return counts
+
+
+def evenly_spaced(X, n_most):
+    """Numbers of so many rows at most, of those that count."""
+    numbers = X.usable() if isinstance(X, StreamedRows) and len(X.useless) else None
+    n_rows = X.shape[0] if numbers is None else len(numbers)
+    places = np.linspace(0, n_rows - 1, min(n_rows, n_most)).round().astype(int)
+    return places if numbers is None else numbers[places]
+
+
+def check_observed(estimator, counts):
+    """Refuse columns without an observed value: the data say nothing of them.
+
+    Parameters
+    ----------
+    estimator : estimator
+    counts : int, float or ndarray of shape (n_numbers,)
+        How often each number of a row is observed.
+    """
+    if np.ndim(counts) and not np.all(counts):
+        of_columns = np.asarray(counts)[estimator._layout_now().starts[:-1]]
+        empty = np.flatnonzero(of_columns == 0)
+        name = estimator._column(int(empty[0]))
+        more = "" if len(empty) == 1 else f", nor have {len(empty) - 1} other columns"
+        raise ValueError(
+            f"{type(estimator).__name__}: {name} has no value in any row that counts{more}. "
+            "Leave it out: the data say nothing of it."
+        )
+
+
 class ColumnSums(NamedTuple):
-    """Sums of the columns of the data: what a Bernoulli model keeps of them."""
+    """Sums of the columns of the data: what a Bernoulli model keeps of them.
+
+    Attributes
+    ----------
+    total : ndarray of float64 of shape (n_features,)
+    n_rows : int, float or ndarray of float64 of shape (n_features,)
+        Number of rows, or of those in which each column is observed.
+    """
 
     total: np.ndarray
-    n_rows: int
+    n_rows: int | float | np.ndarray
 
     @classmethod
-    def of(cls, X):
-        """Of rows."""
-        return cls(np.asarray(X.sum(axis=0, dtype=np.float64)).ravel(), X.shape[0])
+    def of(cls, X, weights=None):
+        """Of rows, with how often each counts."""
+        return cls(*observed_sums(X, weights))
 
     def __add__(self, other):
         return ColumnSums(self.total + other.total, self.n_rows + other.n_rows)
 
     def means(self, dtype):
         """Means of the columns."""
+        if np.ndim(self.n_rows):
+            # Of a column that is never observed, between the ends.
+            means = self.total / np.maximum(self.n_rows, np.finfo(np.float64).tiny)
+            return np.where(self.n_rows > 0, means, 0.5).astype(dtype)
         return (self.total / self.n_rows).astype(dtype)
 
     def log_odds(self, dtype):
@@ -69,15 +178,20 @@ class ChosenRows:
     source : ndarray, CSR matrix, or StreamedRows that are indexed
     numbers : ndarray of int
         Which rows.
+    weights : ndarray of float64 of shape (n_source,), default=None
+        How often each row of the source counts; None for equal weights.
+    kept : KeptValues, default=None
+        The values of missing cells between visits, where some are missing.
 
     Attributes
     ----------
     n_rows : int
-        Number of rows of an epoch.
+        Number of visits of an epoch.
     """
 
-    def __init__(self, source, numbers):
+    def __init__(self, source, numbers, weights=None, kept=None):
         self.source, self.numbers, self.n_rows = source, np.sort(numbers), len(numbers)
+        self.weights, self.kept = of_some(weights, self.numbers), kept
 
     def in_memory(self):
         """The rows as an array or a CSR matrix; not copied if they are all of one."""
@@ -86,13 +200,17 @@ class ChosenRows:
         return self.source[self.numbers]
 
     def mini_batches(self, batch_size, rng):
-        """Yield the mini-batches of an epoch, dense."""
-        order = self.numbers[rng.permutation(len(self.numbers))]
+        """Yield the mini-batches of an epoch, dense, or `Incomplete`."""
+        numbers = self.numbers
+        if self.weights is not None:
+            numbers = np.repeat(numbers, visits(self.weights, rng))
+        order = numbers[rng.permutation(len(numbers))]
         # A step from a few rows would be as long as any, and spoil the epoch: a rest goes
         # to the last mini-batch if it is less than half of one.
         least = (batch_size + 1) // 2
         for batch in gen_batches(len(order), batch_size, min_batch_size=least):
-            yield dense(self.source[order[batch]])
+            V = dense(self.source[order[batch]])
+            yield V if self.kept is None else Incomplete(V, self.kept, order[batch])
 
 
 class StreamedRows:
@@ -105,6 +223,8 @@ class StreamedRows:
     batches : Batches
     reset : bool
         Whether the names of the columns are learned here.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How often each row counts, over all batches in their order.
     indexed : bool
         Whether the rows can be had in any order.
 
@@ -114,32 +234,81 @@ class StreamedRows:
     shape : tuple of (int, int)
     dtype : dtype
         Of the rows when they are looked at.
+    observed_sums : tuple
+        Sums of the columns over observed values, and how many these are.
+    weights : ndarray of float64 of shape (n_rows,) or None
+        Of mean 1 over the rows that count; None for equal ones.
+    gaps : NamedTuple or None
+        Where cells are missing.
     """
 
-    def __init__(self, estimator, batches, *, reset, indexed=False):
+    def __init__(self, estimator, batches, sample_weight=None, *, reset, indexed=False):
         found = summarise(estimator, batches, _sums_of_batch, _merge_sums, reset=reset)
-        self.source, self.dtype, self._sums = batches, *found.result
+        self.source, sums = batches, found.result
+        self.dtype, self.gaps = sums.dtype, sums.gaps
         self._lengths = np.zeros(max(found.lengths) + 1, dtype=np.int64)
         self._lengths[list(found.lengths)] = list(found.lengths.values())
         self._starts = np.append(0, np.cumsum(self._lengths))
-        self.shape = int(self._starts[-1]), len(self._sums)
+        self.shape = int(self._starts[-1]), len(sums.total)
         # Of a source in memory order, rows may be had by their numbers.
         self.indexed = indexed and self.shape[0] <= MOST_INDEXED and batches.rows([]) is not None
         # Names were compared in the first pass, and numbers of columns are enough from here on.
         checker = fresh(estimator)
         checker.n_features_in_ = estimator.n_features_in_
-        self._check = checker._validated
+        self._check = partial(checker._validated, allow_nan=True)
         self._cluster = find_cluster() if batches.is_dask else None
-        self._without = np.empty(0, dtype=np.int64)
+        self.observed_sums, self.weights = (sums.total, sums.count), None
+        self.useless = self._without = np.empty(0, dtype=np.int64)
+        if self.gaps is not None:
+            self.useless = self.gaps.rows[self.gaps.counts == self.shape[1]]
+        if sample_weight is not None:
+            self._weigh(estimator, sample_weight)
+        self._without = self.useless
+        if len(self.useless) == self.shape[0]:
+            raise ValueError(EMPTY)
+        check_observed(estimator, self.observed_sums[1])
+
+    def _weigh(self, estimator, sample_weight):
+        """Take the weights of the rows into account: a pass over the batches."""
+        try:
+            weights = checked_weights(sample_weight, np.empty((self.shape[0], 0)))
+        except ValueError as error:
+            raise ValueError(
+                f"sample_weight must have one weight for each of the {self.shape[0]:,} rows of "
+                f"all batches, in their order: {error}"
+            ) from error
+        self.useless = np.union1d(self.useless, np.flatnonzero(weights == 0))
+        count = np.ones(len(weights), dtype=bool)
+        count[self.useless] = False
+        shares = relative(weights[count])
+        if shares is None and count.all():
+            return
+        self.weights = None if shares is None else np.zeros(len(weights))
+        every = count.astype(np.float64)
+        if shares is not None:
+            self.weights[count] = every[count] = shares
+        weigh = partial(_weighted_sums, self.checked, self._starts, every)
+        total, count = self.source.map_reduce(weigh, _add_pairs)
+        if self.gaps is None:  # one and the same number
+            count = float(every.sum()) if shares is not None else int(every.sum())
+        self.observed_sums = total, count
 
     @property
     def n_rows(self):
         """Number of rows of an epoch."""
         return self.shape[0] - len(self._without)
 
-    def sum(self, axis=0, dtype=np.float64):
-        """The sums of the columns, in float64."""
-        return self._sums
+    def usable(self):
+        """Numbers of the rows that count: not of weight 0, nor without any cell."""
+        return np.delete(np.arange(self.shape[0]), self.useless)
+
+    def kept_values(self):
+        """Where the values of missing cells can be kept between visits; None if all are there."""
+        if self.gaps is None:
+            return None
+        counts = np.zeros(self.shape[0], dtype=np.int64)
+        counts[self.gaps.rows] = self.gaps.counts
+        return KeptValues(counts, self.gaps.digest, self.dtype)
 
     def astype(self, dtype, copy=False):
         """The same rows in another type."""
@@ -188,28 +357,42 @@ class StreamedRows:
 
     def choose(self, rng, validation_fraction):
         """Numbers of a few random rows to train on, and of those set aside, if any are."""
-        n_rows, n_valid = self.shape[0], 0
+        n_rows, n_valid = self.shape[0] - len(self.useless), 0
         if validation_fraction:
             n_valid = min(max(1, round(validation_fraction * n_rows)), MOST_VALID, n_rows - 1)
         chosen = rng.choice(n_rows, min(n_rows, n_valid + GAP_ROWS), replace=False)
+        if len(self.useless):
+            chosen = self.usable()[chosen]
         return chosen[n_valid:], chosen[:n_valid]
 
     def all_but(self, numbers):
         """The same without some rows, as far as `mini_batches` goes."""
         other = shallow_copy(self)
-        other._without = np.sort(numbers)
+        other._without = np.union1d(self.useless, numbers)
         return other
 
     def mini_batches(self, batch_size, rng):
-        """Yield the mini-batches of an epoch, dense, or as `Parts` on the workers of a cluster."""
-        free = ((block, self._free_rows(k)) for k, block in self._epoch_blocks(rng))
+        """Yield the mini-batches of an epoch, dense, or as `Parts` on the workers of a cluster.
+
+        Those with a missing cell are `Incomplete`.
+        """
+        times = None if self.weights is None else self._visits(rng)
+        free = ((block, self._free_rows(k, times)) for k, block in self._epoch_blocks(rng))
         for pieces in mini_batches(free, self.source.n_lanes, batch_size, rng):
             if self._cluster is not None:
-                yield Parts(self._cluster, self.checked, pieces)
-            else:
-                rows = [block[np.sort(numbers)] for _, block, numbers in pieces]
-                stacked = vstack(rows, "csr") if issparse(rows[0]) else np.concatenate(rows)
-                yield dense(self.checked(stacked))
+                yield Parts(self._cluster, self.checked, pieces, self.gaps is not None)
+                continue
+            rows = [block[np.sort(numbers)] for _, block, numbers in pieces]
+            stacked = vstack(rows, "csr") if issparse(rows[0]) else np.concatenate(rows)
+            V = dense(self.checked(stacked))
+            yield V if rows_with_gaps(V) is None else Incomplete(V)
+
+    def _visits(self, rng):
+        """How often each row is visited in an epoch."""
+        numbers = np.delete(np.arange(self.shape[0]), self._without)
+        times = np.zeros(self.shape[0], dtype=np.int64)
+        times[numbers] = visits(self.weights[numbers], rng)
+        return times
 
     def _epoch_blocks(self, rng):
         n_blocks = self.source.n_batches
@@ -219,9 +402,11 @@ class StreamedRows:
         futures = self._cluster.blocks(self.source)
         return ((k, futures[k]) for k in order)
 
-    def _free_rows(self, k):
+    def _free_rows(self, k, times=None):
         begin, end = np.searchsorted(self._without, self._starts[k : k + 2])
         rows = np.arange(self._lengths[k] if k < len(self._lengths) else 0)
+        if times is not None:
+            return np.repeat(rows, times[self._starts[k] : self._starts[k] + len(rows)])
         return np.delete(rows, self._without[begin:end] - self._starts[k])
 
 
@@ -231,10 +416,56 @@ def _checked(check, n_features, dtype, rows):
     return check(rows).astype(dtype, copy=False)
 
 
+class GapCounts(NamedTuple):
+    """Rows with missing cells, how many each lacks, and a digest of which."""
+
+    rows: np.ndarray
+    counts: np.ndarray
+    digest: str
+
+
+class BatchSums(NamedTuple):
+    """What is found in batches: sums of observed values, how many these are, rows with gaps."""
+
+    dtype: np.dtype
+    total: np.ndarray
+    count: int | np.ndarray
+    n_rows: int
+    gaps: GapCounts | None
+
+
 def _sums_of_batch(estimator, batch):
-    X = estimator._validated(batch, reset=True)
-    return X.dtype, np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
+    X = estimator._validated(batch, reset=True, allow_nan=True)
+    (total, count), gaps = observed_sums(X), None
+    if np.ndim(count):
+        missing = np.isnan(X)
+        counts = missing.sum(axis=1)
+        rows = np.flatnonzero(counts)
+        gaps = GapCounts(rows, counts[rows], mask_digest(missing))
+    return BatchSums(X.dtype, total, count, X.shape[0], gaps)
 
 
 def _merge_sums(one, other):
-    return one[0], one[1] + other[1]
+    """One after the other."""
+    gaps = one.gaps
+    if one.gaps is not None and other.gaps is not None:
+        gaps = GapCounts(
+            np.append(one.gaps.rows, one.n_rows + other.gaps.rows),
+            np.append(one.gaps.counts, other.gaps.counts),
+            one.gaps.digest + other.gaps.digest,
+        )
+    elif other.gaps is not None:
+        gaps = other.gaps._replace(rows=one.n_rows + other.gaps.rows)
+    total, count = one.total + other.total, one.count + other.count
+    return BatchSums(one.dtype, total, count, one.n_rows + other.n_rows, gaps)
+
+
+def _weighted_sums(check, starts, weights, k, batch):
+    """The weighted sums of a batch, and of its observed cells in each column."""
+    X = check(rows_of(batch))
+    total, count = observed_sums(X, weights[starts[k] : starts[k + 1]])
+    return total, np.broadcast_to(count, total.shape)
+
+
+def _add_pairs(one, other):
+    return one[0] + other[0], one[1] + other[1]

@@ -23,7 +23,7 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import moments
 # Visible units of a block of the gradient.
 GRADIENT_ROWS = 392
 # The learning rate of parameters that are no biases, as a part of that of the others.
-SHAPE_RATE = 0.2
+SHAPE_RATE = 0.5
 
 
 class Scheme(NamedTuple):
@@ -97,7 +97,8 @@ class Learner:
         Parameters
         ----------
         batch : ArrayBatch, or one on a cluster
-            With the methods `positive`, `negative`, `gradient` and `hidden_states`.
+            With the methods `positive`, `negative`, `gradient`, `hidden_states` and
+            `shape_slopes`.
         rate : float
             Learning rate.
         workers : Workers
@@ -148,7 +149,7 @@ class Learner:
         for units, at_rows, at_chains in zip(
             (self.visible, self.hidden), slopes, chain_slopes, strict=True
         ):
-            if at_rows is not None:
+            if at_rows:
                 slope = {name: at_rows[name] - at_chains[name] for name in at_rows}
                 for name in slope:
                     if is_bias(name):  # it has moved already
@@ -164,6 +165,33 @@ def is_bias(name):
 def has_shape(units):
     """Whether units have parameters that are no biases."""
     return not units.is_binary and not all(map(is_bias, units.parameters()))
+
+
+def shape_slopes(model, V):
+    """Derivatives of the mean of −F(v) by the parameters of the units.
+
+    Parameters
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+
+    Returns
+    -------
+    visible, hidden : dict of str to ndarray
+        Empty of units that have biases only.
+    """
+    visible = model.visible.gradients(V) if has_shape(model.visible) else {}
+    if not has_shape(model.hidden):
+        return visible, {}
+    return visible, model.hidden.gradients(None, model.hidden_field(V))
+
+
+def no_slopes(model):
+    """`shape_slopes` of no rows: zeros."""
+    return tuple(
+        {name: 0 * value for name, value in units.parameters().items()} if has_shape(units) else {}
+        for units in (model.visible, model.hidden)
+    )
 
 
 class Factors(NamedTuple):
@@ -252,23 +280,8 @@ class ArrayBatch:
         return draw_hidden(learner, self.V_chains, self.H_chains)
 
     def shape_slopes(self, learner, chains):
-        """Derivatives by the parameters of the units at the rows or at the chains.
-
-        Parameters
-        ----------
-        learner : Learner
-        chains : bool
-
-        Returns
-        -------
-        visible, hidden : dict of str to ndarray, or None
-            None of units that have biases only.
-        """
-        V, model = self.V_chains if chains else self.V, learner.model()
-        visible = model.visible.gradients(V) if has_shape(model.visible) else None
-        if not has_shape(model.hidden):
-            return visible, None
-        return visible, model.hidden.gradients(None, model.hidden_field(V))
+        """Derivatives by the parameters of the units at the rows or at the chains."""
+        return shape_slopes(learner.model(), self.V_chains if chains else self.V)
 
     def gradient(self, learner, rate, inner, workers):
         """The step of the weights: the rate times the gradient, of which inner step 0 keeps g's."""

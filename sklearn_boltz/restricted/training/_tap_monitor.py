@@ -10,6 +10,7 @@ from sklearn_boltz.restricted.training._monitor import (
     EXACT_UNITS,
     Comparison,
     independent_log_likelihood,
+    weighted_mean,
 )
 
 # Iterations after which a start is given up.
@@ -33,10 +34,12 @@ class TAPMonitor:
         Of independent features, as the training data have them.
     iteration : Iteration
     inference : str
+    weights : ndarray of float64 of shape (n_rows,), default=None
+        How often each of the rows counts: figures of theirs are weighted means.
     """
 
-    def __init__(self, rows, n_data, held_out, base, iteration, inference):
-        self.rows, self.held_out, self.base = rows, held_out, base
+    def __init__(self, rows, n_data, held_out, base, iteration, inference, weights=None):
+        self.rows, self.held_out, self.base, self.weights = rows, held_out, base, weights
         n_starts = int(np.clip(n_data // ROWS_PER_START, LEAST_STARTS, MOST_STARTS))
         # Evenly spaced, and all of them if they are no more than that.
         self.starts = np.unique(np.linspace(0, len(rows) - 1, n_starts).round().astype(int))
@@ -55,8 +58,9 @@ class TAPMonitor:
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
         log_partition = total_log_partition(chosen)
+        free_energy = weighted_mean(clamped.free_energy(order), self.weights)
         figures = {
-            "tap_log_likelihood": float(-clamped.free_energy(order).mean() - log_partition),
+            "tap_log_likelihood": float(-free_energy - log_partition),
             "n_solutions": len(kept),
             "free_energy": float(chosen.free_energy.mean()),
             "free_energy_std": float(chosen.free_energy.std()),
@@ -76,7 +80,7 @@ class TAPMonitor:
         """Compare the model with independent columns."""
         if self.held_out is not None:
             return self.held_out.compare(figures)
-        independent = independent_log_likelihood(self.base, self.rows)
+        independent = independent_log_likelihood(self.base, self.rows, self.weights)
         return Comparison("training rows", figures["tap_log_likelihood"], independent)
 
 

@@ -19,6 +19,7 @@ from sklearn_boltz.restricted.mean_field._tap import (
 )
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 
 # Hidden units of a block of the gradient.
 GRADIENT_ROWS = 50
@@ -185,7 +186,7 @@ def difference(layered, V, starts, scheme, rates, shares, workers, workspace):
         Of the solutions.
     """
     order, clamped = scheme.iteration.order, None
-    if len(layered.weights) > 1 or scheme.persistent:
+    if len(layered.weights) > 1 or scheme.persistent or rows_with_gaps(V) is not None:
         clamped = clamp(layered, V, scheme.iteration, workers)
         data = Beliefs(clamped.means(), clamped.variances())
         if starts is None:
@@ -292,10 +293,10 @@ def unit_gradients(clamped, solutions, order):
 
 def gradients_at_rows(clamped, order):
     """The part of `unit_gradients` that rows have: means over them."""
-    visible, *hidden = clamped.layered.layers
+    hidden = clamped.layered.layers[1:]
     fields = zip(hidden, clamped.fields(order), strict=True)
     return [
-        visible.gradients(clamped.V),
+        clamped.visible_gradients(order),
         *(units.gradients(None, B, A) for units, (B, A) in fields),
     ]
 

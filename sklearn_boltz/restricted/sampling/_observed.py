@@ -1,0 +1,484 @@
+"""Rows with missing cells: log-probabilities of what is observed, and what follows from it.
+
+The missing cells of a row and the hidden units are an RBM by themselves: what is observed adds
+W_o v_o to the fields of the hidden units. Its normalising constant is the sum over all
+completions of the row.
+"""
+
+from hashlib import blake2b
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sklearn_boltz._random import Stream
+
+# Bits of the missing cells or of the hidden units up to which their states are summed out: for a
+# log-probability, and where each state is looked at.
+EXACT_SUM, EXACT_MISSING, EXACT_HIDDEN = 20, 10, 12
+# Rows, and states, that are looked at together.
+CHUNK_ROWS, BLOCK_STATES = 500, 2**11
+# Annealing of the missing cells of a row: chains and steps of the inverse temperature.
+N_CHAINS, N_TEMPERATURES = 50, 200
+# While a model is in training: bits of the hidden units that are summed out, and steps of a single
+# chain for each row, which underestimates the log-probability a little.
+QUICK_HIDDEN, QUICK_TEMPERATURES = 12, 40
+# Chains of a row, their transitions, and how many of the states in the second half count.
+ROW_CHAINS, ROW_STEPS, ROW_STATES = 10, 100, 5
+
+
+# What is missing.
+
+
+def rows_with_gaps(V):
+    """Which rows have a missing cell: an array of bool, or None if all cells are there."""
+    if not isinstance(V, np.ndarray) or not np.isnan(V.sum()):
+        return None
+    gaps = np.isnan(V).any(axis=1)
+    return gaps if gaps.any() else None
+
+
+def missing_units(units, V):
+    """Which units are missing: those of which a number is NaN; of shape (n_rows, n_units)."""
+    missing = np.isnan(V)
+    if units.width == 1:
+        return missing
+    return np.logical_or.reduceat(missing, np.cumsum(units.widths) - units.widths, axis=1)
+
+
+def spread_over_columns(units, of_units):
+    """What is true of units, for each of their columns."""
+    return of_units if units.width == 1 else np.repeat(of_units, units.widths, axis=-1)
+
+
+def observed_log_weight(units, V, missing):
+    """The sum of ln w(x) over the observed units of each row, in float64.
+
+    Parameters
+    ----------
+    units : UnitType
+    V : ndarray of shape (n_rows, n_columns)
+    missing : ndarray of bool of shape (n_rows, n_units)
+    """
+    return np.where(missing, 0.0, units.unit_log_weights(V)).sum(axis=1)
+
+
+def independent_log_probability(units, V):
+    """ln p of the observed cells of rows if all units were independent, in float64."""
+    if rows_with_gaps(V) is None:
+        return units.log_weight(V) - units.log_partition_sum(np.zeros((1, V.shape[1]), V.dtype))
+    missing = missing_units(units, V)
+    log_partition = units.log_partition(np.zeros((1, V.shape[1]))).astype(np.float64)
+    return observed_log_weight(units, V, missing) - np.where(missing, 0, log_partition).sum(axis=1)
+
+
+class Gaps(NamedTuple):
+    """Rows of which cells are missing, as an RBM of each row.
+
+    Attributes
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+        Zeros where values are missing.
+    missing : ndarray of bool of shape (n_rows, n_units)
+    field : ndarray of shape (n_rows, n_hidden)
+        What the observed values add to the fields of the hidden units.
+    """
+
+    model: NamedTuple
+    V: np.ndarray
+    missing: np.ndarray
+    field: np.ndarray
+
+    @classmethod
+    def of(cls, model, V):
+        """Of rows in which NaN is missing."""
+        missing = missing_units(model.visible, V)
+        known = np.where(spread_over_columns(model.visible, missing), 0, V).astype(model.dtype)
+        return cls(model, known, missing, model.hidden_field(known))
+
+    def rows(self, chosen):
+        """Some of the rows."""
+        return self._replace(
+            V=self.V[chosen], missing=self.missing[chosen], field=self.field[chosen]
+        )
+
+    def bits(self):
+        """The binary logarithm of the number of states of what is missing in each row."""
+        with np.errstate(invalid="ignore"):
+            of_units = np.log2(self.model.visible.state_counts)
+            return np.where(self.missing, of_units, 0).sum(axis=1)
+
+    def columns(self):
+        """The numbers of a row that are missing, where all rows lack the same units."""
+        mask = spread_over_columns(self.model.visible, self.missing[0])
+        return np.flatnonzero(mask)
+
+    def alone(self):
+        """The RBM of the missing units and the hidden ones, where all rows lack the same units."""
+        model = self.model
+        units = np.flatnonzero(self.missing[0])
+        weights = np.asarray(model.weights)[:, self.columns()]
+        return model._replace(weights=weights, visible=model.visible.chosen(units))
+
+
+def hidden_bits(model):
+    """The binary logarithm of the number of states of the hidden units."""
+    return float(np.log2(model.hidden.state_counts).sum())
+
+
+def blocks_of_states(units):
+    """The joint states of a layer of finitely many, in blocks of rows of float64."""
+    each = [states for states, _ in units.unit_states()]
+    counts = [len(states) for states in each]
+    places = np.cumprod([1, *counts[::-1]], dtype=object)[::-1]
+    for start in range(0, int(places[0]), BLOCK_STATES):
+        numbers = np.arange(start, min(start + BLOCK_STATES, int(places[0])))
+        parts = [
+            states[numbers // int(place) % len(states)]
+            for states, place in zip(each, places[1:], strict=True)
+        ]
+        yield np.hstack(parts) if parts else np.zeros((1, 0))
+
+
+# Log-probabilities.
+
+
+def free_energy(model, base, V, seed, workers):
+    """F(v_o) = −ln Σ exp(−E) over the hidden units and the missing cells of each row.
+
+    Parameters
+    ----------
+    model : Model
+    base : UnitType
+        Independent visible units as in the data, where annealing begins.
+    V : ndarray of shape (n_rows, n_visible)
+        NaN is missing.
+    seed : int
+        With the content of a row, it decides on the random numbers for that row.
+    workers : Workers
+
+    Returns
+    -------
+    free_energy : ndarray of float64 of shape (n_rows,)
+        Exact where what is missing or the hidden units have up to 2^20 states; else by
+        annealed importance sampling, of which exp(−F) is unbiased.
+    """
+    gaps, found = Gaps.of(model, V), np.empty(len(V))
+    bits, of_hidden = gaps.bits(), hidden_bits(model)
+    by_hidden = (of_hidden <= EXACT_SUM) & (of_hidden < bits)
+    by_missing = ~by_hidden & (bits <= EXACT_SUM)
+    annealed = np.flatnonzero(~(by_hidden | by_missing))
+    exact = Gaps.of(model.in_double(), V)
+    if by_hidden.any():
+        found[by_hidden] = _sum_over_hidden(exact.rows(by_hidden))
+    for rows in patterns(gaps.missing, by_missing):
+        found[rows] = _sum_over_missing(exact.rows(rows))
+    if len(annealed):
+
+        def of_row(i):
+            return _annealed_row(gaps.rows([i]), base, _row_stream(seed, V[i]))
+
+        work = len(annealed) * N_CHAINS * N_TEMPERATURES * model.weights.size
+        found[annealed] = workers.map(of_row, annealed.tolist(), work)
+    return -(found + observed_log_weight(exact.model.visible, exact.V, exact.missing))
+
+
+def quick_free_energy(model, base, V, stream):
+    """F(v_o) of rows at a small cost: exact with up to 12 bits of hidden units, else annealed.
+
+    A chain for each row, with the same random numbers each time, makes the mean over many rows
+    good enough to compare a model with what it was an epoch ago.
+
+    Parameters
+    ----------
+    model : Model
+    base : UnitType
+    V : ndarray of shape (n_rows, n_visible)
+    stream : Stream
+
+    Returns
+    -------
+    free_energy : ndarray of float64 of shape (n_rows,)
+    """
+    if hidden_bits(model) <= QUICK_HIDDEN:
+        gaps = Gaps.of(model.in_double(), V)
+        log_sum = _sum_over_hidden(gaps)
+    else:
+        gaps = Gaps.of(model, V)
+        log_sum = np.concatenate([
+            annealed(gaps.rows(slice(k, k + CHUNK_ROWS)), base, QUICK_TEMPERATURES, stream)
+            for k in range(0, len(V), CHUNK_ROWS)
+        ])  # fmt: skip
+    return -(log_sum + observed_log_weight(gaps.model.visible, gaps.V, gaps.missing))
+
+
+def patterns(missing, chosen):
+    """Numbers of the chosen rows, those together that lack the same units."""
+    numbers = np.flatnonzero(chosen)
+    if not len(numbers):
+        return []
+    packed = np.packbits(missing[numbers], axis=1)
+    _, which = np.unique(packed, axis=0, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    ends = np.flatnonzero(np.diff(which.ravel()[order])) + 1
+    return np.split(numbers[order], ends)
+
+
+def _sum_over_hidden(gaps):
+    """ln Σ over the states of the hidden units, the missing ones summed out, of each row."""
+    model, parts = gaps.model, []
+    for states in blocks_of_states(model.hidden):
+        log_weight = model.hidden.log_weight(states)
+        of_units = model.visible.log_partition(model.visible_field(states)).astype(np.float64)
+        parts.append([
+            logsumexp(log_weight[:, np.newaxis] + states @ field.T + of_units @ missing.T, axis=0)
+            for field, missing in _chunks(gaps.field, gaps.missing)
+        ])  # fmt: skip
+    return logsumexp([np.concatenate(part) for part in parts], axis=0)
+
+
+def _chunks(*arrays):
+    for start in range(0, len(arrays[0]), CHUNK_ROWS):
+        yield [a[start : start + CHUNK_ROWS] for a in arrays]
+
+
+def _sum_over_missing(gaps):
+    """ln Σ over the states of what is missing, the hidden units summed out; one pattern."""
+    alone, parts = gaps.alone(), []
+    for states in blocks_of_states(alone.visible):
+        log_weight, field = alone.visible.log_weight(states), alone.hidden_field(states)
+        parts.append([
+            logsumexp(log_weight + alone.hidden.log_partition_sum(field + of_row))
+            for of_row in gaps.field
+        ])  # fmt: skip
+    return logsumexp(parts, axis=0)
+
+
+# Annealing.
+
+
+def _row_stream(seed, v):
+    """Random numbers of a row: they depend on its content, and on no other row."""
+    row = np.where(np.isnan(v), np.nan, v + 0.0).astype(np.float64)  # one NaN, one zero
+    digest = blake2b(row.tobytes(), digest_size=8, key=int(seed).to_bytes(8, "little"))
+    return Stream(int.from_bytes(digest.digest(), "little"))
+
+
+def _annealed_row(gaps, base, stream):
+    """ln Z of the missing and the hidden units of one row, by annealed importance sampling."""
+    units = np.flatnonzero(gaps.missing[0])
+    gaps = Gaps(
+        gaps.alone(),
+        np.zeros((N_CHAINS, len(gaps.columns())), gaps.V.dtype),
+        np.ones((N_CHAINS, len(units)), dtype=bool),
+        np.repeat(gaps.field, N_CHAINS, axis=0),
+    )
+    log_weights = annealed(gaps, base.chosen(units), N_TEMPERATURES, stream)
+    return logsumexp(log_weights) - np.log(len(log_weights))
+
+
+def annealed(gaps, base, n_temperatures, stream):
+    """Log-weights of annealed chains, one a row: their exponentials are unbiased for Z of a row.
+
+    At β = 0, the missing units are independent as in `base`, with the means μ, and the hidden
+    units have the field W_o v_o + W_m μ; from there on it is W_o v_o + W_m (μ + β (v_m − μ)).
+
+    Parameters
+    ----------
+    gaps : Gaps
+    base : UnitType
+    n_temperatures : int
+    stream : Stream
+
+    Returns
+    -------
+    log_weights : ndarray of float64 of shape (n_rows,)
+    """
+    model, missing = gaps.model, gaps.missing
+    columns, dtype = spread_over_columns(model.visible, missing), model.dtype
+
+    def masked(V):
+        return np.where(columns, V, 0).astype(dtype)
+
+    def at(beta, visible, own):
+        """ln f of the rows, and the fields of the hidden units."""
+        field = (gaps.field + (1 - beta) * centre + beta * own).astype(dtype, copy=False)
+        log_weight = observed_log_weight(visible, V, ~missing)
+        return log_weight + model.hidden.log_partition_sum(field), field
+
+    zero = np.zeros((len(gaps.V), len(model.visible)), dtype)
+    centre = model.hidden_field(masked(np.broadcast_to(base.mean(zero[:1]), zero.shape)))
+    of_units = base.log_partition(zero[:1]).astype(np.float64)
+    log_weights = np.where(missing, of_units, 0).sum(axis=1)
+    log_weights = log_weights + model.hidden.log_partition_sum(gaps.field + centre)
+    V = base.sample(zero, stream)
+    own, visible = model.hidden_field(masked(V)), model.visible.fallen(0.0, base)
+    betas = np.linspace(0, 1, n_temperatures + 1).tolist()
+    for low, high in pairwise(betas):
+        log_weights -= at(low, visible, own)[0]
+        visible = model.visible.fallen(high, base)
+        log_f, field = at(high, visible, own)
+        log_weights += log_f
+        if high < 1:
+            H = model.hidden.sample(field, stream)
+            V = visible.sample((high * model.visible_field(H)).astype(dtype, copy=False), stream)
+            own = model.hidden_field(masked(V))
+    return log_weights
+
+
+# Completions of a row, and what follows from them.
+
+
+class Completions(NamedTuple):
+    """States of what is not observed of one row, with their probabilities.
+
+    Attributes
+    ----------
+    log_probability : ndarray of float64 of shape (n_states,)
+    V : ndarray of shape (n_states, n_visible) or None
+        The row with its missing values filled in, the hidden units summed out;
+    H : ndarray of shape (n_states, n_hidden) or None
+        or the hidden units, the missing values summed out.
+    """
+
+    log_probability: np.ndarray
+    V: np.ndarray | None
+    H: np.ndarray | None
+
+
+def completions(model, v, seed):
+    """What is not observed of a row, exact where its states are few, else by chains.
+
+    Parameters
+    ----------
+    model : Model
+    v : ndarray of shape (n_visible,)
+    seed : int
+
+    Returns
+    -------
+    completions : Completions
+    """
+    gaps = Gaps.of(model, v[np.newaxis])
+    (bits,), of_hidden = gaps.bits(), hidden_bits(model)
+    if bits <= EXACT_MISSING:
+        exact = Gaps.of(model.in_double(), v[np.newaxis])
+        alone = exact.alone()
+        states = np.vstack(list(blocks_of_states(alone.visible)))
+        logs = alone.visible.log_weight(states) + alone.hidden.log_partition_sum(
+            exact.field + alone.hidden_field(states)
+        )
+        rows = np.repeat(exact.V, len(states), axis=0)
+        rows[:, exact.columns()] = states
+        return Completions(logs - logsumexp(logs), rows, None)
+    if of_hidden <= EXACT_HIDDEN:
+        exact = Gaps.of(model.in_double(), v[np.newaxis])
+        states = np.vstack(list(blocks_of_states(model.hidden)))
+        of_units = exact.model.visible.log_partition(exact.model.visible_field(states))
+        logs = exact.model.hidden.log_weight(states) + states @ exact.field[0]
+        logs = logs + of_units @ exact.missing[0]
+        return Completions(logs - logsumexp(logs), None, states)
+    rows = _row_chains(gaps, _row_stream(seed, v))
+    return Completions(np.full(len(rows), -np.log(len(rows))), rows, None)
+
+
+def _row_chains(gaps, stream):
+    """States that chains of one row reach, its observed values clamped."""
+    model, columns = gaps.model, gaps.columns()
+    V = np.repeat(gaps.V, ROW_CHAINS, axis=0)
+    chains = Gaps(model, V, np.repeat(gaps.missing, ROW_CHAINS, axis=0), gaps.field)
+    rows, states = start(chains), []
+    kept = np.linspace(ROW_STEPS // 2, ROW_STEPS - 1, ROW_STATES).astype(int)
+    for step in range(ROW_STEPS):
+        H = model.hidden.sample(model.hidden_field(rows), stream)
+        rows[:, columns] = model.visible.sample(model.visible_field(H), stream)[:, columns]
+        if step in kept:
+            states.append(rows.copy())
+    return np.concatenate(states)
+
+
+def start(gaps):
+    """Rows with missing values near their means given the observed ones, by mean field."""
+    model, columns = gaps.model, spread_over_columns(gaps.model.visible, gaps.missing)
+    mean = model.visible.mean(np.zeros((1, len(model.visible)), model.dtype))
+    rows = np.where(columns, mean, gaps.V).astype(model.dtype)
+    return np.where(columns, model.mean_visible(model.mean_hidden(rows)), gaps.V).astype(
+        model.dtype
+    )
+
+
+def mean_hidden(model, V, seed, workers):
+    """E[h | v_o] of rows with missing cells.
+
+    Parameters
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+    seed : int
+    workers : Workers
+
+    Returns
+    -------
+    H : ndarray of shape (n_rows, n_hidden)
+    """
+
+    def of_row(i):
+        found = completions(model, V[i], seed)
+        H = found.H
+        if H is None:
+            exact = model.in_double() if found.V.dtype == np.float64 else model
+            H = exact.mean_hidden(found.V)
+        return np.exp(found.log_probability) @ H
+
+    work = len(V) * model.weights.size * ROW_CHAINS * ROW_STEPS
+    return np.array(workers.map(of_row, range(len(V)), work)).astype(model.dtype)
+
+
+def log_pseudo_likelihood(model, V, seed, workers):
+    """Σ ln p(v_i | observed others) over the observed units of rows, the missing ones summed out.
+
+    With draws of what is not observed given all that is, the ratios of the probabilities of the
+    values of a unit are means of their ratios given the draws.
+
+    Parameters
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+    seed : int
+    workers : Workers
+
+    Returns
+    -------
+    log_pseudo_likelihood : ndarray of float64 of shape (n_rows,)
+    """
+    double, states = model.in_double(), model.visible.unit_states()
+
+    def of_row(i):
+        found, (missing,) = completions(model, V[i], seed), missing_units(model.visible, V[[i]])
+        parts = [
+            _log_conditional(double, found, V[i].astype(np.float64), unit, *states[unit])
+            for unit in np.flatnonzero(~missing)
+        ]
+        return float(sum(parts))
+
+    work = len(V) * model.weights.size * ROW_CHAINS * ROW_STEPS
+    return np.array(workers.map(of_row, range(len(V)), work))
+
+
+def _log_conditional(model, found, v, unit, states, log_weights):
+    """ln p(v_i | observed others) of one unit of a row."""
+    columns = model.visible.columns_of(unit)
+    changes, weights = states - v[columns], model.weights[:, columns]
+    if found.H is None:
+        field = model.hidden_field(found.V.astype(np.float64))
+        here = model.hidden.log_partition_sum(field)
+        ratios = np.column_stack([
+            model.hidden.log_partition_sum(field + weights @ change) - here for change in changes
+        ])  # fmt: skip
+    else:
+        ratios = found.H @ weights @ changes.T
+    logs = log_weights + logsumexp(found.log_probability[:, np.newaxis] + ratios, axis=0)
+    shares = model.visible.state_shares(unit, v[np.newaxis, columns])[0]
+    return shares @ (logs - logsumexp(logs))

@@ -1,0 +1,141 @@
+"""Mini-batches with missing cells: Markov chains fill them, with what is observed clamped.
+
+The gradient of the log-probability of what is observed is a mean over the missing cells and the
+hidden units given it, less that over the model. A draw of the missing cells makes a mini-batch
+complete, and the algorithm goes on as if it always had been.
+"""
+
+from hashlib import sha1
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.restricted.sampling._observed import Gaps, rows_with_gaps, start
+
+# Transitions of a row that goes on from its last visit, and of one that starts anew.
+KEPT_STEPS, FRESH_STEPS = 2, 10
+
+
+class KeptValues:
+    """Values of the missing cells of rows between visits, one number for each.
+
+    Parameters
+    ----------
+    counts : ndarray of int of shape (n_rows,)
+        Number of missing cells of each row.
+    digest : object
+        Of where they are: a fit goes on with values that are kept for the same cells only.
+    dtype : dtype
+    """
+
+    def __init__(self, counts, digest, dtype):
+        self.starts = np.append(0, np.cumsum(counts, dtype=np.int64))
+        self.digest, self.values = digest, np.full(self.starts[-1], np.nan, dtype)
+
+    @classmethod
+    def of(cls, X, dtype):
+        """For an array of rows, without values as yet; None if it is complete."""
+        if rows_with_gaps(X) is None:
+            return None
+        missing = np.isnan(X)
+        return cls(missing.sum(axis=1), mask_digest(missing), dtype)
+
+    def copy(self):
+        """The values as they are now."""
+        other = KeptValues.__new__(KeptValues)
+        vars(other).update(vars(self), values=self.values.copy())
+        return other
+
+    def places(self, numbers, missing):
+        """Where the missing cells of rows of some numbers are kept, row by row."""
+        rank = np.cumsum(missing, axis=1)[missing] - 1
+        return self.starts[numbers][np.nonzero(missing)[0]] + rank
+
+
+def mask_digest(missing):
+    """A digest of where cells are missing."""
+    return sha1(np.packbits(missing), usedforsecurity=False).hexdigest()
+
+
+class Incomplete(NamedTuple):
+    """A mini-batch of which cells are missing.
+
+    Attributes
+    ----------
+    V : ndarray of shape (n_rows, n_visible)
+        NaN where a cell is missing.
+    kept : KeptValues or None
+        None for rows that are not met again.
+    numbers : ndarray of int of shape (n_rows,) or None
+        Of the rows among those that `kept` is for.
+    """
+
+    V: np.ndarray
+    kept: KeptValues | None = None
+    numbers: np.ndarray | None = None
+
+    def __len__(self):
+        return len(self.V)
+
+    def completed(self, model, seed, workers):
+        """Draw the missing cells; -> the rows.
+
+        Parameters
+        ----------
+        model : Model
+        seed : int
+        workers : Workers
+        """
+        missing, V = np.isnan(self.V), np.array(self.V, model.dtype)
+        if self.kept is None:
+            return complete(model, V, missing, seed, workers)
+        places = self.kept.places(self.numbers, missing)
+        if not np.isnan(self.kept.values[places]).any():  # else a row is met for the first time
+            V[missing] = self.kept.values[places]
+        completed = complete(model, V, missing, seed, workers)
+        self.kept.values[places] = completed[missing]
+        return completed
+
+
+def seed_of_batch(stream):
+    """The seed of the missing cells of a mini-batch, whose chains take other random numbers."""
+    entropy = np.random.SeedSequence([stream.seed, stream.step])
+    return int(entropy.generate_state(1, np.uint64)[0])
+
+
+def complete(model, V, missing, seed, workers, first_row=0):
+    """Make transitions of the missing cells of rows, with the others clamped.
+
+    Parameters
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+        Where the chains start; with NaN, they start near the means given what is observed.
+    missing : ndarray of bool of the same shape
+    seed : int
+    workers : Workers
+    first_row : int
+        What the random numbers take for the number of the first row.
+
+    Returns
+    -------
+    V : ndarray of shape (n_rows, n_visible)
+    """
+    out, fresh = np.array(V, model.dtype, order="C"), np.isnan(V).any()
+
+    def block(rows):
+        stream, chains, gaps = Stream(seed), out[rows], missing[rows]
+        if not gaps.any():
+            return
+        if fresh:
+            chains[...] = start(Gaps.of(model, np.where(gaps, np.nan, chains)))
+        for _ in range(FRESH_STEPS if fresh else KEPT_STEPS):
+            H = model.hidden.sample(model.hidden_field(chains), stream, first_row + rows.start)
+            field = model.visible_field(H)
+            drawn = model.visible.sample(field, stream, first_row + rows.start)
+            np.copyto(chains, drawn, where=gaps)
+
+    workers.map(block, row_blocks(len(V)), len(V) * model.weights.size * 2 * KEPT_STEPS)
+    return out
