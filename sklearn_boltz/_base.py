@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
+    columns_of,
     foreign_coding,
     has_dates,
     looks_coded,
@@ -32,7 +33,7 @@ from sklearn_boltz._cells import (
     shown,
     unusable_cell,
 )
-from sklearn_boltz._tables import Table, has_numbers_only, learn_table
+from sklearn_boltz._tables import Table, has_numbers_only, holds_numbers, learn_table
 from sklearn_boltz._warnings import find_stack_level
 
 VERSION = version("sklearn_boltz")
@@ -264,7 +265,7 @@ class BaseBoltzmann(
             coded = encode(checked, self.unknown)
         except ValueError as error:
             raise ValueError(f"{type(self).__name__}: {error}") from error
-        if unknown == "missing" and not allow_nan:
+        if self.unknown == "missing" and not allow_nan:
             self._check_known(dense(coded), complete)
         if not numbers_only:
             with self._naming_cells(X, complete):
@@ -312,7 +313,12 @@ class BaseBoltzmann(
 
     def _kinds(self, X):
         """What the user says of each column: "number", "categories", or None to look."""
-        return None
+        if self.binarize is None and isinstance(getattr(self, "n_values", "auto"), str):
+            return None
+        return [
+            "number" if cells.dtype.kind != "b" and holds_numbers(cells) else None
+            for _, cells in columns_of(X)
+        ]
 
     def _column(self, j):
         """How error messages name column j."""
