@@ -8,6 +8,7 @@ import gzip
 import lzma
 
 import numpy as np
+import pandas as pd
 from _common import MissingData
 from sklearn.datasets import load_digits
 
@@ -191,6 +192,14 @@ def alignment_file(name, folder):
 def load_alignment(name, folder, **options):
     """What `read_alignment` makes of an alignment; options change how it is read."""
     return read_alignment(alignment_file(name, folder), **ALIGNMENTS[name][1] | options)
+
+
+def load_words(name, folder):
+    """A data frame of words, one row for each case: "alarm" (37 columns, 20,000 rows)."""
+    file = None if folder is None else folder / "tables" / f"r_{name}.csv.gz"
+    if file is None or not file.is_file():
+        raise MissingData(f"tables/r_{name}.csv.gz is not in --data")
+    return pd.read_csv(file)
 
 
 def correlated_bits(n_rows, n_columns, rng):
