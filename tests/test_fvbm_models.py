@@ -173,6 +173,17 @@ def test_spins_are_a_potts_model_of_two_values(d, density, seed):
     )
 
 
+@pytest.mark.parametrize("n_values", [[2, 3, 4, 2, 3], [2] * 7])
+@pytest.mark.parametrize("scale", [0.7, 400.0])
+def test_sums_as_products_of_matrices(n_values, scale, monkeypatch):
+    """The same as in logarithms, and where exp overflows."""
+    model = random_potts(n_values, 1, scale=scale)
+    codes = with_gaps(enumerate_states(model)[0], 30, 0)
+    expected = model.log_conditionals_of_any(codes)
+    monkeypatch.setattr(_incomplete, "MANY", 1)
+    assert_allclose(model.log_conditionals_of_any(codes), expected, rtol=1e-9, atol=1e-9)
+
+
 def test_rows_do_not_depend_on_others():
     model = random_potts([3, 2, 4, 3], seed=1)
     codes = with_gaps(enumerate_states(model)[0], 40, 0, share=0.25)

@@ -23,7 +23,7 @@ from sklearn_boltz.fully_visible._sampling import gibbs_complete
 from sklearn_boltz.fully_visible._spin_model import to_spins
 
 # Completions of each row, their seed, and the sweeps that lead to one where there are too many.
-N_COMPLETIONS, SEED, N_STEPS = 100, 0, 200
+N_COMPLETIONS, SEED, N_STEPS = 50, 0, 200
 # Entries of a temporary array.
 CHUNK = 2**20
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from sklearn_boltz._completion import patterns
+from sklearn_boltz._completion import all_states, patterns
 from sklearn_boltz.fully_visible._sampling import (
     annealed_log_partition,
     gibbs_complete,
@@ -22,6 +22,8 @@ from sklearn_boltz.fully_visible._sampling import (
 MAX_STATES = 2**20
 # Entries of a temporary array of rows by joint states.
 CHUNK = 2**22
+# Joint states from which on sums over them are products of matrices.
+MANY = 2**9
 # Where there are more states, and nothing is random for the user: the seed, the chains of a row,
 # their sweeps, and the temperatures of annealing.
 SEED, N_CHAINS, N_STEPS, N_TEMPERATURES = 0, 200, 200, 500
@@ -66,11 +68,14 @@ class Joint(NamedTuple):
     states : ndarray of int of shape (n_states, k)
     log_weights : ndarray of shape (n_rows, n_states)
         Not normalised.
+    is_product : bool
+        Whether the states are all there are, the last column fastest.
     """
 
     columns: np.ndarray
     states: np.ndarray
     log_weights: np.ndarray
+    is_product: bool = False
 
     @classmethod
     def of(cls, potts, fields, columns):
@@ -84,7 +89,7 @@ class Joint(NamedTuple):
             states = np.column_stack(
                 [np.repeat(states, m, axis=0), np.tile(np.arange(m), len(states))]
             )
-        return cls(columns, states, table + pairs)
+        return cls(columns, states, table + pairs, True)
 
     def log_probabilities(self):
         """ln p of the joint states given the observed cells."""
@@ -161,6 +166,14 @@ def _sum_out(potts, codes, fields, joint, columns):
     """
     log_p, places = joint.log_probabilities(), joint.columns.tolist()
     observed = [j for j in columns if codes[0, j] >= 0]
+    if log_p.shape[1] >= MANY and joint.is_product and observed:
+        gained = [
+            _by_product(potts, row, p, joint.columns, observed)
+            for row, p in zip(codes, np.exp(log_p), strict=True)
+        ]
+        if np.isfinite(gained).all():
+            fields[:, potts.places(observed)] += gained
+            observed = []
     step = max(1, int(CHUNK // (log_p.size * potts.n_values.max())))
     for start in range(0, len(observed), step):
         part = observed[start : start + step]
@@ -177,6 +190,27 @@ def _sum_out(potts, codes, fields, joint, columns):
         values = joint.states[:, places.index(j)]
         for a in range(potts.n_values[j]):
             fields[:, potts.starts[j] + a] = log_sum_exp(log_p[:, values == a], axis=1)
+
+
+def _by_product(potts, row, p, columns, observed):
+    """What missing columns add to the fields of observed ones in one row, or -inf.
+
+    ln Σ_s p(s) exp(change), where the change by an observed column's value is a sum over the
+    missing columns: a product of matrices, with these cut in two.
+    """
+    own, values = potts.starts[observed] + row[observed], potts.places(observed)
+    own = np.repeat(own, potts.n_values[observed])
+    cut, factors, scales = (len(columns) + 1) // 2, [], 0.0
+    for part in (columns[:cut], columns[cut:]):
+        states = all_states(potts.n_values[part])
+        change = influence(potts, part, states, values) - influence(potts, part, states, own)
+        peak = change.max(axis=0)
+        factors.append(np.exp(change - peak))
+        scales = scales + peak
+    left, right = factors
+    sums = np.einsum("st,st->t", left, p.reshape(len(left), len(right)) @ right)
+    # Where nearly nothing is left of a sum, its digits are lost.
+    return np.where(sums > 1e-200, np.log(np.maximum(sums, 1e-300)) + scales, -np.inf)
 
 
 def _by_chains(model, potts, row, fields, columns):

@@ -93,7 +93,7 @@ class Inference:
         With missing cells and ``missing="em"``, the scores are the expected ones given the observed
         cells, and H is less by what the missing cells would have told: the covariance of the scores
         with the sufficient statistics of the model, given the observed cells. Both are estimated
-        from 100 completions of each row, with a fixed seed.
+        from 50 completions of each row, with a fixed seed.
         """
         check_is_fitted(self)
         codes, _ = self._codes(X)
