@@ -198,8 +198,8 @@ def test_weights(estimator, X, data):
     if type(model).__name__ != "FSLLDensity" or (weights < 3).all():
         exercise(model, X)
     assert_finite(model.score_samples(X))
-    if weights.dtype.kind == "i" and not hasattr(model, "batch_size"):
-        # Mini-batches are drawn: see test_rbm_weights.py.
+    if weights.dtype.kind == "i" and "random_state" not in model.get_params():
+        # Where samples are drawn: see test_rbm_weights.py.
         repeated = quick(estimator).fit(np.repeat(X, weights, axis=0))
         np.testing.assert_allclose(model.score_samples(X), repeated.score_samples(X), atol=1e-6)
     for bad in (-1.0, np.nan, np.inf):
