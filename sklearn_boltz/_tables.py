@@ -111,7 +111,7 @@ class Table:
         if frame is not None:
             names = [f"column {name!r}" for name in frame.columns]
         template = None if frame is None else frame[:0]
-        return cls([Column(name) for name in names], template, numbers.dtype)
+        return cls([Column(name) for name in names], template, _dtype_of(X, numbers))
 
     @property
     def is_plain(self):
@@ -148,7 +148,7 @@ class Table:
 
     def encode_numbers(self, X, unknown="error"):
         """The same for an array of numbers, in which some columns have categories."""
-        coded = X
+        coded = X = X if self.is_plain or not issparse(X) else X.toarray()
         for j, column in enumerate(self.columns):
             if column.categories is None:
                 continue
@@ -257,7 +257,7 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False):
     table : Table
     """
     if numbers is not None and not is_frame(X) and kinds is None:
-        return Table.of_numbers(numbers)
+        return Table.of_numbers(numbers, X)
     frame = X if is_frame(X) else None
     found = list(columns_of(X))
     if frame is not None and len(set(frame.columns)) < len(found):
@@ -271,7 +271,7 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False):
         order = _declared_order(frame, j)
         columns.append(Column(title, _categories(cells, title, kind, order, codes)))
     template = None if frame is None else frame[:0]
-    return Table(columns, template, None if numbers is None else numbers.dtype)
+    return Table(columns, template, None if numbers is None else _dtype_of(X, numbers))
 
 
 def _declared_order(frame, j):
@@ -398,6 +398,12 @@ def _numbers(cells, title):
                 "was fitted."
             ) from None
     return numbers
+
+
+def _dtype_of(X, numbers):
+    """The type of an array of numbers as it was before it was checked."""
+    dtype = getattr(X, "dtype", None)
+    return dtype if getattr(dtype, "kind", "O") in "biuf" else numbers.dtype
 
 
 def _as_numbers(values, dtype):

@@ -182,6 +182,11 @@ class Layout:
         """The logarithm of the volume of the columns that is 1 in the model's numbers."""
         return 0.0 if self.scale is None else float(np.log(self.scale).sum())
 
+    @property
+    def log_scale(self):
+        """Logarithms of what the numbers were divided by; None if that is 1 for all."""
+        return None if self.scale is None else self.spread(np.log(self.scale))
+
     def bounds_of(self, column):
         """The least and the greatest value of the cells of a column."""
         return tuple(float(np.broadcast_to(end, len(self.widths))[column]) for end in self.bounds)

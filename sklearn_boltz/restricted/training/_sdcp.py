@@ -120,7 +120,8 @@ class Learner:
                 self.chains = batch.hidden_states(self)
             chain_slopes = batch.shape_slopes(self, chains=True)
             self.move(self.optimizer.steps([step, *biases]), scheme.centered)
-            self.reshape(slopes, chain_slopes, rate)
+            for units, *pair in zip((self.visible, self.hidden), slopes, chain_slopes, strict=True):
+                reshape(units, *pair, rate)
 
     def slide_offsets(self, visible_mean, hidden_mean, rate):
         """Move the offsets towards means of a mini-batch."""
@@ -144,17 +145,22 @@ class Learner:
                 self.visible.shift(-(self.hidden_offset @ weights))
                 self.hidden.shift(-(weights @ self.visible_offset))
 
-    def reshape(self, slopes, chain_slopes, rate):
-        """Go up the gradients of the parameters that are no biases."""
-        for units, at_rows, at_chains in zip(
-            (self.visible, self.hidden), slopes, chain_slopes, strict=True
-        ):
-            if at_rows:
-                slope = {name: at_rows[name] - at_chains[name] for name in at_rows}
-                for name in slope:
-                    if is_bias(name):  # it has moved already
-                        slope[name] = np.zeros_like(slope[name])
-                units.ascend(slope, SHAPE_RATE * rate)
+
+def reshape(units, slopes, model_slopes, rate):
+    """Go up the gradients of the parameters of units that are no biases.
+
+    Parameters
+    ----------
+    units : UnitType
+    slopes, model_slopes : dict of str to ndarray
+        As of `UnitType.gradients`, at the data and at the model; empty if there are none.
+    rate : float
+        That of the biases, which have moved already.
+    """
+    if slopes:
+        slope = {name: slopes[name] - model_slopes[name] for name in slopes}
+        slope.update({name: 0 * value for name, value in slope.items() if is_bias(name)})
+        units.ascend(slope, SHAPE_RATE * rate)
 
 
 def is_bias(name):
