@@ -25,7 +25,7 @@ N_STEPS = 50
 # Such completions of a row in each of 20 rounds, and their seed: a fit is deterministic.
 N_DRAWS, SEED = 10, 0
 # Cells of all completions at most: beyond it, the rows with the most are completed by draws.
-MAX_CELLS = 2**22
+MAX_CELLS = 2**21
 # A round ends when a step gains less than this share of what its first one did.
 SHARE = 0.05
 
