@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from sklearn_boltz._completion import all_states, patterns
+from sklearn_boltz._completion import patterns
+from sklearn_boltz.fully_visible._joint import CHUNK, Joint
 from sklearn_boltz.fully_visible._sampling import (
     annealed_log_partition,
     gibbs_complete,
@@ -20,10 +21,6 @@ from sklearn_boltz.fully_visible._sampling import (
 
 # Joint states of connected missing cells of a row that are enumerated at most.
 MAX_STATES = 2**20
-# Entries of a temporary array of rows by joint states.
-CHUNK = 2**22
-# Joint states from which on sums over them are products of matrices.
-MANY = 2**9
 # Where there are more states, and nothing is random for the user: the seed, the chains of a row,
 # their sweeps, and the temperatures of annealing.
 SEED, N_CHAINS, N_STEPS, N_TEMPERATURES = 0, 200, 200, 500
@@ -59,58 +56,6 @@ def parts(model, codes):
             yield Part(rows[start : start + step], groups)
 
 
-class Joint(NamedTuple):
-    """All joint states of some missing columns, for rows that miss the same.
-
-    Attributes
-    ----------
-    columns : ndarray of int of shape (k,)
-    states : ndarray of int of shape (n_states, k)
-    log_weights : ndarray of shape (n_rows, n_states)
-        Not normalised.
-    is_product : bool
-        Whether the states are all there are, the last column fastest.
-    """
-
-    columns: np.ndarray
-    states: np.ndarray
-    log_weights: np.ndarray
-    is_product: bool = False
-
-    @classmethod
-    def of(cls, potts, fields, columns):
-        """From the fields of the observed cells, (n_rows, Q), intercepts included."""
-        states = np.zeros((1, 0), dtype=np.int64)
-        table, pairs = np.zeros((len(fields), 1)), np.zeros(1)
-        for j in columns:
-            own, m = np.arange(potts.starts[j], potts.starts[j + 1]), potts.n_values[j]
-            pairs = (pairs[:, None] + influence(potts, columns, states, own)).ravel()
-            table = (table[:, :, None] + fields[:, None, own]).reshape(len(fields), -1)
-            states = np.column_stack(
-                [np.repeat(states, m, axis=0), np.tile(np.arange(m), len(states))]
-            )
-        return cls(columns, states, table + pairs, True)
-
-    def log_probabilities(self):
-        """ln p of the joint states given the observed cells."""
-        return self.log_weights - log_sum_exp(self.log_weights, axis=1)[:, None]
-
-
-def influence(potts, columns, states, own):
-    """What joint states of the first of some columns add to the fields of some values."""
-    total = np.zeros((len(states), len(own)))
-    for place, values in enumerate(states.T):
-        lines = slice(potts.starts[columns[place]], potts.starts[columns[place] + 1])
-        total += potts.coupling[lines][:, own][values]
-    return total
-
-
-def log_sum_exp(values, axis):
-    """ln Σ exp along an axis; SciPy's takes longer on small arrays."""
-    peak = values.max(axis=axis, keepdims=True)
-    return np.log(np.exp(values - peak).sum(axis=axis)) + peak.squeeze(axis)
-
-
 # Sums over the missing cells.
 
 
@@ -129,7 +74,7 @@ def log_sums(model, codes, base):
             continue
         fields = potts.fields(codes[rows])
         for group in groups:
-            result[rows] += log_sum_exp(Joint.of(potts, fields, group).log_weights, axis=1)
+            result[rows] += Joint.of(potts, fields, group).log_partition()
     return result
 
 
@@ -152,65 +97,17 @@ def log_conditionals(model, codes, columns=None):
             for place, i in enumerate(rows):
                 result[i] = _by_chains(model, potts, codes[i], fields[place], columns)
             continue
-        for group in groups:
-            joint = Joint.of(potts, fields, group)
-            _sum_out(potts, codes[rows], fields, joint, columns)
+        joints = [Joint.of(potts, fields, group) for group in groups]
+        observed = [j for j in columns if codes[rows[0], j] >= 0]
+        for joint in joints:
+            for values, gain in joint.gains(codes[rows], observed):
+                fields[:, values] += gain
+            for place, j in enumerate(joint.columns):
+                if j in columns:
+                    own = slice(potts.starts[j], potts.starts[j + 1])
+                    fields[:, own] = joint.log_marginal(place)
         result[rows] = potts.log_softmax(fields)
     return result
-
-
-def _sum_out(potts, codes, fields, joint, columns):
-    """Turn fields, in place, into those of observed columns with some missing ones summed out.
-
-    Those of the missing columns become their own log-probabilities.
-    """
-    log_p, places = joint.log_probabilities(), joint.columns.tolist()
-    observed = [j for j in columns if codes[0, j] >= 0]
-    if log_p.shape[1] >= MANY and joint.is_product and observed:
-        gained = [
-            _by_product(potts, row, p, joint.columns, observed)
-            for row, p in zip(codes, np.exp(log_p), strict=True)
-        ]
-        if np.isfinite(gained).all():
-            fields[:, potts.places(observed)] += gained
-            observed = []
-    step = max(1, int(CHUNK // (log_p.size * potts.n_values.max())))
-    for start in range(0, len(observed), step):
-        part = observed[start : start + step]
-        values = potts.places(part)
-        extra = influence(potts, joint.columns, joint.states, values)
-        if not extra.any():
-            continue
-        # p(missing | observed) without what the observed value itself contributed.
-        own = np.cumsum(potts.n_values[part]) - potts.n_values[part] + codes[:, part]
-        own = np.repeat(own, potts.n_values[part], axis=1)
-        change = extra[None] - extra.T[own].transpose(0, 2, 1)
-        fields[:, values] += log_sum_exp(log_p[:, :, None] + change, axis=1)
-    for j in set(places) & set(columns):
-        values = joint.states[:, places.index(j)]
-        for a in range(potts.n_values[j]):
-            fields[:, potts.starts[j] + a] = log_sum_exp(log_p[:, values == a], axis=1)
-
-
-def _by_product(potts, row, p, columns, observed):
-    """What missing columns add to the fields of observed ones in one row, or -inf.
-
-    ln Σ_s p(s) exp(change), where the change by an observed column's value is a sum over the
-    missing columns: a product of matrices, with these cut in two.
-    """
-    own, values = potts.starts[observed] + row[observed], potts.places(observed)
-    own = np.repeat(own, potts.n_values[observed])
-    cut, factors, scales = (len(columns) + 1) // 2, [], 0.0
-    for part in (columns[:cut], columns[cut:]):
-        states = all_states(potts.n_values[part])
-        change = influence(potts, part, states, values) - influence(potts, part, states, own)
-        peak = change.max(axis=0)
-        factors.append(np.exp(change - peak))
-        scales = scales + peak
-    left, right = factors
-    sums = np.einsum("st,st->t", left, p.reshape(len(left), len(right)) @ right)
-    # Where nearly nothing is left of a sum, its digits are lost.
-    return np.where(sums > 1e-200, np.log(np.maximum(sums, 1e-300)) + scales, -np.inf)
 
 
 def _by_chains(model, potts, row, fields, columns):
@@ -219,10 +116,10 @@ def _by_chains(model, potts, row, fields, columns):
     chains = gibbs_complete(model, np.tile(row, (N_CHAINS, 1)), N_STEPS, generator)
     unknown = np.flatnonzero(row < 0)
     missing = potts.places(unknown)
-    draws = Joint(unknown, chains.codes[:, unknown], np.zeros((1, N_CHAINS)))
+    draws = Joint(potts, unknown, np.zeros((1, N_CHAINS)), chains.codes[:, unknown])
     fields = fields[None].copy()
-    observed = [j for j in columns if row[j] >= 0]
-    _sum_out(potts, row[None], fields, draws, observed)
+    for values, gain in draws.gains(row[None], [j for j in columns if row[j] >= 0]):
+        fields[:, values] += gain
     total = np.zeros(potts.starts[-1])
     for _ in range(N_STEPS):
         chains.sweep(model.intercept)
@@ -259,7 +156,7 @@ def impute(model, codes, how, n_steps, generator):
         fields = potts.fields(codes[rows])
         for group in groups:
             joint = Joint.of(potts, fields, group)
-            filled[np.ix_(rows, group)] = _reduced(joint, how, generator)
+            filled[np.ix_(rows, group)] = joint.reduced(how, generator)
     if many:
         many = np.sort(np.concatenate(many))
         missing = np.zeros(codes.shape, dtype=bool)
@@ -267,18 +164,6 @@ def impute(model, codes, how, n_steps, generator):
         found = _impute_by_chains(model, codes[many], how, n_steps, generator)
         filled[missing] = found[codes[many] < 0]
     return filled
-
-
-def _reduced(joint, how, generator):
-    """One value of each missing column for each row."""
-    if how == "mode":
-        return joint.states[joint.log_weights.argmax(axis=1)]
-    p = np.exp(joint.log_probabilities())
-    if how == "mean":
-        return p @ joint.states
-    cumulated = np.cumsum(p, axis=1)
-    uniform = generator.random(len(p)) * cumulated[:, -1]
-    return joint.states[(cumulated <= uniform[:, None]).sum(axis=1)]
 
 
 def _impute_by_chains(model, codes, how, n_steps, generator):
