@@ -190,6 +190,17 @@ def load_alignment(name, folder, **options):
     return read_alignment(alignment_file(name, folder), **ALIGNMENTS[name][1] | options)
 
 
+def load_alarm(folder):
+    """ALARM as a data frame of words and truth values; rows 16,000 and on are for the test."""
+    file_name = "r_alarm.csv.gz"
+    for place in () if folder is None else (folder, folder / "tables"):
+        if (place / file_name).is_file():
+            import pandas
+
+            return pandas.read_csv(place / file_name)
+    raise MissingData(f"{file_name} is not in --data")
+
+
 def correlated_bits(n_rows, n_columns, rng):
     """Bits that are equal to their left neighbour four times of five in the first half."""
     X = rng.integers(2, size=(n_rows, n_columns), dtype=np.uint8)
