@@ -18,10 +18,8 @@ from the cells that are there, and fills each hole given the other answers of th
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from sklearn.compose import make_column_transformer
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
-from sklearn.preprocessing import OrdinalEncoder
 
 from sklearn_boltz import SDCPRBM, BoltzmannImputer
 
@@ -91,37 +89,42 @@ print(filled.head(4))
 # %%
 # How good is it?
 # ---------------
-# The others need numbers: words are replaced by their places in the alphabet (or in their order),
-# and what comes back is rounded to the nearest. We compare what they say of the hidden cells.
+# The others need numbers: each answer becomes a column of 0 and 1, and the largest of the filled
+# columns of a question is the guess. We compare what they say of the hidden cells.
 
 words = [name for name in people if name != "age"]
-encoder = make_column_transformer(
-    (OrdinalEncoder(), words), remainder="passthrough", verbose_feature_names_out=False
-).set_output(transform="pandas")
-codes = encoder.fit_transform(survey).astype(float)[list(people)]
-true_codes = encoder.transform(people.astype({"children": object})).astype(float)[list(people)]
-n_values = true_codes.max() + 1
+mean, spread = survey["age"].mean(), survey["age"].std()
+blocks = {name: pd.get_dummies(survey[name], dtype=float) for name in words}
+for name in words:
+    blocks[name][survey[name].isna()] = np.nan
+numbers = pd.concat([(survey["age"] - mean) / spread, *blocks.values()], axis=1).to_numpy()
+ends = np.cumsum([1, *(block.shape[1] for block in blocks.values())])
+
+
+def answers_of(numbers):
+    """The table that is nearest to columns of numbers."""
+    table = pd.DataFrame({"age": numbers[:, 0] * spread + mean})
+    for name, start, end in zip(words, ends[:-1], ends[1:], strict=True):
+        table[name] = np.asarray(blocks[name].columns)[numbers[:, start:end].argmax(axis=1)]
+    return table
+
 
 guesses = {
-    "most frequent": SimpleImputer(strategy="most_frequent").fit_transform(codes),
-    "10 nearest": KNNImputer(n_neighbors=10).fit_transform(codes / codes.std())
-    * codes.std().to_numpy(),
-    "IterativeImputer": IterativeImputer(max_iter=30, random_state=0).fit_transform(codes),
+    "most frequent": answers_of(SimpleImputer(strategy="mean").fit_transform(numbers)),
+    "20 nearest": answers_of(KNNImputer(n_neighbors=20).fit_transform(numbers)),
+    "IterativeImputer": answers_of(
+        IterativeImputer(max_iter=5, tol=0.1, random_state=0).fit_transform(numbers)
+    ),
+    "BoltzmannImputer": filled,
 }
-guesses["BoltzmannImputer"] = (
-    encoder.transform(filled.astype({"children": object})).astype(float)[list(people)].to_numpy()
-)
 scores = {}
-for name, guess in guesses.items():
-    guess = np.array(guess)
-    if name == "most frequent":
-        guess[:, 0] = np.where(hidden[:, 0], codes["age"].mean(), guess[:, 0])
-    guess[:, 1:] = np.clip(np.rint(guess[:, 1:]), 0, n_values.to_numpy()[1:] - 1)
-    right = (guess == true_codes.to_numpy())[:, 1:]
-    error = (guess[:, 0] - people["age"])[hidden[:, 0]]
-    scores[name] = [right[hidden[:, j + 1], j].mean() for j in range(7)]
+for method, guess in guesses.items():
+    scores[method] = [
+        (guess[name].astype(object) == people[name])[survey[name].isna()].mean() for name in words
+    ]
+    error = (guess["age"] - people["age"])[survey["age"].isna()]
     print(
-        f"{name:17s} right answers {right[hidden[:, 1:]].mean():.1%}, "
+        f"{method:17s} right answers {np.mean(scores[method]):.1%}, "
         f"error of the age {np.sqrt(np.mean(error**2)):.1f} years"
     )
 
@@ -160,9 +163,9 @@ fig, axes = plt.subplot_mosaic(
     [["right", "right"], ["high", "college"]], figsize=(10, 8), layout="constrained"
 )
 colours = ["0.75", "tab:green", "tab:orange", "tab:blue"]
-for place, ((name, share), colour) in enumerate(zip(scores.items(), colours, strict=True)):
-    axes["right"].bar(np.arange(7) + 0.2 * (place - 1.5), share, 0.19, label=name, color=colour)
-axes["right"].set_xticks(range(7), list(people)[1:])
+for place, ((method, share), colour) in enumerate(zip(scores.items(), colours, strict=True)):
+    axes["right"].bar(np.arange(7) + 0.2 * (place - 1.5), share, 0.19, label=method, color=colour)
+axes["right"].set_xticks(range(7), words)
 axes["right"].set(ylabel="right", title="Hidden answers that were found")
 axes["right"].legend(ncols=4, loc="upper center")
 axes["right"].set_ylim(0, 1.12)
