@@ -89,23 +89,27 @@ print(filled.head(4))
 # %%
 # How good is it?
 # ---------------
-# The others need numbers: each answer becomes a column of 0 and 1, and the largest of the filled
-# columns of a question is the guess. We compare what they say of the hidden cells.
+# The others need numbers: each answer becomes a column of 0 and 1, but for the last of a question,
+# which follows from the others and would lead regressions astray. The answer with the largest of
+# the filled numbers is the guess. We compare what they say of the hidden cells.
 
 words = [name for name in people if name != "age"]
 mean, spread = survey["age"].mean(), survey["age"].std()
 blocks = {name: pd.get_dummies(survey[name], dtype=float) for name in words}
 for name in words:
     blocks[name][survey[name].isna()] = np.nan
-numbers = pd.concat([(survey["age"] - mean) / spread, *blocks.values()], axis=1).to_numpy()
-ends = np.cumsum([1, *(block.shape[1] for block in blocks.values())])
+columns = [(survey["age"] - mean) / spread, *(block.iloc[:, :-1] for block in blocks.values())]
+numbers = pd.concat(columns, axis=1).to_numpy()
+ends = np.cumsum([1, *(block.shape[1] - 1 for block in blocks.values())])
 
 
 def answers_of(numbers):
     """The table that is nearest to columns of numbers."""
     table = pd.DataFrame({"age": numbers[:, 0] * spread + mean})
     for name, start, end in zip(words, ends[:-1], ends[1:], strict=True):
-        table[name] = np.asarray(blocks[name].columns)[numbers[:, start:end].argmax(axis=1)]
+        shares = numbers[:, start:end]
+        shares = np.column_stack([shares, 1 - shares.sum(axis=1)])
+        table[name] = np.asarray(blocks[name].columns)[shares.argmax(axis=1)]
     return table
 
 
@@ -113,7 +117,7 @@ guesses = {
     "most frequent": answers_of(SimpleImputer(strategy="mean").fit_transform(numbers)),
     "20 nearest": answers_of(KNNImputer(n_neighbors=20).fit_transform(numbers)),
     "IterativeImputer": answers_of(
-        IterativeImputer(max_iter=5, tol=0.1, random_state=0).fit_transform(numbers)
+        IterativeImputer(max_iter=20, tol=0.01, random_state=0).fit_transform(numbers)
     ),
     "BoltzmannImputer": filled,
 }
