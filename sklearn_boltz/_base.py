@@ -39,11 +39,6 @@ from sklearn_boltz._warnings import find_stack_level
 VERSION = version("sklearn_boltz")
 
 # What to do about missing cells.
-COMPLETE_TO_FIT = (
-    "`fit` needs complete rows: leave the others out, or fill them, for example by "
-    "sklearn.impute.SimpleImputer(strategy='most_frequent'). A fitted model fills missing cells "
-    "by `impute`."
-)
 MISSING_IN_FIT = "`fit` takes NaN as a missing cell."
 COMPLETE_TO_USE = "Fill missing cells by `impute` first."
 # What other libraries call a parameter, and what it is called here: the first that there is.
@@ -111,9 +106,6 @@ class BaseBoltzmann(
 
     A child defines `fit`, `transform` and `score_samples`, and sets `_n_features_out`.
     """
-
-    # What messages say of missing cells in `fit`.
-    _about_missing = COMPLETE_TO_FIT
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -247,7 +239,7 @@ class BaseBoltzmann(
 
         With `reset`, the values of the columns are learned. An error names the cell and the remedy.
         """
-        complete = None if allow_nan else self._about_missing if reset else COMPLETE_TO_USE
+        complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         numbers_only = has_numbers_only(X)
         X = missing_as_nan(X) if numbers_only and allow_nan else X
@@ -274,7 +266,7 @@ class BaseBoltzmann(
             warnings.warn(
                 f"{type(self).__name__}: the table holds -1, 0 and 1 only. If -1 stands for a "
                 f"missing value, binarize={self.binarize:g} makes a {int(-1 > self.binarize)} of "
-                f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {self._about_missing}",
+                f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {MISSING_IN_FIT}",
                 stacklevel=find_stack_level(),
             )
         return coded
@@ -459,7 +451,7 @@ class BaseBoltzmann(
             return
         negative = ~legal & (X < 0)
         i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
-        coding = foreign_coding(X, j, self._about_missing)
+        coding = foreign_coding(X, j, MISSING_IN_FIT)
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from sklearn_boltz._base import (
-    MISSING_IN_FIT,
     find_stack_level,
     fingerprint,
     unchanged_on_error,
@@ -211,7 +210,6 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
            [0.7, 0. , 0. ]])
     """
 
-    _about_missing = MISSING_IN_FIT
     _takes_codes = _takes_signs = True
     _parameter_constraints = {
         "n_values": [

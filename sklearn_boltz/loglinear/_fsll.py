@@ -17,7 +17,6 @@ from sklearn.utils._param_validation import (
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import (
-    MISSING_IN_FIT,
     BaseBoltzmann,
     available_memory,
     checked_weights,
@@ -201,7 +200,6 @@ class FSLLDensity(BaseBoltzmann):
     -2.08
     """
 
-    _about_missing = MISSING_IN_FIT
     _takes_codes = True
     _parameter_constraints = {
         "n_values": [

@@ -56,7 +56,7 @@ def check_size(n_values, names, *, max_states, itemsize, memory):
     if len(names) > 1 and (size > 2**USUAL_COLUMNS or remedy is None):
         sentences.append(
             "For more, take FVBMPseudoLikelihood (a network of pairs) or SDCPRBM (a density); "
-            "both are for binary columns."
+            "both take columns of categories, too."
         )
     raise ValueError(" ".join(sentences))
 
