@@ -257,6 +257,40 @@ def load_family(name, folder):
     return codes, scores, more
 
 
+# Tables: the file, and the columns that are left out.
+TABLES = {
+    "vote": ("uci_vote.csv.gz", []),
+    "primary_tumor": ("uci_primary_tumor.csv.gz", []),
+    "soybean": ("uci_soybean.csv.gz", []),
+    "bfi": ("r_bfi.csv.gz", ["age"]),
+    "alarm": ("r_alarm.csv.gz", []),
+}
+
+
+def load_table(name, folder):
+    """A table of words and levels as a data frame of texts; None is a missing cell.
+
+    Parameters
+    ----------
+    name : {"vote", "primary_tumor", "soybean", "bfi", "alarm"}
+        bfi is without the age, which is a number.
+    folder : Path or None
+
+    Returns
+    -------
+    table : data frame
+    """
+    import pandas as pd  # the other sets need none
+
+    file_name, left_out = TABLES[name]
+    for place in (folder, folder and folder / "tables"):
+        if place is not None and (place / file_name).is_file():
+            table = pd.read_csv(place / file_name, dtype=str, keep_default_na=False)
+            table = table.drop(columns=left_out).astype(object)
+            return table.where(table != "", None)
+    raise MissingData(f"{file_name} is not in --data")
+
+
 def _sequences(path):
     """The letters of an aligned FASTA file, of shape (n_sequences, n_columns)."""
     with (lzma if path.suffix == ".xz" else gzip).open(path, "rt") as file:
