@@ -268,7 +268,7 @@ TABLES = {
 
 
 def load_table(name, folder):
-    """A table of words and levels as a data frame of texts; None is a missing cell.
+    """A table of words as a data frame of texts, of levels as one of numbers.
 
     Parameters
     ----------
@@ -279,12 +279,15 @@ def load_table(name, folder):
     Returns
     -------
     table : data frame
+        A missing cell is None, or NaN.
     """
     import pandas as pd  # the other sets need none
 
     file_name, left_out = TABLES[name]
     for place in (folder, folder and folder / "tables"):
         if place is not None and (place / file_name).is_file():
+            if name == "bfi":
+                return pd.read_csv(place / file_name).drop(columns=left_out)
             table = pd.read_csv(place / file_name, dtype=str, keep_default_na=False)
             table = table.drop(columns=left_out).astype(object)
             return table.where(table != "", None)

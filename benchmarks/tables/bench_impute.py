@@ -105,10 +105,7 @@ def forests(gaps, table, seed):
 
 
 def boltzmann(gaps, table, seed):
-    frame = table.where(gaps >= 0, None)
-    imputer = BoltzmannImputer(random_state=seed)
-    filled = imputer.fit_transform(frame)
-    return filled, None
+    return BoltzmannImputer(random_state=seed).fit_transform(table.where(gaps >= 0)), None
 
 
 METHODS = {
