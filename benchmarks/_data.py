@@ -194,14 +194,6 @@ def load_alignment(name, folder, **options):
     return read_alignment(alignment_file(name, folder), **ALIGNMENTS[name][1] | options)
 
 
-def load_words(name, folder):
-    """A data frame of words, one row for each case: "alarm" (37 columns, 20,000 rows)."""
-    file = None if folder is None else folder / "tables" / f"r_{name}.csv.gz"
-    if file is None or not file.is_file():
-        raise MissingData(f"tables/r_{name}.csv.gz is not in --data")
-    return pd.read_csv(file)
-
-
 def correlated_bits(n_rows, n_columns, rng):
     """Bits that are equal to their left neighbour four times of five in the first half."""
     X = rng.integers(2, size=(n_rows, n_columns), dtype=np.uint8)
@@ -264,6 +256,43 @@ def load_family(name, folder):
     if name == "response_regulator":
         more = more[:, [0, 1, 3]] - [1, 1, 0]
     return codes, scores, more
+
+
+# Tables: the file, and the columns that are left out.
+TABLES = {
+    "vote": ("uci_vote.csv.gz", []),
+    "primary_tumor": ("uci_primary_tumor.csv.gz", []),
+    "soybean": ("uci_soybean.csv.gz", []),
+    "bfi": ("r_bfi.csv.gz", ["age"]),
+    "alarm": ("r_alarm.csv.gz", []),
+}
+
+
+def load_table(name, folder):
+    """A table of words as a data frame of texts, of levels as one of numbers.
+
+    Parameters
+    ----------
+    name : {"vote", "primary_tumor", "soybean", "bfi", "alarm"}
+        bfi is without the age, which is a number.
+    folder : Path or None
+
+    Returns
+    -------
+    table : data frame
+        A missing cell is None, or NaN.
+    """
+    import pandas as pd  # the other sets need none
+
+    file_name, left_out = TABLES[name]
+    for place in (folder, folder and folder / "tables"):
+        if place is not None and (place / file_name).is_file():
+            if name == "bfi":
+                return pd.read_csv(place / file_name).drop(columns=left_out)
+            table = pd.read_csv(place / file_name, dtype=str, keep_default_na=False)
+            table = table.drop(columns=left_out).astype(object)
+            return table.where(table != "", None)
+    raise MissingData(f"{file_name} is not in --data")
 
 
 def _sequences(path):

@@ -15,6 +15,7 @@ from scipy.linalg.blas import daxpy
 from sklearn_boltz.fully_visible._categorical_cells import Cells, state_counts
 from sklearn_boltz.fully_visible._categorical_kernel import center_blocks, fold_table, pack_table
 from sklearn_boltz.fully_visible._gauge import column_of_state
+from sklearn_boltz.fully_visible._ordered import OrderedPenalty
 
 
 class Point(NamedTuple):
@@ -54,6 +55,8 @@ class CategoricalPseudoLikelihood:
     zero_sum : bool, default=False
         Whether all θ are projected to the zero-sum gauge first, so that a missing cell adds to
         the fields the mean of what the states would add.
+    ordered : ndarray of bool of shape (n_columns,), default=None
+        Columns whose states have an order, by which the penalty λ_J is that of `OrderedPenalty`.
     dtype : dtype, default=float64
         In what precision the sums over rows are done. θ and the gradient are of float64.
     workers : Workers, default=None
@@ -75,6 +78,7 @@ class CategoricalPseudoLikelihood:
         coupling_penalty=0.0,
         intercept_penalty=0.0,
         zero_sum=False,
+        ordered=None,
         dtype=np.float64,
         workers=None,
     ):
@@ -85,6 +89,10 @@ class CategoricalPseudoLikelihood:
         self.n_values, self.offsets = self.cells.n_values, self.cells.offsets
         self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
         self.starts, self.n_parameters = block_starts(self.n_values)
+        self.ordered, self._penalty = ordered, None
+        if ordered is not None and coupling_penalty > 0:
+            first = self.starts - self.n_states
+            self._penalty = OrderedPenalty(self.n_values, first, ordered)
         self._groups = self.cells.groups(np.arange(len(self.n_values)))
 
     def evaluate(self, theta, out=None):
@@ -96,7 +104,10 @@ class CategoricalPseudoLikelihood:
         gradient.fill(0)
         total = sum(self._evaluate_groups(theta, gradient))
         total += add_penalty(theta[:q], self.intercept_penalty, gradient[:q])
-        total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
+        if self._penalty is None:
+            total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
+        else:
+            total += self._penalty.add(theta[q:], self.coupling_penalty, gradient[q:])
         if self.zero_sum:
             self.centered(gradient, out=gradient)
         return float(total), gradient

@@ -71,6 +71,7 @@ class CategoricalTask(NamedTuple):
         coupling_penalty=0.0,
         intercept_penalty=0.0,
         zero_sum=True,
+        ordered=None,
         dtype=np.float64,
     ):
         """Of rows of codes, which need not be distinct; see `CategoricalPseudoLikelihood`.
@@ -97,6 +98,7 @@ class CategoricalTask(NamedTuple):
             coupling_penalty=coupling_penalty,
             intercept_penalty=intercept_penalty,
             zero_sum=zero_sum and bool((kept < 0).any()),
+            ordered=None if ordered is None else ordered[fitted],
             dtype=dtype,
         )
         total = max(weights.sum(), 1e-300)

@@ -35,6 +35,8 @@ class CodesTask:
     n_values : ndarray of int of shape (d,)
     alpha : float
         Strength of the penalty per row.
+    ordered : ndarray of bool of shape (d,), default=None
+        As in `CategoricalPseudoLikelihood`; the solver then is "lbfgs".
 
     Attributes
     ----------
@@ -43,11 +45,13 @@ class CodesTask:
     inner : CategoricalTask
     """
 
-    def __init__(self, codes, counts, n_values, alpha):
+    def __init__(self, codes, counts, n_values, alpha, ordered=None):
         self.seen, self.alpha = (codes, counts), alpha
         # For binary columns, the penalty is that of their m_jk.
         penalty = alpha * counts.sum() / 8
-        self.inner = CategoricalTask.of_rows(codes, n_values, counts, coupling_penalty=penalty)
+        self.inner = CategoricalTask.of_rows(
+            codes, n_values, counts, coupling_penalty=penalty, ordered=ordered
+        )
         self.problem, self.varying = self.inner.problem, self.inner.fitted
         self.base = self.inner.base
 
@@ -66,6 +70,7 @@ class CodesTask:
             self.problem.n_values,
             counts,
             coupling_penalty=self.problem.coupling_penalty,
+            ordered=self.problem.ordered,
         )
 
     def at(self, problem, coupling, intercept):
@@ -108,6 +113,8 @@ class CodesTask:
                 "solver='newton' or 'lbfgs'."
             )
         name, _ = choose_categorical_solver(name, self.inner)
+        if self.problem.ordered is not None:
+            name = "lbfgs"  # whose steps need no second derivative
         return name, {"newton": by_contrasts, "lbfgs": by_lbfgs}[name]
 
     def with_newton(self, newton):

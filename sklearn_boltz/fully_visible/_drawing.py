@@ -113,6 +113,20 @@ class Drawing:
 
         return self._fill(X, missing, how, impute)
 
+    def _cell_probabilities(self, X, max_states, n_steps, random_state):
+        """Of the missing cells given the observed ones, each by itself, in the one-hot layout."""
+        cells = self._validate(X, reset=False, allow_nan=True)
+        codes, generator = self._coding.codes(self, cells), make_generator(random_state)
+        return _incomplete.cell_probabilities(self._model(), codes, max_states, n_steps, generator)
+
+    def _likeliest_cells(self, X, max_states, n_steps, random_state):
+        """A copy in which each missing cell has its most probable value."""
+        p = self._cell_probabilities(X, max_states, n_steps, random_state)
+        ends = np.cumsum(self._model().n_values)
+        columns = np.split(p, ends[:-1], axis=1)
+        found = np.column_stack([column.argmax(axis=1) for column in columns])
+        return np.where(np.isnan(X), self._coding.decode(found), X)
+
     @validate_arguments(
         {
             "X": ["array-like"],

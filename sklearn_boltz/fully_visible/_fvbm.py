@@ -211,6 +211,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
     """
 
     _takes_codes = _takes_signs = True
+    # Columns whose levels have an order, an array of bool, where the penalty is to know it.
+    _ordered = None
+
     _parameter_constraints = {
         "n_values": [
             StrOptions({"auto"}),
@@ -438,7 +441,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         if not rows.coding.is_binary:
             codes, weights = distinct_incomplete(rows.codes, rows.weights)
             check_size(self, rows.coding.n_values)
-            return CodesTask(codes, weights, rows.coding.n_values, self.alpha)
+            return CodesTask(codes, weights, rows.coding.n_values, self.alpha, self._ordered)
         if rows.codes is not None and rows.is_complete:
             return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), self.alpha)
         if rows.codes is not None:

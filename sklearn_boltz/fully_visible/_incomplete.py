@@ -176,6 +176,29 @@ def _impute_by_chains(model, codes, how, n_steps, generator):
     return np.add.reduceat(p * values, model.starts[:-1], axis=1)
 
 
+def cell_probabilities(model, codes, max_states, n_steps, generator):
+    """p(x_j = a | the observed cells) of the missing cells in the one-hot layout, (n, Q).
+
+    What stands for observed cells is of no use. Rows whose missing cells have more than
+    `max_states` joint states take chains.
+    """
+    potts = model.potts()
+    result = np.empty((len(codes), potts.starts[-1]))
+    n_states = np.where(codes < 0, potts.n_values.astype(float), 1.0).prod(axis=1)
+    many = np.flatnonzero(n_states > max_states)
+    few = np.flatnonzero(n_states <= max_states)
+    if len(many):
+        result[many] = gibbs_probabilities(potts, codes[many], n_steps, generator)
+    for part in parts(model, codes[few]):
+        rows = few[part.rows]
+        fields = potts.fields(codes[rows])
+        for group in part.groups:
+            joint = Joint.of(potts, fields, group)
+            _sum_out(potts, codes[rows], fields, joint, group)
+        result[rows] = np.exp(potts.log_softmax(fields))
+    return result
+
+
 def column_probabilities(model, codes, column, n_steps, generator):
     """p(x_column | the observed cells) of each row, (n, n_values[column]).
 

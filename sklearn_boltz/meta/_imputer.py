@@ -14,8 +14,11 @@ from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 
 # Strength of the penalty of the network for tables of categories: on four tables of 339 to 2,800
-# rows, from .01 to .06 all are equally good.
-ALPHA = 0.03
+# rows, from .01 to .06 all are equally good. And the end of its fit, in nats.
+ALPHA, TOL = 0.03, 0.1
+# Joint states of the missing cells of a row that are enumerated; beyond it, sweeps of Gibbs
+# sampling before probabilities are averaged, and as many after it.
+MAX_STATES, N_STEPS = 2**12, 200
 # Rows times pairs of columns, up to which the network takes no more than a minute or so.
 MOST_WORK = 1e8
 # Hidden units for tables with columns of numbers.
@@ -37,12 +40,14 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         and truth values a network of all pairs of columns with a weak L2 penalty, or an RBM where
         the table is too large for that; an RBM also if columns hold numbers, which then have
         Gaussian units. A column of whole numbers with at most 20 different values counts as
-        levels.
+        levels. Levels, and categories declared as ordered, are penalised by their order: weakly
+        where the effect of a column on another is a trend, strongly where it jumps.
 
     how : {"mode", "mean", "sample"}, default="mode"
-        The most probable joint state of the missing cells of a row, or the mean of each, or a
-        draw from their joint distribution. Words and levels have no mean: there, ``"mean"`` is the
-        same as ``"mode"``.
+        The most probable value of each missing cell, which is right most often; or the mean of
+        each; or a draw from the joint distribution of the missing cells of a row. Words and levels
+        have no mean: there, ``"mean"`` is the same as ``"mode"``. Of an RBM or a given
+        `estimator`, ``"mode"`` is the most probable joint state of the missing cells.
 
     add_indicator : bool, default=False
         Whether to append a column for each column that had missing cells in `fit`, which says
@@ -134,7 +139,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         X = _columns(X, self._kept)
         self._table = None if self.estimator is not None else learn_table(X)
         rows = X if self._table is None else self._table.encode(X)
-        estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
+        estimator = clone(self.estimator) if self._table is None else self._chosen(X, rows)
         if "random_state" in estimator.get_params():
             seed = check_random_state(self.random_state).randint(2**31)
             estimator.set_params(random_state=seed)
@@ -222,14 +227,17 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
             raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}).")
         return validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _chosen(self, codes):
+    def _chosen(self, X, codes):
         """A density model for a table of codes."""
         n_values = np.maximum(self._table.n_categories, 0)
         bits = np.array([np.isin(column[~np.isnan(column)], (0, 1)).all() for column in codes.T])
         n_values[(n_values == 0) & bits] = 2
         n_rows, n_columns = codes.shape
         if n_values.all() and n_rows * n_columns**2 <= MOST_WORK:
-            return FVBMPseudoLikelihood(n_values=np.maximum(n_values, 2), alpha=ALPHA)
+            network = FVBMPseudoLikelihood(n_values=np.maximum(n_values, 2), alpha=ALPHA, tol=TOL)
+            ordered = _ordered(X, self._table) & (n_values > 2)
+            network._ordered = ordered if ordered.any() else None
+            return network
         kinds = ["gaussian", "bernoulli", "bernoulli", "categorical"]
         visible = [kinds[n] for n in np.minimum(n_values, 3)]
         return SDCPRBM(N_HIDDEN, visible=visible, early_stopping=n_rows >= 100)
@@ -241,12 +249,20 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
             return self.estimator_.impute(X, how=self.how, random_state=self.random_state)
         codes = self._table.encode(X, "missing")
         how, seed = self.how, self.random_state
-        filled = self.estimator_.impute(codes, how=how, random_state=seed)
         words = self._table.n_categories > 0
-        if how == "mean" and words.any():
-            modes = self.estimator_.impute(codes, how="mode", random_state=seed)
-            filled = np.where(words, modes, filled)
+        if how == "mode" or (how == "mean" and words.all()):
+            filled = self._modes(codes)
+        else:
+            filled = self.estimator_.impute(codes, how=how, random_state=seed)
+        if how == "mean" and words.any() and not words.all():
+            filled = np.where(words, self._modes(codes), filled)
         return self._table.fill(X, filled, missing)
+
+    def _modes(self, codes):
+        """The most probable values of missing cells, each by itself where that is known."""
+        if not isinstance(self.estimator_, FVBMPseudoLikelihood):
+            return self.estimator_.impute(codes, how="mode", random_state=self.random_state)
+        return self.estimator_._likeliest_cells(codes, MAX_STATES, N_STEPS, self.random_state)
 
 
 def _columns(X, kept):
@@ -254,3 +270,16 @@ def _columns(X, kept):
     if len(kept) == X.shape[1]:
         return X
     return X[[X.columns[j] for j in kept]] if is_frame(X) else X[:, kept]
+
+
+def _ordered(X, table):
+    """Which columns have ordered categories: whole numbers, or what the type of a column says."""
+    numbers = [
+        column.categories is not None and column.categories.dtype.kind in "iuf"
+        for column in table.columns
+    ]
+    declared = np.zeros(len(numbers), dtype=bool)
+    if hasattr(X, "dtypes"):
+        dtypes = getattr(X.dtypes, "tolist", lambda: X.dtypes)()
+        declared = np.array([getattr(dtype, "ordered", None) is True for dtype in dtypes])
+    return np.array(numbers) | declared
