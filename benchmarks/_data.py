@@ -282,7 +282,6 @@ def load_table(name, folder):
     table : data frame
         A missing cell is None, or NaN.
     """
-    import pandas as pd  # the other sets need none
 
     file_name, left_out = TABLES[name]
     for place in (folder, folder and folder / "tables"):

@@ -189,12 +189,14 @@ def cell_probabilities(model, codes, max_states, n_steps, generator):
     few = np.flatnonzero(n_states <= max_states)
     if len(many):
         result[many] = gibbs_probabilities(potts, codes[many], n_steps, generator)
-    for part in parts(model, codes[few]):
-        rows = few[part.rows]
+    for some, groups in parts(model, codes[few]):
+        rows = few[some]
         fields = potts.fields(codes[rows])
-        for group in part.groups:
+        for group in groups:
             joint = Joint.of(potts, fields, group)
-            _sum_out(potts, codes[rows], fields, joint, group)
+            for place, j in enumerate(joint.columns):
+                own = slice(potts.starts[j], potts.starts[j + 1])
+                fields[:, own] = joint.log_marginal(place)
         result[rows] = np.exp(potts.log_softmax(fields))
     return result
 
