@@ -23,11 +23,11 @@ MAX_ROUNDS = 500
 # Sweeps that lead to the completion of a row which has too many.
 N_STEPS = 50
 # Such completions of a row in each of 20 rounds, and their seed: a fit is deterministic.
-N_DRAWS, SEED = 3, 0
+N_DRAWS, SEED = 10, 0
 # Cells of all completions at most: beyond it, the rows with the most are completed by draws.
-MAX_CELLS = 2**18
+MAX_CELLS = 2**19
 # A round ends when a step gains less than this share of what its first one did.
-SHARE = 0.1
+SHARE = 0.05
 
 
 class Parameters(NamedTuple):
