@@ -169,3 +169,13 @@ def test_complete_tables_come_back_as_they_are():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert BoltzmannImputer().fit_transform(frame).equals(frame)
+
+
+def test_levels_of_numbers_are_ordered_and_words_are_not(survey):
+    frame, hidden = survey
+    gaps = with_gaps(frame, hidden)[["city", "level"]]
+    gaps["level"] = pd.Categorical(gaps["level"], ["low", "mid", "high"], ordered=True)
+    gaps["stars"] = np.where(hidden[:, 4], np.nan, 1.0 + (frame["city"] == "Oslo") + frame["coin"])
+    network = BoltzmannImputer(random_state=0).fit(gaps).estimator_
+    assert network._ordered.tolist() == [False, True, True]
+    assert network.solver_ == "lbfgs"

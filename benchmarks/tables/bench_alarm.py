@@ -127,7 +127,7 @@ def main():
     parser.add_argument("--inner", type=int, default=6)
     parser.add_argument("--gibbs", type=int, default=4)
     parser.add_argument("--chains", type=int, default=200, help="of annealed importance sampling")
-    parser.add_argument("--temperatures", type=int, default=10_000)
+    parser.add_argument("--temperatures", type=int, default=3000)
     parser.add_argument("--steps", type=int, default=1000, help="sweeps before the way back")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()

@@ -30,6 +30,7 @@ from sklearn.impute import IterativeImputer
 from sklearn.preprocessing import OneHotEncoder
 
 from sklearn_boltz import BoltzmannImputer
+from sklearn_boltz.meta._imputer import MAX_STATES, N_STEPS
 
 SETS = ["vote", "primary_tumor", "soybean", "bfi"]
 SHARE, N_NEIGHBORS, N_TREES, N_ROUNDS = 0.2, 10, 100, 3
@@ -105,7 +106,9 @@ def forests(gaps, table, seed):
 
 
 def boltzmann(gaps, table, seed):
-    return BoltzmannImputer(random_state=seed).fit_transform(table.where(gaps >= 0)), None
+    frame = table.where(gaps >= 0)
+    imputer = BoltzmannImputer(random_state=seed).fit(frame)
+    return imputer.transform(frame), imputer
 
 
 METHODS = {
@@ -117,13 +120,28 @@ METHODS = {
 }
 
 
+def mean_log_loss(imputer, table, gaps, codes, hidden):
+    """The mean of -ln p of the hidden values given the observed cells of their rows."""
+    frame = imputer._table.encode(table.where(gaps >= 0), "missing")
+    p = imputer.estimator_._cell_probabilities(frame, MAX_STATES, N_STEPS, 0)
+    # A value that is hidden wherever it occurs is not known to the model.
+    n_values = imputer.estimator_.n_values_
+    left = imputer._table.encode(table, "missing")[hidden]
+    known = ~np.isnan(left)
+    places = (np.cumsum(n_values) - n_values)[hidden[1][known]] + left[known].astype(int)
+    return -np.log(np.append(p[hidden[0][known], places], np.full((~known).sum(), 1e-9))).mean()
+
+
 def measure(name, method, seed, table):
     """A row of results."""
     values, codes = coded(table)
     gaps, hidden = hide(codes, seed)
     start = time.process_time()
-    filled, log_loss = METHODS[method](gaps, table, seed)
+    filled, imputer = METHODS[method](gaps, table, seed)
     seconds = time.process_time() - start
+    log_loss = None
+    if imputer is not None:
+        log_loss = mean_log_loss(imputer, table, gaps, codes, hidden)
     if not isinstance(filled, np.ndarray):
         filled = coded_like(filled, values)
     accuracy = np.mean(filled[hidden] == codes[hidden])
@@ -201,8 +219,9 @@ def main():
         rows = kept_rows(path, args)
         for name, table in tables.items():
             for method in args.methods:
-                rows += [measure(name, method, seed, table) for seed in range(args.seeds)]
-                save_table(path, HEADER, rows)
+                for seed in range(args.seeds):
+                    rows.append(measure(name, method, seed, table))
+                    save_table(path, HEADER, rows)
         tell(rows)
 
 

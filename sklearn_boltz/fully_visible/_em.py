@@ -76,7 +76,7 @@ class History:
         return asked
 
 
-def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label):
+def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label, n_draws=N_DRAWS):
     """EM.
 
     Parameters
@@ -95,6 +95,9 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label
     history : History
     label : callable
         What messages call a column.
+    n_draws : int
+        Of each row that has too many completions, in each round. With fewer than usual, fewer
+        rows are completed by enumeration, too.
 
     Returns
     -------
@@ -103,7 +106,8 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label
     codes, counts = task.rows()
     if not len(task.varying):
         return _nothing_varies(task, initial, history)
-    data = IncompleteRows(codes, counts, task.n_values(), max_entries=MAX_CELLS, n_draws=N_DRAWS)
+    max_entries = MAX_CELLS * n_draws // N_DRAWS
+    data = IncompleteRows(codes, counts, task.n_values(), max_entries=max_entries, n_draws=n_draws)
     if solver == "newton":
         solve = task.with_newton(KeptNewton())
     status = "interrupted"

@@ -213,6 +213,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
     _takes_codes = _takes_signs = True
     # Columns whose levels have an order, an array of bool, where the penalty is to know it.
     _ordered = None
+    # Draws of a row in a round of EM.
+    _n_draws = _em.N_DRAWS
 
     _parameter_constraints = {
         "n_values": [
@@ -393,8 +395,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
                         self.verbose,
                     )
                     result = _em.fit_incomplete(
-                        task, initial, solver, solve, self.tol, max_iter, history, label
-                    )
+                        task, initial, solver, solve, self.tol, max_iter, history, label,
+                        self._n_draws,
+                    )  # fmt: skip
                 else:
                     monitor = Monitor(
                         self.tol,

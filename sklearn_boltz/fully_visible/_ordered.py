@@ -7,12 +7,16 @@ which neighbouring levels are alike.
 
 import numpy as np
 
-# The prior variance of a trend over that of any other contrast of the levels of a column.
-TREND = 11.0
+# The penalty of a contrast of levels that is no trend, for each ordered column of two: the product
+# is 3. And by how much less a trend is penalised. From a survey of 27 items with six levels, of
+# which 20 % of the cells were hidden.
+CONTRAST, TREND = 3**0.5, 11.0
 
 
 class OrderedPenalty:
-    """λ Σ_{i<j} ‖A_i J_ij A_j‖², A_i² = I - (1 - 1/TREND) u uᵀ for ordered columns, else I.
+    """λ Σ_{i<j} ‖A_i J_ij A_j‖².
+
+    A_i² = CONTRAST (I - (1 - 1/TREND) u uᵀ) for ordered columns, u of norm 1, else I.
 
     Parameters
     ----------
@@ -52,4 +56,5 @@ def _metric(m, ordered):
     if ordered:
         trend = np.arange(m) - (m - 1) / 2
         metric -= (1 - 1 / TREND) * np.outer(trend, trend) / (trend @ trend)
+        metric *= CONTRAST
     return metric

@@ -16,6 +16,8 @@ from sklearn_boltz.restricted import SDCPRBM
 # Strength of the penalty of the network for tables of categories: on four tables of 339 to 2,800
 # rows, from .01 to .06 all are equally good. And the end of its fit, in nats.
 ALPHA, TOL = 0.03, 0.1
+# Cells of a table, above which a round of EM makes one draw of a row, and not three.
+MANY_CELLS = 2**14
 # Joint states of the missing cells of a row that are enumerated; beyond it, sweeps of Gibbs
 # sampling before probabilities are averaged, and as many after it.
 MAX_STATES, N_STEPS = 2**12, 200
@@ -237,6 +239,8 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
             network = FVBMPseudoLikelihood(n_values=np.maximum(n_values, 2), alpha=ALPHA, tol=TOL)
             ordered = _ordered(X, self._table) & (n_values > 2)
             network._ordered = ordered if ordered.any() else None
+            if codes.size > MANY_CELLS:
+                network._n_draws = 1
             return network
         kinds = ["gaussian", "bernoulli", "bernoulli", "categorical"]
         visible = [kinds[n] for n in np.minimum(n_values, 3)]
