@@ -15,7 +15,15 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sklearn_boltz
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    BoltzmannImputer,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+)
 
 # The estimators want discrete data: scikit-learn's checks feed real values, which a
 # threshold makes binary.
@@ -62,9 +70,22 @@ def X():
     return X
 
 
+def stochastic_checks(estimator):
+    """Checks that ask for the same numbers from rows of weight 2 and rows that stand twice.
+
+    Mini-batches are drawn: there they have the same distribution, see test_rbm_weights.py.
+    """
+    if not isinstance(estimator, (SDCPRBM, TAPRBM, TAPDBM)):
+        return {}
+    reason = "mini-batches are drawn by the weights"
+    return {
+        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
+    }
+
+
 # Small real-valued data, cut at a threshold, often separate a variable.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=stochastic_checks)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -75,6 +96,7 @@ def test_every_public_estimator_is_tested():
         for value in vars(sklearn_boltz).values()
         if inspect.isclass(value) and issubclass(value, BaseEstimator)
     }
+    public -= {BoltzmannImputer}  # in test_imputer.py
     assert public == {type(estimator) for estimator in DEFAULTS}
     assert public == {type(estimator) for estimator in ESTIMATORS}
 
@@ -112,12 +134,12 @@ def test_set_output_and_feature_names(estimator, X, container):
 def test_unknown_column_is_named(estimator, X):
     frame = pd.DataFrame(X, columns=list("abcdef"))
     estimator.fit(frame)
-    bad = frame.copy()
-    bad.loc[3, "d"] = 7
-    # Machines with a range of values clip outside of `fit`, see test_first_contact.py.
-    refuse = (
-        clone(estimator).fit if hasattr(estimator, "early_stopping") else estimator.score_samples
-    )
+    # Machines with a range of values clip outside of `fit`, see test_first_contact.py, and take a
+    # third whole number for a category.
+    machine = hasattr(estimator, "early_stopping")
+    bad = frame.astype(float)
+    bad.loc[3, "d"] = 7.5 if machine else 7
+    refuse = clone(estimator).fit if machine else estimator.score_samples
     with pytest.raises(ValueError, match="column 'd', but row 3 has the value 7"):
         refuse(bad)
 

@@ -233,7 +233,7 @@ def test_the_log_likelihood_never_falls_by_an_insertion(data):
             path.append(log_likelihood(learner, data))
             assert change.gain > 0
             assert path[-1] - path[-2] == pytest.approx(change.gain, abs=1e-9)
-            match_means(learner, law, data.visible_mean(), 0.3, 20, workers)
+            match_means(learner, law, data, 0.3, 20, workers)
             path.append(log_likelihood(learner, data))
     assert (np.diff(path) >= -1e-12).all()
     entropy = data.probability @ np.log(data.probability)
@@ -283,7 +283,7 @@ def test_bias_steps_match_the_means(rbm, data):
     learner = learner_of(rbm)
     law, target = Enumeration.of(learner), data.visible_mean()
     with Workers(1) as workers:
-        assert match_means(learner, law, target, 0.5, 3000, workers) < 3000
+        assert match_means(learner, law, data, 0.5, 3000, workers) < 3000
     np.testing.assert_allclose(SmallRBM(*learner.parameters()).p @ rbm.V, target, atol=1e-5)
 
 
@@ -540,7 +540,7 @@ def test_types(X, dtype):
     expected = np.float64 if dtype == np.float64 else np.float32
     for array in [model.components_, model.intercept_hidden_, model.intercept_visible_]:
         assert array.dtype == expected
-    assert model.sample().dtype == expected
+    assert model.sample().dtype == dtype
 
 
 def test_probabilities_and_thresholds(X):

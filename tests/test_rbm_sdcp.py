@@ -270,7 +270,7 @@ def test_types(X, dtype):
     for array in [model.components_, model.intercept_hidden_, model.intercept_visible_]:
         assert array.dtype == expected
     assert model.transform(X.astype(dtype)).dtype == expected
-    assert model.sample().dtype == expected
+    assert model.sample().dtype == dtype
     assert model.score_samples(X.astype(dtype)).dtype == np.float64
 
 

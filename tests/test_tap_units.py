@@ -413,17 +413,36 @@ def test_gradients_of_several_layers(most_paired, workers):
 # Gaussian units, and what there is not.
 
 
-def test_fixed_points_without_a_distribution_have_not_converged(workers):
-    """Weights with Σ W² c > V: the Gaussian of the fixed point has a negative precision."""
+def test_rows_without_a_second_order_are_in_the_first(workers):
+    """Weights with Σ W² c > V: the Gaussian of the fixed point would have a negative precision."""
     V = np.zeros((2, 2))
     for scale, exists in ((0.5, True), (1.5, False), (20.0, False)):
         # Two hidden units that undo each other leave all means at 0 and 1/2, and c at 1/4.
         W = np.array([[scale, 0], [-scale, 0], [0, scale], [0, -scale]])
         model = Model(W, Gaussian(np.zeros(2), np.ones(2)), Bernoulli(np.zeros(4)))
-        solutions = by_tap(model, V, Iteration(max_iter=500), workers)
-        assert (solutions.converged == exists).all()
-        assert np.isfinite(solutions.free_energy).all()
-        assert np.isfinite(total_log_partition(solutions))
+        first, second = (by_tap(model, V, Iteration(order), workers) for order in (1, 2))
+        assert second.converged.all()
+        assert (second.visible_variance > 0).all() == exists
+        assert np.isfinite(total_log_partition(second))
+        if not exists:
+            np.testing.assert_allclose(second.free_energy, first.free_energy)
+            np.testing.assert_allclose(second.hidden_mean, first.hidden_mean)
+
+
+def test_rows_leave_the_second_order_by_themselves(workers):
+    """Two clusters: rows in them keep the second order, those between them do not."""
+    visible = Gaussian(np.full(6, -1.3), np.ones(6))
+    model = Model(np.full((2, 6), 1.3), visible, Bernoulli(np.zeros(2)))
+    V = np.outer([-1.0, 0.0, 1.0], np.full(6, 1.3))  # the middle leaves hidden units undecided
+    together = by_tap(model, V, EXACTLY, workers)
+    assert (together.visible_variance > 0).all(axis=1).tolist() == [True, False, True]
+    for i in range(3):
+        alone = by_tap(model, V[i : i + 1], EXACTLY, workers)
+        for name in ("free_energy", "visible_mean", "hidden_mean"):
+            np.testing.assert_allclose(alone[name][0], together[name][i], atol=1e-9)
+    known = np.ones(V.shape, dtype=bool)  # of known units, the precision does not matter
+    found = solve(model, V, EXACTLY, workers, evidence=Evidence(known=known))
+    np.testing.assert_allclose(found.hidden_mean, model.mean_hidden(V), atol=1e-9)
 
 
 @pytest.mark.parametrize("order", [1, 2])
@@ -618,6 +637,15 @@ def test_a_table_is_learned(table, fitted):
     assert 1 <= len(solutions.free_energy) <= 20
 
 
+def test_a_long_training_stays_finite(table):
+    """At a large rate, for much longer than it takes to learn clusters that are far apart."""
+    model = TAPRBM(
+        6, visible=VISIBLE, learning_rate=0.2, max_iter=100, batch_size=50, random_state=0
+    ).fit(table)
+    independent = TAPRBM(6, visible=VISIBLE, max_iter=0).fit(table)
+    assert model.score(table) > independent.score(table) + 0.5
+
+
 def test_missing_cells_of_a_table(table, fitted):
     holes = table[:60].copy()
     holes["colour"] = None
@@ -650,7 +678,7 @@ def test_noisy_categories(table):
         rows = ("colour=" + noisy["colour"] == name).to_numpy()
         channel = np.where(np.arange(3) == k, 0.7, 0.15)
         expected = prior * channel / (prior @ channel)
-        np.testing.assert_allclose(means[rows][:, colours], [expected] * rows.sum(), atol=1e-5)
+        np.testing.assert_allclose(means[rows][:, colours], [expected] * rows.sum(), atol=1e-3)
 
 
 def test_errors_of_tables(table, fitted):
@@ -661,17 +689,19 @@ def test_errors_of_tables(table, fitted):
             TAPRBM(3, visible=VISIBLE, inference=inference).fit(table)
 
 
-@pytest.mark.parametrize("persistent", [False, True])
 @pytest.mark.parametrize("order", [1, 2])
-def test_deep_models_of_tables(table, persistent, order):
-    model = TAPDBM(
-        (6, 4), visible=VISIBLE, hidden=[("categorical", 3), "bernoulli"], order=order,
-        persistent=persistent, learning_rate=0.2, max_iter=4, pretrain_max_iter=4, batch_size=50,
-        random_state=0,
-    ).fit(table)  # fmt: skip
-    assert np.isfinite(model.history_["tap_log_likelihood"]).all()
-    assert model.score(table) > -9
-    assert model.log_partition("tap").value == pytest.approx(model.log_partition_, abs=1)
+def test_deep_models_of_tables(table, order):
+    settings = dict(
+        visible=VISIBLE, hidden=[("categorical", 3), "bernoulli"], order=order, learning_rate=0.1,
+        batch_size=50, random_state=0,
+    )  # fmt: skip
+    model = TAPDBM((6, 4), max_iter=25, pretrain_max_iter=20, **settings).fit(table)
+    assert model.components_[0].shape == (18, 9)
+    independent = TAPRBM(6, visible=VISIBLE, max_iter=0).fit(table)
+    assert model.score(table) > independent.score(table) + 0.3
+    assert model.log_partition("tap").value == pytest.approx(model.log_partition_, abs=0.7)
+    persistent = TAPDBM((6, 4), max_iter=3, pretrain_max_iter=3, persistent=True, **settings)
+    assert np.isfinite(persistent.fit(table).history_["tap_log_likelihood"]).all()
 
 
 def test_threads_do_not_matter(table):

@@ -3,13 +3,30 @@
 import numpy as np
 
 from benchmarks._common import DTYPES, bits, generator
+from sklearn_boltz._random import Stream
 from sklearn_boltz._random_kernel import uniform
-from sklearn_boltz.restricted.sampling._gibbs_kernel import anneal, gibbs_chains, moments
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.sampling._gibbs import run_chains
+from sklearn_boltz.restricted.sampling._gibbs_kernel import (
+    anneal,
+    gibbs_chains,
+    hidden_fields,
+    moments,
+    visible_fields,
+)
+from sklearn_boltz.units import Bernoulli, Categorical, Gaussian
 from sklearn_boltz.units._bernoulli_kernel import (
     bernoulli_draw,
     bernoulli_mean,
     bernoulli_sample,
     softplus_sums,
+)
+from sklearn_boltz.units._categorical_kernel import (
+    categorical_log_partition,
+    categorical_mean,
+    categorical_sample,
+    categorical_sums,
 )
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
 
@@ -66,6 +83,32 @@ class Products:
     def time_moments(self, share, n_rows, dtype):
         moments(self.V, self.H, 0.01, self.out, False)
 
+    def time_hidden_fields(self, share, n_rows, dtype):
+        hidden_fields(self.weights, self.V, self.H)
+
+    def time_visible_fields(self, share, n_rows, dtype):
+        visible_fields(self.weights, self.H, self.V)
+
+
+class UnitChains:
+    """Gibbs steps of 100 rows, by the type of the 784 visible numbers; "bernoulli" for a ratio."""
+
+    params = (["bernoulli", "categorical 2", "categorical 4", "categorical 28", "gaussian"], DTYPES)
+    param_names = ["visible", "dtype"]
+
+    def setup(self, visible, dtype):
+        zeros = np.zeros(784, dtype)
+        layer = {"bernoulli": Bernoulli(zeros), "gaussian": Gaussian(zeros, zeros + 1)}.get(visible)
+        layer = layer or Categorical(int(visible.split()[1]), zeros)
+        weights = (0.05 * generator().normal(size=(200, 784))).astype(dtype)
+        self.model = Model(np.asfortranarray(weights), layer, Bernoulli(np.zeros(200, dtype)))
+        self.V = layer.sample(np.zeros((100, 784), dtype), Stream(0))
+        self.H = np.empty((100, 200), dtype)
+
+    def time_gibbs(self, visible, dtype):
+        with Workers(1) as workers:
+            run_chains(self.model, self.V, self.H, 4, Stream(0), workers)
+
 
 class Elements:
     """One pass over 100 rows: means, draws and the sums of softplus."""
@@ -91,6 +134,35 @@ class Elements:
 
     def time_softplus(self, n, dtype):
         softplus_sums(self.x, self.bias, self.sums)
+
+
+class States:
+    """One pass over 100 rows of about 784 columns: units of 2 to 98 states, or mixed ones."""
+
+    params = (["2", "3", "8", "98", "mixed"], DTYPES)
+    param_names = ["n_values", "dtype"]
+
+    def setup(self, n_values, dtype):
+        widths = generator().integers(1, 12, 130)
+        units = Categorical(
+            widths if n_values == "mixed" else np.full(784 // int(n_values), int(n_values))
+        )
+        n = len(units)
+        self.x, self.runs = generator().normal(size=(100, n)).astype(dtype), units._runs
+        self.bias, self.peaks = np.zeros(n, dtype), np.empty(units.n_units, dtype)
+        self.out, self.sums = np.empty((100, units.n_units), dtype), np.empty(100)
+
+    def time_mean(self, n_values, dtype):
+        categorical_mean(self.x, self.bias, self.runs)
+
+    def time_sample(self, n_values, dtype):
+        categorical_sample(self.x, self.bias, self.runs, 0, 0)
+
+    def time_log_partition(self, n_values, dtype):
+        categorical_log_partition(self.x, self.bias, self.runs, self.out)
+
+    def time_sums(self, n_values, dtype):
+        categorical_sums(self.x, self.bias, self.runs, self.peaks, self.sums)
 
 
 class Truncated:

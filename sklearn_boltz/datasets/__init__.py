@@ -1,11 +1,13 @@
 """Synthetic data whose distribution is known, and the data sets of the literature."""
 
+from sklearn_boltz.datasets._alignment import read_alignment
 from sklearn_boltz.datasets._fetch import (
     fetch_caltech101_silhouettes,
     fetch_density_benchmark,
     fetch_mnist,
     fetch_omniglot,
 )
+from sklearn_boltz.datasets._potts import make_alignment
 from sklearn_boltz.datasets._synthetic import (
     make_bars_and_stripes,
     make_bayesian_network,
@@ -18,8 +20,10 @@ __all__ = [
     "fetch_density_benchmark",
     "fetch_mnist",
     "fetch_omniglot",
+    "make_alignment",
     "make_bars_and_stripes",
     "make_bayesian_network",
     "make_ising_grid",
     "make_shifting_bar",
+    "read_alignment",
 ]

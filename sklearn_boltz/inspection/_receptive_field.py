@@ -98,6 +98,13 @@ class ReceptiveFieldDisplay:
         weights, mean_hidden = estimator.components_, estimator.transform
         if isinstance(weights, list):  # of a deep model, the layer that sees the data
             weights, mean_hidden = weights[0], lambda X: estimator.mean_hidden(X)[0]
+        names = getattr(estimator, "visible_names_", None)
+        if names is not None and len(names) != estimator.n_features_in_:
+            raise ValueError(
+                f"The visible units take {len(names)} numbers for {estimator.n_features_in_} "
+                "columns, those of categories one for each: such rows are no images. The weights "
+                "are in `components_`, and `visible_names_` names its columns."
+            )
         if n_units < 1:
             raise ValueError(f"n_units must be at least 1, got {n_units}.")
         if order == "activity":

@@ -167,10 +167,12 @@ class BaseTAP(MiniBatchEstimator):
 
     def _monitor(self, training, X, train, valid, weights=None):
         base, rows, counts = training.seen
-        held_out = held_out_rows(X, train, valid, base, weights)
+        log_scale = self._layout_now().log_scale
+        held_out = held_out_rows(X, train, valid, base, weights, log_scale)
         return self._monitor_class(
-            rows, X.shape[0], held_out, base, self._iteration(), self._inference, relative(counts)
-        )
+            rows, X.shape[0], held_out, base, self._iteration(), self._inference,
+            relative(counts), log_scale,
+        )  # fmt: skip
 
     def _attributes(self, training):
         layered = training.learner.model()

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import (
     COMPLETE_TO_USE,
-    MISSING_IN_FIT,
     BaseBoltzmann,
     dense,
     find_stack_level,
@@ -99,7 +98,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
-    _about_missing = MISSING_IN_FIT
     # How ln Z is estimated where it cannot be computed.
     _estimate_of_log_partition = "ais"
 
@@ -159,7 +157,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _binarized(self, X):
         if self.binarize is None:
             return X
-        mine = self._layout_now().takes_threshold & (self._table.n_categories == 0)
+        mine = self._layout_now().takes_threshold
         return super()._binarized(X) if mine.all() else np.where(mine, super()._binarized(X), X)
 
     def _bounded(self, X, clip):
@@ -215,8 +213,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         ends = layout.bounds if column is None else layout.bounds_of(column)
         if column is not None and layout.one_hot[column]:
             return f"whole numbers from 0 to {ends[1]:g}"
-        if np.ndim(ends[0]):
-            return "values of its units"
+        if np.isinf(ends).all():
+            return "any real number"
         return "values from {:g} to {:g}".format(*ends)
 
     def _refuse(self, X, legal, first_row=0):
@@ -271,9 +269,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return {}
 
     def _layout_now(self):
-        """How columns become numbers; where nothing was learned of them, all are binary."""
+        """How columns become numbers; where nothing was learned of them, all are of one type."""
         layout = vars(self).get("_layout")
-        return Layout.of_numbers(self.n_features_in_) if layout is None else layout
+        if layout is not None:
+            return layout
+        kind = (
+            UNIT_TYPES.get(self.visible, Bernoulli) if isinstance(self.visible, str) else Bernoulli
+        )
+        return Layout.of_numbers(self.n_features_in_, kind, self._unit_options())
 
     def _initial_visible(self, X, weights=None):
         """Units fitted to rows of numbers, where the training begins."""
@@ -291,7 +294,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _begin_batches(self, batches):
         """Learn the columns of batches: they hold numbers, and the first stands for all."""
         self._layout = None
-        if isinstance(self.visible, str) and self.visible in ("auto", "bernoulli"):
+        learned = "categorical", "gaussian"
+        if isinstance(self.visible, str) and self.visible not in learned:
             return
         first = fresh(self)
         first._coded(rows_of(next(iter(batches))), reset=True, allow_nan=True)

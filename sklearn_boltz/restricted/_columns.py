@@ -134,20 +134,30 @@ class Layout:
         Of a column of one-hot numbers, how many codes it may have; 0 for others.
     center, scale : ndarray of float64 of shape (n_columns,) or None
         What is taken from the numbers, and what they are divided by.
-    options : dict
+    options : dict, default=None
         Further arguments of truncated units.
+    coded : ndarray of bool of shape (n_columns,), default=None
+        Which columns have categories, of which the cells are codes.
 
     Attributes
     ----------
+    one_hot : ndarray of bool of shape (n_columns,)
+        Which columns have units of one-hot numbers.
+    takes_threshold : ndarray of bool of shape (n_columns,)
+        Which columns `binarize` is for.
     is_plain : bool
         Whether rows of the table are rows of the model.
     """
 
-    def __init__(self, kinds, widths, bounds, n_states, center=None, scale=None, options=None):
+    def __init__(
+        self, kinds, widths, bounds, n_states, center=None, scale=None, options=None, coded=False
+    ):
         self.kinds, self.widths, self.bounds, self.n_states = kinds, widths, bounds, n_states
         self.center, self.scale, self.options = center, scale, options or {}
         self.starts = np.concatenate([[0], np.cumsum(widths)])
         self.one_hot = n_states > 0
+        self.takes_threshold = ~self.one_hot & [kind is not Gaussian for kind in kinds]
+        self.takes_threshold &= ~np.asarray(coded)
         self.is_plain = not self.one_hot.any() and scale is None
 
     @classmethod
@@ -173,9 +183,9 @@ class Layout:
         return 0.0 if self.scale is None else float(np.log(self.scale).sum())
 
     @property
-    def takes_threshold(self):
-        """Which columns `binarize` is for: an array of bool."""
-        return ~self.one_hot & [kind is not Gaussian for kind in self.kinds]
+    def log_scale(self):
+        """Logarithms of what the numbers were divided by; None if that is 1 for all."""
+        return None if self.scale is None else self.spread(np.log(self.scale))
 
     def bounds_of(self, column):
         """The least and the greatest value of the cells of a column."""
@@ -360,7 +370,10 @@ def learn_layout(specs, table, X, column, options=None):
     same = (ends == ends[:, :1]).all()
     bounds = tuple(ends[:, 0].tolist()) if same else tuple(ends)
     center, scale = _scales(kinds, X)
-    return Layout(kinds, np.array(widths), bounds, np.array(n_states), center, scale, options)
+    coded = n_categories > 0
+    return Layout(
+        kinds, np.array(widths), bounds, np.array(n_states), center, scale, options, coded
+    )
 
 
 def _bounds(spec, options):
@@ -393,7 +406,7 @@ def _layout_of_units(units, n_categories, column):
     low, high = np.where(n_states, 0, ends[0]), np.where(n_states, n_states - 1, ends[1])
     if (low == low[0]).all() and (high == high[0]).all():
         low, high = float(low[0]), float(high[0])
-    return Layout([units] * len(widths), widths, (low, high), n_states)
+    return Layout([units] * len(widths), widths, (low, high), n_states, coded=n_categories > 0)
 
 
 def _scales(kinds, X):

@@ -30,6 +30,7 @@ from sklearn_boltz.restricted.training._monitor import (
     Comparison,
     Monitor,
     independent_log_likelihood,
+    mean_volume,
     no_better,
     weighted_mean,
 )
@@ -354,7 +355,8 @@ class InfiniteRBM(BaseRBM):
             fraction = self.validation_fraction if self.early_stopping else 0
             train, valid = divided(rows.shape[0], fraction, growth.evaluation_seed)
             base, seed = growth.base, growth.evaluation_seed
-            monitor = LikelihoodMonitor(rows, train, valid, base, seed, weights)
+            log_scale = self._layout_now().log_scale
+            monitor = LikelihoodMonitor(rows, train, valid, base, seed, weights, log_scale)
             data, plan = self._sample(rows, np.sort(train), weights), self._plan()
             n_before, budget = growth.n_iter, 2 * plan.max_components
             with iterations(self, X, y, name="unit", max_iter=budget) as end_unit:
@@ -526,27 +528,30 @@ class InfiniteRBM(BaseRBM):
 class LikelihoodMonitor(Monitor):
     """Log-likelihoods of fixed rows, of training and of validation."""
 
-    def __init__(self, X, train, valid, base, seed, weights=None):
-        super().__init__(X, train, valid, base, seed, weights)
+    def __init__(self, X, train, valid, base, seed, weights=None, log_scale=None):
+        super().__init__(X, train, valid, base, seed, weights, log_scale)
         self.train = dense(X[train[:GAP_ROWS]])
         self.train_weights = of_some(weights, train[:GAP_ROWS])
+        self.train_volume = mean_volume(self.train, log_scale, self.train_weights)
         self.n_temperatures = MOST_TEMPERATURES  # a unit takes longer than an epoch
 
     def measure(self, model, workers):
         """Return a dict of figures."""
         log_partition = self._log_partition(model, workers)
         train = -weighted_mean(self._free_energy(model, self.train), self.train_weights)
-        figures = {"train_log_likelihood": float(train - log_partition)}
+        figures = {"train_log_likelihood": float(train - log_partition - self.train_volume)}
         if self.held_out is None:
             return figures
         of_valid = self._free_energy(model, self.held_out.valid)
         valid = -weighted_mean(of_valid, self.held_out.weights[0])
         gap = float(train - valid)
-        return {"log_likelihood": float(valid - log_partition), **figures, "free_energy_gap": gap}
+        log_likelihood = float(valid - log_partition - self.held_out.volume[0])
+        return {"log_likelihood": log_likelihood, **figures, "free_energy_gap": gap}
 
     def compare(self, figures):
         """Compare the model with independent columns."""
         if self.held_out is not None:
             return self.held_out.compare(figures)
         independent = independent_log_likelihood(self.base, self.train, self.train_weights)
+        independent -= self.train_volume
         return Comparison("training rows", figures["train_log_likelihood"], independent)

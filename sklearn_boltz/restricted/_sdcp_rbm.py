@@ -344,7 +344,8 @@ class SDCPRBM(MiniBatchRBM):
 
     def _monitor(self, training, X, train, valid, weights=None):
         base = self._first_units(training, X.dtype)
-        return Monitor(X, train, valid, base, training.evaluation_seed, weights)
+        seed, log_scale = training.evaluation_seed, self._layout_now().log_scale
+        return Monitor(X, train, valid, base, seed, weights, log_scale)
 
     def _attributes(self, training):
         weights, *units = training.learner.model()

@@ -1,5 +1,7 @@
 """Units with any real value."""
 
+import math
+
 import numpy as np
 from scipy.special import ndtri
 
@@ -13,8 +15,8 @@ LEAST_VARIANCE = 1e-6
 # The least V + A, as a share of V.
 LEAST_SHARE = 0.01
 # A step of training changes the logarithm of V by so much at most.
-MOST_STEP = np.log(2)
-LOG_2_PI = np.log(2 * np.pi)
+MOST_STEP = math.log(2)
+LOG_2_PI = math.log(2 * math.pi)
 
 
 class Gaussian(UnitType):
@@ -40,8 +42,8 @@ class Gaussian(UnitType):
     Notes
     -----
     A distribution exists for V + A > 0 only. Mean-field inference may ask for others on its way:
-    where V + A is less than V / 100, that is taken in its place, so that all remains finite. A
-    fixed point of mean field with such a unit means that the weights are too large for it.
+    where V + A is less than V / 100, that is taken in its place, so that all remains finite.
+    (TAP turns to the first order before that, where V + A would be less than V / 4.)
 
     A model with Gaussian units in both layers has a distribution only if its weights are small
     enough; with those in one layer, and units with bounds in the other, it always has.
@@ -91,7 +93,7 @@ class Gaussian(UnitType):
         if isinstance(X, np.ndarray):
             variance = observed_sums(np.square(X - mean), weights)[0] / count
         else:
-            variance = observed_sums(_square(X), weights)[0] / count - mean**2
+            variance = observed_sums(_square(X.astype(np.float64)), weights)[0] / count - mean**2
         precision = 1 / np.maximum(variance, LEAST_VARIANCE * (1 + mean**2))
         precision = precision.clip(LEAST_PRECISION, MOST_PRECISION)
         return cls(mean * precision, precision).astype(X.dtype)

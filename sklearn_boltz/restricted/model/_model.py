@@ -17,8 +17,8 @@ class Model(NamedTuple):
     Attributes
     ----------
     weights : ndarray of shape (n_hidden, n_visible)
-        Between the columns of the two layers: a unit may take several. Or what looks like an
-        array, `sklearn_boltz.restricted.model._layered.BlockWeights`.
+        Between the columns of the two layers, of which a unit may take several. Or what looks
+        like one, `sklearn_boltz.restricted.model._layered.BlockWeights`.
     visible, hidden : UnitType
         As described in `sklearn_boltz.units`.
     """

@@ -17,9 +17,19 @@ from sklearn_boltz._base import dense
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
-from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
+from sklearn_boltz.restricted.sampling._gibbs import (
+    rows_to_start_at,
+    run_chains,
+    steps_of_transition,
+)
 from sklearn_boltz.restricted.training import _sdcp, _tap_steps
 from sklearn_boltz.restricted.training._gaps import Incomplete, complete, seed_of_batch
+from sklearn_boltz.restricted.training._sdcp import (
+    draw_hidden,
+    has_shape,
+    no_slopes,
+    shape_slopes,
+)
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
 
 # How often a mini-batch is tried, and what Dask raises where something cannot be made again.
@@ -264,6 +274,18 @@ def _transitions(model, n_steps, seed, step, first_row, before, V):
     return PairSums.of(V, H), (V, H)
 
 
+def _shape_sums(model, rows):
+    """Sums over rows V, or those of a pair of `_transitions`, of `_sdcp.shape_slopes`."""
+    V = rows if isinstance(rows, np.ndarray) else rows[1][0]
+    slopes = shape_slopes(model, V) if len(V) else no_slopes(model)
+    sums = [{name: len(V) * slope for name, slope in part.items()} for part in slopes]
+    return (len(V), *sums), None
+
+
+def _visible_states(pair):
+    return None, pair[1][0]
+
+
 def _hidden_states(pair):
     return None, pair[1][1]
 
@@ -286,7 +308,8 @@ class PairsOnCluster:
         self._data = parts.total(found)
         if scheme.persistent and learner.chains is None:
             starts = rows_to_start_at(scheme.n_chains, len(parts))
-            learner.chains = draw(parts.second(found)[starts], learner.stream)
+            rows = parts.all_rows()[starts] if not learner.hidden.is_binary else None
+            learner.chains = draw_hidden(learner, rows, parts.second(found)[starts])
         n_chains = len(learner.chains) if scheme.persistent else len(parts)
         self._ends = _split(n_chains, parts.lengths)
         return self._data.means()
@@ -296,7 +319,7 @@ class PairsOnCluster:
         parts, scheme, ends = self.parts, learner.scheme, self._ends
         if scheme.persistent:
             self._states = [learner.chains[a:b] for a, b in zip(ends, ends[1:], strict=False)]
-        step = learner.stream.take(2 * scheme.n_gibbs)
+        step = learner.stream.take(steps_of_transition(learner.model()) * scheme.n_gibbs)
         same = [[v] * len(self._states) for v in (scheme.n_gibbs, learner.stream.seed, step)]
         self._states = parts.map(
             _transitions, deepcopy(learner.model()), *same, ends[:-1], self._states, parts.rows
@@ -306,12 +329,27 @@ class PairsOnCluster:
 
     def hidden_states(self, learner):
         """Draw the hidden units of the chains."""
+        means = self._gathered(_hidden_states)
+        if learner.hidden.is_binary:
+            return draw_hidden(learner, None, means)
+        return draw_hidden(learner, self._gathered(_visible_states), means)
+
+    def _gathered(self, function):
+        """What stays with the workers, row after row."""
         parts = self.parts
-        means = [
-            parts.cluster.submit(worker, _hidden_states, state)
+        return parts.second([
+            parts.cluster.submit(worker, function, state)
             for worker, state in zip(parts.workers, self._states, strict=True)
-        ]
-        return draw(parts.second(means), learner.stream)
+        ])  # fmt: skip
+
+    def shape_slopes(self, learner, chains):
+        """Derivatives by the parameters of the units at the rows or at the chains."""
+        model, parts = learner.model(), self.parts
+        if not (has_shape(model.visible) or has_shape(model.hidden)):
+            return {}, {}
+        rows = self._states if chains else parts.rows
+        n_rows, *sums = parts.total(parts.map(_shape_sums, deepcopy(model), rows))
+        return tuple({name: total / n_rows for name, total in part.items()} for part in sums)
 
     def gradient(self, learner, rate, inner, workers):
         """The step of the weights: the rate times the gradient, of which inner step 0 keeps g's."""

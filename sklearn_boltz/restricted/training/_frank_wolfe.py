@@ -20,7 +20,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn_boltz.restricted.model._enumeration import all_states
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
-from sklearn_boltz.restricted.training._sdcp import Learner
+from sklearn_boltz.restricted.training._sdcp import Learner, has_shape, reshape
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Without a penalty, weights can grow for ever. A unit is switched on and off by far less.
@@ -37,6 +37,8 @@ AWAY_SCALES = np.array([0, 0.25, 0.5, 0.75])
 MIN_ESS = 0.2
 # Transitions of chains that start at data, and not at a sample of the model before a change.
 BURN_IN = 100
+# Copies of a row of mean weight, where rows have weights.
+COPIES = 10
 # The means of the model match those of the data when they differ by no more than this times
 # the noise of independent samples.
 MATCH = 1.2
@@ -90,6 +92,14 @@ class Sample:
         """E[v]."""
         return self.moment(np.ones(len(self)))[:-1]
 
+    def shape_slopes(self, units):
+        """E of the derivatives of ln w(v) by the parameters that are no biases."""
+        rows = self.rows
+        if self.probability is not None:  # to whole numbers of copies
+            ends = np.round(np.cumsum(self.probability) * COPIES * len(self)).astype(int)
+            rows = rows[np.repeat(np.arange(len(self)), np.diff(ends, prepend=0))]
+        return units.gradients(rows)
+
     def draw(self, rng, n_rows):
         """Numbers of rows, drawn by their probabilities with replacement."""
         if self.probability is None:
@@ -131,7 +141,10 @@ class ChainSample(Sample):
 
     def noise(self, mean):
         """Mean squared error of `visible_mean`."""
-        return float(np.mean(mean * (1 - mean))) / len(self)
+        low, high = self.rows.min(), self.rows.max()
+        within = low >= 0 and high <= 1
+        variance = mean * (1 - mean) if within else self.rows.var(axis=0, dtype=np.float64)
+        return float(np.mean(variance)) / len(self)
 
 
 class Enumeration(Sample):
@@ -449,15 +462,17 @@ def find_away(learner, data, model, alpha):
     return i, best_change(changes, model.min_ess)
 
 
-def match_means(learner, model, target, rate, max_steps, workers):
+def match_means(learner, model, data, rate, max_steps, workers):
     """Steps of the visible biases until the model has the means of the data (eq. 10).
+
+    Of units with other parameters, such as the precisions of Gaussian ones, these go up their own
+    gradients at the same time: a unit that is inserted adds to the variance.
 
     Parameters
     ----------
     learner : GrowingLearner
     model : ChainSample or Enumeration
-    target : ndarray of float64 of shape (n_visible,)
-        Means of the data.
+    data : Sample
     rate : float
         η of the paper.
     max_steps : int
@@ -468,10 +483,14 @@ def match_means(learner, model, target, rate, max_steps, workers):
     n_steps : int
         Number of steps made.
     """
+    target, shaped = data.visible_mean(), has_shape(learner.visible)
+    slopes = data.shape_slopes(learner.visible) if shaped else {}
     for step in range(max_steps):
         mean = model.visible_mean()
-        if np.mean((target - mean) ** 2) <= MATCH * model.noise(mean):
+        if not shaped and np.mean((target - mean) ** 2) <= MATCH * model.noise(mean):
             return step
         learner.visible.shift((rate * (target - mean)).astype(learner.dtype))
+        if shaped:
+            reshape(learner.visible, slopes, model.shape_slopes(learner.visible), rate)
         model.follow(learner, 1, workers)
     return max_steps

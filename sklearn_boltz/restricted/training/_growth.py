@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz._base import dense
+from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.sampling._gibbs import draw
 from sklearn_boltz.restricted.training._epochs import QUIET
 from sklearn_boltz.restricted.training._frank_wolfe import (
@@ -159,14 +160,17 @@ def fill(growth, data, workers):
 
 def initial_sample(growth, data, plan, workers):
     """A sample of the distribution of the model."""
-    learner, n_features = growth.learner, data.rows.shape[1]
-    if n_features < 63 and 2**n_features <= plan.n_model_samples:
+    learner = growth.learner
+    if n_bits(learner.visible) <= np.log2(plan.n_model_samples):
         return Enumeration.of(learner)
     if learner.n_units == 0:
-        field = np.zeros((plan.n_model_samples, n_features), dtype=learner.weights.dtype)
+        shape = plan.n_model_samples, len(learner.visible)
+        field = np.zeros(shape, dtype=learner.weights.dtype)
         return ChainSample(learner.model().visible.sample(field, learner.stream))
     rows = dense(data.rows[data.draw(growth.rng, plan.n_model_samples)])
-    chains = ChainSample(draw(np.ascontiguousarray(rows), learner.stream))
+    if learner.visible.is_binary:
+        rows = draw(np.ascontiguousarray(rows), learner.stream)
+    chains = ChainSample(rows)
     chains.follow(learner, BURN_IN, workers)
     return chains
 
@@ -235,8 +239,7 @@ def train_together(growth, data, plan, workers):
 
 
 def _match_means(growth, data, plan, n_steps, workers):
-    target = data.visible_mean()
-    match_means(growth.learner, growth.sample, target, plan.learning_rate, n_steps, workers)
+    match_means(growth.learner, growth.sample, data, plan.learning_rate, n_steps, workers)
 
 
 def record(growth, monitor, workers, seconds, change=None):

@@ -72,6 +72,26 @@ def independent_log_likelihood(base, rows, weights=None):
     return float(weighted_mean(independent_log_probability(base, rows), weights))
 
 
+def mean_volume(rows, log_scale, weights=None):
+    """Mean log-volume of what is observed of rows: densities of the columns of a table are less.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_visible)
+        NaN in missing cells.
+    log_scale : ndarray of float64 of shape (n_visible,) or None
+        Logarithms of what the numbers were divided by.
+    weights : ndarray of float64 of shape (n_rows,), default=None
+
+    Returns
+    -------
+    volume : float
+    """
+    if log_scale is None:
+        return 0.0
+    return float(weighted_mean(~np.isnan(rows) @ log_scale, weights))
+
+
 class HeldOut:
     """Rows that were set aside, and rows of the training to compare them with.
 
@@ -83,13 +103,17 @@ class HeldOut:
         Of independent features, as the training data have them.
     weights : pair of ndarray of float64 or None
         How often each of the rows counts.
+    log_scale : ndarray of float64 of shape (n_features,), default=None
+        As of `mean_volume`.
     """
 
-    def __init__(self, valid, train, base, weights=(None, None)):
+    def __init__(self, valid, train, base, weights=(None, None), log_scale=None):
         self.valid, self.train, self.weights = valid, train, weights
+        pairs = list(zip((valid, train), weights, strict=True))
+        self.volume = [mean_volume(rows, log_scale, of_rows) for rows, of_rows in pairs]
         self._independent = [
-            independent_log_likelihood(base, *pair)
-            for pair in zip((valid, train), weights, strict=True)
+            independent_log_likelihood(base, *pair) - volume
+            for pair, volume in zip(pairs, self.volume, strict=True)
         ]
 
     def figures(self, free_energy, log_partition):
@@ -98,7 +122,7 @@ class HeldOut:
         some = None if weights is None else weights[:GAP_ROWS]
         gap = weighted_mean(of_valid[:GAP_ROWS], some)
         gap -= weighted_mean(free_energy(self.train), of_train)
-        log_likelihood = -weighted_mean(of_valid, weights) - log_partition
+        log_likelihood = -weighted_mean(of_valid, weights) - log_partition - self.volume[0]
         return {"log_likelihood": float(log_likelihood), "free_energy_gap": float(gap)}
 
     def has_started(self, figures):
@@ -130,9 +154,12 @@ class Monitor:
     seed : int
     weights : ndarray of float64 of shape (n_samples,), default=None
         How often each row counts: figures are weighted means.
+    log_scale : ndarray of float64 of shape (n_features,), default=None
+        As of `mean_volume`: log-likelihoods are those of the columns of the table.
     """
 
-    def __init__(self, X, train, valid, base, seed, weights=None):
+    def __init__(self, X, train, valid, base, seed, weights=None, log_scale=None):
+        self.log_scale = log_scale
         self.rows = dense(X[train[:MONITORED_ROWS]])
         self.weights = None if weights is None else weights[train[:MONITORED_ROWS]]
         self.base, self.seed = base, seed
@@ -145,7 +172,7 @@ class Monitor:
         if rows_with_gaps(self.rows) is not None:
             self.missing = missing_units(base, self.rows)
             self.features = observed_features(self.missing, np.random.default_rng(seed))
-        self.held_out = held_out_rows(X, train, valid, base, weights)
+        self.held_out = held_out_rows(X, train, valid, base, weights, log_scale)
         wanted = X.shape[0] // ROWS_PER_TEMPERATURE
         self.n_temperatures = int(np.clip(wanted, LEAST_TEMPERATURES, MOST_TEMPERATURES))
 
@@ -198,7 +225,8 @@ class Monitor:
         free_energy = self._free_energy(model, self.rows)
         independent = independent_log_likelihood(self.base, self.rows, self.weights)
         log_likelihood = -weighted_mean(free_energy, self.weights) - log_partition
-        return Comparison("training rows", log_likelihood, independent)
+        volume = mean_volume(self.rows, self.log_scale, self.weights)
+        return Comparison("training rows", log_likelihood - volume, independent - volume)
 
     def _log_pseudo_likelihood(self, model, V):
         found = log_pseudo_likelihood(model, V, self.features)
@@ -215,13 +243,13 @@ class Monitor:
         ).value
 
 
-def held_out_rows(X, train, valid, base, weights=None):
+def held_out_rows(X, train, valid, base, weights=None, log_scale=None):
     """What was set aside, with as many rows of the training; None if nothing was."""
     if not len(valid):
         return None
     numbers = valid, train[: min(len(valid), GAP_ROWS)]
     of_rows = [None if weights is None else weights[rows] for rows in numbers]
-    return HeldOut(*(dense(X[rows]) for rows in numbers), base, of_rows)
+    return HeldOut(*(dense(X[rows]) for rows in numbers), base, of_rows, log_scale)
 
 
 def observed_features(missing, rng):

@@ -23,7 +23,7 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import moments
 # Visible units of a block of the gradient.
 GRADIENT_ROWS = 392
 # The learning rate of parameters that are no biases, as a part of that of the others.
-SHAPE_RATE = 0.2
+SHAPE_RATE = 0.5
 
 
 class Scheme(NamedTuple):
@@ -97,7 +97,8 @@ class Learner:
         Parameters
         ----------
         batch : ArrayBatch, or one on a cluster
-            With the methods `positive`, `negative`, `gradient` and `hidden_states`.
+            With the methods `positive`, `negative`, `gradient`, `hidden_states` and
+            `shape_slopes`.
         rate : float
             Learning rate.
         workers : Workers
@@ -119,7 +120,8 @@ class Learner:
                 self.chains = batch.hidden_states(self)
             chain_slopes = batch.shape_slopes(self, chains=True)
             self.move(self.optimizer.steps([step, *biases]), scheme.centered)
-            self.reshape(slopes, chain_slopes, rate)
+            for units, *pair in zip((self.visible, self.hidden), slopes, chain_slopes, strict=True):
+                reshape(units, *pair, rate)
 
     def slide_offsets(self, visible_mean, hidden_mean, rate):
         """Move the offsets towards means of a mini-batch."""
@@ -143,17 +145,22 @@ class Learner:
                 self.visible.shift(-(self.hidden_offset @ weights))
                 self.hidden.shift(-(weights @ self.visible_offset))
 
-    def reshape(self, slopes, chain_slopes, rate):
-        """Go up the gradients of the parameters that are no biases."""
-        for units, at_rows, at_chains in zip(
-            (self.visible, self.hidden), slopes, chain_slopes, strict=True
-        ):
-            if at_rows is not None:
-                slope = {name: at_rows[name] - at_chains[name] for name in at_rows}
-                for name in slope:
-                    if is_bias(name):  # it has moved already
-                        slope[name] = np.zeros_like(slope[name])
-                units.ascend(slope, SHAPE_RATE * rate)
+
+def reshape(units, slopes, model_slopes, rate):
+    """Go up the gradients of the parameters of units that are no biases.
+
+    Parameters
+    ----------
+    units : UnitType
+    slopes, model_slopes : dict of str to ndarray
+        As of `UnitType.gradients`, at the data and at the model; empty if there are none.
+    rate : float
+        That of the biases, which have moved already.
+    """
+    if slopes:
+        slope = {name: slopes[name] - model_slopes[name] for name in slopes}
+        slope.update({name: 0 * value for name, value in slope.items() if is_bias(name)})
+        units.ascend(slope, SHAPE_RATE * rate)
 
 
 def is_bias(name):
@@ -164,6 +171,33 @@ def is_bias(name):
 def has_shape(units):
     """Whether units have parameters that are no biases."""
     return not units.is_binary and not all(map(is_bias, units.parameters()))
+
+
+def shape_slopes(model, V):
+    """Derivatives of the mean of −F(v) by the parameters of the units.
+
+    Parameters
+    ----------
+    model : Model
+    V : ndarray of shape (n_rows, n_visible)
+
+    Returns
+    -------
+    visible, hidden : dict of str to ndarray
+        Empty of units that have biases only.
+    """
+    visible = model.visible.gradients(V) if has_shape(model.visible) else {}
+    if not has_shape(model.hidden):
+        return visible, {}
+    return visible, model.hidden.gradients(None, model.hidden_field(V))
+
+
+def no_slopes(model):
+    """`shape_slopes` of no rows: zeros."""
+    return tuple(
+        {name: 0 * value for name, value in units.parameters().items()} if has_shape(units) else {}
+        for units in (model.visible, model.hidden)
+    )
 
 
 class Factors(NamedTuple):
@@ -252,23 +286,8 @@ class ArrayBatch:
         return draw_hidden(learner, self.V_chains, self.H_chains)
 
     def shape_slopes(self, learner, chains):
-        """Derivatives by the parameters of the units at the rows or at the chains.
-
-        Parameters
-        ----------
-        learner : Learner
-        chains : bool
-
-        Returns
-        -------
-        visible, hidden : dict of str to ndarray, or None
-            None of units that have biases only.
-        """
-        V, model = self.V_chains if chains else self.V, learner.model()
-        visible = model.visible.gradients(V) if has_shape(model.visible) else None
-        if not has_shape(model.hidden):
-            return visible, None
-        return visible, model.hidden.gradients(None, model.hidden_field(V))
+        """Derivatives by the parameters of the units at the rows or at the chains."""
+        return shape_slopes(learner.model(), self.V_chains if chains else self.V)
 
     def gradient(self, learner, rate, inner, workers):
         """The step of the weights: the rate times the gradient, of which inner step 0 keeps g's."""

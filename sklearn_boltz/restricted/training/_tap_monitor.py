@@ -10,6 +10,7 @@ from sklearn_boltz.restricted.training._monitor import (
     EXACT_UNITS,
     Comparison,
     independent_log_likelihood,
+    mean_volume,
     weighted_mean,
 )
 
@@ -36,9 +37,14 @@ class TAPMonitor:
     inference : str
     weights : ndarray of float64 of shape (n_rows,), default=None
         How often each of the rows counts: figures of theirs are weighted means.
+    log_scale : ndarray of float64 of shape (n_features,), default=None
+        As of `mean_volume`: log-likelihoods are those of the columns of the table.
     """
 
-    def __init__(self, rows, n_data, held_out, base, iteration, inference, weights=None):
+    def __init__(
+        self, rows, n_data, held_out, base, iteration, inference, weights=None, log_scale=None
+    ):
+        self.volume = mean_volume(rows, log_scale, weights)
         self.rows, self.held_out, self.base, self.weights = rows, held_out, base, weights
         n_starts = int(np.clip(n_data // ROWS_PER_START, LEAST_STARTS, MOST_STARTS))
         # Evenly spaced, and all of them if they are no more than that.
@@ -60,7 +66,7 @@ class TAPMonitor:
         log_partition = total_log_partition(chosen)
         free_energy = weighted_mean(clamped.free_energy(order), self.weights)
         figures = {
-            "tap_log_likelihood": float(-free_energy - log_partition),
+            "tap_log_likelihood": float(-free_energy - log_partition - self.volume),
             "n_solutions": len(kept),
             "free_energy": float(chosen.free_energy.mean()),
             "free_energy_std": float(chosen.free_energy.std()),
@@ -80,7 +86,7 @@ class TAPMonitor:
         """Compare the model with independent columns."""
         if self.held_out is not None:
             return self.held_out.compare(figures)
-        independent = independent_log_likelihood(self.base, self.rows, self.weights)
+        independent = independent_log_likelihood(self.base, self.rows, self.weights) - self.volume
         return Comparison("training rows", figures["tap_log_likelihood"], independent)
 
 

@@ -1,7 +1,5 @@
 """Scorers for model selection: how probable held-out rows are."""
 
-__all__ = ["log_likelihood", "log_pseudo_likelihood", "tap_log_likelihood"]
-
 
 def log_likelihood(estimator, X, y=None):
     """Score an estimator by the mean log-probability of rows.

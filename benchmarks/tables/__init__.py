@@ -1,0 +1,1 @@
+"""Benchmarks of tables of words and levels, with missing cells or without."""

@@ -1,0 +1,338 @@
+"""Alignments of sequences, read from FASTA, A2M and A3M files.
+
+A well-kept library would do it (Biopython), but the format is lines with names and lines with
+letters: less to read here than to install there.
+"""
+
+import os
+import re
+from difflib import get_close_matches
+from importlib import import_module
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import HasMethods, StrOptions, validate_params
+
+from sklearn_boltz.datasets._alphabets import ALPHABETS, GAP, check_alphabet
+
+# The first bytes of compressed files, and the modules that read them, of which some may be absent.
+_COMPRESSION = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
+_GAP, _DOT = ord(GAP), ord(".")
+_INSERTIONS = b".abcdefghijklmnopqrstuvwxyz"
+# What cells are that have no code of a letter.
+_MISSING, _UNKNOWN, _FOREIGN = -1, -2, -3
+
+
+@validate_params(
+    {
+        "path_or_file": [str, os.PathLike, HasMethods("read")],
+        "alphabet": [str],
+        "gaps": [StrOptions({"state", "missing"})],
+        "unknown": [StrOptions({"missing", "drop", "error"})],
+        "focus": [str, Integral, None],
+        "as_frame": ["boolean"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def read_alignment(
+    path_or_file,
+    *,
+    alphabet="protein",
+    gaps="state",
+    unknown="missing",
+    focus=None,
+    as_frame=False,
+):
+    """Read an alignment of sequences from a FASTA, A2M or A3M file, as a table of codes.
+
+    In A2M and A3M files, capitals and ``-`` are match columns; small letters and ``.`` are
+    insertions, which are left out: a column without a capital or ``-``, or, with a focus, without
+    a capital of the focus sequence. In the columns that are left, small letters are read as
+    capitals, and ``.`` as ``-``. A3M is a file without dots whose sequences have equally many
+    capitals and ``-``. Where a file has small letters only, as some programs write nucleotides, or
+    where `alphabet` has any, case has no such meaning.
+
+    Parameters
+    ----------
+    path_or_file : str, path-like or file-like
+        The file, or its path. Compression by gzip, bzip2 or xz is recognised.
+    alphabet : {"protein", "dna", "rna"} or str, default="protein"
+        The 20 amino acids, the four bases, or all letters of an alphabet of your own in the order
+        of their codes. If gaps are a state of your own alphabet, ``-`` is one of its letters.
+    gaps : {"state", "missing"}, default="state"
+        What a gap is: a letter of its own, the first one of "protein", "dna" and "rna", or a
+        missing cell.
+    unknown : {"missing", "drop", "error"}, default="missing"
+        What becomes of letters that stand for an unknown or a rare one: a missing cell; the whole
+        sequence is left out; an error that says where it is. These letters are ``BJOUXZ*?`` in
+        proteins, ``RYSWKMBDHVNX?`` in DNA and RNA, and ``X?`` with an alphabet of your own, unless
+        it has them. Any other letter is an error.
+    focus : str or int, default=None
+        A sequence, whose residues are the columns that are read: its name, its name up to a space
+        or a slash, or its number from 0.
+    as_frame : bool, default=False
+        Whether to make a pandas DataFrame, too.
+
+    Returns
+    -------
+    alignment : :class:`~sklearn.utils.Bunch`
+        Dictionary-like object, with the following attributes.
+
+        codes : ndarray of shape (n_sequences, n_columns), int8
+            The place of each letter in `alphabet`; -1 for a missing cell.
+        letters : ndarray of shape (n_sequences, n_columns), str
+            What the file has there, as capitals.
+        alphabet : str
+            All letters, in the order of their codes.
+        names : ndarray of shape (n_sequences,), object
+            The lines after ``>``.
+        rows : ndarray of shape (n_sequences,), int
+            The numbers of the sequences in the file, from 0: some are missing with
+            ``unknown="drop"``.
+        columns : ndarray of shape (n_columns,), int
+            The numbers of the columns in the file, from 0. Where sequences have insertions and no
+            dots that make room for them (A3M), insertions do not count.
+        positions : ndarray of shape (n_columns,), int
+            The numbers of the residues in the focus sequence, which start where its name says,
+            as ``NAME/27-155``, else with 1; without a focus, the columns from 1.
+        frame : DataFrame of shape (n_sequences, n_columns)
+            The letters as categories, NaN for missing cells, the names as index. Columns are
+            called by position, with a focus after its residue, as ``M27``. Only with
+            ``as_frame=True``.
+
+    Raises
+    ------
+    ValueError
+        If there is no sequence, if sequences have different lengths, if a letter is not in the
+        alphabet, or if the focus is not there, or there more than once.
+
+    See Also
+    --------
+    make_alignment : An alignment whose couplings are known.
+    sklearn_boltz.metrics.sequence_weights : Weights of sequences with relatives.
+
+    Examples
+    --------
+    >>> from io import StringIO
+    >>> from sklearn_boltz.datasets import read_alignment
+    >>> file = StringIO(">wild/11-14\\nMK.VL\\n>other\\nM-aVX\\n")
+    >>> alignment = read_alignment(file, focus="wild")
+    >>> alignment.alphabet
+    '-ACDEFGHIKLMNPQRSTVWY'
+    >>> alignment.codes
+    array([[11,  9, 18, 10],
+           [11,  0, 18, -1]], dtype=int8)
+    >>> alignment.positions, alignment.columns
+    (array([11, 12, 13, 14]), array([0, 1, 3, 4]))
+    """
+    code, alphabet = _code_table(alphabet, gaps)
+    names, sequences = _parse(_read(path_or_file))
+    focus = None if focus is None else _find(focus, names)
+    # Where small letters or dots have codes, they mark no insertions.
+    a2m = alphabet == alphabet.upper() and "." not in alphabet
+    if a2m and not any(map(re.compile(b"[A-Z]").search, sequences)):
+        sequences = [sequence.upper() for sequence in sequences]
+    cells = _same_length(names, sequences, a2m)
+    columns, positions = _columns(cells, a2m, None if focus is None else sequences[focus])
+    letters = _capitals(cells[:, columns]) if a2m else cells[:, columns]
+    codes = code[letters]
+    _check_letters(codes, letters, columns, names, alphabet, unknown)
+    rows = np.arange(len(names))
+    if unknown == "drop":
+        rows = np.flatnonzero((codes != _UNKNOWN).all(axis=1))
+        if not len(rows):
+            raise ValueError("Every sequence has an unknown letter, and unknown='drop'.")
+    if focus is not None:
+        positions = _residue_numbers(positions, names[focus])
+    alignment = Bunch(
+        codes=np.maximum(codes[rows], _MISSING),
+        letters=_strings(letters[rows]),
+        alphabet=alphabet,
+        names=np.array(names, dtype=object)[rows],
+        rows=rows,
+        columns=columns,
+        positions=positions,
+    )
+    if as_frame:
+        first = "" if focus is None else _strings(letters[focus])
+        alignment.frame = _frame(alignment, np.char.add(first, positions.astype(str)))
+    return alignment
+
+
+def _code_table(alphabet, gaps):
+    """What each byte is, and the letters that have codes."""
+    letters, ambiguous = check_alphabet(alphabet)
+    if gaps == "missing":
+        letters = letters.replace(GAP, "")
+    elif alphabet in ALPHABETS:
+        letters = GAP + letters
+    code = np.full(256, _FOREIGN, dtype=np.int8)
+    code[list(ambiguous.encode())] = _UNKNOWN
+    code[list(letters.encode())] = np.arange(len(letters))
+    if gaps == "missing":
+        code[_GAP] = _MISSING
+    return code, letters
+
+
+def _read(path_or_file):
+    """The bytes of a file, decompressed."""
+    if hasattr(path_or_file, "read"):
+        content = path_or_file.read()
+    else:
+        with open(path_or_file, "rb") as file:
+            content = file.read()
+    if isinstance(content, str):
+        content = content.encode()
+    for magic, module in _COMPRESSION.items():
+        if content.startswith(magic):
+            content = import_module(module).decompress(content)
+    return content.removeprefix(b"\xef\xbb\xbf")
+
+
+def _parse(content):
+    """Names and sequences; spaces and empty lines between letters mean nothing."""
+    names, parts = [], []
+    for line in content.splitlines():
+        if line.startswith(b">"):
+            names.append(line[1:].strip().decode(errors="replace"))
+            parts.append([])
+        elif names:
+            parts[-1] += line.split()
+        elif line.strip():
+            raise ValueError(
+                f"The file begins with {line[:40].decode(errors='replace')!r}, which is not FASTA: "
+                "there, each sequence has a line '>NAME' before it. Convert other formats, such as "
+                "Stockholm or Clustal, to FASTA or A2M first."
+            )
+    if not names:
+        raise ValueError("The file has no sequence.")
+    return names, [b"".join(lines) for lines in parts]
+
+
+def _find(focus, names):
+    """The number of the focus sequence."""
+    if isinstance(focus, Integral):
+        if not 0 <= focus < len(names):
+            raise ValueError(f"focus={focus}: the file has the sequences 0 to {len(names) - 1}.")
+        return int(focus)
+    found = [k for k, name in enumerate(names) if focus in (name, *_short_names(name))]
+    if len(found) > 1:
+        raise ValueError(
+            f"focus={focus!r} is the name of {len(found)} sequences, the first ones the numbers "
+            f"{found[0]} and {found[1]}: give a number."
+        )
+    if not found:
+        near = get_close_matches(focus, [short for name in names for short in _short_names(name)])
+        hint = f"; the most similar name is {near[0]!r}" if near else ""
+        raise ValueError(f"There is no sequence {focus!r} for the focus{hint}.")
+    return found[0]
+
+
+def _short_names(name):
+    word = (name.split() or [""])[0]
+    return word, word.split("/")[0]
+
+
+def _insertions(cells):
+    """Small letters and dots."""
+    return (cells == _DOT) | ((cells >= ord("a")) & (cells <= ord("z")))
+
+
+def _same_length(names, sequences, a2m):
+    """All sequences as one array of bytes; of A3M, which has no dots, without the insertions."""
+    matches = [s.translate(None, _INSERTIONS) for s in sequences] if a2m else sequences
+    lengths, n_matches = ([len(sequence) for sequence in rows] for rows in (sequences, matches))
+    if len(set(lengths)) == 1:
+        cells = _as_array(sequences)
+        # A3M may have equal lengths by chance: its insertions stand beside others' capitals.
+        inserted = _insertions(cells)
+        if not (a2m and len(set(n_matches)) == 1 and (inserted != inserted[0]).any()):
+            return cells
+        if (cells == _DOT).any():
+            return cells
+    if len(set(n_matches)) == 1:
+        return _as_array(matches)
+    k = int(np.argmax(np.array(n_matches) != n_matches[0]))
+    raise ValueError(
+        f"Sequence {names[k]!r} (number {k}) has {lengths[k]} letters and gaps, the first one "
+        f"has {lengths[0]}, and without insertions, small letters and dots, "
+        f"{n_matches[k]} and {n_matches[0]}: these sequences are not aligned."
+    )
+
+
+def _as_array(sequences):
+    return np.frombuffer(b"".join(sequences), np.uint8).reshape(len(sequences), len(sequences[0]))
+
+
+def _columns(cells, a2m, focus):
+    """The columns to read, and their residues in the focus sequence or themselves, from 1."""
+    inserted = _insertions(cells) if a2m else np.zeros(cells.shape, dtype=bool)
+    if focus is None:
+        columns = np.flatnonzero(~inserted.all(axis=0))
+        positions = np.arange(1, len(columns) + 1)
+    else:
+        focus = np.frombuffer(focus, np.uint8)
+        match = ~_insertions(focus) if a2m else np.ones(len(focus), dtype=bool)
+        numbers = np.cumsum((focus != _GAP) & (focus != _DOT))
+        if cells.shape[1] < len(focus):
+            focus, numbers, match = focus[match], numbers[match], match[match]
+        columns = np.flatnonzero(match & (focus != _GAP))
+        positions = numbers[columns]
+    if not len(columns):
+        raise ValueError("The alignment has no match column: no capital letter and no '-'.")
+    return columns, positions
+
+
+def _capitals(cells):
+    """Match columns: small letters as capitals, dots as gaps."""
+    letters = np.where(_insertions(cells), cells & ~np.uint8(32), cells)
+    letters[cells == _DOT] = _GAP
+    return letters
+
+
+def _check_letters(codes, letters, columns, names, alphabet, unknown):
+    """An error for the first letter that has no code."""
+    foreign = codes == _FOREIGN
+    if unknown == "error":
+        foreign |= codes == _UNKNOWN
+    if not foreign.any():
+        return
+    row, column = np.argwhere(foreign)[0]
+    letter = chr(letters[row, column])
+    remedy = "'protein', 'dna', 'rna' or a string of all letters"
+    if letter == GAP:
+        remedy += ", with '-'; or gaps='missing'"
+    if codes[row, column] == _UNKNOWN:
+        remedy = "unknown='missing' makes it a missing cell, unknown='drop' drops the sequence"
+    else:
+        remedy = f"pass the alphabet of the file: {remedy}"
+    raise ValueError(
+        f"Sequence {names[row]!r} (number {row}) has {letter!r} in column {columns[column]}, which "
+        f"is not in the alphabet {alphabet!r}: {remedy}."
+    )
+
+
+def _residue_numbers(positions, name):
+    """Numbers that start where the name says: NAME/27-155, or NAME/155-27 on the other strand."""
+    found = re.search(r"/(\d+)-(\d+)$", _short_names(name)[0])
+    if not found:
+        return positions
+    start, end = map(int, found.groups())
+    return start + (positions - 1) if start <= end else start - (positions - 1)
+
+
+def _strings(letters):
+    return letters.view("S1").astype("U1")
+
+
+def _frame(alignment, columns):
+    """Letters as categories."""
+    import pandas as pd
+
+    dtype = pd.CategoricalDtype(list(alignment.alphabet))
+    cells = {
+        column: pd.Categorical.from_codes(codes, dtype=dtype)
+        for column, codes in zip(columns, alignment.codes.T, strict=True)
+    }
+    return pd.DataFrame(cells, index=pd.Index(alignment.names, name="name"))

@@ -1,0 +1,181 @@
+"""Alignments whose couplings are known: samples of Potts models."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import Bunch, check_random_state
+from sklearn.utils._param_validation import Interval, validate_params
+
+from sklearn_boltz.datasets._alphabets import check_alphabet
+from sklearn_boltz.datasets._networks import check_memory
+
+_POSITIVE_INT = [Interval(Integral, 1, None, closed="left")]
+_COUNT = [Interval(Integral, 0, None, closed="left")]
+_SCALE = [Interval(Real, 0, None, closed="left")]
+
+
+@validate_params(
+    {
+        "n_samples": _POSITIVE_INT,
+        "n_sites": _POSITIVE_INT,
+        "alphabet": [str],
+        "n_contacts": [*_COUNT, None],
+        "coupling": _SCALE,
+        "field": _SCALE,
+        "n_steps": _COUNT,
+        "model_state": ["random_state"],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def make_alignment(
+    n_samples=1000,
+    n_sites=30,
+    *,
+    alphabet="protein",
+    n_contacts=None,
+    coupling=1.0,
+    field=0.5,
+    n_steps=100,
+    model_state=None,
+    random_state=None,
+):
+    r"""Draw sequences of a Potts model with couplings on a few pairs of sites, the contacts.
+
+    The distribution is
+    :math:`p(x) \propto \exp(\sum_i h_i(x_i) + \sum_{(i, j)} J_{ij}(x_i, x_j))`, the second sum over
+    contacts, that are drawn among all pairs. Sites without a contact are correlated, too, where a
+    path of contacts leads from one to the other: to tell contacts from these is what the model is
+    fitted to alignments for.
+
+    Parameters
+    ----------
+    n_samples : int, default=1000
+        Number of sequences drawn, each by a Markov chain of its own.
+    n_sites : int, default=30
+        Length of a sequence.
+    alphabet : {"protein", "dna", "rna"} or str, default="protein"
+        The letters: 20, four, or those of an alphabet of your own. There are no gaps.
+    n_contacts : int or None, default=None
+        Number of contacts; with None as many as sites, if there are so many pairs.
+    coupling : float, default=1.0
+        Standard deviation of the couplings of a contact before their rows and columns are centred.
+    field : float, default=0.5
+        Standard deviation of the fields of a site before they are centred. Large fields make
+        conserved sites.
+    n_steps : int, default=100
+        Number of sweeps of Gibbs sampling over all sites, from independent sites. Couplings of 2
+        and more may need more sweeps.
+    model_state : int, RandomState instance or None, default=None
+        What draws the model. With None, `random_state` draws it before the samples. Give an int
+        here and vary `random_state` to get several alignments of one model.
+    random_state : int, RandomState instance or None, default=None
+        What draws the samples. Pass an int for reproducible output.
+
+    Returns
+    -------
+    alignment : :class:`~sklearn.utils.Bunch`
+        Dictionary-like object, with the following attributes.
+
+        codes : ndarray of shape (n_samples, n_sites), int8
+            The place of each letter in `alphabet`.
+        letters : ndarray of shape (n_samples, n_sites), str
+        alphabet : str
+            All letters, in the order of their codes.
+        contacts : ndarray of shape (n_contacts, 2), int
+            Pairs of sites ``i < j``, in lexicographic order.
+        coupling : ndarray of shape (n_sites, n_sites, n_letters, n_letters), float64
+            ``coupling[i, j, a, b]`` is :math:`J_{ij}(a, b)`, and ``coupling[j, i, b, a]`` the same
+            number; zero but for contacts. All rows and columns of a block sum to zero.
+        field : ndarray of shape (n_sites, n_letters), float64
+            :math:`h_i(a)`; sums to zero over the letters.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of its domain, or if the couplings would exceed 1 GiB.
+
+    See Also
+    --------
+    read_alignment : Read an alignment from a file.
+
+    Examples
+    --------
+    >>> from sklearn_boltz.datasets import make_alignment
+    >>> alignment = make_alignment(200, 12, alphabet="dna", n_contacts=3, random_state=0)
+    >>> "".join(alignment.letters[0])
+    'AGAATAATACGA'
+    >>> alignment.codes.shape, alignment.contacts.tolist()
+    ((200, 12), [[2, 10], [2, 11], [5, 6]])
+    """
+    letters, _ = check_alphabet(alphabet)
+    n_pairs = n_sites * (n_sites - 1) // 2
+    if n_contacts is None:
+        n_contacts = min(n_sites, n_pairs)
+    if n_contacts > n_pairs:
+        raise ValueError(f"{n_sites} sites have {n_pairs} pairs, got n_contacts={n_contacts}.")
+    check_memory((n_sites * len(letters)) ** 2, 8, f"The couplings of {n_sites} sites")
+    rng = check_random_state(random_state)
+    model_rng = rng if model_state is None else check_random_state(model_state)
+    contacts = _random_pairs(n_sites, n_contacts, model_rng)
+    fields = field * _centred(model_rng.standard_normal((n_sites, len(letters))), 1)
+    couplings = _random_couplings(n_sites, len(letters), contacts, coupling, model_rng)
+    codes = _gibbs(fields, couplings, contacts, n_samples, n_steps, rng)
+    return Bunch(
+        codes=codes,
+        letters=np.array(list(letters))[codes],
+        alphabet=letters,
+        contacts=contacts,
+        coupling=couplings,
+        field=fields,
+    )
+
+
+def _random_pairs(n_sites, n_pairs, rng):
+    """Pairs of sites without repetition, in lexicographic order."""
+    rows, columns = np.triu_indices(n_sites, 1)
+    chosen = np.sort(rng.choice(len(rows), n_pairs, replace=False)) if n_pairs else []
+    return np.column_stack([rows[chosen], columns[chosen]])
+
+
+def _centred(values, *axes):
+    for axis in axes:
+        values = values - values.mean(axis=axis, keepdims=True)
+    return values
+
+
+def _random_couplings(n_sites, n_states, contacts, scale, rng):
+    """Blocks of couplings, in the zero-sum gauge."""
+    couplings = np.zeros((n_sites, n_sites, n_states, n_states))
+    for i, j in contacts:
+        block = scale * _centred(rng.standard_normal((n_states, n_states)), 0, 1)
+        couplings[i, j], couplings[j, i] = block, block.T
+    return couplings
+
+
+def _gibbs(fields, couplings, contacts, n_samples, n_steps, rng):
+    """Samples after `n_steps` sweeps, from independent sites."""
+    n_sites, n_states = fields.shape
+    codes = np.empty((n_samples, n_sites), dtype=np.int8)
+    partners = [
+        np.concatenate([contacts[contacts[:, 0] == i, 1], contacts[contacts[:, 1] == i, 0]])
+        for i in range(n_sites)
+    ]
+    for i in range(n_sites):
+        codes[:, i] = _draw(np.broadcast_to(fields[i], (n_samples, n_states)), rng)
+    for _ in range(n_steps):
+        for i in range(n_sites):
+            local = np.tile(fields[i], (n_samples, 1))
+            for j in partners[i]:
+                local += couplings[j, i, codes[:, j]]
+            codes[:, i] = _draw(local, rng)
+    return codes
+
+
+def _draw(log_weights, rng):
+    """One state of each row, by inversion of the cumulative sums."""
+    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+    bounds = np.cumsum(weights, axis=1)
+    uniform = rng.random_sample((len(bounds), 1)) * bounds[:, -1:]
+    # The last bound is left out: rounding may bring the number up to it.
+    return (uniform >= bounds[:, :-1]).sum(axis=1)

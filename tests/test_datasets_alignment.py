@@ -1,0 +1,293 @@
+"""Alignments: files read, letter by letter, and errors that say where."""
+
+import bz2
+import gzip
+import lzma
+from io import BytesIO, StringIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sklearn_boltz.datasets import read_alignment
+
+ALPHABETS = {
+    "protein": "ACDEFGHIKLMNPQRSTVWY",
+    "dna": "ACGT",
+    "rna": "ACGU",
+    "_*^": "_*^",
+    "ab.": "ab.",
+}
+
+
+def fasta(sequences, names=None, width=None, end="\n"):
+    """The text of a file."""
+    lines = []
+    for k, sequence in enumerate(sequences):
+        lines.append(">" + (names[k] if names else f"s{k}"))
+        step = width or max(len(sequence), 1)
+        lines += [sequence[i : i + step] for i in range(0, len(sequence), step)]
+    return end.join(lines) + end
+
+
+def read(*sequences, names=None, **options):
+    return read_alignment(StringIO(fasta(sequences, names)), **options)
+
+
+# Control characters end lines; spaces that ASCII does not have are kept.
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=9).map(
+    lambda name: name.strip(" ")
+)
+
+
+@settings(max_examples=cases(100))
+@given(data=st.data(), alphabet=st.sampled_from(sorted(ALPHABETS)))
+def test_codes_come_back(data, alphabet):
+    letters = ALPHABETS[alphabet]
+    states = letters if alphabet not in ("protein", "dna", "rna") else "-" + letters
+    shape = data.draw(st.tuples(st.integers(1, 6), st.integers(1, 30)))
+    size = shape[0] * shape[1]
+    codes = data.draw(st.lists(st.integers(0, len(states) - 1), min_size=size, max_size=size))
+    codes = np.reshape(codes, shape)
+    names = data.draw(st.lists(NAMES, min_size=shape[0], max_size=shape[0]))
+    sequences = ["".join(states[c] for c in row) for row in codes]
+    text = fasta(
+        sequences, names, data.draw(st.none() | st.integers(1, 9)),
+        data.draw(st.sampled_from(["\n", "\r\n"])),
+    )  # fmt: skip
+    alignment = read_alignment(BytesIO(text.encode()), alphabet=alphabet)
+    np.testing.assert_array_equal(alignment.codes, codes)
+    assert alignment.codes.dtype == np.int8
+    assert alignment.alphabet == states
+    assert alignment.names.tolist() == names
+    assert ["".join(row) for row in alignment.letters] == sequences
+    np.testing.assert_array_equal(alignment.rows, np.arange(shape[0]))
+    np.testing.assert_array_equal(alignment.columns, np.arange(shape[1]))
+    np.testing.assert_array_equal(alignment.positions, np.arange(1, shape[1] + 1))
+
+
+@st.composite
+def a2m(draw):
+    """Match columns of each row, and what is inserted after each of them."""
+    n_rows, n_columns = draw(st.integers(1, 5)), draw(st.integers(1, 8))
+    row = st.text("-ACDEFGHIKLMNPQRSTVWYX", min_size=n_columns, max_size=n_columns)
+    matches = draw(st.lists(row, min_size=n_rows, max_size=n_rows))
+    inserted = [
+        draw(st.lists(st.text("acdx", max_size=2), min_size=n_rows, max_size=n_rows))
+        for _ in range(n_columns)
+    ]
+    return matches, inserted
+
+
+def with_insertions(matches, inserted, dots):
+    rows = [""] * len(matches)
+    for j, column in enumerate(inserted):
+        width = max(map(len, column)) if dots else 0
+        for k, text in enumerate(column):
+            rows[k] += matches[k][j] + text.ljust(width, ".")
+    return rows
+
+
+@settings(max_examples=cases(100))
+@given(case=a2m())
+def test_insertions_are_left_out(case):
+    matches, inserted = case
+    if not any(c.isupper() for row in matches for c in row):
+        matches[0] = "M" + matches[0][1:]
+    plain, dotted, short = (
+        read(*rows)
+        for rows in (
+            matches,
+            with_insertions(matches, inserted, True),
+            with_insertions(matches, inserted, False),
+        )
+    )
+    for other in (dotted, short):
+        np.testing.assert_array_equal(other.codes, plain.codes)
+        np.testing.assert_array_equal(other.letters, plain.letters)
+        np.testing.assert_array_equal(other.positions, plain.positions)
+    widths = [1 + max(map(len, column)) for column in inserted]
+    np.testing.assert_array_equal(dotted.columns, np.cumsum([0, *widths[:-1]]))
+
+
+@settings(max_examples=cases(100))
+@given(case=a2m(), start=st.integers(1, 500), data=st.data())
+def test_focus_has_the_columns_of_its_residues(case, start, data):
+    matches, inserted = case
+    focus = data.draw(st.integers(0, len(matches) - 1))
+    matches[focus] = "M" + matches[focus][1:]
+    columns = [j for j, letter in enumerate(matches[focus]) if letter != "-"]
+    plain = read(*matches)
+    # A residue's number counts the insertions before it.
+    before = np.cumsum([0] + [len(column[focus]) for column in inserted])[:-1]
+    n_before = [sum(letter != "-" for letter in matches[focus][:j]) for j in columns]
+    names = [f"s{k}" for k in range(len(matches))]
+    names[focus] = f"wild/{start}-{start + 999} of a protein"
+    for dots in (True, False):
+        rows = with_insertions(matches, inserted, dots)
+        for which in (focus, "wild", names[focus], names[focus].split()[0]):
+            alignment = read(*rows, names=names, focus=which)
+            np.testing.assert_array_equal(alignment.codes, plain.codes[:, columns])
+            np.testing.assert_array_equal(alignment.positions, start + before[columns] + n_before)
+
+
+def test_focus_without_numbers_and_on_the_other_strand():
+    assert read("A-CG", focus="s0", alphabet="dna").positions.tolist() == [1, 2, 3]
+    alignment = read("A-CG", "CCCC", names=["x/90-88", "y"], focus="x", alphabet="dna")
+    assert alignment.positions.tolist() == [90, 89, 88]
+    assert alignment.columns.tolist() == [0, 2, 3]
+
+
+def test_focus_leaves_out_columns_of_small_letters():
+    # Others may have capitals there.
+    alignment = read("MkV", "MKV", focus=0)
+    assert alignment.columns.tolist() == [0, 2] and alignment.positions.tolist() == [1, 3]
+    assert read("MkV", "MKV", focus=1).columns.tolist() == [0, 1, 2]
+    assert read("MkV", "MKV").columns.tolist() == [0, 1, 2]
+
+
+def test_case_means_nothing_where_all_letters_are_small():
+    alignment = read("ac-gt", "acagn", alphabet="dna")
+    np.testing.assert_array_equal(alignment.codes, [[1, 2, 0, 3, 4], [1, 2, 1, 3, -1]])
+    assert "".join(alignment.letters[1]) == "ACAGN"
+    both = read("aAb", "bBA", alphabet="abAB")
+    np.testing.assert_array_equal(both.codes, [[0, 2, 1], [1, 3, 2]])
+
+
+def test_dots_beside_capitals_are_gaps():
+    assert read("M.V", "MK-").letters.tolist() == [["M", "-", "V"], ["M", "K", "-"]]
+
+
+def test_gaps_as_missing_cells():
+    alignment = read("A-", "-C", alphabet="dna", gaps="missing")
+    assert alignment.alphabet == "ACGT"
+    np.testing.assert_array_equal(alignment.codes, [[0, -1], [-1, 1]])
+    assert alignment.letters.tolist() == [["A", "-"], ["-", "C"]]
+    own = read("A-", "-C", alphabet="AC-", gaps="missing")
+    assert own.alphabet == "AC" and own.codes.tolist() == [[0, -1], [-1, 1]]
+
+
+def test_unknown_letters():
+    sequences = ["MKV", "MXV", "BKV"]
+    assert (read(*sequences).codes == -1).tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 0]]
+    dropped = read(*sequences, unknown="drop", names=["a", "b", "c"])
+    assert dropped.codes.tolist() == [[11, 9, 18]]
+    assert dropped.names.tolist() == ["a"] and dropped.rows.tolist() == [0]
+    # A gap that is a missing cell is not an unknown letter.
+    assert len(read("MK-", "MXV", unknown="drop", gaps="missing").codes) == 1
+    # Nor does an insertion count, or a letter that an alphabet of one's own has.
+    assert read("MKxV", "MK.V", unknown="error").codes.shape == (2, 3)
+    assert read("AX", "XA", alphabet="AX", unknown="error").codes.tolist() == [[0, 1], [1, 0]]
+    assert read("AX", "BA", alphabet="AB").codes.tolist() == [[0, -1], [1, 0]]
+
+
+def test_frame():
+    alignment = read("MK-V", "XKVV", names=["a/5-7", "b"], focus="a", as_frame=True)
+    frame = alignment.frame
+    assert frame.columns.tolist() == ["M5", "K6", "V7"] and frame.index.tolist() == ["a/5-7", "b"]
+    assert frame["M5"].cat.categories.tolist() == list("-ACDEFGHIKLMNPQRSTVWY")
+    assert frame["M5"].tolist()[0] == "M" and pd.isna(frame["M5"].iloc[1])
+    codes = np.column_stack([frame[name].cat.codes for name in frame])
+    np.testing.assert_array_equal(codes, alignment.codes)
+    plain = read("AC-", "ACG", alphabet="dna", as_frame=True, gaps="missing").frame
+    assert plain.columns.tolist() == ["1", "2", "3"] and pd.isna(plain.loc["s0", "3"])
+    assert "frame" not in read("AC")
+
+
+TEXT = fasta(["ACGT", "AC-T"], ["a", "b"])
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_files_and_compression(compress, tmp_path):
+    content = compress(TEXT.encode())
+    path = tmp_path / "alignment"
+    path.write_bytes(content)
+    with open(path, "rb") as file:
+        for source in (path, str(path), file, BytesIO(content)):
+            assert read_alignment(source, alphabet="dna").codes.tolist() == [
+                [1, 2, 3, 4],
+                [1, 2, 0, 4],
+            ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT.rstrip("\n"),
+        "\n\n" + TEXT + "\n\n",
+        TEXT.replace("AC", "A C\t"),
+        TEXT.replace("\n", "\r"),
+        "\ufeff" + TEXT,
+        TEXT.replace("GT", "\n\nG\nT"),
+    ],
+)
+def test_what_files_look_like(text):
+    alignment = read_alignment(StringIO(text), alphabet="dna")
+    assert alignment.names.tolist() == ["a", "b"]
+    assert alignment.codes.tolist() == [[1, 2, 3, 4], [1, 2, 0, 4]]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("", {}, "no sequence"),
+        ("\n \n", {}, "no sequence"),
+        ("# STOCKHOLM 1.0\n", {}, "begins with '# STOCKHOLM 1.0', which is not FASTA.*Convert"),
+        (">a\nMK\n>b\nMKV\n", {}, r"'b' \(number 1\) has 3 letters .* first one has 2"),
+        (">a\nMKv\n>b\nMKV\n>c\nMKvV\n", {}, r"'b'.* 3 and 2"),
+        (">a\n>b\n", {}, "no match column"),
+        (">a\nMK\n>b\n\n", {}, r"'b' \(number 1\) has 0 letters"),
+        (">a\n..\n", {}, "no match column"),
+        (">a\nM1\n", {}, r"'a' \(number 0\) has '1' in column 1.* alphabet '-ACDE"),
+        (">a\nACGT\n>b\nACGU\n", {"alphabet": "dna"}, "'U' in column 3.*'rna'"),
+        (">a\nMKVE\n", {"alphabet": "dna"}, "'E' in column 3"),
+        (">a\nMéV\n", {}, "column 1"),
+        (">a\nMK\n>b\nMX\n", {"unknown": "error"}, "'b'.*'X' in column 1.*unknown='missing'"),
+        (">a\nMX\n", {"unknown": "drop"}, "Every sequence"),
+        (">a\nab-\n", {"alphabet": "ab"}, "'-' in column 2.*gaps='missing'"),
+        (">a\nMK\n", {"focus": "b"}, "no sequence 'b'"),
+        (">\u2003\nMK\n>\nMK\n", {"focus": "b"}, "no sequence 'b'"),
+        (">DYR_ECOLI/1-2\nMK\n", {"focus": "DYR_ECOIL"}, "similar name is 'DYR_ECOLI"),
+        (">a/1-2\nMK\n>a/5-6\nMK\n", {"focus": "a"}, "2 sequences, the first ones the numbers 0"),
+        (">a\nMK\n", {"focus": 1}, "sequences 0 to 0"),
+        (">a\n--\n>b\nMK\n", {"focus": "a"}, "no match column"),
+        (">a\nMK\n", {"alphabet": "A"}, "alphabet"),
+        (">a\nMK\n", {"alphabet": "ACA"}, "different"),
+        (">a\nMK\n", {"alphabet": "A C"}, "without '>' and spaces"),
+        (">a\nMK\n", {"alphabet": "proteins"}, "'M' in column 0.*'protein', 'dna'"),
+        (">a\nMK\n", {"alphabet": 3}, "alphabet"),
+        (">a\nMK\n", {"gaps": "drop"}, "gaps"),
+        (">a\nMK\n", {"unknown": "X"}, "unknown"),
+    ],
+)
+def test_errors_say_where(text, options, message):
+    with pytest.raises(ValueError, match=message):
+        read_alignment(StringIO(text), **options)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_alignment(tmp_path / "none.fasta")
+
+
+def test_alignments_of_other_programs(shared_data):
+    folder = shared_data / "oracles" / "potts"
+    path = folder / "plmc_DHFR.a2m.gz"
+    alignment = read_alignment(path, focus="DYR_ECOLI", unknown="drop")
+    # plmc drops 13 of 3,629 sequences.
+    assert alignment.codes.shape == (3616, 159)
+    assert alignment.positions.tolist() == list(range(1, 160))
+    # plmc numbers residues by the columns of the file; the first and the last of its pairs.
+    with gzip.open(folder / "plmc_DHFR.couplings.gz", "rt") as file:
+        pairs = [line.split()[:4] for line in file]
+    residues = {int(row[0]) - 1: row[1] for row in pairs}
+    residues[int(pairs[-1][2]) - 1] = pairs[-1][3]
+    assert sorted(residues) == alignment.columns.tolist()
+    assert "".join(residues[k] for k in sorted(residues)) == "".join(alignment.letters[0])
+    potts = read_alignment(folder / "plmc_potts3.a2m.gz", alphabet="_*^")
+    assert potts.codes.shape == (500, 60) and potts.alphabet == "_*^"
+    response = read_alignment(folder / "PF00072_train0.6.fasta.xz")
+    assert response.codes.shape == (29716, 112)

@@ -1,0 +1,668 @@
+"""Tables of bits, categories and real numbers in the RBM estimators."""
+
+import pickle
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_matrix
+from scipy.stats import norm
+from sklearn.base import clone
+
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz._random import Stream
+from sklearn_boltz._tables import learn_table
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.inspection import ReceptiveFieldDisplay
+from sklearn_boltz.restricted._columns import (
+    Layout,
+    kinds_of,
+    learn_layout,
+    published,
+    with_published,
+)
+from sklearn_boltz.restricted.model._enumeration import exact_log_partition
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.training._optimizers import SGD
+from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, Learner, Scheme
+from sklearn_boltz.units import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Stacked,
+    TruncatedGaussBernoulli,
+    TruncatedGaussian,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+ESTIMATORS = [
+    SDCPRBM(4, max_iter=3, random_state=0),
+    TAPRBM(4, max_iter=3, random_state=0),
+    TAPDBM((4, 3), pretrain_max_iter=2, max_iter=2, random_state=0),
+    InfiniteRBM(2, n_model_samples=200, early_stopping=False, random_state=0),
+]
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+DEGREES = {"Oslo": 6.0, "Rome": 16.0, "Cairo": 22.0}
+
+
+def weather(n=120, seed=0):
+    """A table with a column of each kind; cities and degrees depend on each other."""
+    rng = np.random.default_rng(seed)
+    city = rng.choice(list(DEGREES), n)
+    return pd.DataFrame({
+        "wet": rng.random(n) < 0.3,
+        "city": city,
+        "degrees": [DEGREES[c] for c in city] + rng.normal(size=n),
+        "sex": pd.Categorical(rng.choice(["m", "f"], n), ["m", "f"]),
+        "level": rng.integers(1, 5, n),
+    })  # fmt: skip
+
+
+def mixed(estimator, **parameters):
+    return clone(estimator).set_params(visible={"degrees": "gaussian"}, **parameters)
+
+
+# Layouts.
+
+KINDS = {
+    "bit": ("auto", 0), "words": ("auto", 3), "two words": ("auto", 2), "one word": ("auto", 1),
+    "real": (Gaussian, 0), "levels": (Categorical, 4), "truncated": (TruncatedGaussian, 0),
+    "one level": (Categorical, 1), "codes": (Categorical([3]), 0),
+}  # fmt: skip
+
+
+@settings(max_examples=cases(40))
+@given(
+    kinds=st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=6),
+    seed=st.integers(0, 99),
+)
+def test_rows_of_the_table_and_of_the_model(kinds, seed):
+    """Expanded and collapsed, rows are the same; a missing cell is missing in all its numbers."""
+    rng, n = np.random.default_rng(seed), 12
+    columns = {}
+    for j, kind in enumerate(kinds):
+        spec, n_values = KINDS[kind]
+        if n_values:
+            columns[f"c{j}"] = [f"v{v % n_values}" for v in range(n)]
+        elif isinstance(spec, Categorical):
+            columns[f"c{j}"] = rng.integers(3, size=n).astype(float)
+        else:
+            columns[f"c{j}"] = (40 * rng.random(n) - 3) if spec is Gaussian else rng.random(n)
+    frame, specs = pd.DataFrame(columns), [KINDS[kind][0] for kind in kinds]
+    table = learn_table(frame, kinds=kinds_of(specs, frame, None))
+    codes = np.asarray(table.encode(frame), float)
+    layout = learn_layout(specs, table, codes, str)
+    holes = rng.random(codes.shape) < 0.2
+    gappy = np.where(holes, np.nan, codes)
+    V = layout.expand(gappy)
+    assert V.shape == (n, layout.n_numbers) == (n, len(layout.names(list(columns), table)))
+    assert_array_equal(np.isnan(V), layout.spread(holes))
+    assert_allclose(layout.collapse(V), gappy, atol=1e-12)
+    units = layout.initial_units(layout.expand(codes))
+    assert len(units) == layout.n_numbers and units.n_units == len(kinds)
+    assert_array_equal(units.widths, layout.widths)
+    assert units.contains(layout.expand(codes)).all()
+    assert layout.is_plain == all(kind in ("bit", "two words", "one word", "truncated")
+                                  for kind in kinds)  # fmt: skip
+    again = with_published(units, published(units))
+    for mine, other in zip(units.parameters().values(), again.parameters().values(), strict=True):
+        assert_array_equal(mine, other)
+
+
+def test_rows_of_a_plain_table_are_not_copied():
+    X = np.random.default_rng(0).random((4, 3))
+    layout = Layout.of_numbers(3)
+    assert layout.expand(X) is X and layout.collapse(X) is X and layout.unscaled(X) is X
+
+
+@pytest.mark.parametrize(
+    ("visible", "kinds", "match"),
+    [
+        ("auto", [Bernoulli, Categorical, Bernoulli], None),
+        (Bernoulli, [Bernoulli] * 3, None),
+        (["bernoulli", "auto", "gaussian"], [Bernoulli, Categorical, Gaussian], None),
+        ({2: "gaussian", "b": Categorical}, [Bernoulli, Categorical, Gaussian], None),
+        ({"c": Gaussian(np.zeros(1), np.ones(1))}, None, None),
+        (["auto"], None, "visible has 1 entries, but there must be 3"),
+        ({"d": "gaussian"}, None, "no variable 'd'"),
+        ({"a": "poisson"}, None, "visible has 'poisson' for a column"),
+        ({"a": Gaussian(np.zeros(2), np.ones(2))}, None, "visible has 2 units for a column"),
+        ({"b": "bernoulli"}, None, "column 'b' has 3 categories, but its visible units have 2"),
+        (Bernoulli(np.zeros(4)), None, "visible has 4 units, but there must be 3"),
+        ({"b": Categorical([2])}, None, "column 'b' has 3 categories, but its visible units"),
+        (int, None, "visible has <class 'int'>"),
+    ],
+)
+def test_what_may_be_said_of_columns(visible, kinds, match):
+    X = pd.DataFrame({"a": [0, 1, 0], "b": ["x", "y", "z"], "c": [0.5, 0.0, 1.0]})
+    if visible is Bernoulli:
+        X["b"] = ["x", "y", "x"]
+    model = SDCPRBM(2, max_iter=1, visible=visible)
+    if match is not None:
+        with pytest.raises(ValueError, match=match):
+            model.fit(X)
+        return
+    found = model.fit(X)._layout.kinds
+    assert kinds is None or found == kinds
+
+
+@every_estimator
+def test_numbers_of_an_array_that_are_categories(estimator):
+    """Numbers that are called categories are as good as words, and come back as they were."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.choice([10, 20, 70], 60), rng.integers(2, size=60)])
+    model = clone(estimator).set_params(visible={0: "categorical"}).fit(X)
+    assert model.visible_names_.tolist() == ["x0=10", "x0=20", "x0=70", "x1"]
+    drawn = model.sample(20, 0)
+    assert drawn.dtype == X.dtype and set(drawn[:, 0]) <= {10, 20, 70}
+    words = pd.DataFrame({"a": [f"v{v}" for v in X[:, 0]], "b": X[:, 1]})
+    other = clone(estimator).fit(words)
+    assert_allclose(model.score_samples(X), other.score_samples(words), rtol=1e-6)
+    codes = np.column_stack([np.searchsorted([10, 20, 70], X[:, 0]), X[:, 1]])
+    units = clone(estimator).set_params(visible=Stacked([Categorical([3]), Bernoulli(np.zeros(1))]))
+    units.fit(codes)
+    assert set(units.sample(20, 0)[:, 0]) <= {0, 1, 2}
+    with pytest.raises(ValueError, match="whole numbers from 0 to 2 in column 0.*the value 3"):
+        clone(units).fit(np.where(codes == 2, 3, codes))
+
+
+def test_remedies_name_the_column():
+    X = pd.DataFrame({"wet": [0.0, 1.0], "age": [33.5, 41.25]})
+    with pytest.raises(ValueError, match=r"column 'age'.*visible=\{'age': 'gaussian'\}"):
+        SDCPRBM(2).fit(X)
+    SDCPRBM(2, max_iter=1, visible={"age": "gaussian"}).fit(X)
+
+
+# All verbs.
+
+
+@every_estimator
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+def test_every_verb_on_a_mixed_table(estimator, container):
+    X = weather()
+    if container == "polars":
+        X = pl.from_pandas(X)
+    model = mixed(estimator).fit(X)
+    last = model.categories_[3][1]
+    names = ["wet=True", "city=Cairo", "city=Oslo", "city=Rome", "degrees", f"sex={last}"]
+    names += [f"level={k}" for k in range(1, 5)]
+    assert model.visible_names_.tolist() == names and model.n_features_in_ == 5
+    weights = model.components_[0] if isinstance(model, TAPDBM) else model.components_
+    assert weights.shape[1] == len(names)
+
+    scores = model.score_samples(X)
+    assert scores.shape == (120,) and np.isfinite(scores).all()
+    assert np.isfinite(model.transform(X)).all()
+    for rows in (model.sample(7, 0), model.gibbs(X[:7], 2, 0), model.sample(7, 0, n_steps=3),
+                 model.sample_visible(model.sample_hidden(X[:7], 0), 0)):  # fmt: skip
+        assert type(rows) is type(X) and list(rows.columns) == list(X.columns) and len(rows) == 7
+        assert list(map(str, rows.dtypes)) == list(map(str, X.dtypes))
+        assert set(rows["city"]) <= set(DEGREES) and set(rows["level"]) <= {1, 2, 3, 4}
+        assert model.score_samples(rows).shape == (7,)  # legal rows
+    given = model.sample(5, 0, given={"city": "Oslo", "degrees": 3.0, "wet": True})
+    assert set(given["city"]) == {"Oslo"} and set(given["degrees"]) == {3.0} and given["wet"].all()
+    with pytest.raises(ValueError, match="'Bonn' for column 'city', which has 'Cairo'"):
+        model.sample(2, given={"city": "Bonn"})
+
+    for column, n_values in zip(X.columns, (2, 3, 0, 2, 4), strict=True):
+        if not n_values:
+            with pytest.raises(ValueError, match="'degrees' takes any real number, a continuum"):
+                model.predict_column_proba(X, column)
+            continue
+        proba = model.predict_column_proba(X[:4], column)
+        assert proba.shape == (4, n_values)
+        assert_allclose(proba.sum(axis=1), 1)
+    with pytest.raises(ValueError, match="finitely many values"):
+        model.entropy()
+    with pytest.raises(ValueError, match="finitely many values"):
+        model.log_pseudo_likelihood(X)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.score_samples(X), scores)
+
+
+@every_estimator
+@pytest.mark.parametrize("how", ["mean", "mode", "sample"])
+def test_missing_cells_are_filled_by_values_of_their_columns(estimator, how):
+    X = weather(60).astype({"wet": object})
+    gappy = X.copy()
+    rng = np.random.default_rng(1)
+    for column in X.columns:
+        gappy.loc[rng.random(60) < 0.2, column] = None
+    model = mixed(estimator).fit(X)
+    filled = model.impute(gappy, how=how, random_state=0, n_steps=20)
+    assert not filled.isna().any().any()
+    known = gappy.notna().to_numpy()
+    assert (filled.to_numpy()[known] == gappy.to_numpy()[known]).all()
+    assert set(filled["city"]) <= set(DEGREES) and set(filled["sex"]) <= {"m", "f"}
+    assert set(filled["level"]) <= {1, 2, 3, 4} and set(filled["wet"]) <= {False, True}
+
+
+def small(visible="auto", hidden="bernoulli", **parameters):
+    """A model with weights of some size of a small table, and the table."""
+    X = weather(40)[["wet", "city", "degrees"]]
+    if visible == "auto":
+        X = X.drop(columns="degrees")
+    model = SDCPRBM(3, visible=visible, hidden=hidden, max_iter=1, random_state=0, **parameters)
+    model.fit(X)
+    rng = np.random.default_rng(5)
+    model.components_ = rng.normal(size=model.components_.shape).astype(model.components_.dtype)
+    return model, X
+
+
+def test_probabilities_of_categories_sum_to_one():
+    model, X = small()
+    states = pd.DataFrame(product([False, True], DEGREES), columns=X.columns)
+    log_p = model.score_samples(states)
+    p = np.exp(log_p)
+    assert p.sum() == pytest.approx(1)
+    assert model.entropy() == pytest.approx(-(p @ log_p))
+    # The pseudo-likelihood is a softmax over the values of each column.
+    table = p.reshape(2, 3)
+    conditional = np.log(table / table.sum(axis=0)) + np.log(table / table.sum(axis=1)[:, None])
+    order = states["city"].map(list(DEGREES).index).to_numpy()
+    expected = conditional[states["wet"].astype(int), order]
+    assert_allclose(model.log_pseudo_likelihood(states), expected, rtol=1e-5)
+    proba = model.predict_column_proba(states, "city")
+    rows = [table[int(wet)] / table[int(wet)].sum() for wet in states["wet"]]
+    cairo_first = [list(DEGREES).index(c) for c in sorted(DEGREES)]
+    assert_allclose(proba, np.array(rows)[:, cairo_first], rtol=1e-5)
+
+
+@pytest.mark.parametrize("hidden", ["bernoulli", ("categorical", 3), "truncated_gaussian"])
+def test_densities_are_those_of_the_columns_of_the_table(hidden):
+    """Over all values of a mixed row, densities on the scale of the table integrate to 1."""
+    model, _ = small({"degrees": "gaussian"}, hidden)
+    grid = np.linspace(-80, 110, 1500)
+    rows = [(w, c, d) for w in (False, True) for c in DEGREES for d in grid]
+    X = pd.DataFrame(rows, columns=["wet", "city", "degrees"])
+    if hidden == "truncated_gaussian":  # ln Z of a continuum is an estimate
+        estimate = model.log_partition("ais", n_chains=200, random_state=0)
+        log_p = -model.free_energy(X) - estimate.value
+        assert np.exp(log_p).sum() * (grid[1] - grid[0]) == pytest.approx(1, abs=0.05)
+        return
+    total = np.exp(model.score_samples(X)).sum() * (grid[1] - grid[0])
+    assert total == pytest.approx(1, abs=1e-4)
+    # Of rows without degrees, the sum over these.
+    some = X.iloc[:: len(grid)].assign(degrees=np.nan)
+    marginal = np.exp(model.score_samples(X)).reshape(6, -1).sum(axis=1) * (grid[1] - grid[0])
+    assert_allclose(np.exp(model.score_samples(some)), marginal, rtol=1e-3)
+    mean = (model.sample(4000, 0, given={"wet": True})["degrees"]).mean()
+    density = np.exp(model.score_samples(X))[X["wet"]]
+    expected = (density * X["degrees"][X["wet"]]).sum() / density.sum()
+    # Off by 5 standard errors once in a million times.
+    error = X["degrees"].std() / np.sqrt(4000)
+    assert mean == pytest.approx(expected, abs=5 * error)
+
+
+def test_the_scale_of_a_real_column_does_not_matter():
+    """In other units, the model is the same: densities differ by the factor of the scale."""
+    X = weather()
+    model = mixed(ESTIMATORS[0]).fit(X)
+    other = X.assign(degrees=1000 * X["degrees"] + 7)
+    again = mixed(ESTIMATORS[0]).fit(other)
+    difference = model.score_samples(X) - again.score_samples(other)
+    assert_allclose(difference, np.log(1000), atol=1e-3)
+    assert_allclose(model.components_, again.components_, atol=1e-5)
+
+
+def test_two_categories_as_categorical_and_as_binary_units():
+    """With q = 2, weights w_1 − w_0 and biases u_1 − u_0 are the binary units of the same model."""
+    X = pd.DataFrame(np.random.default_rng(0).choice(["f", "m"], (50, 3)), columns=list("abc"))
+    wide = SDCPRBM(3, visible="categorical", max_iter=2, random_state=0).fit(X)
+    bits = SDCPRBM(3, max_iter=2, random_state=0).fit(X)
+    assert wide.components_.shape == (3, 6) and bits.components_.shape == (3, 3)
+    wide.components_ = np.random.default_rng(1).normal(size=(3, 6)).astype(np.float32)
+    first, second = wide.components_[:, ::2], wide.components_[:, 1::2]
+    bits.components_ = second - first
+    bits.intercept_hidden_ = wide.intercept_hidden_ + first.sum(axis=1)
+    bits.intercept_visible_ = wide.intercept_visible_[1::2] - wide.intercept_visible_[::2]
+    assert_allclose(wide.score_samples(X), bits.score_samples(X), rtol=1e-5)
+    assert_allclose(wide.predict_column_proba(X, "b"), bits.predict_column_proba(X, "b"), rtol=1e-5)
+
+
+# Values that the training has not seen.
+
+
+@every_estimator
+def test_unseen_values(estimator):
+    X = weather()
+    model = mixed(estimator).fit(X)
+    strange = X[:3].assign(city=["Bonn", "Oslo", "Bonn"])
+    with pytest.raises(ValueError, match="'city' has the value 'Bonn' in row 0"):
+        model.score_samples(strange)
+    model.set_params(unknown="missing")
+    filled = model.impute(strange)
+    assert set(filled["city"]) <= {*DEGREES, "Bonn"} and filled["city"][1] == "Oslo"
+    missing = X[:3].assign(city=[None, "Oslo", None])
+    assert_allclose(model.score_samples(strange), model.score_samples(missing))
+
+
+# Training.
+
+LAYERS = {
+    "bits and categories": (
+        Stacked([Bernoulli(np.array([0.3])), Categorical([3], np.array([0.2, -0.1, 0.4]))]),
+        Bernoulli(np.array([-0.2, 0.3])),
+    ),
+    "categorical hidden": (
+        Bernoulli(np.array([0.1, -0.3, 0.2])), Categorical([3], np.array([0.1, 0.0, -0.2])),
+    ),
+    "mixed": (
+        Stacked([
+            Bernoulli(np.array([0.3])), Categorical([3], np.array([0.2, -0.1, 0.4])),
+            Gaussian(np.array([0.2]), np.array([1.5])),
+        ]),
+        Bernoulli(np.array([-0.2, 0.3])),
+    ),
+    "truncated": (
+        TruncatedGaussian(np.array([0.5, -0.2]), np.array([1.0, 2.0])),
+        Bernoulli(np.array([-0.2, 0.3])),
+    ),
+    "gaussian hidden": (
+        Bernoulli(np.array([0.1, -0.3, 0.2])), Gaussian(np.array([0.1]), np.array([2.0])),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("centered", [True, False])
+@pytest.mark.parametrize("kinds", LAYERS)
+def test_the_mean_step_points_along_the_gradient(kinds, centered):
+    """Steps with chains that forget their start are unbiased for the gradient.
+
+    The gradient is that of the exact log-likelihood, by finite differences; each of some dozen
+    components is compared within 5 standard errors of 300 steps, which fails by chance about once
+    in 100,000 runs.
+    """
+    visible, hidden = LAYERS[kinds]
+    rng = np.random.default_rng(3)
+    weights = 0.5 * rng.normal(size=(len(hidden), len(visible)))
+    other = with_published(visible, {k: v.copy() for k, v in published(visible).items()})
+    for part, _ in other.parts():  # data from elsewhere
+        part.intercept += 0.7 * rng.normal(size=len(part))
+    data = other.sample(np.zeros((300 * 50, len(visible))), Stream(7)).reshape(300, 50, -1)
+    offset, rate = data.mean(axis=(0, 1)), 1e-4
+    steps = []
+    with Workers(1) as workers:
+        for seed, V in enumerate(data):
+            learner = Learner(
+                np.asfortranarray(weights), visible.astype(float), hidden.astype(float),
+                offset.copy(), Scheme(n_inner=1, n_gibbs=25, centered=centered), SGD(),
+                Stream(seed),
+            )  # fmt: skip
+            before = [a.copy() for a in learner.parameters()]
+            learner.learn(learner.in_memory(V), rate, workers)
+            pairs = zip(learner.parameters(), before, strict=True)
+            steps.append(np.concatenate([(a - b).ravel() / rate for a, b in pairs]))
+    rows = data.reshape(-1, len(visible))
+    names = parameter_list(visible, hidden)
+    expected = expected_steps(weights, visible, hidden, rows, names, offset if centered else None)
+    steps = np.array(steps)
+    error = steps.std(axis=0) / np.sqrt(len(steps))
+    assert (np.abs(steps.mean(axis=0) - expected) < 5 * error + 2e-3).all()
+
+
+def parameter_list(visible, hidden):
+    """Names of all parameters but the weights, in the order of `Learner.parameters`."""
+    return [
+        (side, name) for side, units in enumerate((visible, hidden)) for name in units.parameters()
+    ]
+
+
+def log_likelihood(weights, visible, hidden, rows):
+    model = Model(weights, visible, hidden)
+    return -model.free_energy(rows).mean() - exact_log_partition(model)
+
+
+def expected_steps(weights, visible, hidden, rows, names, offset):
+    """The steps that gradients by finite differences make of centred or ordinary coordinates."""
+    eps = 1e-5
+
+    def slope_of(change):
+        ends = []
+        for sign in (eps, -eps):
+            W, sides = weights.copy(), [visible.astype(float), hidden.astype(float)]
+            change(W, sides, sign)
+            ends.append(log_likelihood(W, *sides, rows))
+        return (ends[0] - ends[1]) / (2 * eps)
+
+    gradient_W = np.empty_like(weights)
+    for i, j in np.ndindex(*weights.shape):
+
+        def nudge(W, sides, sign, i=i, j=j):
+            W[i, j] += sign
+
+        gradient_W[i, j] = slope_of(nudge)
+    slopes = []
+    for side, name in names:
+        size = len(list((visible, hidden)[side].parameters()[name]))
+
+        def nudge(W, sides, sign, k=0, side=side, name=name):
+            sides[side].parameters()[name][k] += sign
+
+        slopes.append(np.array([
+            slope_of(lambda W, sides, sign, k=k, nudge=nudge: nudge(W, sides, sign, k))
+            for k in range(size)
+        ]))  # fmt: skip
+    mu, lam = np.zeros(len(visible)), np.zeros(len(hidden))
+    if offset is not None:
+        mu, lam = offset, np.full(len(hidden), 0.5)
+        if not hidden.is_binary:
+            lam = hidden.mean(np.zeros(len(hidden)))
+        # The learner's hidden offset has moved a little towards the mean of the batch.
+        mean = Model(weights, visible, hidden).mean_hidden(rows).mean(axis=0)
+        lam = lam + Scheme().offset_rate * (mean - lam)
+    by_name = dict(zip(names, slopes, strict=True))
+    whole = [np.zeros(len(visible)), np.zeros(len(hidden))]
+    for side, units in enumerate((visible, hidden)):
+        for part, columns in units.parts():
+            for (mine, name), slope in by_name.items():
+                key = name[-1] if isinstance(name, tuple) else name
+                own = mine == side and (name == key or units.layers[name[0]] is part)
+                if own and key == "intercept":
+                    whole[side][columns] = slope
+    grad_b, grad_c = whole
+    step_W = gradient_W - np.outer(lam, grad_b) - np.outer(grad_c, mu)
+    step = {0: grad_b - lam @ step_W, 1: grad_c - step_W @ mu}
+    out = [step_W.ravel(order="C")]
+    for (side, name), slope in by_name.items():
+        units = (visible, hidden)[side]
+        key = name[-1] if isinstance(name, tuple) else name
+        part, columns = (units, slice(None))
+        if isinstance(name, tuple):
+            part, columns = units.parts()[name[0]]
+        if key == "intercept":
+            out.append(step[side][columns])
+        elif isinstance(part, Gaussian):  # along the logarithm
+            out.append(SHAPE_RATE * part.precision**2 * slope)
+        else:
+            out.append(SHAPE_RATE * slope)
+    return np.concatenate(out)
+
+
+def test_a_planted_dependence_is_learned():
+    """Cities are told from degrees on rows that the training has not seen.
+
+    If the model had learned nothing, the mean gain in ln p(city | rest) over the base rates would
+    exceed 5 standard errors once in 3 million times. It is near 1 nat.
+    """
+    X = weather(900)
+    model = SDCPRBM(6, visible={"degrees": "gaussian"}, max_iter=30, random_state=0)
+    model.fit(X[:600])
+    test = X[600:]
+    proba = model.predict_column_proba(test, "city")
+    codes = np.searchsorted(model.categories_[1], test["city"])
+    rates = np.bincount(np.searchsorted(model.categories_[1], X["city"][:600])) / 600
+    gain = np.log(proba[np.arange(300), codes]) - np.log(rates[codes])
+    assert gain.mean() > 5 * gain.std() / np.sqrt(300)
+    assert gain.mean() > 0.4
+    warm = model.sample(400, 0, given={"city": "Cairo"})["degrees"].mean()
+    cold = model.sample(400, 0, given={"city": "Oslo"})["degrees"].mean()
+    assert warm > cold + 5
+
+
+def test_two_gaussians_are_told_apart():
+    """Two clusters in the plane: better than one Gaussian with full covariance by half a nat."""
+    rng = np.random.default_rng(0)
+    side = rng.integers(2, size=(600, 1))
+    X = np.where(side, [4.0, -3.0], [-2.0, 5.0]) + rng.normal(size=(600, 2))
+    model = SDCPRBM(4, visible="gaussian", random_state=0, max_iter=80).fit(X[:400])
+    whitened = (X[400:] - X[:400].mean(axis=0)) @ np.linalg.inv(
+        np.linalg.cholesky(np.cov(X[:400].T)).T
+    )
+    full = norm.logpdf(whitened).sum(axis=1).mean()
+    full -= 0.5 * np.linalg.slogdet(np.cov(X[:400].T))[1]
+    assert model.score(X[400:]) > full + 0.5
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.full((30, 1), 7.0), np.array([[2000.5, 1.0]]), np.repeat([[1.0, 1e6]], 20, axis=0),
+        np.column_stack([np.arange(20.0) + 1.7e9, np.tile([0.0, 1.0], 10)]),
+        np.column_stack([np.arange(20.0) * 1e-9, np.full(20, -3.0)]),
+    ],
+    ids=["constant", "single row", "equal rows", "seconds", "tiny"],
+)  # fmt: skip
+def test_real_columns_that_are_hard(X, dtype):
+    model = SDCPRBM(3, visible="gaussian", random_state=0, max_iter=30).fit(X.astype(dtype))
+    assert np.isfinite(model.score_samples(X.astype(dtype))).all()
+    drawn = model.sample(50, 0)
+    assert np.isfinite(drawn).all() and drawn.dtype == dtype
+    assert np.isfinite(list(model.history_["reconstruction_error"])).all()
+    model.partial_fit(X[:1].astype(dtype))
+    assert np.isfinite(model.components_).all()
+
+
+def test_outliers_of_real_columns_do_not_break_the_training():
+    X = weather(200)
+    X.loc[3, "degrees"] = 1e5
+    model = mixed(ESTIMATORS[0], max_iter=20).fit(X)
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {}, {"persistent": True, "n_inner": 1}, {"optimizer": "ssd", "learning_rate": 1e-3},
+        {"hidden": ("categorical", 3), "persistent": True}, {"centered": False, "momentum": 0.5},
+        {"hidden": "truncated_gaussian"}, {"hidden": "truncated_gauss_bernoulli"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_fit_goes_on_as_if_it_had_not_ended(parameters):
+    X = weather(60)
+    whole = mixed(ESTIMATORS[0], max_iter=4, **parameters).fit(X)
+    half = mixed(ESTIMATORS[0], max_iter=2, warm_start=True, **parameters).fit(X)
+    half = pickle.loads(pickle.dumps(half)).fit(X)
+    for name in ("components_", "intercept_visible_", "precision_visible_", "intercept_hidden_"):
+        assert_array_equal(getattr(whole, name), getattr(half, name))
+    assert_array_equal(whole.sample(3, 0)["degrees"], half.sample(3, 0)["degrees"])
+
+
+def test_the_number_of_threads_does_not_matter():
+    X = weather(300)
+    one, two = (mixed(ESTIMATORS[0], n_jobs=n, batch_size=300).fit(X) for n in (1, 2))
+    assert_array_equal(one.components_, two.components_)
+    assert_array_equal(one.precision_visible_, two.precision_visible_)
+
+
+def test_hidden_units():
+    X = weather(40)
+    for hidden, shape in [(("categorical", 3), 12), ("gaussian", 4), (Bernoulli(np.zeros(4)), 4),
+                          (TruncatedGaussBernoulli, 4)]:  # fmt: skip
+        model = SDCPRBM(4, hidden=hidden, max_iter=2, random_state=0).fit(X.drop(columns="degrees"))
+        H = model.transform(X.drop(columns="degrees"))
+        assert H.shape == (40, shape) == (40, len(model.get_feature_names_out()))
+        assert len(model.components_) == shape
+    for hidden, match in [
+        ("categorical", r"without a number of states"),
+        (("categorical", 1), "without a number of states"),
+        (("bernoulli", 2), "only categorical units have a number"),
+        (Bernoulli(np.zeros(3)), "hidden has 3 units, but there must be 4"),
+        (int, "hidden may not be"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            SDCPRBM(4, hidden=hidden).fit(X.drop(columns="degrees"))
+    with pytest.raises(ValueError, match="Gaussian units in both layers"):
+        mixed(SDCPRBM(4), hidden="gaussian").fit(X)
+
+
+def test_real_columns_in_batches():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(50, 9, 300), rng.integers(2, size=300)])
+    model = SDCPRBM(3, visible={0: "gaussian"}, max_iter=2, random_state=0)
+    model.fit(Batches([X[:100], X[100:200], X[200:]]))
+    assert abs(model.sample(200, 0)[:, 0].mean() - 50) < 5
+    assert abs(model.score(X) - model.fit(X).score(X)) < 0.2
+    with pytest.raises(ValueError, match=r"batches do not tell how many categories"):
+        SDCPRBM(3, visible={1: "categorical"}).fit(Batches([X, X]))
+    coded = SDCPRBM(3, visible={1: Categorical([2])}, max_iter=1).set_params(
+        visible={0: "gaussian", 1: Categorical([2])}
+    )
+    assert coded.fit(Batches([X, X])).components_.shape == (3, 3)
+
+
+def test_sparse_rows_with_categories():
+    X = np.random.default_rng(0).choice([0.0, 0.0, 1.0, 2.0], (40, 5))
+    model = SDCPRBM(3, visible="categorical", max_iter=2, random_state=0)
+    dense_scores = model.fit(X).score_samples(X)
+    assert_array_equal(model.fit(csr_matrix(X)).score_samples(csr_matrix(X)), dense_scores)
+
+
+def test_thresholds_are_for_columns_of_numbers():
+    X = weather(50)
+    model = SDCPRBM(3, binarize=15.0, max_iter=1, random_state=0).fit(X)
+    drawn = model.sample(50, 0)
+    assert set(drawn["degrees"]) <= {0.0, 1.0} and set(drawn["city"]) <= set(DEGREES)
+    assert model.visible_names_.tolist()[-2:] == ["sex=f", "level"]
+
+
+# Growing, refining and pictures.
+
+
+def test_a_growing_model_of_categories_learns_them_exactly():
+    """All 9 states are enumerated, so that no noise is in the way of the likelihood."""
+    rng = np.random.default_rng(0)
+    a = rng.integers(3, size=600)
+    b = np.where(rng.random(600) < 0.8, a, rng.integers(3, size=600))
+    X = pd.DataFrame({"a": np.array(list("xyz"))[a], "b": np.array(list("uvw"))[b]})
+    p = np.histogram2d(a, b, bins=3)[0] / 600
+    best, independent = (p * np.log(p)).sum(), (p * np.log(np.outer(p.sum(1), p.sum(0)))).sum()
+    model = InfiniteRBM(6, early_stopping=False, random_state=0).fit(X)
+    assert model.score(X) > independent + 0.9 * (best - independent)
+    assert model.history_["train_log_likelihood"][-1] == pytest.approx(model.score(X), abs=1e-4)
+    refined = model.refine(X, SDCPRBM(max_iter=2, random_state=0))
+    assert refined.score(X) > independent + 0.8 * (best - independent)
+    started = InfiniteRBM(8, init=model, early_stopping=False, random_state=0).fit(X)
+    assert_allclose(started.components_[0].shape, (6,))
+
+
+def test_a_growing_model_of_real_columns():
+    X = weather(400)
+    model = InfiniteRBM(4, visible={"degrees": "gaussian"}, early_stopping=False, random_state=0)
+    model.fit(X)
+    path = model.history_["train_log_likelihood"]
+    assert path[-1] > path[0] + 0.5
+    assert path[-1] == pytest.approx(model.score(X), abs=0.01)
+
+
+def test_early_stopping_measures_on_the_scale_of_the_table():
+    X = weather(300).assign(degrees=lambda X: 1e3 * X["degrees"])
+    for estimator in (ESTIMATORS[0], ESTIMATORS[1]):
+        model = mixed(estimator, early_stopping=True, validation_fraction=0.5).fit(X)
+        assert abs(model.history_["log_likelihood"].max() - model.score(X)) < 0.6
+
+
+def test_pictures_of_weights_need_columns_of_one_number():
+    model = mixed(ESTIMATORS[0]).fit(weather())
+    with pytest.raises(ValueError, match="10 numbers for 5 columns"):
+        ReceptiveFieldDisplay.from_estimator(model)

@@ -1,0 +1,196 @@
+"""Weights of similar rows, against the definition and against programs of the field."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from sklearn_boltz.datasets import read_alignment
+from sklearn_boltz.metrics import sequence_weights
+from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
+
+LETTERS = np.array(list("-ACDEFGHIKLMNPQRSTVWY"))
+
+
+def similar_counts(rows, identity):
+    """How many rows have at least that part of the sites in common, by the definition."""
+    rows = [list(row) for row in rows]
+    return [
+        sum(sum(map(same, a, b)) / len(a) >= identity for b in rows) for a in rows
+    ]  # fmt: skip
+
+
+def same(a, b):
+    return a == b or (a != a and b != b)
+
+
+def related_rows(n_rows, n_columns, n_values, seed=0):
+    """Rows of which many resemble each other."""
+    rng = np.random.default_rng(seed)
+    ancestors = rng.integers(n_values, size=(3, n_columns))[rng.integers(3, size=n_rows)]
+    mutated = rng.random((n_rows, n_columns)) < rng.random((n_rows, 1)) * 0.4
+    return np.where(mutated, rng.integers(n_values, size=ancestors.shape), ancestors)
+
+
+@settings(max_examples=cases(60))
+@given(
+    X=hnp.arrays(np.int16, st.tuples(st.integers(1, 12), st.integers(1, 9)),
+                 elements=st.integers(0, 2)),
+    identity=st.floats(0.01, 1) | st.sampled_from([1 / 9, 0.07, 0.2, 0.3, 0.57, 0.6, 0.7, 0.8]),
+)  # fmt: skip
+def test_weights_are_those_of_the_definition(X, identity):
+    counts = similar_counts(X, identity)
+    np.testing.assert_array_equal(sequence_weights(X, identity), 1 / np.array(counts))
+
+
+@pytest.mark.parametrize("n_columns", [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 7])
+@pytest.mark.parametrize("identity", [0.3, 0.8, 1.0])
+def test_rows_of_all_lengths_and_several_tiles(n_columns, identity):
+    X = related_rows(300, n_columns, 4)
+    X[::9] = X[0]
+    similar = (X[:, np.newaxis] == X).mean(axis=2) >= identity
+    weights = sequence_weights(X, identity)
+    np.testing.assert_array_equal(weights, 1 / similar.sum(axis=1))
+    assert len(np.unique(weights)) > 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shift"), [(np.int8, -128), (np.uint8, 0), (np.int64, 2**40), (np.uint64, 2**63)]
+)
+def test_integers_of_any_type(dtype, shift):
+    X = related_rows(60, 20, 200)
+    codes = (X.astype(object) + shift).astype(dtype)
+    np.testing.assert_array_equal(sequence_weights(codes), sequence_weights(X))
+
+
+def test_extremes_of_a_byte_are_different():
+    X = np.array([[-128, 0], [127, 0]], dtype=np.int8)
+    np.testing.assert_array_equal(sequence_weights(X), [1, 1])
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        lambda X: LETTERS[X],
+        lambda X: LETTERS[X].astype("S1"),
+        lambda X: LETTERS[X].astype(object),
+        lambda X: LETTERS[X].tolist(),
+        lambda X: X.astype(np.float32),
+        lambda X: np.where(X == 0, np.nan, X),
+        lambda X: X - 1,
+        lambda X: np.where(X == 0, None, LETTERS[X]),
+        lambda X: np.where(X == 0, np.nan, LETTERS[X].astype(object)),
+        lambda X: pd.DataFrame(LETTERS[X]),
+        lambda X: pd.DataFrame(LETTERS[X]).astype("category"),
+        lambda X: pd.DataFrame(np.where(X == 0, None, LETTERS[X])).astype("string"),
+        lambda X: pd.DataFrame(X).astype("Int8").replace(0, pd.NA),
+        lambda X: pl.DataFrame(LETTERS[X], orient="row"),
+        lambda X: pl.DataFrame(np.where(X == 0, None, LETTERS[X]).tolist(), orient="row"),
+        lambda X: X * 1000,
+        lambda X: [[(value, "a") for value in row] for row in X.tolist()],
+    ],
+)
+def test_any_table_of_the_same_cells(table):
+    X = related_rows(80, 30, 21)
+    table = table(X)
+    if isinstance(table, list) and isinstance(table[0][0], tuple):
+        cells = np.empty(X.shape, dtype=object)
+        for place in np.ndindex(X.shape):
+            cells[place] = table[place[0]][place[1]]
+        table = cells
+    expected = sequence_weights(X)
+    assert 0.02 < expected.min() < 0.5 < expected.max()
+    np.testing.assert_array_equal(sequence_weights(table), expected)
+
+
+def test_columns_of_different_types():
+    frame = pd.DataFrame({"a": [1, 1, 2], "b": ["x", "x", None], "c": [True, True, False]})
+    np.testing.assert_array_equal(sequence_weights(frame), [0.5, 0.5, 1])
+
+
+def test_more_values_than_a_byte_has():
+    X = related_rows(700, 5, 3)
+    X[:, 0] = np.arange(700)
+    X[350:, 0] -= 350
+    similar = (X[:, np.newaxis] == X).mean(axis=2) >= 0.8
+    np.testing.assert_array_equal(sequence_weights(X * 257), 1 / similar.sum(axis=1))
+
+
+def test_missing_cells_equal_each_other_and_nothing_else():
+    X = np.array([[1, np.nan], [1, np.nan], [1, 0.0]])
+    np.testing.assert_array_equal(sequence_weights(X, 1), [0.5, 0.5, 1])
+    letters = np.array([["nan", "b"], [np.nan, "b"]], dtype=object)
+    np.testing.assert_array_equal(sequence_weights(letters, 1), [1, 1])
+
+
+def test_small_tables():
+    np.testing.assert_array_equal(sequence_weights([[3]]), [1])
+    np.testing.assert_array_equal(sequence_weights(np.zeros((5, 2))), [0.2] * 5)
+    np.testing.assert_array_equal(sequence_weights([[0, 1], [0, 2]], identity=0.5), [0.5, 0.5])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint32])
+def test_kernel_is_its_line_of_numpy(dtype):
+    codes = related_rows(50, BLOCK, 5).astype(dtype)
+    multiplicity = np.arange(1, 51)
+    similar = (codes[:, None] != codes).sum(axis=2) <= 40
+    expected = 7 + (similar & ~np.eye(50, dtype=bool)) @ multiplicity
+    for ends in ([0, 50], [0, 1, 30, 30, 49, 50]):
+        counts = np.full(50, 7)
+        for begin, end in zip(ends[:-1], ends[1:], strict=True):
+            count_similar(codes, multiplicity, counts, begin, end, 40)
+        np.testing.assert_array_equal(counts, expected)
+    for wrong in ((codes[:, 1:].copy(), multiplicity), (codes, multiplicity[1:])):
+        with pytest.raises(ValueError):
+            count_similar(*wrong, counts, 0, 50, 40)
+    with pytest.raises(ValueError):
+        count_similar(codes, multiplicity, counts, 0, 51, 40)
+
+
+@pytest.mark.parametrize(
+    ("X", "identity", "message"),
+    [
+        ([[0, 1]], 0, "identity"),
+        ([[0, 1]], 80, "identity"),
+        (["ACD", "ACE"], 0.8, "Expected 2D array"),
+        ([[0.0, np.inf]], 0.8, "infinity"),
+        (np.empty((0, 3)), 0.8, "0 sample"),
+    ],
+)
+def test_errors(X, identity, message):
+    with pytest.raises(ValueError, match=message):
+        sequence_weights(X, identity)
+
+
+def test_plmc(shared_data):
+    folder = shared_data / "oracles" / "potts"
+    alignment = read_alignment(folder / "plmc_DHFR.a2m.gz", focus="DYR_ECOLI", unknown="drop")
+    weights = sequence_weights(alignment.codes)
+    assert weights.sum() == pytest.approx(1568.104282573092, abs=1e-9)
+    # plmc writes zeros for the sequences that it drops.
+    with gzip.open(folder / "plmc_DHFR_weights_raw.txt.gz") as file:
+        expected = np.loadtxt(file)
+    np.testing.assert_allclose(weights, expected[alignment.rows], rtol=1e-15)
+    assert (np.delete(expected, alignment.rows) == 0).all()
+    # The same where gaps are missing cells.
+    codes = read_alignment(
+        folder / "plmc_DHFR.a2m.gz", focus="DYR_ECOLI", unknown="drop", gaps="missing"
+    ).codes
+    np.testing.assert_array_equal(sequence_weights(codes), weights)
+    np.testing.assert_array_equal(sequence_weights(np.where(codes < 0, np.nan, codes)), weights)
+
+
+def test_plm_dca(shared_data):
+    alignment = read_alignment(
+        shared_data / "oracles" / "potts" / "plmDCA_example1_alignment.fasta.gz"
+    )
+    assert alignment.codes.shape == (3090, 53)
+    # plmDCA leaves out repetitions first.
+    rows = np.unique(alignment.letters, axis=0)
+    assert sequence_weights(rows).sum() == pytest.approx(1478.2347, abs=5e-5)
