@@ -150,9 +150,9 @@ def given_n_values(n_values, n_features):
     return given.astype(np.int64)
 
 
-def value_names(names, n_values):
+def value_names(names, labels):
     """``name=value``, in the one-hot layout."""
     return np.array(
-        [f"{name}={a}" for name, m in zip(names, n_values, strict=True) for a in range(m)],
+        [f"{name}={a}" for name, values in zip(names, labels, strict=True) for a in values],
         dtype=object,
     )
