@@ -123,6 +123,8 @@ def find_coding(estimator, X):
         return two
     known = is_whole(X) | np.isnan(X) | (X == -1)
     if not known.all():
+        if (X[known] > 1).any():
+            estimator._check_domain(X, known, lambda j: "whole numbers from 0 on", REMEDY)
         return two
     with np.errstate(invalid="ignore"):
         top = np.where(np.isnan(X), 0, X).max(axis=0, initial=0).astype(np.int64)
