@@ -5,7 +5,6 @@ address for it. What is in neither place raises `MissingData`.
 """
 
 import numpy as np
-import pandas as pd
 from _common import MissingData
 from sklearn.datasets import load_digits
 
@@ -191,12 +190,15 @@ def load_alignment(name, folder, **options):
     return read_alignment(alignment_file(name, folder), **ALIGNMENTS[name][1] | options)
 
 
-def load_words(name, folder):
-    """A data frame of words, one row for each case: "alarm" (37 columns, 20,000 rows)."""
-    file = None if folder is None else folder / "tables" / f"r_{name}.csv.gz"
-    if file is None or not file.is_file():
-        raise MissingData(f"tables/r_{name}.csv.gz is not in --data")
-    return pd.read_csv(file)
+def load_alarm(folder):
+    """ALARM as a data frame of words and truth values; rows 16,000 and on are for the test."""
+    file_name = "r_alarm.csv.gz"
+    for place in () if folder is None else (folder, folder / "tables"):
+        if (place / file_name).is_file():
+            import pandas
+
+            return pandas.read_csv(place / file_name)
+    raise MissingData(f"{file_name} is not in --data")
 
 
 def correlated_bits(n_rows, n_columns, rng):

@@ -56,7 +56,8 @@ class Column(NamedTuple):
             return _numbers(cells, self.title)
         place_of = {value: code for code, value in enumerate(self.categories.tolist())}
         cells = cells.tolist()
-        codes = np.array([place_of.get(_plain(cell), -1) for cell in cells], dtype=np.float64)
+        place_of = {cell: place_of.get(_plain(cell), -1) for cell in _different(cells)}
+        codes = np.array([place_of[cell] for cell in cells], dtype=np.float64)
         strange = [row for row in np.flatnonzero(codes < 0) if not _is_empty(cells[row])]
         if strange and unknown == "error":
             raise ValueError(
@@ -289,11 +290,14 @@ def _categories(cells, title, kind, order, codes):
     """The categories of a column in order; None for numbers."""
     if order is None and kind != "categories" and cells.dtype.kind in "iuf":
         return None if kind == "number" else _levels(cells, codes)
-    values = {}
-    for row, cell in enumerate(cells.tolist()):
-        if not _is_empty(cell):
+    cells = cells.tolist()
+    try:
+        different = _different(cells)
+    except TypeError:  # a cell that is no value
+        for row, cell in enumerate(cells):
             _check_cell(cell, title, row)
-            values.setdefault(_plain(cell))
+        raise
+    values = dict.fromkeys(_plain(cell) for cell in different if not _is_empty(cell))
     if order is not None:
         return _as_column([value for value in order if value in values])
     if values and all(isinstance(value, bool) for value in values):
@@ -306,6 +310,11 @@ def _categories(cells, title, kind, order, codes):
         raise ValueError(f"{title} is to hold numbers, but has the value {texts[0]!r}.")
     _check_texts(texts, title, len(cells))
     return _as_column(_in_order(values))
+
+
+def _different(cells):
+    """The different values among cells, in the order of their first places."""
+    return dict.fromkeys(cells)
 
 
 def _check_texts(texts, title, n_rows):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-FOLDERS = [".", "fsll", "fvbm", "rbm", "tap", "infinite", "reproduce"]
+FOLDERS = [".", "fsll", "fvbm", "rbm", "tap", "infinite", "tables", "reproduce"]
 
 # Each script is imported, then run with --help, as if it were started by its path: the folder of
 # the script is the first to be searched, and nothing else leads to the benchmarks. One process for

@@ -540,7 +540,7 @@ def test_types(X, dtype):
     expected = np.float64 if dtype == np.float64 else np.float32
     for array in [model.components_, model.intercept_hidden_, model.intercept_visible_]:
         assert array.dtype == expected
-    assert model.sample().dtype == expected
+    assert model.sample().dtype == dtype
 
 
 def test_probabilities_and_thresholds(X):

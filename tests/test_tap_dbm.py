@@ -218,7 +218,7 @@ def test_laws_of_each_layer(grey, visible):
     assert np.isfinite(history).all() and history[-1] > history[0]
     assert model.precision_hidden_[0] is None and model.precision_hidden_[2].shape == (3,)
     assert (hidden[2].intercept == 0).all()  # what the user gave is not touched
-    V = model.sample(20, random_state=0, n_steps=10)
+    V = model.sample(20, random_state=0, n_steps=10).astype(float)
     assert V.shape == (20, 64) and V.min() >= 0 and V.max() <= 1 and np.ptp(V) > 0
     Y = X[:5].astype(float)
     Y[:, 10:40] = np.nan

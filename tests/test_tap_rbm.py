@@ -90,7 +90,7 @@ def test_all_pairs_of_laws_learn(grey, visible, hidden):
     history = model.history_["tap_log_likelihood"]
     assert np.isfinite(history).all() and history[-1] > history[0] + 1
     assert model.transform(X).shape == (600, 10)
-    V = model.sample(20, random_state=0, n_steps=20)
+    V = model.sample(20, random_state=0, n_steps=20).astype(float)
     assert V.min() >= 0 and V.max() <= 1 and np.ptp(V) > 0
     if visible == "truncated_gauss_bernoulli":
         assert 0.1 < (V == 0).mean() < 0.9

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._unit import UnitType
 
 
@@ -210,3 +212,38 @@ class Stacked(UnitType):
         else:
             parts = [units.gradients(None, B, A) for units, B, A in self._each(field, precision)]
         return {(k, name): value for k, part in enumerate(parts) for name, value in part.items()}
+
+
+def by_type(units):
+    """Units with those of one type together: fewer and longer arrays, so fewer calls.
+
+    Parameters
+    ----------
+    units : UnitType
+
+    Returns
+    -------
+    units : UnitType
+        The same units in another order, with copies of their parameters; or just these.
+    order : ndarray of int of shape (n_columns,) or None
+        Which columns are the first, the second and so on; None if the order is the same.
+    """
+    parts, every = units.parts(), np.arange(len(units))
+    bits = [part for part in parts if type(part[0]) is Bernoulli]
+    words = [part for part in parts if type(part[0]) is Categorical]
+    if max(len(bits), len(words)) < 2:
+        return units, None
+    layers = []
+    if bits:
+        layers.append(Bernoulli(_joined(bits)))
+    if words:
+        widths = np.concatenate([part.widths for part, _ in words])
+        layers.append(Categorical(widths, _joined(words)))
+    others = [part for part in parts if type(part[0]) not in (Bernoulli, Categorical)]
+    layers += [part for part, _ in others]
+    order = np.concatenate([every[columns] for _, columns in [*bits, *words, *others]])
+    return layers[0] if len(layers) == 1 else Stacked(layers), order
+
+
+def _joined(parts):
+    return np.concatenate([part.intercept for part, _ in parts])

@@ -15,8 +15,13 @@ from sklearn_boltz._estimates import (
 )
 from sklearn_boltz._threads import has_other_processes, limit_blas, row_blocks
 from sklearn_boltz.restricted.model._model import check_normalisable
-from sklearn_boltz.restricted.sampling._gibbs import fields_by_kernels, run_chains
+from sklearn_boltz.restricted.sampling._gibbs import (
+    fields_by_kernels,
+    run_chains,
+    visible_by_type,
+)
 from sklearn_boltz.restricted.sampling._gibbs_kernel import anneal
+from sklearn_boltz.units._stacked import by_type
 
 
 def resampled(estimate, rng):
@@ -158,6 +163,13 @@ def _anneal_binary(model, base, betas, V, log_weights, stream, first_row):
 
 def _anneal_any_units(model, base, betas, V, log_weights, stream, first_row):
     """Each rung adds the change of ln f(v), and, but for the last, makes a transition."""
+    if isinstance(model.weights, np.ndarray):
+        model, order = visible_by_type(model)
+        if order is not None:
+            states, base = np.ascontiguousarray(V[:, order]), by_type(base)[0]
+            _anneal_any_units(model, base, betas, states, log_weights, stream, first_row)
+            V[:, order] = states
+            return
     hidden_base = model.hidden.base()
     hidden_field, visible_field = fields_by_kernels(model)
 

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     gibbs_chains,
@@ -12,6 +13,7 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     visible_fields,
 )
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
+from sklearn_boltz.units._stacked import by_type
 
 # Persistent chains at most, unless there are more rows.
 MOST_CHAINS = 10_000
@@ -46,19 +48,40 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
             return first + 2 * n_steps
 
     else:
+        order = None
         if isinstance(model.weights, np.ndarray):
             model = model._replace(weights=weights.T)  # copied once
+            model, order = visible_by_type(model) if n_steps else (model, None)
 
         def block(rows):
             # Each block takes the same steps: a random number depends on its row as well.
-            own = copy(stream)
+            own, mine = copy(stream), V[rows]
+            states = mine if order is None else np.ascontiguousarray(mine[:, order])
             _run_chains_of_any_units(
-                model, V[rows], H[rows], n_steps, own, first_row + rows.start, from_hidden
+                model, states, H[rows], n_steps, own, first_row + rows.start, from_hidden
             )
+            if order is not None:
+                mine[:, order] = states
             return own.step
 
     work = len(V) * weights.size * (2 * n_steps + 1)
     stream.step = workers.map(block, row_blocks(len(V)), work)[-1]
+
+
+def visible_by_type(model):
+    """The model with visible units of one type together, and the order of the columns or None."""
+    visible, order = by_type(model.visible)
+    if order is None:
+        return model, None
+    return model._replace(weights=model.weights_by_visible[order].T, visible=visible), order
+
+
+def steps_of_transition(model):
+    """How many steps of the stream a transition takes."""
+    stream = Stream(0)
+    for units in (by_type(model.visible)[0], model.hidden):
+        units.sample(np.zeros((1, len(units)), model.dtype), stream)
+    return stream.step
 
 
 def _run_chains_of_any_units(model, V, H, n_steps, stream, first_row, from_hidden):

@@ -17,7 +17,11 @@ from sklearn_boltz._base import dense
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
-from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at, run_chains
+from sklearn_boltz.restricted.sampling._gibbs import (
+    rows_to_start_at,
+    run_chains,
+    steps_of_transition,
+)
 from sklearn_boltz.restricted.training import _sdcp, _tap_steps
 from sklearn_boltz.restricted.training._gaps import Incomplete, complete, seed_of_batch
 from sklearn_boltz.restricted.training._sdcp import (
@@ -270,14 +274,6 @@ def _transitions(model, n_steps, seed, step, first_row, before, V):
     return PairSums.of(V, H), (V, H)
 
 
-def _steps_of_transition(model):
-    """How many steps of the stream a transition takes."""
-    stream = Stream(0)
-    for units in (model.visible, model.hidden):
-        units.sample(np.zeros((1, len(units)), model.dtype), stream)
-    return stream.step
-
-
 def _shape_sums(model, rows):
     """Sums over rows V, or those of a pair of `_transitions`, of `_sdcp.shape_slopes`."""
     V = rows if isinstance(rows, np.ndarray) else rows[1][0]
@@ -323,7 +319,7 @@ class PairsOnCluster:
         parts, scheme, ends = self.parts, learner.scheme, self._ends
         if scheme.persistent:
             self._states = [learner.chains[a:b] for a, b in zip(ends, ends[1:], strict=False)]
-        step = learner.stream.take(_steps_of_transition(learner.model()) * scheme.n_gibbs)
+        step = learner.stream.take(steps_of_transition(learner.model()) * scheme.n_gibbs)
         same = [[v] * len(self._states) for v in (scheme.n_gibbs, learner.stream.seed, step)]
         self._states = parts.map(
             _transitions, deepcopy(learner.model()), *same, ends[:-1], self._states, parts.rows

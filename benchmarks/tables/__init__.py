@@ -1,0 +1,1 @@
+"""Benchmarks of SDCPRBM, also against restricted Boltzmann machines of other libraries."""
