@@ -8,6 +8,7 @@ import gzip
 import lzma
 
 import numpy as np
+import pandas as pd
 from _common import MissingData
 from sklearn.datasets import load_digits
 
