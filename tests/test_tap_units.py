@@ -3,21 +3,30 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import logsumexp
+from sklearn.utils import Bunch
 
 from sklearn_boltz import TAPDBM, TAPRBM
+from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field import _second_order
 from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._inference import by_tap
-from sklearn_boltz.restricted.mean_field._second_order import (
-    ANY_WIDTH,
-    Coupling,
-    Features,
-    weight_differences,
+from sklearn_boltz.restricted.mean_field._grouped import grouped
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES, by_tap
+from sklearn_boltz.restricted.mean_field._second_order import Features
+from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
+from sklearn_boltz.restricted.mean_field._tap import (
+    Evidence,
+    Iteration,
+    distinct,
+    free_energy,
+    solve,
+    total_log_partition,
 )
-from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration, free_energy, solve
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -114,8 +123,6 @@ def exact_log_partition(model):
 
 def rows_of(model, n=5, seed=0):
     """Rows of values of the visible units, drawn without a field."""
-    from sklearn_boltz._random import Stream
-
     return model.visible.sample(np.zeros((n, len(model.visible))), Stream(seed))
 
 
@@ -401,3 +408,317 @@ def test_gradients_of_several_layers(most_paired, workers):
             slope = (values[0] - values[1]) / (2 * step)
             change = (value - units.parameters()[name])[1] / 1e-3
             assert change == pytest.approx(slope, abs=1e-6)
+
+
+# Gaussian units, and what there is not.
+
+
+def test_rows_without_a_second_order_are_in_the_first(workers):
+    """Weights with Σ W² c > V: the Gaussian of the fixed point would have a negative precision."""
+    V = np.zeros((2, 2))
+    for scale, exists in ((0.5, True), (1.5, False), (20.0, False)):
+        # Two hidden units that undo each other leave all means at 0 and 1/2, and c at 1/4.
+        W = np.array([[scale, 0], [-scale, 0], [0, scale], [0, -scale]])
+        model = Model(W, Gaussian(np.zeros(2), np.ones(2)), Bernoulli(np.zeros(4)))
+        first, second = (by_tap(model, V, Iteration(order), workers) for order in (1, 2))
+        assert second.converged.all()
+        assert (second.visible_variance > 0).all() == exists
+        assert np.isfinite(total_log_partition(second))
+        if not exists:
+            np.testing.assert_allclose(second.free_energy, first.free_energy)
+            np.testing.assert_allclose(second.hidden_mean, first.hidden_mean)
+
+
+def test_rows_leave_the_second_order_by_themselves(workers):
+    """Two clusters: rows in them keep the second order, those between them do not."""
+    visible = Gaussian(np.full(6, -1.3), np.ones(6))
+    model = Model(np.full((2, 6), 1.3), visible, Bernoulli(np.zeros(2)))
+    V = np.outer([-1.0, 0.0, 1.0], np.full(6, 1.3))  # the middle leaves hidden units undecided
+    together = by_tap(model, V, EXACTLY, workers)
+    assert (together.visible_variance > 0).all(axis=1).tolist() == [True, False, True]
+    for i in range(3):
+        alone = by_tap(model, V[i : i + 1], EXACTLY, workers)
+        for name in ("free_energy", "visible_mean", "hidden_mean"):
+            np.testing.assert_allclose(alone[name][0], together[name][i], atol=1e-9)
+    known = np.ones(V.shape, dtype=bool)  # of known units, the precision does not matter
+    found = solve(model, V, EXACTLY, workers, evidence=Evidence(known=known))
+    np.testing.assert_allclose(found.hidden_mean, model.mean_hidden(V), atol=1e-9)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_weights_too_large_for_two_gaussian_layers(order, workers):
+    gaussian = Gaussian(np.ones(2), np.ones(2))
+    model = Model(np.full((2, 2), 3.0), gaussian, gaussian)
+    solutions = by_tap(model, np.ones((3, 2)), Iteration(order, 2000), workers)
+    assert not solutions.converged.any()
+    assert np.isfinite(total_log_partition(solutions))
+
+
+def test_gaussian_pair_of_layers_is_nearly_exact(workers):
+    """ln Z of a Gaussian in closed form, which exists for small weights."""
+    rng = np.random.default_rng(0)
+    visible, hidden = (Gaussian(rng.normal(size=n), rng.uniform(1, 2, n)) for n in (3, 2))
+    errors, scales = [], np.array([0.02, 0.04, 0.08])
+    W = rng.normal(size=(2, 3))
+    for scale in scales:
+        model = Model(scale * W, visible, hidden)
+        J = np.diag(np.concatenate([visible.precision, hidden.precision]))
+        J[3:, :3], J[:3, 3:] = -scale * W, -scale * W.T
+        u = np.concatenate([visible.intercept, hidden.intercept])
+        exact = 0.5 * (u @ np.linalg.solve(J, u) - np.linalg.slogdet(J / (2 * np.pi))[1])
+        solutions = by_tap(model, np.zeros((1, 3)), EXACTLY, workers)
+        assert solutions.converged.all()
+        errors.append(abs(-solutions.free_energy[0] - exact))
+    assert np.polyfit(np.log(scales), np.log(errors), 1)[0] == pytest.approx(4, abs=0.4)
+
+
+def test_solutions_of_gaussian_units_are_told_apart():
+    units = Gaussian(np.zeros(2), np.array([1.0, 100.0]))
+    model = Model(np.zeros((1, 2)), units, Bernoulli(np.zeros(1)))
+    mean = np.array([[0.0, 0.0], [0.05, 0.0], [0.0, 0.05], [1.0, 0.0]])
+    solutions = Bunch(
+        visible_mean=mean, hidden_mean=np.zeros((4, 1)), change=np.zeros(4),
+        free_energy=np.arange(4.0),
+    )  # fmt: skip
+    kept, assignment = distinct(model, solutions)
+    assert kept.tolist() == [0, 2, 3]
+    assert assignment.tolist() == [0, 0, 1, 2]
+
+
+class Pair(UnitType):
+    """Units of two numbers that are not one-hot."""
+
+    width, bounds = 2, (0.0, 1.0)
+
+    def __init__(self, intercept):
+        self.intercept = intercept
+
+    def parameters(self):
+        return {"intercept": self.intercept}
+
+    def moments(self, field, precision=0.0):
+        mean = 1 / (1 + np.exp(-self.intercept - field))
+        return mean, mean * (1 - mean)
+
+    def log_partition(self, field, precision=0.0):
+        return np.logaddexp(0, self.intercept + field).reshape(len(field), -1, 2).sum(axis=-1)
+
+
+def test_what_wide_units_cannot_do(workers):
+    model = Model(np.zeros((2, 4)), Pair(np.zeros(4)), Bernoulli(np.zeros(2)))
+    with pytest.raises(ValueError, match="must be one-hot. Set order=1"):
+        by_tap(model, np.zeros((3, 4)), Iteration(), workers)
+    solutions = by_tap(model, np.zeros((3, 4)), Iteration(order=1), workers)
+    np.testing.assert_allclose(solutions.free_energy, -6 * np.log(2))
+    model = random_model(("words", "bits"))
+    for name in ("rbp", "adatap"):
+        with pytest.raises(ValueError, match="inference='tap'"):
+            INFERENCES[name](model, rows_of(model), Iteration(), workers)
+
+
+# Kernels and small parts.
+
+
+def pairs_of(features):
+    """The pairs of columns of the features, (a, a) for a single one; written in plain Python."""
+    pairs = []
+    for start, width in zip(features.starts, features.widths, strict=False):
+        columns = range(start, start + width)
+        paired = 1 < width <= features.most
+        pairs += itertools.combinations(columns, 2) if paired else [(a, a) for a in columns]
+    return np.array(pairs)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(
+    widths=st.lists(st.integers(1, 6), min_size=1, max_size=6),
+    most=st.integers(1, 6),
+    seed=st.integers(0, 99),
+)
+def test_features_equal_lines_of_numpy(dtype, widths, most, seed):
+    rng, widths = np.random.default_rng(seed), np.array(widths)
+    features = Features(widths, most)
+    n, pairs = features.n_columns, pairs_of(features)
+    assert features.n_features == len(pairs)
+    single = np.repeat(widths == 1, widths)
+    mean, variance, field, W = (rng.random((3, n)).astype(dtype) for _ in range(4))
+    variance[rng.random((3, n)) < 0.2] = 0
+    a, b = pairs.T
+    varies = np.where(variance > 0, mean, 0)
+    spread = np.where(a == b, np.where(single[a], variance[:, a], varies[:, a]),
+                      varies[:, a] * varies[:, b])  # fmt: skip
+    np.testing.assert_allclose(features.spread(mean, variance), spread, rtol=1e-6)
+    expected = np.where(a == b, W[:, a], W[:, a] - W[:, b])
+    np.testing.assert_array_equal(features.differences(W), expected)
+    D = rng.random((2, len(pairs))).astype(dtype)
+    transposed = D @ features.differences(np.eye(n, dtype=dtype)).T
+    np.testing.assert_allclose(features.gathered(D), transposed, atol=1e-5)
+    A = rng.random((3, len(pairs))).astype(dtype)
+    moved, precision = field.copy(), np.zeros((3, n))
+    for k, (i, j) in enumerate(pairs):
+        if single[i]:
+            precision[:, i] = A[:, k]
+            moved[:, i] += A[:, k] * mean[:, i]
+        elif i == j:
+            moved[:, i] -= A[:, k] / 2
+        else:
+            moved[:, i] -= A[:, k] * mean[:, j] / 2
+            moved[:, j] -= A[:, k] * mean[:, i] / 2
+    found = np.broadcast_to(features.act(A, mean, field), (3, n))
+    np.testing.assert_allclose(field, moved, atol=1e-5)
+    np.testing.assert_allclose(found, precision)
+
+
+def test_kernels_refuse_arrays_that_do_not_fit():
+    starts, ones = np.array([0, 1, 4], dtype=np.intp), np.ones((2, 4))
+    for n_features in (3, 5):
+        with pytest.raises(ValueError, match="features"):
+            spreads(ones, ones, starts, 8, np.empty((2, n_features)))
+        with pytest.raises(ValueError, match="features"):
+            act(np.empty((2, n_features)), ones, starts, 8, ones, ones)
+        with pytest.raises(ValueError, match="features"):
+            differences(ones, starts, 8, np.empty((2, n_features)))
+        with pytest.raises(ValueError, match="features"):
+            gathered(np.empty((2, n_features)), starts, 8, ones)
+    with pytest.raises(ValueError, match="shapes"):
+        spreads(ones, ones[:1], starts, 8, np.empty((2, 4)))
+
+
+def test_units_in_groups_have_the_same_moments():
+    rng = np.random.default_rng(0)
+    units = Stacked([bits(2, rng), words(3)(rng), bits(1, rng), words(2, 4)(rng),
+                     Gaussian(np.zeros(2), np.ones(2)), words(3)(rng)])  # fmt: skip
+    field, A = rng.normal(size=(2, 5, len(units)))
+    for precision in (A.clip(0), 0.0):
+        for found, expected in zip(
+            grouped(units).moments(field, precision), units.moments(field, precision), strict=True
+        ):
+            np.testing.assert_array_equal(found, expected)
+    assert grouped(units.layers[0]) is units.layers[0]
+
+
+# Estimators.
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Words, truth values and an amount that hang together by a hidden class."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=400)
+    kept = rng.random((400, 4)) < 0.85
+    colour = np.where(kept[:, 0], kind, rng.integers(3, size=400))
+    size = np.where(kept[:, 1], kind + 1, rng.integers(4, size=400))
+    return pd.DataFrame({
+        "colour": np.array(["red", "green", "blue"])[colour],
+        "sweet": np.where(kept[:, 2], kind == 0, rng.random(400) < 0.5),
+        "size": np.array(["s", "m", "l", "xl"])[size],
+        "weight": 50 + 10 * kind + rng.normal(0, 3, 400),
+    })  # fmt: skip
+
+
+VISIBLE = {"weight": "gaussian"}
+
+
+@pytest.fixture(scope="module")
+def fitted(table):
+    return TAPRBM(
+        6, visible=VISIBLE, learning_rate=0.2, max_iter=25, batch_size=50, random_state=0
+    ).fit(table)
+
+
+def test_a_table_is_learned(table, fitted):
+    history = fitted.history_["tap_log_likelihood"]
+    assert history[-1] > history[0] + 1
+    assert fitted.history_["share_converged"][-1] > 0.5
+    tap, exact = (fitted.log_partition(method).value for method in ("tap", "exact"))
+    assert tap == pytest.approx(exact, abs=0.5)
+    solutions = fitted.tap_solutions(table)
+    assert solutions.visible_mean.shape[1] == len(fitted.visible_names_) == 9
+    assert 1 <= len(solutions.free_energy) <= 20
+
+
+def test_a_long_training_stays_finite(table):
+    """At a large rate, for much longer than it takes to learn clusters that are far apart."""
+    model = TAPRBM(
+        6, visible=VISIBLE, learning_rate=0.2, max_iter=100, batch_size=50, random_state=0
+    ).fit(table)
+    independent = TAPRBM(6, visible=VISIBLE, max_iter=0).fit(table)
+    assert model.score(table) > independent.score(table) + 0.5
+
+
+def test_missing_cells_of_a_table(table, fitted):
+    holes = table[:60].copy()
+    holes["colour"] = None
+    for how in ("mean", "mode"):
+        filled = fitted.impute(holes, how=how, method="tap")
+        # By chance alone, two thirds would be wrong.
+        assert (filled["colour"] == table["colour"][:60]).mean() > 0.6
+
+
+def test_noisy_categories(table):
+    """Through a symmetric channel: with the model closer than observed, and exact without."""
+    words = table.drop(columns="weight")
+    model = TAPRBM(8, learning_rate=0.2, max_iter=25, batch_size=50, random_state=0).fit(words)
+    noisy, rng = words.copy(), np.random.default_rng(1)
+    flipped = rng.random(400) < 0.3
+    others = {"red": ["green", "blue"], "green": ["red", "blue"], "blue": ["red", "green"]}
+    noisy.loc[flipped, "colour"] = [rng.choice(others[c]) for c in words["colour"][flipped]]
+    means = model.denoise(noisy, flip_probability=0.3)
+    names = model.visible_names_
+    colours = [k for k, name in enumerate(names) if name.startswith("colour=")]
+    np.testing.assert_allclose(means[:, colours].sum(axis=1), 1, atol=1e-5)
+    found = np.array([names[k] for k in colours])[means[:, colours].argmax(axis=1)]
+    right = found == "colour=" + words["colour"]
+    assert right.mean() > (~flipped).mean()
+    # Without weights, each column is by itself: Bayes' rule with its frequencies.
+    model.components_ = np.zeros_like(model.components_)
+    means = model.denoise(noisy, flip_probability=0.3)
+    prior = model._layered().layers[0].mean(0.0)[colours]
+    for k, name in enumerate(np.array(names)[colours]):
+        rows = ("colour=" + noisy["colour"] == name).to_numpy()
+        channel = np.where(np.arange(3) == k, 0.7, 0.15)
+        expected = prior * channel / (prior @ channel)
+        np.testing.assert_allclose(means[rows][:, colours], [expected] * rows.sum(), atol=1e-3)
+
+
+def test_errors_of_tables(table, fitted):
+    with pytest.raises(ValueError, match="'weight' has Gaussian ones. Give noise_variance"):
+        fitted.denoise(table, flip_probability=0.1)
+    for inference in ("rbp", "adatap"):
+        with pytest.raises(ValueError, match="Set inference='tap'"):
+            TAPRBM(3, visible=VISIBLE, inference=inference).fit(table)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_deep_models_of_tables(table, order):
+    settings = dict(
+        visible=VISIBLE, hidden=[("categorical", 3), "bernoulli"], order=order, learning_rate=0.1,
+        batch_size=50, random_state=0,
+    )  # fmt: skip
+    model = TAPDBM((6, 4), max_iter=25, pretrain_max_iter=20, **settings).fit(table)
+    assert model.components_[0].shape == (18, 9)
+    independent = TAPRBM(6, visible=VISIBLE, max_iter=0).fit(table)
+    assert model.score(table) > independent.score(table) + 0.3
+    assert model.log_partition("tap").value == pytest.approx(model.log_partition_, abs=0.7)
+    persistent = TAPDBM((6, 4), max_iter=3, pretrain_max_iter=3, persistent=True, **settings)
+    assert np.isfinite(persistent.fit(table).history_["tap_log_likelihood"]).all()
+
+
+def test_threads_do_not_matter(table):
+    fits = [
+        TAPRBM(40, visible=VISIBLE, max_iter=2, batch_size=200, random_state=0, n_jobs=n).fit(table)
+        for n in (1, 2)
+    ]
+    np.testing.assert_array_equal(fits[0].components_, fits[1].components_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_that_are_hard(dtype):
+    """A constant column, a rare category, one row twice; in both types, and finite."""
+    X = np.zeros((40, 3), dtype)
+    X[:, 1] = np.arange(40) % 4
+    X[0, 2] = 2
+    model = TAPRBM(3, visible="categorical", max_iter=4, random_state=0).fit(X)
+    assert np.isfinite(model.components_).all()
+    assert np.isfinite(model.score_samples(X)).all()
+    assert np.isfinite(model.log_partition("tap").value)

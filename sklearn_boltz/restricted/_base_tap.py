@@ -21,7 +21,7 @@ from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
-from sklearn_boltz.restricted.mean_field._inference import INFERENCES
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES, check_units
 from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.sampling import _conditional, _modes
@@ -129,6 +129,7 @@ class BaseTAP(MiniBatchEstimator):
     def _begun(self, X, weights=None):
         rng = make_generator(self.random_state)
         matrices, layers = self._begin(X, rng, weights)
+        check_units(self._inference, layers)
         base = layers[0].astype(X.dtype)
         learner = Learner(matrices, layers, self._scheme(), SGD(self.momentum))
         none = Seen(base, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
@@ -297,18 +298,19 @@ class BaseTAP(MiniBatchEstimator):
         Y : array-like of shape (n_samples, n_features)
             The observations.
         flip_probability : float, default=None
-            For visible units with the values 0 and 1, observed through a binary symmetric
-            channel: the probability that a value is the other one.
+            For columns of bits and of categories, observed through a symmetric channel: the
+            probability that a value is another one, all others being equally likely.
         noise_variance : float, default=None
-            The variance of Gaussian noise that was added to the values; exactly one of the
-            two must be given.
+            For columns of numbers: the variance of Gaussian noise that was added to the values.
+            Exactly one of the two must be given.
         max_iter : int, default=1000
             Number of iterations at most.
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            Estimated means of the values given the observations.
+        X : ndarray of shape (n_samples, n_visible)
+            Estimated means of the values given the observations; of a column of three or more
+            categories, the probability of each of them.
 
         References
         ----------
@@ -321,12 +323,7 @@ class BaseTAP(MiniBatchEstimator):
             raise ValueError("Give either flip_probability or noise_variance.")
         model = self._model()
         if noise_variance is None:
-            if not self._base_units.is_binary:
-                raise ValueError("flip_probability is for binary units, such as Bernoulli ones.")
-            Y = dense(self._checked(Y))
-            p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-            # The paper has the fraction upside down.
-            field, precision = (2 * Y - 1) * model.dtype.type(logit(1 - p)), 0.0
+            field, precision = self._flipped(Y, flip_probability), 0.0
         else:
             # Noise may have carried values out of their range.
             Y = self._validate(Y, dtype=model.dtype, reset=False)
@@ -338,6 +335,28 @@ class BaseTAP(MiniBatchEstimator):
         evidence = Evidence(pad(field), pad(np.full_like(field, precision)))
         means = self._mean_given(model, mean, variance, evidence, max_iter)
         return self._layout_now().unscaled(means)
+
+    def _flipped(self, Y, flip_probability):
+        """The field of observations through a symmetric channel."""
+        p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
+        fields, parts = [], self._base_units.parts()
+        for units, columns in parts:
+            if not (units.is_binary or units.one_hot.all()):
+                number = columns.start or 0
+                column = int(np.searchsorted(self._layout_now().starts, number, side="right")) - 1
+                raise ValueError(
+                    "flip_probability is for columns with Bernoulli or categorical units; "
+                    f"{self._column(column)} has {type(units).__name__} ones. Give noise_variance."
+                )
+        Y = dense(self._checked(Y))
+        for units, columns in parts:
+            # The paper has the fraction upside down.
+            field = (2 * Y[:, columns] - 1) * Y.dtype.type(logit(1 - p))
+            if not units.is_binary:
+                others = np.maximum(np.repeat(units.widths, units.widths) - 1, 1)
+                field = Y[:, columns] * (logit(1 - p) + np.log(others)).astype(Y.dtype)
+            fields.append(field)
+        return np.hstack(fields)
 
     def _noisy(self, Y, noise_variance):
         """Noisy rows as numbers of the model, and the variance of the noise on their scale."""

@@ -249,7 +249,8 @@ class TAPDBM(BaseTAP):
     -----
     Both terms of the log-likelihood are approximations here, that of a row as well as the
     normalising constant, with errors of the third order in the weights, which are neither bounds
-    nor unbiased. ``log_partition("ais")`` and `sample` do not depend on them. With one hidden
+    nor unbiased. ``log_partition("ais")`` and `sample` do not depend on them. Of Gaussian units,
+    see :class:`TAPRBM`. With one hidden
     layer and without training it first by itself, the model is a :class:`TAPRBM`, to the bit.
 
     The units of the even layers are independent given the odd ones, and the other way round:

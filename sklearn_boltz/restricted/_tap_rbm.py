@@ -65,7 +65,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     inference : {"tap", "rbp", "adatap"}, default="tap"
         How solutions are found outside of the mini-batches, for the likelihood and the
         landscape. ``"rbp"``, relaxed belief propagation, and ``"adatap"``, adaptive TAP, are
-        for small models.
+        for small models without columns of three or more categories.
 
     learning_rate : float, default=0.05
         Length of a step along the mean gradient.
@@ -181,6 +181,10 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     and `sample` do not depend on it. When most starts no longer converge, or nearly all reach
     solutions of their own, the model is in a spin-glass phase: take a smaller learning rate, a
     larger penalty, fewer hidden units.
+
+    Where the other units would take more than three quarters of the precision of a Gaussian
+    unit, a row goes on in the first order: its solution is that of naive mean field, and its
+    variances are given as 0.
 
     Integers and booleans are computed with in float32. The fit has the same bits whatever
     the number of threads.

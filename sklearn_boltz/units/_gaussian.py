@@ -42,8 +42,8 @@ class Gaussian(UnitType):
     Notes
     -----
     A distribution exists for V + A > 0 only. Mean-field inference may ask for others on its way:
-    where V + A is less than V / 100, that is taken in its place, so that all remains finite. A
-    fixed point of mean field with such a unit means that the weights are too large for it.
+    where V + A is less than V / 100, that is taken in its place, so that all remains finite.
+    (TAP turns to the first order before that, where V + A would be less than V / 4.)
 
     A model with Gaussian units in both layers has a distribution only if its weights are small
     enough; with those in one layer, and units with bounds in the other, it always has.

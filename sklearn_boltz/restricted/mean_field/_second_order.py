@@ -18,6 +18,7 @@ A unit of q numbers has q (q − 1) / 2 pairs, which is too many if q is large. 
 its numbers, with spreads m_a, and what they lack, −(Σ_a W_a m_a)², is computed unit by unit.
 """
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -143,13 +144,20 @@ def features_of_pair(visible, hidden):
     -------
     visible, hidden : Features
     """
-    for units in (visible, hidden):
-        if has_wide_units(units) and (units.widths[~units.one_hot] > 1).any():
+    widths = [units.widths for units in (visible, hidden)]
+    for units, its in zip((visible, hidden), widths, strict=True):
+        if (its > 1).any() and (its[~units.one_hot] > 1).any():
             raise ValueError(
                 "In the second order, units of several numbers must be one-hot. Set order=1."
             )
-    visible = Features(visible.widths, MOST_PAIRED)
-    return visible, Features(hidden.widths, ANY_WIDTH if visible.has_wide else MOST_PAIRED)
+    of_visible = _features(tuple(widths[0].tolist()), MOST_PAIRED)
+    most = ANY_WIDTH if of_visible.has_wide else MOST_PAIRED
+    return of_visible, _features(tuple(widths[1].tolist()), most)
+
+
+@lru_cache(maxsize=32)  # asked for several times in each mini-batch
+def _features(widths, most):
+    return Features(np.array(widths), most)
 
 
 class Wide(NamedTuple):

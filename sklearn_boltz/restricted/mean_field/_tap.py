@@ -28,6 +28,8 @@ from sklearn_boltz.units._bernoulli_kernel import bernoulli_mean
 
 # Two solutions are one if no unit's means differ by more than this part of its range.
 SAME = 0.02
+# The part of the precision V of a unit without bounds that A may take, at most.
+MOST_TAKEN = 0.75
 
 
 class Iteration(NamedTuple):
@@ -54,6 +56,37 @@ class Evidence(NamedTuple):
     def rows(self, rows):
         """The evidence of some rows."""
         return Evidence(*(a[rows] if isinstance(a, np.ndarray) else a for a in self))
+
+
+class Limits(NamedTuple):
+    """Where the second order ends: no unit without bounds may lose nearly all of its precision.
+
+    If one does, weights are too large for the expansion there, or no distribution exists. The row
+    goes on in the first order, with variances of 0 in the second.
+
+    Attributes
+    ----------
+    visible, hidden : ndarray of shape (n_columns,)
+        The least A.
+    lost : ndarray of bool of shape (n_rows,)
+        Rows that are in the first order.
+    """
+
+    visible: np.ndarray
+    hidden: np.ndarray
+    lost: np.ndarray
+
+    @classmethod
+    def of(cls, model, n_rows):
+        """Those of a model; None if all its units have bounds."""
+        tails = model.visible.tail_precision, model.hidden.tail_precision
+        if not any(np.isfinite(tail).any() for tail in tails):
+            return None
+        return cls(*(-MOST_TAKEN * tail for tail in tails), np.zeros(n_rows, dtype=bool))
+
+    def rows(self, rows):
+        """Those of some rows."""
+        return self._replace(lost=self.lost[rows])
 
 
 class Layer(NamedTuple):
@@ -109,7 +142,7 @@ def start_at(model, V, visible, hidden, variance=None):
         hidden.mean[...], hidden.variance[...] = model.hidden.moments(hidden.mean)
 
 
-def iterate(model, coupling, visible, hidden, damping, evidence=None):
+def iterate(model, coupling, visible, hidden, damping, evidence=None, limits=None):
     """Make one iteration of Algorithm 1 in place: the visible side, then the hidden side.
 
     Parameters
@@ -121,13 +154,22 @@ def iterate(model, coupling, visible, hidden, damping, evidence=None):
     damping : float
         How much of the last beliefs remains.
     evidence : Evidence, default=None
+    limits : Limits, default=None
+        If some units have no bounds.
     """
     W, back = model.weights, None if coupling is None else coupling.T
-    _update(model.visible, visible, hidden, W, coupling, damping, evidence)
-    _update(model.hidden, hidden, visible, W.T, back, damping)
+    if coupling is None or limits is None:
+        _update(model.visible, visible, hidden, W, coupling, damping, evidence)
+        _update(model.hidden, hidden, visible, W.T, back, damping)
+        return
+    ends, lost = (limits.visible, limits.hidden), limits.lost
+    _update(model.visible, visible, hidden, W, coupling, damping, evidence, (ends[0], lost))
+    visible.variance[lost] = 0
+    _update(model.hidden, hidden, visible, W.T, back, damping, None, (ends[1], lost))
+    hidden.variance[lost] = 0
 
 
-def _update(units, layer, other, weights, coupling, damping, evidence=None):
+def _update(units, layer, other, weights, coupling, damping, evidence=None, limits=None):
     """Fields from the other layer, then the moments under them, damped."""
     mean, variance, change, precision = layer
     field = np.matmul(other.mean, weights, out=change)
@@ -140,6 +182,8 @@ def _update(units, layer, other, weights, coupling, damping, evidence=None):
         _bernoulli_moments(units, layer, coupling is not None, damping, evidence)
     else:
         A = 0.0 if coupling is None else coupling.act(precision, spread, mean, field)
+        if limits is not None and np.ndim(A):
+            _leave_second_order(*limits, A, field, other, weights, evidence)
         if evidence is not None:
             field, A = field + evidence.field, A + evidence.precision
         new_mean, new_variance = units.moments(field, A)
@@ -151,6 +195,21 @@ def _update(units, layer, other, weights, coupling, damping, evidence=None):
         np.copyto(mean, before[0], where=evidence.known)
         np.copyto(variance, before[1], where=evidence.known)
         change[evidence.known] = 0
+
+
+def _leave_second_order(least, lost, A, field, other, weights, evidence):
+    """Take back the second order in rows where a unit would lose its precision, in place."""
+    if evidence is None:
+        now = A < least
+    else:
+        now = A + evidence.precision < least
+        if evidence.known is not None:
+            now &= ~evidence.known
+    now = now.any(axis=1) & ~lost
+    if now.any():
+        lost |= now
+        A[now], other.variance[now] = 0, 0
+        field[now] = other.mean[now] @ weights
 
 
 def _bernoulli_moments(units, layer, second_order, damping, evidence):
@@ -243,6 +302,7 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
         visible, hidden = scratch.visible, scratch.hidden
         coupling = coupling_of(model, iteration.order, scratch.squares)
     n_iter, change = np.zeros(n_rows, dtype=int), np.full(n_rows, np.inf)
+    both, limits = model, Limits.of(model, n_rows)
     model = model._replace(visible=grouped(model.visible), hidden=grouped(model.hidden))
 
     def block(rows):
@@ -251,10 +311,13 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
         if scratch is not None:
             scratch.first_hidden[rows] = layers[1].mean
         known = None if evidence is None else evidence.rows(rows)
+        ends = None if limits is None else limits.rows(rows)
         # Of the rows of the block, those that have not converged, which `layers` are.
         active, of_block = np.arange(len(whole[0].mean)), (change[rows], n_iter[rows])
         for step in range(1, most + 1):
-            iterate(model, coupling, *layers, iteration.damping, known)
+            iterate(model, coupling, *layers, iteration.damping, known, ends)
+            if limits is not None:
+                limits.lost[rows][active] = ends.lost
             now = mean_squared_change(*layers)
             of_block[0][active], of_block[1][active] = now, step
             going = ~(now < iteration.tol)
@@ -267,13 +330,28 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
                 break
             active, layers = active[going], [layer.rows(going) for layer in layers]
             known = None if known is None else known.rows(going)
+            ends = None if ends is None else ends.rows(going)
 
-    workers.map(block, row_blocks(n_rows), n_rows * weights.size * 4 * most)
+    with np.errstate(over="ignore", invalid="ignore"):  # then it does not converge
+        workers.map(block, row_blocks(n_rows), n_rows * weights.size * 4 * most)
+    if limits is not None:
+        _put_back(both, V, visible, hidden, change)
     return Bunch(
         visible_mean=visible.mean, visible_variance=visible.variance, hidden_mean=hidden.mean,
         hidden_variance=hidden.variance, converged=change < iteration.tol, n_iter=n_iter,
         change=change,
     )  # fmt: skip
+
+
+def _put_back(model, V, visible, hidden, change):
+    """Where means have grown beyond all bounds, put the start in their place."""
+    lost = ~np.isfinite(change)
+    if lost.any():
+        layers = visible.rows(lost), hidden.rows(lost)
+        start_at(model, V[lost], *layers)
+        for whole, its in zip((visible, hidden), layers, strict=True):
+            whole.set_rows(lost, its)
+        change[lost] = np.inf
 
 
 # What follows from them.
@@ -410,6 +488,8 @@ def total_log_partition(solutions):
     The paper takes the mean, which is too low by up to the logarithm of their number: 11 to
     15 nats for a model that learns MNIST, of which the sum leaves less than half.
     """
-    # The converged ones, if there are any.
+    # The converged ones, if there are any. Without bounds, means may grow beyond all bounds.
     chosen = solutions.converged if solutions.converged.any() else slice(None)
-    return float(logsumexp(-solutions.free_energy[chosen]))
+    free_energy = solutions.free_energy[chosen]
+    free_energy = free_energy[np.isfinite(free_energy)]
+    return float(logsumexp(-free_energy)) if len(free_energy) else np.inf
