@@ -4,6 +4,9 @@ A set is looked for as a file in a folder (``--data``), then downloaded where th
 address for it. What is in neither place raises `MissingData`.
 """
 
+import gzip
+import lzma
+
 import numpy as np
 from _common import MissingData
 from sklearn.datasets import load_digits
@@ -190,20 +193,108 @@ def load_alignment(name, folder, **options):
     return read_alignment(alignment_file(name, folder), **ALIGNMENTS[name][1] | options)
 
 
-def load_alarm(folder):
-    """ALARM as a data frame of words and truth values; rows 16,000 and on are for the test."""
-    file_name = "r_alarm.csv.gz"
-    for place in () if folder is None else (folder, folder / "tables"):
-        if (place / file_name).is_file():
-            import pandas
-
-            return pandas.read_csv(place / file_name)
-    raise MissingData(f"{file_name} is not in --data")
-
-
 def correlated_bits(n_rows, n_columns, rng):
     """Bits that are equal to their left neighbour four times of five in the first half."""
     X = rng.integers(2, size=(n_rows, n_columns), dtype=np.uint8)
     for j in range(1, n_columns // 2):
         X[:, j] = X[:, j - 1] ^ (rng.random(n_rows) < 0.2)
     return X
+
+
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+
+
+def load_family(name, folder):
+    """A protein family, with what another program made of it.
+
+    Parameters
+    ----------
+    name : {"dhfr", "plmdca", "response_regulator"}
+    folder : Path or None
+
+    Returns
+    -------
+    codes : ndarray of int8 of shape (n_sequences, n_positions)
+        0 is a gap, 1 to 20 are amino acids; -1 is a letter that is neither.
+    scores : ndarray of shape (n_pairs, 3)
+        Two positions, counted from 0, and the score of the other program.
+    more : ndarray or None
+        Of "dhfr" the weights of the sequences; of "response_regulator" two positions and their
+        distance in Å.
+    """
+    files = {
+        "dhfr": ("plmc_DHFR.a2m.gz", "plmc_DHFR.couplings.gz", "plmc_DHFR_weights_raw.txt.gz"),
+        "plmdca": ("plmDCA_example1_alignment.fasta.gz", "plmDCA_example1_scores.csv.gz", None),
+        "response_regulator": (
+            "PF00072_train0.6.fasta.xz",
+            "PF00072_plmDCA_score_train0.6.txt.gz",
+            "PF00072_struct.dat.gz",
+        ),
+    }
+    paths = [file and folder and folder / "oracles" / "potts" / file for file in files[name]]
+    if folder is None or not all(path is None or path.is_file() for path in paths):
+        raise MissingData(f"oracles/potts/{files[name][0]} is not in --data")
+    letters = _sequences(paths[0])
+    if name == "dhfr":
+        letters = letters[:, np.char.isupper(letters[0])]
+        columns = (0, 2, 5)
+    else:
+        letters = np.array([[c for c in row if c == "-" or c.isupper()] for row in letters])
+        columns = (0, 1, 2)
+    codes = np.full(letters.shape, -1, dtype=np.int8)
+    for k, letter in enumerate("-" + AMINO_ACIDS):
+        codes[letters == letter] = k
+    codes[(letters == ".") | np.char.islower(letters)] = 0
+    scores = np.loadtxt(paths[1], delimiter="," if name == "plmdca" else None, usecols=columns)
+    positions = np.unique(scores[:, :2])
+    if name == "dhfr":
+        scores[:, :2] = np.searchsorted(positions, scores[:, :2])
+    else:
+        scores[:, :2] -= 1
+    more = None if paths[2] is None else np.loadtxt(paths[2])
+    if name == "response_regulator":
+        more = more[:, [0, 1, 3]] - [1, 1, 0]
+    return codes, scores, more
+
+
+# Tables: the file, and the columns that are left out.
+TABLES = {
+    "vote": ("uci_vote.csv.gz", []),
+    "primary_tumor": ("uci_primary_tumor.csv.gz", []),
+    "soybean": ("uci_soybean.csv.gz", []),
+    "bfi": ("r_bfi.csv.gz", ["age"]),
+    "alarm": ("r_alarm.csv.gz", []),
+}
+
+
+def load_table(name, folder):
+    """A table of words as a data frame of texts, of levels as one of numbers.
+
+    Parameters
+    ----------
+    name : {"vote", "primary_tumor", "soybean", "bfi", "alarm"}
+        bfi is without the age, which is a number.
+    folder : Path or None
+
+    Returns
+    -------
+    table : data frame
+        A missing cell is None, or NaN.
+    """
+
+    file_name, left_out = TABLES[name]
+    for place in (folder, folder and folder / "tables"):
+        if place is not None and (place / file_name).is_file():
+            if name == "bfi":
+                return pd.read_csv(place / file_name).drop(columns=left_out)
+            table = pd.read_csv(place / file_name, dtype=str, keep_default_na=False)
+            table = table.drop(columns=left_out).astype(object)
+            return table.where(table != "", None)
+    raise MissingData(f"{file_name} is not in --data")
+
+
+def _sequences(path):
+    """The letters of an aligned FASTA file, of shape (n_sequences, n_columns)."""
+    with (lzma if path.suffix == ".xz" else gzip).open(path, "rt") as file:
+        entries = file.read().split(">")[1:]
+    return np.array([list("".join(entry.split("\n")[1:])) for entry in entries])

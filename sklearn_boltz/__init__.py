@@ -3,8 +3,17 @@
 from sklearn_boltz._base import VERSION
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.loglinear import FSLLDensity
+from sklearn_boltz.meta import BoltzmannImputer
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 
 __version__ = VERSION
 
-__all__ = ["FSLLDensity", "FVBMPseudoLikelihood", "InfiniteRBM", "SDCPRBM", "TAPDBM", "TAPRBM"]
+__all__ = [
+    "BoltzmannImputer",
+    "FSLLDensity",
+    "FVBMPseudoLikelihood",
+    "InfiniteRBM",
+    "SDCPRBM",
+    "TAPDBM",
+    "TAPRBM",
+]

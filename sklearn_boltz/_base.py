@@ -26,23 +26,20 @@ from sklearn.utils.validation import (
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
     ENCODE_CATEGORIES,
+    columns_of,
     foreign_coding,
     has_dates,
     looks_coded,
+    missing_as_nan,
     shown,
     unusable_cell,
 )
-from sklearn_boltz._tables import Table, has_numbers_only, learn_table
+from sklearn_boltz._tables import Table, has_numbers_only, holds_numbers, learn_table
 from sklearn_boltz._warnings import find_stack_level
 
 VERSION = version("sklearn_boltz")
 
 # What to do about missing cells.
-COMPLETE_TO_FIT = (
-    "`fit` needs complete rows: leave the others out, or fill them, for example by "
-    "sklearn.impute.SimpleImputer(strategy='most_frequent'). A fitted model fills missing cells "
-    "by `impute`."
-)
 MISSING_IN_FIT = "`fit` takes NaN as a missing cell."
 COMPLETE_TO_USE = "Fill missing cells by `impute` first."
 # What other libraries call a parameter, and what it is called here: the first that there is.
@@ -110,9 +107,6 @@ class BaseBoltzmann(
 
     A child defines `fit`, `transform` and `score_samples`, and sets `_n_features_out`.
     """
-
-    # What messages say of missing cells in `fit`.
-    _about_missing = COMPLETE_TO_FIT
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -236,6 +230,8 @@ class BaseBoltzmann(
 
     # Whether the integers 0, 1, 2, ... in a data frame stand for themselves.
     _takes_codes = False
+    # Whether a table of -1 and 1 stands for itself.
+    _takes_signs = False
     # Whether rows come in batches: these hold numbers, as the model takes them.
     _reads_batches = False
 
@@ -244,9 +240,10 @@ class BaseBoltzmann(
 
         With `reset`, the values of the columns are learned. An error names the cell and the remedy.
         """
-        complete = None if allow_nan else self._about_missing if reset else COMPLETE_TO_USE
+        complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         numbers_only = has_numbers_only(X)
+        X = missing_as_nan(X) if numbers_only and allow_nan else X
         with self._naming_cells(X, complete):
             checked = validate_data(
                 self, X, reset=reset, skip_check_array=not numbers_only, **options
@@ -257,12 +254,11 @@ class BaseBoltzmann(
             if reset:
                 self._table = self._learned(X, checked if numbers_only else None)
             table = vars(self).get("_table") or Table.of_numbers(checked)
-            unknown = getattr(self, "unknown", "error")
             encode = table.encode_numbers if numbers_only else table.encode
-            coded = encode(checked, unknown)
+            coded = encode(checked, self.unknown)
         except ValueError as error:
             raise ValueError(f"{type(self).__name__}: {error}") from error
-        if unknown == "missing" and not allow_nan:
+        if self.unknown == "missing" and not allow_nan:
             self._check_known(dense(coded), complete)
         if not numbers_only:
             with self._naming_cells(X, complete):
@@ -271,7 +267,7 @@ class BaseBoltzmann(
             warnings.warn(
                 f"{type(self).__name__}: the table holds -1, 0 and 1 only. If -1 stands for a "
                 f"missing value, binarize={self.binarize:g} makes a {int(-1 > self.binarize)} of "
-                f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {self._about_missing}",
+                f"it. Write it as NaN instead: np.where(X == -1, np.nan, X). {MISSING_IN_FIT}",
                 stacklevel=find_stack_level(),
             )
         return coded
@@ -305,11 +301,17 @@ class BaseBoltzmann(
                     "by sklearn.preprocessing.OrdinalEncoder()."
                 )
             return Table.of_numbers(numbers, X)
-        return learn_table(X, numbers, kinds=self._kinds(X), codes=self._takes_codes)
+        options = {"codes": self._takes_codes, "signs": self._takes_signs}
+        return learn_table(X, numbers, kinds=self._kinds(X), **options)
 
     def _kinds(self, X):
         """What the user says of each column: "number", "categories", or None to look."""
-        return None
+        if self.binarize is None and isinstance(getattr(self, "n_values", "auto"), str):
+            return None
+        return [
+            "number" if cells.dtype.kind != "b" and holds_numbers(cells) else None
+            for _, cells in columns_of(X)
+        ]
 
     def _column(self, j):
         """How error messages name column j."""
@@ -355,6 +357,26 @@ class BaseBoltzmann(
         if not -self.n_features_in_ <= feature < self.n_features_in_:
             raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
         return int(feature) % self.n_features_in_
+
+    def _fill(self, X, missing, how, impute):
+        """A copy of a table in which missing cells have values.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+        missing : ndarray of bool of shape (n_samples, n_features)
+        how : {"mean", "mode", "sample"}
+            Words and levels have no mean: the mode is taken for that.
+        impute : callable
+            From `how`, the rows as numbers without missing cells.
+        """
+        words = self._table.n_categories > 0
+        if how == "mean" and words.all():
+            how = "mode"
+        filled = impute(how)
+        if how == "mean" and words.any():
+            filled = np.where(words, impute("mode"), filled)
+        return self._table.fill(X, filled, missing)
 
     @property
     def categories_(self):
@@ -411,7 +433,10 @@ class BaseBoltzmann(
             return X
         # A threshold beyond what the type of X can hold is an infinity, as right as itself.
         with np.errstate(over="ignore"):
-            return np.where(np.isnan(X), X, X > self.binarize).astype(X.dtype)
+            kept = np.isnan(X)
+            if X.ndim == 2 and "_table" in vars(self):
+                kept |= self._table.n_categories > 0  # codes
+            return np.where(kept, X, X > self.binarize).astype(X.dtype)
 
     def _check_domain(self, X, legal, domain, remedy, first_row=0):
         """Raise a ValueError that names the first entry where `legal` is False.
@@ -431,7 +456,7 @@ class BaseBoltzmann(
             return
         negative = ~legal & (X < 0)
         i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
-        coding = foreign_coding(X, j, self._about_missing, self._about_categories(j))
+        coding = foreign_coding(X, j, MISSING_IN_FIT, self._about_categories(j))
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

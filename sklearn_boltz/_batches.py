@@ -507,6 +507,26 @@ def distinct_states(rows, weights):
     weights : ndarray of float64 of shape (n_distinct,)
         The sums over equal rows.
     """
+    rows, first, inverse = find_distinct(rows)
+    return rows[first], np.bincount(inverse, weights)
+
+
+def find_distinct(rows):
+    """Find the distinct rows of small integers.
+
+    Parameters
+    ----------
+    rows : ndarray of bool or unsigned int of shape (n_rows, n_features)
+
+    Returns
+    -------
+    rows : ndarray of shape (n_rows, n_features)
+        The same as numbers.
+    first : ndarray of int of shape (n_distinct,)
+        Where each distinct row occurs first.
+    inverse : ndarray of int of shape (n_rows,)
+        Which of the distinct rows each row is.
+    """
     rows = rows.view(np.uint8) if rows.dtype == bool else rows
     widths = [max(1, int(top).bit_length()) for top in rows.max(axis=0)]
     if sum(widths) <= 64:
@@ -518,7 +538,7 @@ def distinct_states(rows, weights):
         packed = np.packbits(rows, axis=1) if max(widths) == 1 else np.ascontiguousarray(rows)
         keys = packed.view(np.dtype((np.void, packed.itemsize * packed.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    return rows[first], np.bincount(inverse.ravel(), weights)
+    return rows, first, inverse.ravel()
 
 
 def mini_batches(blocks, n_lanes, batch_size, rng):

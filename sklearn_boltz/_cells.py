@@ -101,6 +101,43 @@ def is_missing(value):
         return False
 
 
+def missing_as_nan(X):
+    """A table whose objects that stand for a missing cell, as pandas.NA, are NaN."""
+    if hasattr(X, "columns") and hasattr(X, "mask"):
+        objects = [str(dtype) == "object" for dtype in X.dtypes]
+        return X.mask(X.isna(), np.nan) if any(objects) else X
+    if isinstance(X, np.ndarray) and X.dtype == object:
+        missing = np.reshape([is_missing(cell) for cell in X.ravel()], X.shape)
+        return np.where(missing, np.nan, X)
+    return X
+
+
+def is_empty(cell):
+    """Whether a cell is missing, or a text without a character in it."""
+    if isinstance(cell, str):
+        return not cell.strip()
+    return is_missing(cell)
+
+
+def missing_cells(X):
+    """Where the cells of a table are missing.
+
+    Parameters
+    ----------
+    X : data frame or array of shape (n_samples, n_features)
+
+    Returns
+    -------
+    missing : ndarray of bool of the same shape
+    """
+    return np.column_stack([
+        np.isnan(cells) if cells.dtype.kind == "f" else
+        np.array([is_empty(cell) for cell in cells.tolist()] if cells.dtype.kind in "OU" else
+                 np.zeros(len(cells)), dtype=bool)
+        for _, cells in columns_of(X)
+    ])  # fmt: skip
+
+
 def _is_infinite(value):
     return isinstance(value, Real) and abs(value) == float("inf")
 

@@ -12,8 +12,10 @@ from sklearn_boltz._cells import (
     MOST_LEVELS,
     as_array,
     columns_of,
+    is_empty,
     is_frame,
     is_missing,
+    missing_cells,
 )
 from sklearn_boltz._warnings import find_stack_level
 
@@ -58,7 +60,7 @@ class Column(NamedTuple):
         cells = cells.tolist()
         place_of = {cell: place_of.get(_plain(cell), -1) for cell in _different(cells)}
         codes = np.array([place_of[cell] for cell in cells], dtype=np.float64)
-        strange = [row for row in np.flatnonzero(codes < 0) if not _is_empty(cells[row])]
+        strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
         if strange and unknown == "error":
             raise ValueError(
                 f"{self.title} has the value {cells[strange[0]]!r} in row {strange[0]}, which no "
@@ -185,8 +187,8 @@ class Table:
         filled : of the type of X
         """
         if not is_frame(X):
-            return self._fill_array(np.asarray(X), codes, missing)
-        names = list(X.columns)
+            return self._fill_array(as_array(X), codes, missing)
+        names, missing = list(X.columns), missing & missing_cells(X)
         filled = X.copy() if hasattr(X, "copy") else X.clone()
         for j in np.flatnonzero(missing.any(axis=0)):
             cells, rows = X[names[j]], missing[:, j]
@@ -200,6 +202,7 @@ class Table:
         return filled
 
     def _fill_array(self, X, codes, missing):
+        missing = missing & missing_cells(X)
         if X.dtype.kind in "biuf":
             values = np.column_stack([
                 column.decode(codes[:, j]) for j, column in enumerate(self.columns)
@@ -240,7 +243,7 @@ def _is_numeric(dtype):
     return getattr(dtype, "kind", "O") in "biuf"
 
 
-def learn_table(X, numbers=None, *, kinds=None, codes=False):
+def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
     """Learn the columns of a table.
 
     Parameters
@@ -252,12 +255,14 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False):
         What the user says of each column; None to look.
     codes : bool, default=False
         Whether the model takes the integers 0, 1, 2, ... themselves.
+    signs : bool, default=False
+        Whether it takes a table of -1 and 1.
 
     Returns
     -------
     table : Table
     """
-    if numbers is not None and not is_frame(X) and kinds is None:
+    if numbers is not None and kinds is None and (not is_frame(X) or signs and _has_signs(numbers)):
         return Table.of_numbers(numbers, X)
     frame = X if is_frame(X) else None
     found = list(columns_of(X))
@@ -273,6 +278,11 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False):
         columns.append(Column(title, _categories(cells, title, kind, order, codes)))
     template = None if frame is None else frame[:0]
     return Table(columns, template, None if numbers is None else _dtype_of(X, numbers))
+
+
+def _has_signs(numbers):
+    """Whether a table holds -1 and 1 only."""
+    return bool(((numbers == -1) | (numbers == 1) | np.isnan(numbers)).all())
 
 
 def _declared_order(frame, j):
@@ -297,14 +307,14 @@ def _categories(cells, title, kind, order, codes):
         for row, cell in enumerate(cells):
             _check_cell(cell, title, row)
         raise
-    values = dict.fromkeys(_plain(cell) for cell in different if not _is_empty(cell))
+    values = dict.fromkeys(_plain(cell) for cell in different if not is_empty(cell))
     if order is not None:
         return _as_column([value for value in order if value in values])
     if values and all(isinstance(value, bool) for value in values):
         return np.array([False, True])
     texts = [value for value in values if isinstance(value, bool) or not isinstance(value, Real)]
     if not texts and kind != "categories":
-        numbers = np.array([np.nan if _is_empty(cell) else cell for cell in cells], dtype=float)
+        numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)
         return None if kind == "number" else _levels(numbers, codes)
     if kind == "number":
         raise ValueError(f"{title} is to hold numbers, but has the value {texts[0]!r}.")
@@ -386,13 +396,6 @@ def _plain(cell):
     return cell.item() if isinstance(cell, np.generic) else cell
 
 
-def _is_empty(cell):
-    """Whether a cell is missing, or a text without a character in it."""
-    if isinstance(cell, str):
-        return not cell.strip()
-    return is_missing(cell)
-
-
 def _numbers(cells, title):
     """Cells of a column of numbers as they are; NaN for missing ones."""
     if cells.dtype.kind in "biuf":
@@ -400,7 +403,7 @@ def _numbers(cells, title):
     numbers = np.empty(len(cells))
     for row, cell in enumerate(cells.tolist()):
         try:
-            numbers[row] = np.nan if _is_empty(cell) else float(cell)
+            numbers[row] = np.nan if is_empty(cell) else float(cell)
         except (TypeError, ValueError):
             raise ValueError(
                 f"{title} has the value {cell!r} in row {row}, but held numbers when the model "

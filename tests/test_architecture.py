@@ -9,8 +9,8 @@ PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
 FAMILIES = {"loglinear", "fully_visible", "restricted"}
 # Which other places each may import from. The ground floor is open to all families.
 GROUND = {
-    "_base", "_batches", "_callbacks", "_cells", "_estimates", "_random", "_random_kernel",
-    "_tables", "_threads", "_warnings",
+    "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates", "_random",
+    "_random_kernel", "_tables", "_threads", "_warnings",
 }  # fmt: skip
 MAY_IMPORT = {
     "_callbacks": set(),
@@ -22,11 +22,13 @@ MAY_IMPORT = {
     "_threads": set(),
     "_random": {"_random_kernel"},
     "_batches": {"_callbacks"},
+    "_completion": {"_batches"},
     "_base": {"_callbacks", "_cells", "_tables", "_warnings"},
     "units": {"_random", "_random_kernel"},
     "loglinear": GROUND,
     "fully_visible": GROUND | {"loglinear"},
     "restricted": GROUND | {"units"},
+    "meta": GROUND | FAMILIES,
 }
 # The rooms of `restricted`, from the ground up. Estimators and their bases stand above all.
 FLOORS = ["model", "sampling", "mean_field", "training"]

@@ -15,7 +15,15 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sklearn_boltz
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    BoltzmannImputer,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+)
 
 # The estimators want discrete data: scikit-learn's checks feed real values, which a
 # threshold makes binary.
@@ -62,9 +70,22 @@ def X():
     return X
 
 
+def stochastic_checks(estimator):
+    """Checks that ask for the same numbers from rows of weight 2 and rows that stand twice.
+
+    Mini-batches are drawn: there they have the same distribution, see test_rbm_weights.py.
+    """
+    if not isinstance(estimator, (SDCPRBM, TAPRBM, TAPDBM)):
+        return {}
+    reason = "mini-batches are drawn by the weights"
+    return {
+        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
+    }
+
+
 # Small real-valued data, cut at a threshold, often separate a variable.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=stochastic_checks)
 def test_scikit_learn(estimator, check):
     check(estimator)
 
@@ -75,6 +96,7 @@ def test_every_public_estimator_is_tested():
         for value in vars(sklearn_boltz).values()
         if inspect.isclass(value) and issubclass(value, BaseEstimator)
     }
+    public -= {BoltzmannImputer}  # in test_imputer.py
     assert public == {type(estimator) for estimator in DEFAULTS}
     assert public == {type(estimator) for estimator in ESTIMATORS}
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from sklearn_boltz.loglinear import _distribution
-from sklearn_boltz.loglinear._distribution import LogLinearModel, connected_variables
+from sklearn_boltz.loglinear import _factor
+from sklearn_boltz.loglinear._distribution import LogLinearModel, adjacent_variables, components
 
 cardinalities = st.lists(st.sampled_from([2, 2, 3, 4, 5]), min_size=1, max_size=5)
 
@@ -25,7 +25,7 @@ def random_model(n_values, n_basis, seed, scale=1.0):
 
 @pytest.fixture(params=[2**17, 4], ids=["one block", "many blocks"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(_distribution, "BLOCK", request.param)
+    monkeypatch.setattr(_factor, "BLOCK", request.param)
 
 
 @given(n_values=cardinalities, n_basis=st.integers(0, 6), seed=st.integers(0, 2**32 - 1))
@@ -33,7 +33,7 @@ def block(request, monkeypatch):
 @pytest.mark.parametrize("block_size", [2**17, 6])
 def test_against_enumeration(block_size, n_values, n_basis, seed):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_distribution, "BLOCK", block_size)
+        patch.setattr(_factor, "BLOCK", block_size)
         model, p, every = random_model(n_values, n_basis, seed)
         log_p = model.log_weight(every) - model.log_partition()
         np.testing.assert_allclose(log_p, np.log(p), atol=1e-11)
@@ -102,9 +102,9 @@ def test_the_chi_square_test_can_fail():
 
 def test_connected_variables():
     basis = np.array([[1, 1, 0, 0, 0], [0, 1, 0, 2, 0]])
-    groups = {tuple(group) for group in connected_variables(basis)}
+    groups = {tuple(group) for group in components(adjacent_variables(basis))}
     assert groups == {(0, 1, 3), (2,), (4,)}
-    assert len(connected_variables(np.zeros((0, 3), dtype=int))) == 3
+    assert len(components(adjacent_variables(np.zeros((0, 3), dtype=int)))) == 3
 
 
 def test_independent_parts_never_meet_in_a_table():

@@ -12,9 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible import _fvbm
+from sklearn_boltz.fully_visible import _incomplete, _model
 from sklearn_boltz.fully_visible._objective import unpack
 from sklearn_boltz.fully_visible._sampling import annealed_log_partition, gibbs_sample
+from sklearn_boltz.fully_visible._spin_model import SpinChains, SpinModel
 from sklearn_boltz.fully_visible._spurious import TOLERANCE, strange_columns
 
 # The parameters of `machine` are set by hand, so their rates are not those of its rows.
@@ -48,8 +49,8 @@ def machine(d, scale=0.5, seed=0, density=1.0):
 @pytest.fixture
 def gibbs_only(monkeypatch):
     """As if every model were too large to enumerate."""
-    monkeypatch.setattr(_fvbm, "MAX_EXACT", 0)
-    monkeypatch.setattr(_fvbm, "MAX_EXACT_MISSING", 0)
+    monkeypatch.setattr(_model, "MAX_STATES", 1)
+    monkeypatch.setattr(_incomplete, "MAX_STATES", 1)
 
 
 def test_eight_probabilities():
@@ -199,7 +200,7 @@ def test_a_failed_fit_leaves_the_estimator_as_it_was():
     model = FVBMPseudoLikelihood().fit(X)
     before = model.coupling_
     with pytest.raises(ValueError):
-        model.fit(np.full((4, 2), 7))
+        model.fit(np.full((4, 2), -7))
     assert model.coupling_ is before and model.n_features_in_ == 3
 
 
@@ -268,11 +269,9 @@ def test_exact_samples():
 @pytest.mark.parametrize("n_steps", [1, 4, 16])
 def test_gibbs_sweeps_keep_the_distribution(n_steps):
     """Chains that begin in the distribution itself stay there."""
-    from sklearn_boltz.fully_visible._sampling import Chains
-
     model = machine(6)
     spins = model.sample(20_000, random_state=0).astype(np.float64)
-    chains = Chains(spins, model.coupling_, seed=1)
+    chains = SpinChains(spins, model.coupling_, seed=1)
     chains.sweep(model.intercept_, n_steps)
     distance, limit = total_variation(chains.spins, model)
     assert distance < limit
@@ -308,8 +307,7 @@ def test_standard_error_of_annealed_importance_sampling():
     _, _, log_partition = brute_force(model.coupling_, model.intercept_)
     runs = [
         annealed_log_partition(
-            model.coupling_,
-            model.intercept_,
+            SpinModel(model.coupling_, model.intercept_),
             np.zeros(8),
             np.linspace(0, 1, 101),
             n_chains=100,
@@ -370,7 +368,7 @@ def test_a_model_of_its_own_data_does_not_warn(d):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for n in (1000, 5000):
-            X = gibbs_sample(*sparse_machine(d, rng), n, 200, rng).astype(int)
+            X = gibbs_sample(SpinModel(*sparse_machine(d, rng)), n, 200, rng)
             model = FVBMPseudoLikelihood(alpha=1 / n).fit(X)
             for n_samples in (1, 10, 100, 1000, 5000):
                 model.sample(n_samples, random_state=n_samples, n_steps=200)

@@ -15,6 +15,7 @@ from sklearn_boltz.fully_visible import PairwiseInference
 from sklearn_boltz.fully_visible._inference import holm
 from sklearn_boltz.fully_visible._objective import unpack
 from sklearn_boltz.fully_visible._sampling import gibbs_sample
+from sklearn_boltz.fully_visible._spin_model import SpinModel
 
 
 def table(folder, name):
@@ -123,7 +124,7 @@ def test_intervals_of_few_rows_are_too_narrow():
     for _ in range(12):
         theta = rng.normal(scale=0.3, size=40 * 41 // 2)
         theta[40:] *= rng.random(len(theta) - 40) < 4 / 39
-        X = gibbs_sample(*unpack(theta, 40), 200, 200, rng).astype(int)
+        X = gibbs_sample(SpinModel(*unpack(theta, 40)), 200, 200, rng)
         model = FVBMPseudoLikelihood().fit(X)
         with pytest.warns(UserWarning, match="200 rows for 40 columns"):
             result = model.inference(X)

@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer
 from test_common import DEFAULTS
 
 from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
-from sklearn_boltz.fully_visible import _fvbm
+from sklearn_boltz.fully_visible import _incomplete, _likelihoods, _model
 
 # Probability of a false alarm of a chi-square test, for each seed.
 FALSE_ALARM = 1e-6
@@ -82,8 +82,8 @@ def assert_sampled(X, every, p):
 @pytest.fixture
 def gibbs_only(monkeypatch):
     """As if every model were too large to enumerate."""
-    monkeypatch.setattr(_fvbm, "MAX_EXACT", 0)
-    monkeypatch.setattr(_fvbm, "MAX_EXACT_MISSING", 0)
+    monkeypatch.setattr(_model, "MAX_STATES", 1)
+    monkeypatch.setattr(_incomplete, "MAX_STATES", 1)
 
 
 # Names and kinds.
@@ -169,6 +169,8 @@ def test_energy_entropy_and_likelihood_against_enumeration(case):
     assert model.entropy() == pytest.approx(-(p * np.log(p)).sum(), abs=1e-10)
     for name in ("energy", "free_energy", "score_samples", "log_pseudo_likelihood"):
         assert getattr(model, name)(every).dtype == np.float64
+        if name != "energy":
+            continue  # it sums missing cells out
         with pytest.raises(ValueError, match="no value \\(NaN\\)"):
             getattr(model, name)(np.full((1, 5), np.nan))
 
@@ -334,7 +336,7 @@ def test_bad_conditions_are_named(case):
     pd = pytest.importorskip("pandas")
     X = pd.DataFrame(rows_for(case), columns=list("abcde"))
     model = clone(CASES[case][0]).fit(X)
-    assert (model.sample(5, random_state=0, given={"c": 1})[:, 2] == 1).all()
+    assert (model.sample(5, random_state=0, given={"c": 1})["c"] == 1).all()
     name = type(model).__name__
     for given, match in [
         ({"age": 1}, "no variable 'age'"),
@@ -419,14 +421,14 @@ def test_a_later_run_that_shows_more_takes_the_place(large, monkeypatch):
     model = clone(large)
     vars(model).update(vars(large), _derived={})
     before = model.log_partition_
-    real = _fvbm.annealed_log_partition
+    real = _likelihoods.annealed_log_partition
 
     def greater(*args):
         estimate = real(*args)
         estimate.value, estimate.low = estimate.value + 10, estimate.low + 10
         return estimate
 
-    monkeypatch.setattr(_fvbm, "annealed_log_partition", greater)
+    monkeypatch.setattr(_likelihoods, "annealed_log_partition", greater)
     found = model.log_partition(n_temperatures=100, random_state=3)
     assert model.log_partition_ == found.value > before + 5
     model.intercept_ = model.intercept_ + 0.1

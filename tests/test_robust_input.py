@@ -198,7 +198,8 @@ def test_weights(estimator, X, data):
     if type(model).__name__ != "FSLLDensity" or (weights < 3).all():
         exercise(model, X)
     assert_finite(model.score_samples(X))
-    if weights.dtype.kind == "i":
+    if weights.dtype.kind == "i" and "random_state" not in model.get_params():
+        # Where samples are drawn: see test_rbm_weights.py.
         repeated = quick(estimator).fit(np.repeat(X, weights, axis=0))
         np.testing.assert_allclose(model.score_samples(X), repeated.score_samples(X), atol=1e-6)
     for bad in (-1.0, np.nan, np.inf):
@@ -210,7 +211,7 @@ def test_weights(estimator, X, data):
 @given(X=arrays(np.int8, st.tuples(st.integers(1, 20), st.integers(1, 4)),
                 elements=st.integers(0, 6)), declared=st.booleans())  # fmt: skip
 def test_any_cardinalities(X, declared):
-    (estimator,) = [e for e in DEFAULTS if "n_values" in e.get_params()]
+    (estimator,) = [e for e in DEFAULTS if "max_states" in e.get_params()]
     model = clone(estimator).set_params(n_values=8 if declared else "auto").fit(X)
     assert (model.n_values_ >= X.max(axis=0) + 1).all()
     for how in ("mean", "mode", "sample"):
@@ -258,6 +259,9 @@ def test_bad_data_are_refused_in_words_and_change_nothing(estimator, kind):
     if ("outside" in kind or kind == "negative") and hasattr(model, "early_stopping"):
         with pytest.warns(UserWarning, match="the nearer end"):
             assert_finite(model.score_samples(BAD_DATA[kind]))
+        return
+    if kind == "NaN":  # a column without an observed cell, which a fitted model sums out
+        assert_finite(model.score_samples(BAD_DATA[kind]))
         return
     with pytest.raises((ValueError, TypeError)):
         model.score_samples(BAD_DATA[kind])

@@ -4,6 +4,8 @@ import numpy as np
 
 from benchmarks._common import generator, spins, symmetric
 from sklearn_boltz.fully_visible._bslm import N_LANES, bslm_sweep, evaluate_fields, row_fields
+from sklearn_boltz.fully_visible._categorical import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.fully_visible._gibbs import gibbs_sweeps
 from sklearn_boltz.fully_visible._objective import distinct_rows
 
@@ -42,6 +44,23 @@ class PseudoLikelihood:
         row_fields(self.rows, self.coupling, self.intercept, self.out)
 
 
+class CategoricalPseudoLikelihoods:
+    """The value and the gradient for columns of many states or of few."""
+
+    params = [["float32", "float64"], [(50, 20, 2000), (100, 4, 5000)]]
+    param_names = ["dtype", "n_columns_states_rows"]
+
+    def setup(self, dtype, size):
+        d, q, n = size
+        codes = generator().integers(-1, q, (n, d))
+        self.problem = CategoricalPseudoLikelihood(codes, np.full(d, q), np.ones(n), dtype=dtype)
+        self.theta = 0.01 * generator().normal(size=self.problem.n_parameters)
+        self.out = np.empty_like(self.theta)
+
+    def time_evaluate(self, dtype, size):
+        self.problem.evaluate(self.theta, self.out)
+
+
 class Gibbs:
     """Ten sweeps of 1,000 chains."""
 
@@ -55,6 +74,25 @@ class Gibbs:
 
     def time_sweeps(self, d):
         gibbs_sweeps(self.x, self.local, self.coupling, self.offset, 1.0, self.free, 0, 0, 10)
+
+
+class CategoricalGibbs:
+    """Ten sweeps of 1,000 chains of columns with four values."""
+
+    params = [10, 50]
+    param_names = ["n_variables"]
+
+    def setup(self, d):
+        self.codes = generator().integers(4, size=(1000, d), dtype=np.int32)
+        self.starts, self.coupling = np.arange(0, 4 * d + 1, 4), symmetric(4 * d, 0.1)
+        self.local = np.eye(4)[self.codes].reshape(1000, -1) @ self.coupling
+        self.offset, self.free = np.zeros(4 * d), np.ones((1000, d), dtype=np.uint8)
+
+    def time_sweeps(self, d):
+        categorical_sweeps(
+            self.codes, self.local, self.coupling, self.offset, self.starts, 1.0, self.free,
+            np.empty(4), 0, 0, 10,
+        )  # fmt: skip
 
 
 class DistinctRows:

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.fully_visible._objective import unpack
 from sklearn_boltz.fully_visible._sampling import gibbs_sample
+from sklearn_boltz.fully_visible._spin_model import SpinModel
 
 # Variables, and data sets of each size.
 N_SETS = {10: 100, 20: 50, 40: 20}
@@ -57,7 +58,7 @@ def main():
         for _ in range(n_sets):
             theta = sparse_parameters(d, rng)
             # Weak couplings: the chains forget their start in a few dozen sweeps.
-            X = gibbs_sample(*unpack(theta, d), max(N_ROWS), 200, rng).astype(np.int8)
+            X = gibbs_sample(SpinModel(*unpack(theta, d)), max(N_ROWS), 200, rng).astype(np.int8)
             for n in N_ROWS:
                 found[n].append(one_set(theta, X[:n]))
         for n in N_ROWS:

@@ -1,1 +1,1 @@
-"""Benchmarks of SDCPRBM, also against restricted Boltzmann machines of other libraries."""
+"""Benchmarks of tables of words and levels, with missing cells or without."""

@@ -14,7 +14,7 @@ import _path  # noqa: F401
 import numpy as np
 import pandas as pd
 from _common import interleaved, make_parser, print_check, print_table, report, run_script
-from _data import load_alarm
+from _data import load_table
 from scipy.special import logsumexp
 
 from sklearn_boltz import TAPRBM
@@ -93,7 +93,7 @@ def median_errors(widths, order, workers):
 
 def main():
     args = make_parser(__doc__).parse_args()
-    T = load_alarm(args.data)[:10_000]
+    T = load_table("alarm", args.data)[:10_000]
     with Workers(1) as workers, report(args.output / "tap_units.txt", "Mean field of words"):
         n_numbers, each = fits(T, np.random.default_rng(0))
         with warnings.catch_warnings():

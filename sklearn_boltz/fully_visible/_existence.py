@@ -48,19 +48,14 @@ def warning_message(problem, point, direction, monitor, label):
         direction = None
     empty, separated, remaining, strongest = existence_report(problem, point, direction)
     if empty or separated:
-        reason = _never_together(empty, label) if empty else _determined(separated, label)
-        return (
-            f"The log pseudo-likelihood has no maximum: {reason}. Some parameters would grow "
-            "without bound; they stand where the fit ended, and their standard errors mean "
-            "nothing. With alpha > 0, for example alpha=0.01, the couplings are drawn towards 0 "
-            "and the maximum exists."
-        )
+        reason = never_together(empty, label) if empty else determined(separated, label)
+        return without_maximum(reason)
     if strongest is not None and monitor.status in ("max_iter", "converged"):
         return _unknown(problem, monitor, strongest, label)
     if monitor.status == "max_iter":
         return (
             f"The fit ended at max_iter={monitor.max_iter}, while the log pseudo-likelihood still "
-            f"rose by {monitor.rise:.2g} an iteration. {_distance(problem, remaining)} Raise "
+            f"rose by {monitor.rise:.2g} an iteration. {distance(problem, remaining)} Raise "
             "max_iter, use solver='newton', or draw the maximum nearer by alpha > 0."
         )
     if monitor.status == "converged" and remaining > max(NEGLIGIBLE, 10 * monitor.tol):
@@ -72,7 +67,17 @@ def warning_message(problem, point, direction, monitor, label):
     return None
 
 
-def _distance(problem, remaining):
+def without_maximum(reason):
+    """The message where there is no maximum."""
+    return (
+        f"The log pseudo-likelihood has no maximum: {reason}. Some parameters would grow "
+        "without bound; they stand where the fit ended, and their standard errors mean "
+        "nothing. With alpha > 0, for example alpha=0.01, the couplings are drawn towards 0 "
+        "and the maximum exists."
+    )
+
+
+def distance(problem, remaining):
     """How far the maximum is, as far as is known."""
     if math.isnan(remaining):
         exists = "" if problem.penalty else ", or whether there is one,"
@@ -112,13 +117,15 @@ def _unknown(problem, monitor, strongest, label):
     )
 
 
-def _never_together(empty, label):
+def never_together(empty, label):
+    """That some pairs of values never occur in one row."""
     j, k, s, t = empty[0]
     more = f" (and {len(empty) - 1} more such pairs)" if len(empty) > 1 else ""
     return f"{label(j, s)} never occurs together with {label(k, t)}{more}"
 
 
-def _determined(separated, label):
+def determined(separated, label):
+    """A variable that others determine, in words."""
     j, others = next(iter(separated.items()))
     if not others:
         return f"{label(j)} is determined"
@@ -177,13 +184,11 @@ def rarest_cell(problem, j, k):
 
     With j = k, of the rarer value of one variable.
     """
-    n, means, moments = problem.total, problem.means, problem.moments
+    n, first, second, both = problem.pair_sums(j, k)
     if j == k:
-        return min(((n + s * means[j]) / 2, s, s) for s in (-1, 1))
+        return min(((n + s * first) / 2, s, s) for s in (-1, 1))
     return min(
-        ((n + s * means[j] + t * means[k] + s * t * moments[j, k]) / 4, s, t)
-        for s in (-1, 1)
-        for t in (-1, 1)
+        ((n + s * first + t * second + s * t * both) / 4, s, t) for s in (-1, 1) for t in (-1, 1)
     )
 
 
@@ -192,12 +197,14 @@ def empty_cells(n, both, single):
 
     From the number n of rows and the sums Σ x_j x_k and Σ x_j over them. If x_j = s never meets
     x_k = t, then m_jk -> -st ∞ with b_j -> -s ∞ and b_k -> -t ∞ never lowers the
-    pseudo-likelihood.
+    pseudo-likelihood. With missing cells, n_jk and Σ x_j are those of the rows where x_j and x_k
+    are observed, both (d, d).
     """
     found = []
+    first = single[:, None] if single.ndim == 1 else single
     for s in (-1, 1):
         for t in (-1, 1):
-            count = n + s * single[:, None] + t * single + s * t * both
+            count = n + s * first + t * first.T + s * t * both
             j, k = np.nonzero(np.triu(count < 0.5, 1))
             found += zip(j.tolist(), k.tolist(), [s] * len(j), [t] * len(j), strict=True)
     return sorted(found)

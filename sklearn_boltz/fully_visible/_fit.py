@@ -5,9 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.fully_visible._existence import warning_message
+from sklearn_boltz.fully_visible._existence import (
+    empty_cells,
+    never_together,
+    warning_message,
+    without_maximum,
+)
 from sklearn_boltz.fully_visible._objective import PseudoLikelihood
 from sklearn_boltz.fully_visible._solvers import MAX_NEWTON_PARAMETERS, bslm, lbfgs, newton
+from sklearn_boltz.fully_visible._spin_model import SpinModel
 from sklearn_boltz.fully_visible._streamed import StreamedPseudoLikelihood, Sums
 
 MAX_ITER = {"bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100}
@@ -25,8 +31,9 @@ class Task(NamedTuple):
     base : ndarray of shape (d,)
         Intercepts of independent columns, for the data and one more observation spread evenly
         over both values.
-    seen : (ndarray of uint8, ndarray) or None
-        The distinct rows at 1 bit an entry, and how often each counts; None if they are not kept.
+    seen : (ndarray, ndarray) or None
+        The distinct rows, and how often each counts; None if they are not kept. The rows are of
+        uint8 at 1 bit an entry, or where some are incomplete, signed codes with -1.
     """
 
     problem: PseudoLikelihood | StreamedPseudoLikelihood
@@ -45,6 +52,16 @@ class Task(NamedTuple):
         return cls(problem, varying, np.arctanh(sums / (counts.sum() + 1)), seen)
 
     @classmethod
+    def of_incomplete_rows(cls, codes, counts, alpha, varying=None):
+        """Of distinct rows of shape (n_distinct, d) where -1 is a missing cell."""
+        spins = np.ascontiguousarray(np.where(codes < 0, 0.0, 2.0 * codes - 1).T)
+        if varying is None:
+            varying = np.flatnonzero((spins == 1).any(axis=1) & (spins == -1).any(axis=1))
+        base = np.arctanh(spins @ counts / (np.abs(spins) @ counts + 1))
+        problem = PseudoLikelihood(np.ascontiguousarray(spins[varying]), counts, alpha)
+        return cls(problem, varying, base, (codes, counts))
+
+    @classmethod
     def of_batches(cls, batches, positive, sums, alpha):
         """Of batches that are read again for each evaluation of the objective.
 
@@ -55,6 +72,62 @@ class Task(NamedTuple):
         part = Sums(sums.total, sums.means[varying], moments, None, None)
         problem = StreamedPseudoLikelihood(batches, partial(positive, varying), part, alpha)
         return cls(problem, varying, np.arctanh(sums.means / (sums.total + 1)), None)
+
+    def rows(self):
+        """The rows of the columns that vary, -1 for a missing cell, and how often each counts."""
+        codes, counts = self.seen
+        return codes[:, self.varying], counts
+
+    def complete(self, rows, counts):
+        """The objective of complete rows of the columns that vary, in place of incomplete ones."""
+        spins = np.multiply(rows.T, 2.0, order="C") - 1
+        return PseudoLikelihood(spins, counts, self.problem.penalty / counts.sum())
+
+    def n_values(self):
+        """Number of values of the columns that vary."""
+        return np.full(len(self.varying), 2)
+
+    def choose_solver(self, name, step_size=1.0):
+        """The solver that runs, and its name."""
+        if name == "newton" and self.problem.n_parameters > MAX_NEWTON_PARAMETERS:
+            name = "lbfgs"
+        gradient_ascent = partial(bslm, step_size=step_size)
+        return name, {
+            "bslm": bslm, "ga": gradient_ascent, "lbfgs": lbfgs, "newton": newton
+        }[name]  # fmt: skip
+
+    def with_newton(self, newton):
+        """A solver by this version of Newton's method."""
+        return newton
+
+    def at(self, problem, coupling, intercept):
+        """The point of an objective at couplings and intercepts as its points have them."""
+        return problem.at(coupling, intercept)
+
+    def parameters(self, problem, point):
+        """Couplings and intercepts of a point of an objective."""
+        return point.coupling, point.intercept
+
+    def message(self, point, direction, monitor, label):
+        """What a user should know about the end of a fit, or None."""
+        return warning_message(
+            self.problem,
+            point,
+            direction,
+            monitor,
+            lambda j, *spin: label(self.varying[j], *spin),
+        )
+
+    def no_maximum(self, label):
+        """Why the pseudo-likelihood of incomplete rows has no maximum, or None if it may have."""
+        empty = [] if self.problem.penalty else empty_cells(*self.problem.cell_sums())
+        if not empty:
+            return None
+        return without_maximum(never_together(empty, lambda j, *s: label(self.varying[j], *s)))
+
+    def model(self, coupling, intercept):
+        """The distribution of the columns that vary."""
+        return SpinModel(coupling, intercept)
 
     def whole(self, coupling, intercept):
         """Parameters of all columns, from those of the columns that vary."""
@@ -74,8 +147,12 @@ class Task(NamedTuple):
 
     def mean_of_constant_columns(self):
         """What the constant columns add to the mean log pseudo-likelihood of a row."""
-        constant = np.delete(self.base, self.varying)
-        return -np.log1p(np.exp(-2 * np.abs(constant))).sum()
+        constant = np.delete(np.arange(len(self.base)), self.varying)
+        log_p = -np.log1p(np.exp(-2 * np.abs(self.base[constant])))
+        if self.problem.observed is None or not len(constant):
+            return log_p.sum()
+        codes, counts = self.seen
+        return log_p @ (counts @ (codes[:, constant] >= 0)) / counts.sum()
 
 
 class Result(NamedTuple):
@@ -102,22 +179,6 @@ class Result(NamedTuple):
     message: str | None
 
 
-def choose_solver(name, n_parameters, step_size, max_iter):
-    """The solver that runs.
-
-    Returns
-    -------
-    name : str
-    solve : callable
-    max_iter : int
-    """
-    if name == "newton" and n_parameters > MAX_NEWTON_PARAMETERS:
-        name = "lbfgs"
-    gradient_ascent = partial(bslm, step_size=step_size)
-    solve = {"bslm": bslm, "ga": gradient_ascent, "lbfgs": lbfgs, "newton": newton}[name]
-    return name, solve, MAX_ITER[name] if max_iter is None else max_iter
-
-
 def maximise(task, initial, solve, monitor, label):
     """Find the maximum of the objective.
 
@@ -138,16 +199,14 @@ def maximise(task, initial, solve, monitor, label):
         After Ctrl-C, that of the last complete iteration, if there was one.
     """
     problem, direction = task.problem, None
-    point = problem.at(*task.initial(*initial))
+    point = task.at(problem, *task.initial(*initial))
     try:
         if len(task.varying):
             point, direction = solve(problem, point, monitor)
         else:
             monitor(point)
             monitor.status = "converged"
-        message = warning_message(
-            problem, point, direction, monitor, lambda j, *spin: label(task.varying[j], *spin)
-        )
+        message = task.message(point, direction, monitor, label)
     except KeyboardInterrupt:
         # Ctrl-C may come while an iteration is being recorded.
         if monitor.last is None or monitor.last[0] < 1:

@@ -1,6 +1,6 @@
 """Standard errors, tests and intervals of the maximum pseudo-likelihood estimate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -63,6 +63,8 @@ class PairwiseInference:
         Level of the confidence intervals.
     n_samples : float
         Number of rows, or the sum of their weights.
+    n_values : ndarray of shape (n_features,) or None
+        Number of values of each variable; None if all are binary.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class PairwiseInference:
     null: np.ndarray
     confidence_level: float
     n_samples: float
+    n_values: np.ndarray | None
 
     @property
     def std_err(self):
@@ -142,15 +145,52 @@ class PairwiseInference:
 
         Returns
         -------
-        matrix : ndarray of shape (n_features, n_features)
-            Symmetric, NaN on the diagonal.
+        matrix : ndarray of the shape of `coupling_`
+            Symmetric, NaN on the diagonal, or in the blocks of one and the same variable.
         """
         values = np.asarray(values, dtype=np.float64)
+        if self.n_values is not None:
+            from sklearn_boltz.fully_visible._categorical_inference import as_matrices
+
+            return as_matrices(values, self.n_values)[0]
         d = round((np.sqrt(8 * len(values) + 1) - 1) / 2)
         matrix = np.full((d, d), np.nan)
         j, k = np.triu_indices(d, 1)
         matrix[j, k] = matrix[k, j] = values[d:]
         return matrix
+
+    def contrast(self, weights):
+        """Return the inference on a weighted sum of parameters.
+
+        Parameters
+        ----------
+        weights : dict
+            From names of parameters to weights. For example, ``{"m[x0=1,x1=2]": 1,
+            "m[x0=1,x1=0]": -1}`` asks whether value 1 of x0 goes with 2 of x1 more than with 0.
+
+        Returns
+        -------
+        inference : PairwiseInference
+            Of this single parameter, with 0 as its value under the null hypothesis.
+        """
+        names = self.names.tolist()
+        unknown = [name for name in weights if name not in names]
+        if unknown or not weights:
+            raise ValueError(f"weights must name parameters, as in `names`: {weights!r}.")
+        vector = np.zeros(len(names))
+        for name, weight in weights.items():
+            vector[names.index(name)] = weight
+        used = np.flatnonzero(vector)
+        part = vector[used]
+        text = " ".join(f"{weight:+g} {name}" for name, weight in weights.items())
+        return replace(
+            self,
+            estimate=np.array([part @ self.estimate[used]]),
+            covariance=np.atleast_2d(part @ self.covariance[np.ix_(used, used)] @ part),
+            names=np.array([text], dtype=object),
+            null=np.zeros(1),
+            n_values=None,
+        )
 
     def to_frame(self):
         """Return all but the covariance as a table; needs pandas.

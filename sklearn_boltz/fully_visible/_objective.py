@@ -49,6 +49,8 @@ class Line(NamedTuple):
     def move(self):
         """By how much a whole step moves the field of any row, at most."""
         step = self.step[:, : self.problem.n_rows]
+        if self.problem.observed is not None:
+            step = step * self.problem.observed[:, : self.problem.n_rows]
         return max(step.max(initial=0), -step.min(initial=0))
 
     def reject(self, new):
@@ -65,12 +67,13 @@ class Line(NamedTuple):
 class PseudoLikelihood:
     """Σ_i w_i Σ_j [x_ij F_ij - ln cosh F_ij - ln 2] - ½ α N Σ_{j<k} m_jk², with F = M x + b.
 
-    N = Σ_i w_i: of the means per row, the penalty is ½ α Σ_{j<k} m_jk².
+    N = Σ_i w_i: of the means per row, the penalty is ½ α Σ_{j<k} m_jk². A missing cell has no term
+    of its own, and adds nothing to the fields of the others.
 
     Parameters
     ----------
     spins : ndarray of float64 of shape (d, n)
-        ±1.
+        ±1, or 0 for a missing cell.
     weights : ndarray of float64 of shape (n,)
         How often each row counts.
     alpha : float, default=0.0
@@ -82,6 +85,8 @@ class PseudoLikelihood:
         N.
     penalty : float
         α N.
+    observed : ndarray of float64 of shape (d, n) or None
+        1, or 0 for a missing cell; None where none is missing.
     """
 
     def __init__(self, spins, weights, alpha=0.0):
@@ -97,6 +102,7 @@ class PseudoLikelihood:
         self.penalty = penalty_of_sum(alpha, self.total)
         self.means = self.spins @ self.weights
         self._spare = []
+        self.observed = None if spins.all() else np.abs(self.spins)
         weighted = np.multiply(self.spins, self.weights, out=self.array())
         self.moments = weighted @ self.spins.T
         self.recycle(weighted)
@@ -105,6 +111,13 @@ class PseudoLikelihood:
     def n_parameters(self):
         """d + d (d - 1) / 2."""
         return len(self.means) + len(self.upper[0])
+
+    @property
+    def n_terms(self):
+        """Number of observed cells, weighted."""
+        if self.observed is None:
+            return len(self.means) * self.total
+        return float((self.observed @ self.weights).sum())
 
     def pack(self, coupling, intercept):
         """θ from the two arrays."""
@@ -131,13 +144,15 @@ class PseudoLikelihood:
     def at(self, coupling, intercept, fields=None):
         """Evaluate the objective at parameters whose fields may be known."""
         fields = self.fields(coupling, intercept) if fields is None else fields
+        if self.observed is not None:
+            fields *= self.observed  # ln cosh 0 = tanh 0 = 0: no term
         tanh = self.array()
         log_cosh = evaluate_fields(fields, self.weights, tanh)
         value = (
             self.means @ intercept
             + np.vdot(self.moments, coupling)
             - log_cosh
-            - len(fields) * self.total * np.log(2)
+            - self.n_terms * np.log(2)
             - self.penalty / 4 * np.vdot(coupling, coupling)
         )
         return Point(coupling, intercept, fields, tanh, float(value))
@@ -151,9 +166,24 @@ class PseudoLikelihood:
         return Line(self, point, coupling, intercept, self.fields(coupling, intercept))
 
     def cell_sums(self):
-        """How many rows are looked at, Σ x_j x_k and Σ x_j: whether cells are empty."""
+        """How many rows are looked at, Σ x_j x_k and Σ x_j: whether cells are empty.
+
+        With missing cells, the number and the sums Σ x_j are those of the rows where both
+        columns are observed, (d, d).
+        """
         spins = self.spins[:, : self.n_rows]
-        return spins.shape[1], spins @ spins.T, spins.sum(axis=1)
+        if self.observed is None:
+            return spins.shape[1], spins @ spins.T, spins.sum(axis=1)
+        observed = self.observed[:, : self.n_rows]
+        return observed @ observed.T, spins @ spins.T, spins @ observed.T
+
+    def pair_sums(self, j, k):
+        """Of rows with both columns observed: Σ w, Σ w x_j, Σ w x_k and Σ w x_j x_k."""
+        if self.observed is None:
+            return self.total, self.means[j], self.means[k], self.moments[j, k]
+        both = self.weights * self.observed[j] * self.observed[k]
+        x, y = self.spins[j], self.spins[k]
+        return both.sum(), both @ x, both @ y, both @ (x * y)
 
     def gains(self, coupling, intercept):
         """The least and the greatest x_ij F_ij of each variable, each of shape (d,)."""
@@ -187,24 +217,28 @@ class PseudoLikelihood:
     def _logistic_information(self, point, dtype):
         """Yield Σ_i w_i sech²(F_ij) z zᵀ for each variable j."""
         d = len(self.means)
-        if point.coupling.any():
+        if point.coupling.any() or self.observed is not None:
             curvature = np.multiply(point.tanh, point.tanh, out=self.array())
             np.subtract(1, curvature, out=curvature)
             curvature *= self.weights
+            if self.observed is not None:
+                curvature *= self.observed
             moments = self._pair_moments(curvature.astype(dtype, copy=False))
-            means, totals = curvature @ self.spins.T, curvature.sum(axis=1)
+            means, squares = curvature @ self.spins.T, curvature.sum(axis=1)
+            if self.observed is not None:
+                squares = curvature @ self.observed.T
             self.recycle(curvature)
         else:
             # Independent variables: sech² is the same for all rows.
             sech2 = 1 - point.tanh[:, :1] ** 2
             moments = sech2 * self.moments[self.upper]
-            means, totals = sech2 * self.means, sech2[:, 0] * self.total
+            means, squares = sech2 * self.means, sech2[:, 0] * self.total
         for j in range(d):
             block = np.zeros((d, d))
             block[self.upper] = moments[j]
             block += block.T
             block[j] = block[:, j] = means[j]
-            np.fill_diagonal(block, totals[j])
+            np.fill_diagonal(block, squares[j])
             yield block
 
     def _pair_moments(self, weights):

@@ -1,133 +1,92 @@
-"""Where a fully visible Boltzmann machine is too large to enumerate: Gibbs sampling and AIS."""
+"""Where a network of pairs is too large to enumerate: Gibbs sampling and AIS."""
 
 from itertools import pairwise
 
 import numpy as np
 
 from sklearn_boltz._estimates import estimate_from_weights
-from sklearn_boltz.fully_visible._gibbs import gibbs_sweeps
-
-
-class Chains:
-    """States of many Gibbs chains with their local fields.
-
-    Parameters
-    ----------
-    spins : ndarray of float64 of shape (n_chains, d)
-        ±1; changed in place.
-    coupling : ndarray of shape (d, d)
-    seed : int
-        Key of the random numbers.
-    free : ndarray of bool of shape (n_chains, d), default=None
-        Which entries may change. None for all.
-    """
-
-    def __init__(self, spins, coupling, seed, free=None):
-        self.spins, self.coupling, self.seed = spins, np.ascontiguousarray(coupling), seed
-        self.free = np.ones(spins.shape, dtype=np.uint8) if free is None else free.view(np.uint8)
-        self.local = spins @ coupling
-        self.n_sweeps = 0
-
-    def sweep(self, intercept, n_sweeps=1, scale=1.0):
-        """Resample all free spins, one after another, with couplings times `scale`."""
-        gibbs_sweeps(
-            self.spins,
-            self.local,
-            self.coupling,
-            np.ascontiguousarray(intercept),
-            scale,
-            self.free,
-            self.seed,
-            self.n_sweeps,
-            n_sweeps,
-        )
-        self.n_sweeps += n_sweeps
 
 
 def draw_seed(generator):
-    """A key for `Chains`."""
+    """A key for the chains of a model."""
     return int(generator.integers(2**63))
 
 
-def independent_spins(intercept, n, generator):
-    """Rows of independent spins with the given fields."""
-    positive = generator.random((n, len(intercept))) < (1 + np.tanh(intercept)) / 2
-    return np.where(positive, 1.0, -1.0)
-
-
-def gibbs_sample(coupling, intercept, n_samples, n_steps, generator):
-    """One sample from each of `n_samples` chains, which begin at independent spins."""
-    initial = independent_spins(intercept, n_samples, generator)
-    chains = Chains(initial, coupling, draw_seed(generator))
-    chains.sweep(intercept, n_steps)
-    return chains.spins
-
-
-def gibbs_impute(coupling, intercept, spins, missing, n_steps, how, generator):
-    """Fill missing spins by Gibbs sampling given the others.
+def gibbs_sample(model, n_samples, n_steps, generator):
+    """One row from each of `n_samples` chains, which begin at independent columns.
 
     Parameters
     ----------
-    coupling, intercept : ndarray
-    spins : ndarray of float64 of shape (n, d)
-        What stands in missing places is not used.
-    missing : ndarray of bool of shape (n, d)
-    n_steps : int
-        Sweeps before anything is kept; for "mean" and "mode" as many follow.
-    how : {"mean", "mode", "sample"}
-        The mean of the conditional means after each sweep, the most probable row met, or the
-        last row.
+    model : PairwiseModel
+    n_samples, n_steps : int
     generator : Generator
 
     Returns
     -------
-    filled : ndarray of shape (n, d)
+    codes : ndarray of int of shape (n_samples, d)
     """
-    initial = np.where(missing, independent_spins(intercept, len(spins), generator), spins)
-    chains = Chains(initial, coupling, draw_seed(generator), missing)
-    chains.sweep(intercept, n_steps)
-    if how == "sample":
-        return chains.spins
-    mean = np.zeros(spins.shape)
-    best, best_weight = chains.spins.copy(), np.full(len(spins), -np.inf)
+    nothing = np.full((n_samples, len(model.n_values)), -1)
+    return gibbs_complete(model, nothing, n_steps, generator).codes
+
+
+def gibbs_complete(model, codes, n_steps, generator):
+    """Chains whose missing cells are drawn given the others, after `n_steps` sweeps."""
+    initial = model.fill(model.intercept, codes, generator)
+    chains = model.chains(initial, draw_seed(generator), codes < 0)
+    chains.sweep(model.intercept, n_steps)
+    return chains
+
+
+def gibbs_mode(model, codes, n_steps, generator):
+    """The most probable rows that are met in `n_steps` sweeps, after as many."""
+    chains = gibbs_complete(model, codes, n_steps, generator)
+    best, best_weight = chains.codes.copy(), np.full(len(codes), -np.inf)
     for _ in range(n_steps):
-        chains.sweep(intercept)
-        if how == "mean":
-            mean += np.tanh(chains.local + intercept)
-            continue
-        weight = log_weight(chains.spins, chains.local, intercept)
+        chains.sweep(model.intercept)
+        weight = chains.log_weight(model.intercept)
         better = weight > best_weight
-        best[better], best_weight[better] = chains.spins[better], weight[better]
-    return np.where(missing, mean / n_steps, spins) if how == "mean" else best
+        best[better], best_weight[better] = chains.codes[better], weight[better]
+    return best
 
 
-def log_weight(spins, local, intercept):
-    """½ xᵀ M x + bᵀ x of each row, from its local fields M x."""
-    return np.einsum("ij,ij->i", spins, 0.5 * local + intercept)
+def gibbs_probabilities(model, codes, n_steps, generator):
+    """Means of p(x_j = a | the others), one-hot, over `n_steps` sweeps after as many."""
+    chains = gibbs_complete(model, codes, n_steps, generator)
+    mean = np.zeros((len(codes), model.starts[-1]))
+    for _ in range(n_steps):
+        chains.sweep(model.intercept)
+        mean += chains.probabilities(model.intercept)
+    return mean / n_steps
 
 
-def annealed_log_partition(coupling, intercept, base, betas, n_chains, generator):
+def annealed_log_partition(model, base, betas, n_chains, generator, row=None):
     """ln Z by annealed importance sampling.
 
-    The path leads from independent spins with the fields `base`, whose constant is known, to
-    the model: fields (1 - β) base + β b and couplings β M.
+    The path leads from independent columns with the intercepts `base`, whose constant is known,
+    to the model: intercepts (1 - β) base + β h and couplings β J.
 
     Parameters
     ----------
-    coupling, intercept, base : ndarray
+    model : PairwiseModel
+    base : ndarray
+        Like the intercepts of the model.
     betas : ndarray of float64
         Inverse temperatures from 0 to 1.
     n_chains : int
     generator : Generator
+    row : ndarray of int of shape (d,), default=None
+        Codes: the sum is over the values of the missing cells, -1. None sums over all columns.
 
     Returns
     -------
     estimate : Bunch
-        Of `estimate_from_weights`; `states` are the spins in which the chains end.
+        Of `estimate_from_weights`; `states` are the codes in which the chains end.
     """
-    chains = Chains(independent_spins(base, n_chains, generator), coupling, draw_seed(generator))
-    log_weights = np.full(n_chains, np.logaddexp(base, -base).sum())
+    row = np.full(len(model.n_values), -1) if row is None else row
+    codes = np.tile(row, (n_chains, 1))
+    chains = model.chains(model.fill(base, codes, generator), draw_seed(generator), codes < 0)
+    log_weights = np.full(n_chains, model.independent_log_sum(base, row))
     for low, high in pairwise(betas.tolist()):
-        log_weights += (high - low) * log_weight(chains.spins, chains.local, intercept - base)
-        chains.sweep((1 - high) * base + high * intercept, scale=high)
-    return estimate_from_weights("ais", log_weights, 1, chains.spins)
+        log_weights += (high - low) * chains.log_weight(model.intercept - base)
+        chains.sweep((1 - high) * base + high * model.intercept, scale=high)
+    return estimate_from_weights("ais", log_weights, 1, chains.codes)

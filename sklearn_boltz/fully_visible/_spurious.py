@@ -47,7 +47,7 @@ def spurious_message(where, rates, expected, columns, label):
     j, more = columns[0], len(columns) - 1
     others = f" ({more} more columns differ, too)" if more else ""
     return (
-        f"{where} {label(j)} is 1 with a rate of {rates[j]:.2g}, in the training data of "
+        f"{where} {label(j)} with a rate of {rates[j]:.2g}, in the training data of "
         f"{expected[j]:.2g}{others}. The model has mass far from the data, which the "
         "pseudo-likelihood does not see: samples do not resemble the data, and the likelihood "
         "is low. More rows do not help. What may: a much larger alpha, from 0.05 to 0.5, chosen by "

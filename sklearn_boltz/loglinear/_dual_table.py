@@ -41,17 +41,8 @@ class DualTable:
     def __init__(self, space, codes, weights, *, n_features, alpha, max_order, dtype, n_threads=1):
         self.space, self.n_features, self.n_threads = space, n_features, n_threads
         n_samples = float(weights.sum())
-        # Counts below 2^24 stay exact in float32 until they are divided.
         self.d = _zeros(space.size, dtype)
-        self.d[codes] = weights
-        self.space.analyze(self.d, n_threads)
-        self.d[:: space.n_fast] += space.uniform_moments().astype(dtype)
-        self.d /= n_samples + 1
-        self.d[0] = 1
-        # So many samples that 1 - 1/(N+1) rounds to 1: float32 beyond a million.
-        edge = 1 - 2 * np.finfo(dtype).eps
-        if n_samples * np.finfo(dtype).eps > 0.1:
-            np.clip(self.d[1:], -edge, edge, out=self.d[1:])
+        self.set_data(codes, weights)
         self.t = _zeros(space.size, dtype)
         self.t[:: space.n_fast] = space.uniform_moments()
         self._scale = alpha / n_samples
@@ -72,6 +63,21 @@ class DualTable:
             inner_orders,
             max_order,
         )
+
+    def set_data(self, codes, weights):
+        """Make d̄ from data; their weight must be that of the first."""
+        n_samples, dtype = float(weights.sum()), self.d.dtype
+        # Counts below 2^24 stay exact in float32 until they are divided.
+        self.d.fill(0)
+        self.d[codes] = weights
+        self.space.analyze(self.d, self.n_threads)
+        self.d[:: self.space.n_fast] += self.space.uniform_moments().astype(dtype)
+        self.d /= n_samples + 1
+        self.d[0] = 1
+        # So many samples that 1 - 1/(N+1) rounds to 1: float32 beyond a million.
+        edge = 1 - 2 * np.finfo(dtype).eps
+        if n_samples * np.finfo(dtype).eps > 0.1:
+            np.clip(self.d[1:], -edge, edge, out=self.d[1:])
 
     def __enter__(self):
         return self
@@ -222,11 +228,16 @@ class DualTable:
                 least = scores.min()
         return np.sort(codes[np.argsort(-scores, kind="stable")[:n_terms]])
 
-    def weigh(self, codes, theta):
-        """Fill t with exp(l_θ(x) - max l) for all x; return ln Z."""
+    def log_weights(self, codes, theta):
+        """Fill t with l_θ(x) for all x; return it."""
         self.t.fill(0)
         self.t[codes] = theta
         self.space.synthesize(self.t, self.n_threads)
+        return self.t
+
+    def weigh(self, codes, theta):
+        """Fill t with exp(l_θ(x) - max l) for all x; return ln Z."""
+        self.log_weights(codes, theta)
         peak = self.t.max()
         self._map_chunks(lambda part: np.exp(np.subtract(part, peak, out=part), out=part))
         return float(peak) + math.log(self.t.sum(dtype=np.float64))

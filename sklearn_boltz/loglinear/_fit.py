@@ -5,14 +5,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz._completion import IncompleteRows, distinct_incomplete, informative
 from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
+from sklearn_boltz.loglinear._incomplete import IncompleteSearch, initial_cost
 from sklearn_boltz.loglinear._search import History, State, search
 
 
 class Counts(NamedTuple):
-    """Rows as states, and how often each counts; `dtype` is the type that they came in."""
+    """Rows as states, and how often each counts; `dtype` is the type that they came in.
+
+    A missing cell is -1; without missing cells the rows are unsigned.
+    """
 
     dtype: np.dtype
     n_values: np.ndarray
@@ -66,10 +71,13 @@ class Part(NamedTuple):
 def independent_groups(rows):
     """The variables that share a table, as a list of index arrays.
 
-    A column that is constant in the data is independent of the others in the model: it
+    A column whose observed cells are all equal is independent of the others in the model: it
     has a table of its own, and does not double the size of the other.
     """
-    varies = rows.min(axis=0) != rows.max(axis=0)
+    lowest = rows.min(axis=0)
+    if has_gaps(rows):
+        lowest = np.where(rows < 0, np.iinfo(rows.dtype).max, rows).min(axis=0)
+    varies = lowest != rows.max(axis=0)
     groups = [np.flatnonzero(varies), *np.flatnonzero(~varies)[:, None]]
     return groups if len(groups[0]) else groups[1:]
 
@@ -92,41 +100,82 @@ def learn(counts, groups, settings, end_iteration):
     learned : Learned
     """
     n_values, rows, weights = counts[1:]
-    total, parts, converged = weights.sum(), [], True
+    if has_gaps(rows):
+        rows, weights = distinct_incomplete(*informative(rows, weights))
+    sources, parts, converged = [], [], True
     for group in groups:
-        space = StateSpace(n_values[group])
-        codes, first, sums = collapse(space.encode(rows[:, group]), weights)
-        if not parts:  # the columns that vary, if there are some: the other groups have one row
+        sources.append(source_of(rows[:, group], weights, StateSpace(n_values[group])))
+        if len(sources) == 1 and not has_gaps(rows):
+            # The columns that vary, if there are some: the other groups have one row.
+            first, sums = sources[0].first, sources[0].weights
+            cost = initial_divergence(sums, weights.sum(), math.prod(n_values.tolist()))
             rows, weights = rows[first], sums
-            size = math.prod(n_values.tolist())
-            history = History(
-                initial_divergence(sums, total, size),
-                lambda: end_iteration(lambda: terms(parts, len(n_values))),
-                settings.verbose,
-            )
-        state = State(math.log(space.size), initial_divergence(sums, total, space.size))
-        parts.append(Part(group, space, state))
-        table = DualTable(
-            space,
-            codes,
-            sums,
-            n_features=len(n_values),
-            alpha=settings.alpha,
-            max_order=settings.max_order,
-            dtype=settings.dtype,
-            n_threads=settings.n_threads,
-        )
-        with table, limit_blas(1):
-            converged &= search(
-                table,
-                state,
-                solver=settings.solver,
-                tol=settings.tol,
-                max_iter=0 if history.stopped else settings.max_iter - history.n_moves,
-                max_basis=settings.max_basis - history.n_basis_path[-1],
-                end_iteration=history.follow(state),
-            )
+    if has_gaps(rows):
+        cost = sum(source.cost for source in sources)
+    history = History(
+        cost, lambda: end_iteration(lambda: terms(parts, len(n_values))), settings.verbose
+    )
+    for group, source in zip(groups, sources, strict=True):
+        parts.append(Part(group, source.space, source.state()))
+        converged &= search_part(parts[-1], source, history, settings, len(n_values))
     return Learned(rows, weights, *terms(parts, len(n_values)), converged, history)
+
+
+def search_part(part, source, history, settings, n_features):
+    """Search for the terms of one group of variables; return whether the search ended by itself."""
+    table = DualTable(
+        source.space,
+        source.codes,
+        source.weights,
+        n_features=n_features,
+        alpha=settings.alpha,
+        max_order=settings.max_order,
+        dtype=settings.dtype,
+        n_threads=settings.n_threads,
+    )
+    options = {
+        "solver": settings.solver,
+        "tol": settings.tol,
+        "max_iter": 0 if history.stopped else settings.max_iter - history.n_moves,
+        "max_basis": settings.max_basis - history.n_basis_path[-1],
+    }
+    with table, limit_blas(1):
+        if source.incomplete is not None:
+            return IncompleteSearch(table, part.state, source.incomplete, history, **options).run()
+        return search(table, part.state, end_iteration=history.follow(part.state), **options)
+
+
+class Source(NamedTuple):
+    """What one table learns from."""
+
+    space: StateSpace
+    codes: np.ndarray  # of the distinct states, and how often each counts
+    weights: np.ndarray
+    first: np.ndarray | None  # where each occurs
+    cost: float  # without terms
+    incomplete: IncompleteRows | None  # in their place, if cells are missing
+
+    def state(self):
+        return State(math.log(self.space.size), self.cost)
+
+
+def source_of(rows, weights, space):
+    """What the table of some columns learns from; rows that say nothing of them are left out."""
+    if has_gaps(rows):
+        rows, weights = informative(rows, weights)
+    if not has_gaps(rows):
+        codes, first, sums = collapse(space.encode(rows), weights)
+        cost = initial_divergence(sums, weights.sum(), space.size)
+        return Source(space, codes, sums, first, cost, None)
+    incomplete = IncompleteRows(rows, weights, space.n_values)
+    cost = initial_cost(incomplete, space, State(math.log(space.size), 0.0))
+    # Only the total counts of the weights: the data come with each round.
+    return Source(space, np.zeros(1, int), weights.sum(keepdims=True), None, cost, incomplete)
+
+
+def has_gaps(rows):
+    """Whether cells are missing, -1."""
+    return rows.dtype.kind == "i" and bool((rows < 0).any())
 
 
 def terms(parts, n_features):

@@ -24,8 +24,9 @@ from sklearn_boltz._base import (
     unchanged_on_error,
     validate_arguments,
 )
-from sklearn_boltz._batches import as_batches, distinct_states, summarise
+from sklearn_boltz._batches import as_batches, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._estimates import estimate_from_value
 from sklearn_boltz._random import make_generator
 from sklearn_boltz.loglinear._basis import StateSpace
@@ -77,7 +78,9 @@ class FSLLDensity(BaseBoltzmann):
         worth it after a joint refit. It reaches a lower cost with fewer terms.
 
     tol : float, default=1e-4
-        The search ends when no move lowers the cost by more than this, in nats.
+        The search ends when no move lowers the cost by more than this, in nats. With missing
+        cells, the rounds of EM go on until one of them lowers it by less than a hundredth of
+        this.
 
     max_iter : int, default=None
         Number of moves at most. None sets no limit; the cost falls by more than `tol` with
@@ -93,6 +96,10 @@ class FSLLDensity(BaseBoltzmann):
 
     n_jobs : int, default=None
         Number of threads. None means 1. The result does not depend on it.
+
+    unknown : {"error", "missing"}, default="error"
+        What to do, after `fit`, about a word or level that `fit` has not seen: refuse it, or take
+        the cell for a missing one.
 
     verbose : int, default=0
         If positive, print a line at the end of a fit; if greater than 1, for each move.
@@ -116,17 +123,21 @@ class FSLLDensity(BaseBoltzmann):
 
     cost_ : float
         Kullback–Leibler divergence of the model from the data, in nats, plus the
-        description length of the terms for each sample (eq. 2.5).
+        description length of the terms for each sample (eq. 2.5). With missing cells, the
+        divergence of the observed cells: of each pattern of missing cells by itself, weighted by
+        its rows.
 
     cost_path_ : ndarray of float64 of shape (`n_iter_` + 1,)
         The cost without terms and after each move or joint refit. It never rises by more than
-        rounding.
+        rounding. With missing cells, the entries within a round of EM are upper bounds; where
+        rows are completed by draws (see Notes), it may rise.
 
     n_iter_ : int
         Number of moves and joint refits.
 
     converged_ : bool
-        Whether the search ended because no move was worth `tol`.
+        Whether the search ended because no move was worth `tol`, and with missing cells no
+        further round of EM.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"cost"``, the number of terms ``"n_basis"`` and ``"seconds"`` of each move or refit.
@@ -154,6 +165,15 @@ class FSLLDensity(BaseBoltzmann):
 
     `sample_weight` counts: a row of weight 2 is the same as two rows.
 
+    NaN is a missing cell, and what is maximised is the likelihood of the observed cells, less
+    the description length. This is right if cells are missing at random: whether a cell is
+    missing may depend on observed cells of its row, but given these not on the value that is
+    missing. The rows are completed in all possible ways, weighted by the model, the search goes
+    on from the terms that there are, and so on (EM); then terms are tried that a score test by
+    the observed cells finds (with ``solver="newton"``). A row with more than 4,096 completions is
+    completed by draws, always the same ones. A row without an observed cell does not count, and
+    a column without one is refused.
+
     The search is deterministic, so there is no `random_state`. It begins without terms and does
     not depend on an earlier fit, so there is no `warm_start`; `partial_fit` adds rows and searches
     anew. A fit that is interrupted leaves the estimator as it was.
@@ -180,6 +200,7 @@ class FSLLDensity(BaseBoltzmann):
     -2.08
     """
 
+    _takes_codes = True
     _parameter_constraints = {
         "n_values": [
             StrOptions({"auto"}),
@@ -196,6 +217,7 @@ class FSLLDensity(BaseBoltzmann):
         "max_states": [Interval(Integral, 2, None, closed="left")],
         "dtype": [Options(type, {np.float64, np.float32}), StrOptions({"float64", "float32"})],
         "n_jobs": [Integral, None],
+        "unknown": [StrOptions({"error", "missing"})],
         "verbose": ["verbose"],
     }
 
@@ -213,6 +235,7 @@ class FSLLDensity(BaseBoltzmann):
         max_states=2**30,
         dtype=np.float64,
         n_jobs=None,
+        unknown="error",
         verbose=0,
     ):
         self.n_values = n_values
@@ -226,6 +249,7 @@ class FSLLDensity(BaseBoltzmann):
         self.max_states = max_states
         self.dtype = dtype
         self.n_jobs = n_jobs
+        self.unknown = unknown
         self.verbose = verbose
 
     @with_callbacks
@@ -236,7 +260,7 @@ class FSLLDensity(BaseBoltzmann):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or batches
-            Integers from 0 on, or anything real if `binarize` is set. Of
+            Integers from 0 on, or anything real if `binarize` is set; NaN is a missing cell. Of
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, only the
             distinct rows are kept, with their numbers; one pass is made.
         y : Ignored
@@ -252,7 +276,8 @@ class FSLLDensity(BaseBoltzmann):
         Raises
         ------
         ValueError
-            If a value is not in the domain, or if there are too many joint states.
+            If a value is not in the domain, if no cell of a column is observed, or if there are
+            too many joint states.
         """
         with unchanged_on_error(self):
             return self._learn(X, y, self._counts(X, sample_weight, reset=True))
@@ -293,6 +318,7 @@ class FSLLDensity(BaseBoltzmann):
 
     def _learn(self, X, y, counts):
         """Search for the terms, and set all fitted attributes at once."""
+        self._check_observed(counts.rows)
         groups = independent_groups(counts.rows)
         self._check_sizes(counts.n_values, groups)
         n_features = len(counts.n_values)
@@ -314,7 +340,6 @@ class FSLLDensity(BaseBoltzmann):
                 "basis_": basis,
                 "theta_": theta,
                 "_n_features_out": len(theta),
-                "_sample_dtype": counts.dtype,
             }
 
         with iterations(self, X, y, name="move", max_iter=self.max_iter) as end_move:
@@ -346,7 +371,7 @@ class FSLLDensity(BaseBoltzmann):
         batches = as_batches(X, sample_weight)
         if batches is not None:
             return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
-        X = self._validate(X, reset=reset)
+        X = self._validate(X, reset=reset, allow_nan=True)
         dtype, weights = X.dtype, checked_weights(sample_weight, X)
         X = self._whole_numbers(X)
         n_values = self._initial_n_values(X)
@@ -354,8 +379,26 @@ class FSLLDensity(BaseBoltzmann):
             n_values = np.maximum(n_values, self.n_values_)
         if not isinstance(self.n_values, str):
             self._check_range(X, n_values)
+        missing = np.isnan(X)
+        if missing.any():
+            rows = np.where(missing, -1, X).astype(np.min_scalar_type(-int(n_values.max())))
+            return Counts(dtype, n_values, *informative(rows, weights))
         rows = X.astype(np.min_scalar_type(int(n_values.max()) - 1))
         return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0])
+
+    def _check_observed(self, rows):
+        """Refuse columns of which no cell is observed: nothing can be learned of them."""
+        empty = np.flatnonzero((rows < 0).all(axis=0)) if rows.dtype.kind == "i" else []
+        if len(rows) == 0:
+            raise ValueError(
+                "FSLLDensity: all cells are missing (NaN): there is nothing to learn from."
+            )
+        if len(empty):
+            more = f", and {len(empty) - 1} more" if len(empty) > 1 else ""
+            raise ValueError(
+                f"FSLLDensity: {self._column(empty[0])} has missing cells (NaN) only{more}. "
+                "Nothing can be learned of such a column: leave it out."
+            )
 
     # Data to states.
 
@@ -365,7 +408,8 @@ class FSLLDensity(BaseBoltzmann):
             if self.binarize is not None:
                 return np.full(X.shape[1], 2)
             self._warn_of_counts_from_one(X)
-            return np.maximum(X.max(axis=0).astype(np.int64) + 1, 2)
+            highest = np.fmax.reduce(X, axis=0, initial=0)  # of a batch, a column may be missing
+            return np.maximum(highest.astype(np.int64) + 1, 2)
         n_values = np.asarray(self.n_values)
         if n_values.ndim == 0:
             n_values = np.full(X.shape[1], n_values)
@@ -398,7 +442,7 @@ class FSLLDensity(BaseBoltzmann):
 
     def _warn_of_counts_from_one(self, X):
         """Warn of columns that vary from 1 on: a value 0 that never occurs costs states."""
-        low, high = X.min(axis=0), X.max(axis=0)
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         columns = np.flatnonzero((low == 1) & (high > 1))
         if len(columns) and len(X) >= ROWS_TO_TELL:
             more = f" and {len(columns) - 1} more columns have" if len(columns) > 1 else " has"
@@ -443,10 +487,12 @@ class FSLLDensity(BaseBoltzmann):
     def _parameters(self):
         return [self.n_values_, self.basis_, self.theta_]
 
-    def _validated_states(self, X):
+    def _incomplete_states(self, X):
+        """The rows as states with 0 for missing cells, which cells are missing, and the type."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
-        return self._to_states(X).astype(np.int64), X.dtype
+        X = self._validate(X, reset=False, allow_nan=True)
+        missing = np.isnan(X)
+        return np.where(missing, 0, self._to_states(X)).astype(np.int64), missing, X.dtype
 
     # What a fitted model can do.
 
@@ -475,20 +521,27 @@ class FSLLDensity(BaseBoltzmann):
         return estimate_from_value(self.log_partition_)
 
     def score_samples(self, X):
-        """Return the log-probability of each row.
+        """Return the log-probability of the observed cells of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data.
+            The data. Missing cells (NaN) are summed out.
 
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            In nats, exactly normalised.
+            In nats, exactly normalised; 0 for a row without an observed cell.
         """
-        states, _ = self._validated_states(X)
-        return self._model().log_weight(states) - self.log_partition_
+        states, missing, _ = self._incomplete_states(X)
+        log_probability = self._log_weight(states, missing) - self.log_partition_
+        log_probability[missing.all(axis=1)] = 0.0
+        return log_probability
+
+    def _log_weight(self, states, missing):
+        """Σ_y θ_y Φ_y(x), or the logarithm of the sum of exp of it over missing cells."""
+        model = self._model()
+        return model.log_marginal(states, missing) if missing.any() else model.log_weight(states)
 
     def energy(self, X):
         """Return the energy of each row.
@@ -503,23 +556,33 @@ class FSLLDensity(BaseBoltzmann):
         energy : ndarray of float64 of shape (n_samples,)
             E(x) = -Σ_y θ_y Φ_y(x), with which p(x) = exp(-E(x)) / Z.
         """
-        states, _ = self._validated_states(X)
+        states, missing, _ = self._incomplete_states(X)
+        if missing.any():
+            row, j = np.argwhere(missing)[0]
+            raise ValueError(
+                f"FSLLDensity: {self._column(j)} has no value (NaN) in row {row}, and an energy "
+                "belongs to a complete row. `free_energy` sums missing cells out; `impute` fills "
+                "them."
+            )
         return -self._model().log_weight(states)
 
     def free_energy(self, X):
-        """Return the free energy of each row: its energy, as there are no hidden units.
+        """Return the free energy of each row: its energy, with missing cells summed out.
+
+        There are no hidden units; missing cells take their place.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data, without missing cells.
+            The data; NaN is a missing cell.
 
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            ``energy(X)``.
+            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
+            have the probability exp(-F) / Z. ``energy(X)`` for complete rows.
         """
-        return self.energy(X)
+        return -self._log_weight(*self._incomplete_states(X)[:2])
 
     def entropy(self):
         """Return the entropy of the model.
@@ -543,10 +606,15 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the variables of ln p(x_i | all others), in nats.
+            The sum over the variables of ln p(x_i | all others), in nats. In rows with missing
+            cells (NaN), that over the observed cells of ln p(x_i | all other observed cells).
         """
-        states, _ = self._validated_states(X)
-        return self._model().log_pseudo_likelihood(states)
+        states, missing, _ = self._incomplete_states(X)
+        gaps, model = missing.any(axis=1), self._model()
+        total = np.empty(len(states))
+        total[~gaps] = model.log_pseudo_likelihood(states[~gaps])
+        total[gaps] = model.log_pseudo_likelihood_of_observed(states[gaps], missing[gaps])
+        return total
 
     def transform(self, X):
         """Evaluate the learned terms: features for a classifier.
@@ -559,10 +627,14 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         signs : ndarray of shape (n_samples, n_basis)
-            Φ_y(x), each 1 or -1; float32 for float32 data and float64 else.
+            Φ_y(x), each 1 or -1; float32 for float32 data and float64 else. In rows with missing
+            cells (NaN), the expectations of Φ_y given the observed cells, from -1 to 1.
         """
-        states, dtype = self._validated_states(X)
-        signs = StateSpace(self.n_values_).signs(states, self.basis_)
+        states, missing, dtype = self._incomplete_states(X)
+        if missing.any():
+            signs = self._model().expected_terms(states, missing, self.basis_)
+        else:
+            signs = StateSpace(self.n_values_).signs(states, self.basis_)
         return signs.astype(np.float32 if dtype == np.float32 else np.float64)
 
     def get_feature_names_out(self, input_features=None):
@@ -691,7 +763,7 @@ class FSLLDensity(BaseBoltzmann):
         model = self._model().tempered(temperature).given(columns, values)
         states = model.sample(n_samples, make_generator(random_state))
         states[:, columns] = values
-        return states.astype(self._sample_dtype)
+        return self._table.decode(states)
 
     @validate_arguments(
         {
@@ -720,13 +792,14 @@ class FSLLDensity(BaseBoltzmann):
             A copy with the missing values filled; observed values are as they were given.
         """
         check_is_fitted(self)
-        X = self._validate(X, reset=False, allow_nan=True, copy=True)
-        missing = np.isnan(X)
-        if not missing.any():
-            return X
-        states = np.where(missing, 0, self._to_states(X)).astype(np.int64)
-        filled = self._model().impute(states, missing, how, make_generator(random_state))
-        return np.where(missing, filled, X).astype(X.dtype)
+        cells = self._to_states(self._validate(X, reset=False, allow_nan=True))
+        missing, generator = np.isnan(cells), make_generator(random_state)
+
+        def impute(how):
+            states = np.where(missing, 0, cells).astype(np.int64)
+            return self._model().impute(states, missing, how, generator)
+
+        return self._fill(X, missing, how, impute)
 
     def predict_column_proba(self, X, column):
         """Return the probabilities of the values of one column given the rest of each row.
@@ -757,15 +830,17 @@ class FSLLDensity(BaseBoltzmann):
         # Without a threshold, only integers from 0 on are legal.
         tags.input_tags.positive_only = self.binarize is None
         tags.input_tags.categorical = self.binarize is None
+        tags.input_tags.allow_nan = True
         return tags
 
 
 def _counts_of_batch(estimator, batch):
     found = estimator._counts(batch, None, reset=True)
-    return Counts(found.dtype, found.n_values, *distinct_states(found.rows, found.weights))
+    rows, weights = distinct_incomplete(found.rows, found.weights)
+    return Counts(found.dtype, found.n_values, rows, weights)
 
 
 def _merge_counts(one, other):
     rows, weights = (np.concatenate(pair) for pair in zip(one[2:], other[2:], strict=True))
     n_values = np.maximum(one.n_values, other.n_values)
-    return Counts(one.dtype, n_values, *distinct_states(rows, weights))
+    return Counts(one.dtype, n_values, *distinct_incomplete(rows, weights))

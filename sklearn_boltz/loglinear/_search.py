@@ -104,6 +104,10 @@ class History:
         """Number of moves so far."""
         return len(self.cost_path) - 1
 
+    def correct(self, change):
+        """Add to the last cost what has become known of it."""
+        self.cost_path[-1] += change
+
     def follow(self, state):
         """Begin with the next group; return what its search is to call after each move."""
         elsewhere = self.cost_path[-1] - state.cost
@@ -149,7 +153,7 @@ def search(table, state, *, solver, tol, max_iter, max_basis, end_iteration=lamb
     converged : bool
     """
     solver = SOLVERS[solver]
-    tol = max(tol, _rounding(table, state.cost))
+    tol = max(tol, rounding(table, state.cost))
     removal_tol = 0.0 if solver.removes_freely else tol
     settled, stopped, n_before = False, False, 0
     champion = table.scan(-tol)
@@ -209,7 +213,7 @@ def best_move(table, state, champion, tol, removal_tol):
     return min(worth, key=lambda move: move.change, default=None)
 
 
-def _rounding(table, value):
+def rounding(table, value):
     """Some rounding errors of a value that follows from the tables."""
     return ROUNDING * float(np.finfo(table.t.dtype).eps) * max(1.0, abs(value))
 
@@ -271,13 +275,13 @@ def _line_search(table, state, direction, slope, d):
     If no step lowers the cost, state and table stay as they are.
     """
     theta, log_partition = state.theta, state.log_partition
-    rounding = _rounding(table, log_partition)
+    noise = rounding(table, log_partition)
     scale = 1.0
     for _ in range(12):
         trial = theta + scale * direction
         trial_log_partition = table.weigh(state.codes, trial)
         change = (trial_log_partition - log_partition) - scale * float(direction @ d)
-        if change <= 1e-4 * scale * slope + rounding:
+        if change <= 1e-4 * scale * slope + noise:
             table.normalise()
             state.theta, state.log_partition = trial, trial_log_partition
             state.cost += change
@@ -307,22 +311,54 @@ def choose_jointly(table, active, codes, penalty, tol, n_terms):
     others partly compensate. They are chosen one by one, e and s following.
     """
     t, d = table.t[codes].astype(np.float64), table.d[codes].astype(np.float64)
-    factor = _cholesky(covariance(table.space, table.t, active, active), table.t.dtype)
-    explained = solve_triangular(
-        factor, covariance(table.space, table.t, active, codes), lower=True
+    return choose(
+        d - t,
+        1 - t**2,
+        covariance(table.space, table.t, active, active),
+        covariance(table.space, table.t, active, codes),
+        lambda k: covariance(table.space, table.t, codes[[k]], codes)[0],
+        penalty,
+        tol,
+        n_terms,
+        table.t.dtype,
     )
-    residual, variance = d - t, 1 - t**2
-    floor = 1e-3 * variance  # below, s is mostly rounding, and e²/2s no gain but a fiction
+
+
+def choose(
+    residual, variance, of_active, with_active, among, penalty, tol, n_terms, dtype=np.float64
+):
+    """Places of the terms that are worth appending, by their residuals and covariances.
+
+    Parameters
+    ----------
+    residual, variance, penalty : ndarray of shape (n_terms,)
+    of_active : ndarray of shape (n_active, n_active)
+        Covariance of the active terms, known to the precision of `dtype`.
+    with_active : ndarray of shape (n_active, n_terms)
+    among : callable
+        From a place to the covariances (n_terms,) of that term with all.
+    tol : float
+    n_terms : int
+        How many at most.
+
+    Returns
+    -------
+    chosen : list of int
+    """
+    factor = _cholesky(of_active, dtype)
+    explained = solve_triangular(factor, with_active, lower=True)
+    # Below, s is mostly rounding, and e²/2s no gain but a fiction. With missing cells it may be 0.
+    floor = np.maximum(1e-3 * variance, np.finfo(np.float64).tiny)
     left = variance - np.einsum("ij,ij->j", explained, explained)
     chosen = []
-    while len(chosen) < min(n_terms, len(codes)):
+    while len(chosen) < min(n_terms, len(residual)):
         gain = np.where(left > floor, 0.5 * residual**2 / np.maximum(left, floor), 0) - penalty
         k = int(np.argmax(gain))
         if gain[k] < tol:
             break
         chosen.append(k)
         # One more row of the Cholesky factor.
-        row = covariance(table.space, table.t, codes[[k]], codes)[0] - explained[:, k] @ explained
+        row = among(k) - explained[:, k] @ explained
         row /= math.sqrt(left[k])
         residual = residual - row * (residual[k] / row[k])
         left = left - row**2

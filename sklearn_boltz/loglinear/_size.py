@@ -46,13 +46,17 @@ def check_size(n_values, names, *, max_states, itemsize, memory):
     if remedy is not None:
         sentences.append(remedy)
     if max(n_values) > 2 and fits(2 ** len(names)):
-        sentences.append(_fewer_values(n_values, names))
+        sentences.append(
+            f"Use fewer values, for example by KBinsDiscretizer.{_most(n_values, names)}"
+        )
+    elif max(n_values) > 2 and len(names) > 1:
+        sentences.append(f"Leave columns out, or use fewer values.{_most(n_values, names)}")
     if len(names) > 1 and size > 2**USUAL_COLUMNS:
         sentences.append(f"FSLLDensity is meant for up to about {USUAL_COLUMNS} binary columns.")
     if len(names) > 1 and (size > 2**USUAL_COLUMNS or remedy is None):
         sentences.append(
             "For more, take FVBMPseudoLikelihood (a network of pairs) or SDCPRBM (a density); "
-            "both are for binary columns."
+            "both take columns of categories, too."
         )
     raise ValueError(" ".join(sentences))
 
@@ -73,12 +77,13 @@ def _limit(size, max_states, itemsize, memory):
         yield f"The two tables take {_bytes(needed)}, and {_bytes(memory)} are available."
 
 
-def _fewer_values(n_values, names):
-    """Which columns have the most values."""
+def _most(n_values, names):
+    """Which columns have the most values, in a sentence; nothing for a single column."""
+    if len(names) == 1:
+        return ""
     order = sorted(range(len(names)), key=lambda i: -n_values[i])[:3]
     most = ", ".join(f"{names[i]} ({n_values[i]:,})" for i in order if n_values[i] > 2)
-    where = f" The most are in {most}." if len(names) > 1 else ""
-    return f"Use fewer values, for example by KBinsDiscretizer.{where}"
+    return f" The most are in {most}."
 
 
 def _count(size):

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import (
     COMPLETE_TO_USE,
-    MISSING_IN_FIT,
     BaseBoltzmann,
     dense,
     find_stack_level,
@@ -99,7 +98,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
-    _about_missing = MISSING_IN_FIT
     # How ln Z is estimated where it cannot be computed.
     _estimate_of_log_partition = "ais"
 

@@ -70,26 +70,40 @@ class Observed(NamedTuple):
 
     def visible_gradients(self, order):
         """Mean derivatives of ln w(x) at observed cells, and of ln Z(B, A) at missing ones."""
-        units, (B, A) = self.layered.layers[0], self._all_fields(order)[0]
+        units, tilt = self.layered.layers[0], self._all_fields(order)[0]
         missing = spread_over_columns(units, missing_units(units, self.V))
-        share = missing.mean(axis=0)
-        # Derivatives come as means over rows. Where a cell is none of theirs, it gets one and the
-        # same value or field, of which the derivative is known and is taken away.
-        value = units.mean(np.zeros((1, len(units)), self.V.dtype))
-        zeros = np.zeros_like(value)
-        observed = units.gradients(np.where(missing, value, self.V).astype(self.V.dtype))
-        free = units.gradients(None, np.where(missing, B, 0), np.where(missing, A, 0))
-        of_value, of_zero = units.gradients(value), units.gradients(None, zeros, zeros)
-        return {
-            name: (
-                observed[name] - share * of_value[name] + free[name] - (1 - share) * of_zero[name]
-            ).astype(slope.dtype)
-            for name, slope in observed.items()
-        }
+        B, A = (np.where(missing, values, 0).astype(self.V.dtype) for values in tilt)
+        parts = units.parts()
+        found = [
+            _gradients(part, self.V[:, columns], missing[:, columns], B[:, columns], A[:, columns])
+            for part, columns in parts
+        ]
+        if len(parts) == 1:
+            return found[0]
+        return {(k, name): slope for k, part in enumerate(found) for name, slope in part.items()}
 
     def free_energy(self, order):
         """F(v_o), ln p(v_o) = −F(v_o) − ln Z: ndarray of float64 of shape (n_rows,)."""
         return free_energy(self.layered.sides(), self.solutions, order, self.evidence)
+
+
+def _gradients(units, V, missing, B, A):
+    """The derivatives of units of one type.
+
+    They come as means over rows. Where a cell is none of theirs, it gets one and the same value or
+    field, of which the derivative is known and is taken away.
+    """
+    value, share = units.mean(np.zeros((1, len(units)), V.dtype)), missing.mean(axis=0)
+    zeros = np.zeros_like(value)
+    observed = units.gradients(np.where(missing, value, V).astype(V.dtype))
+    free = units.gradients(None, B, A)
+    of_value, of_zero = units.gradients(value), units.gradients(None, zeros, zeros)
+    return {
+        name: (
+            observed[name] - share * of_value[name] + free[name] - (1 - share) * of_zero[name]
+        ).astype(slope.dtype)
+        for name, slope in observed.items()
+    }
 
 
 def solve_observed(layered, V, iteration, workers):

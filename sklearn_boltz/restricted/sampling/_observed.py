@@ -246,6 +246,8 @@ def _chunks(*arrays):
 
 def _sum_over_missing(gaps):
     """ln Σ over the states of what is missing, the hidden units summed out; one pattern."""
+    if not gaps.missing[0].any():
+        return gaps.model.hidden.log_partition_sum(gaps.field)
     alone, parts = gaps.alone(), []
     for states in blocks_of_states(alone.visible):
         log_weight, field = alone.visible.log_weight(states), alone.hidden_field(states)
@@ -362,6 +364,8 @@ def completions(model, v, seed):
     completions : Completions
     """
     gaps = Gaps.of(model, v[np.newaxis])
+    if not gaps.missing.any():
+        return Completions(np.zeros(1), gaps.V, None)
     (bits,), of_hidden = gaps.bits(), hidden_bits(model)
     if bits <= EXACT_MISSING:
         exact = Gaps.of(model.in_double(), v[np.newaxis])

@@ -1,0 +1,158 @@
+"""From the cells of a table to codes, and back."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils._param_validation import InvalidParameterError
+
+from sklearn_boltz._cells import shown
+
+# Without `n_values`, a column with more values than this is taken for amounts.
+MOST_VALUES = 64
+REMEDY = "Recode the column, or set `binarize` to a threshold."
+
+
+class Coding(NamedTuple):
+    """What the values of the columns are.
+
+    Attributes
+    ----------
+    low : int
+        The value whose code is 0: -1 in tables of -1 and 1, else 0.
+    n_values : ndarray of int64 of shape (n_features,)
+        Number of values of each column.
+    """
+
+    low: int
+    n_values: np.ndarray
+
+    @property
+    def is_binary(self):
+        """Whether all columns have two values."""
+        return bool((self.n_values == 2).all())
+
+    def values(self, j):
+        """The values of column j."""
+        return np.array([-1, 1]) if self.low == -1 else np.arange(self.n_values[j])
+
+    def decode(self, codes):
+        """From codes, or means of codes, to the scale of the data."""
+        return 2 * codes - 1 if self.low == -1 else codes
+
+    def codes(self, estimator, X):
+        """Check the domain; -> codes of the cells, -1 for NaN, small integers."""
+        X = estimator._binarized(X)
+        if not self.is_binary:
+            legal = np.isnan(X) | (is_whole(X) & (X < self.n_values))
+            if not legal.all():
+                raise ValueError(self._about_value(estimator, X, legal))
+            dtype = np.int8 if self.n_values.max() < 127 else np.int16
+            return np.where(np.isnan(X), -1, X).astype(dtype)
+        positive = X == 1
+        missing = np.isnan(X) if X.dtype.kind == "f" else None
+        if estimator.binarize is None:
+            legal = positive | (X == self.low)
+            if missing is not None:
+                legal |= missing
+            estimator._check_domain(
+                X,
+                legal,
+                lambda j: f"the values {self.low} and 1",
+                "Recode the column, or set `binarize` to a threshold and fit again.",
+            )
+        codes = positive.view(np.int8)
+        if missing is not None:
+            codes[missing] = -1
+        return codes
+
+    def _about_value(self, estimator, X, legal):
+        """What an error says of the first value that is not legal, and how to mend it."""
+        i, j = np.unravel_index(np.argmin(legal), legal.shape)
+        remedy = "Set `n_values` to the true numbers of values and fit again."
+        if X[i, j] < 0:
+            code = shown(X[i, j])
+            remedy = (
+                "Negative values in data are out of this range. If it stands for a missing cell, "
+                f"write it as NaN: np.where(X == {code}, np.nan, X)."
+            )
+        elif X[i, j] != np.floor(X[i, j]):
+            remedy = (
+                "Encode the column with sklearn.preprocessing.OrdinalEncoder (categories) or "
+                "KBinsDiscretizer(encode='ordinal') (numbers)."
+            )
+        return (
+            f"{type(estimator).__name__} needs values from 0 to {self.n_values[j] - 1} in "
+            f"{estimator._column(j)}, but row {i} has the value {shown(X[i, j])}. {remedy}"
+        )
+
+
+def is_whole(X):
+    """Which cells are 0, 1, 2, ..."""
+    with np.errstate(over="ignore", invalid="ignore"):  # in float16, 2**31 is infinite
+        return (X >= 0) & (X < 2**31) & (X == np.floor(X))
+
+
+def find_coding(estimator, X):
+    """The values of the columns, as the user says or as the table shows.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With `n_values`, `binarize` and `_check_domain`.
+    X : ndarray of shape (n_samples, n_features)
+        NaN is a missing cell.
+
+    Returns
+    -------
+    coding : Coding
+    """
+    has_signs = estimator.binarize is None and X.dtype.kind != "b" and (X == -1).any()
+    # With other values, -1 is a code for missing cells, which `Coding.codes` explains.
+    has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
+    two = Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
+    if not isinstance(estimator.n_values, str):
+        n_values = given_n_values(estimator.n_values, X.shape[1])
+        coding = Coding(0, n_values)
+        if estimator.binarize is not None and not coding.is_binary:
+            raise InvalidParameterError(
+                "With `binarize` every column has two values: leave n_values at 'auto', or "
+                "binarize at None."
+            )
+        return two if coding.is_binary else coding
+    if has_signs or estimator.binarize is not None or X.dtype.kind == "b":
+        return two
+    known = is_whole(X) | np.isnan(X) | (X == -1)
+    if not known.all():
+        return two
+    with np.errstate(invalid="ignore"):
+        top = np.where(np.isnan(X), 0, X).max(axis=0, initial=0).astype(np.int64)
+    if top.max(initial=0) >= MOST_VALUES:
+        estimator._check_domain(
+            X,
+            ~(X >= MOST_VALUES),
+            lambda j: f"at most {MOST_VALUES} values, from 0 on,",
+            "If they are categories, encode them by sklearn.preprocessing.OrdinalEncoder or give "
+            "`n_values`; if they are amounts, set `binarize` to a threshold.",
+        )
+    return Coding(0, np.maximum(top + 1, 2))
+
+
+def given_n_values(n_values, n_features):
+    """The user's numbers of values, one for each column."""
+    given = np.asarray(n_values)
+    if given.ndim == 0:
+        given = np.full(n_features, given)
+    if given.shape != (n_features,) or not (given >= 2).all() or given.dtype.kind != "i":
+        raise InvalidParameterError(
+            f"n_values must be 'auto', an integer or one integer for each of the "
+            f"{n_features} columns, all at least 2; got {n_values!r}."
+        )
+    return given.astype(np.int64)
+
+
+def value_names(names, n_values):
+    """``name=value``, in the one-hot layout."""
+    return np.array(
+        [f"{name}={a}" for name, m in zip(names, n_values, strict=True) for a in range(m)],
+        dtype=object,
+    )

@@ -1,0 +1,79 @@
+"""Couplings and intercepts of categorical columns as matrices, and the gauge they are in.
+
+The states of all columns stand one after another, like one-hot columns: the coupling is a
+symmetric matrix of shape (Q, Q) with Q = Σ q_i, whose blocks on the diagonal are 0, and the
+intercept a vector of shape (Q,). What is added to J_ij(x_i, x_j) as a function of x_i alone, and
+taken from h_i, changes no distribution. In the zero-sum gauge every block of the coupling has
+rows and columns that sum to 0, and so does the intercept of each column.
+"""
+
+import numpy as np
+
+
+def state_offsets(n_values):
+    """Where the states of each column start, and their number; of shape (n_columns + 1,)."""
+    return np.concatenate([[0], np.cumsum(n_values, dtype=np.int64)])
+
+
+def column_of_state(n_values):
+    """The column that each state is one of; of shape (Q,)."""
+    return np.repeat(np.arange(len(n_values)), n_values)
+
+
+def block(coupling, n_values, i, j):
+    """J_ij(a, b), a view of shape (q_i, q_j)."""
+    offsets = state_offsets(n_values)
+    return coupling[offsets[i] : offsets[i + 1], offsets[j] : offsets[j + 1]]
+
+
+def to_zero_sum(coupling, intercept, n_values):
+    """The same distribution in the zero-sum gauge.
+
+    Parameters
+    ----------
+    coupling : array-like of shape (Q, Q)
+        Symmetric. The blocks on the diagonal are not looked at.
+    intercept : array-like of shape (Q,)
+    n_values : array-like of int of shape (n_columns,)
+        The number of states of each column.
+
+    Returns
+    -------
+    coupling : ndarray of shape (Q, Q)
+    intercept : ndarray of shape (Q,)
+    """
+    n_values = np.asarray(n_values)
+    column = column_of_state(n_values)
+    coupling = np.where(column[:, None] == column, 0.0, coupling)
+    row_means = block_means(coupling, n_values)  # of J_ij(a, .), of shape (Q, n_columns)
+    means = block_means(row_means.T, n_values)  # of J_ij, of shape (n_columns, n_columns)
+    moved = row_means - means[column]
+    intercept = np.asarray(intercept, dtype=np.float64) + moved.sum(axis=1)
+    intercept = intercept - block_means(intercept[None], n_values)[0, column]
+    coupling = coupling - row_means[:, column] - row_means.T[column] + means[column][:, column]
+    coupling[column[:, None] == column] = 0
+    return coupling, intercept
+
+
+def block_means(values, n_values):
+    """Means over the states of each column, along the last axis."""
+    starts = state_offsets(n_values)[:-1]
+    return np.add.reduceat(values, starts, axis=-1) / n_values
+
+
+def to_binary(coupling, intercept, n_values):
+    """M and b of columns of two states each, of which the second is +1 and the first -1.
+
+    In x in {-1, 1}: P(x) ∝ exp(½ xᵀ M x + bᵀ x).
+    """
+    n_values = np.asarray(n_values)
+    if (n_values != 2).any():
+        raise ValueError("Every column must have two states.")
+    coupling, intercept = to_zero_sum(coupling, intercept, n_values)
+    return np.ascontiguousarray(coupling[1::2, 1::2]), intercept[1::2].copy()
+
+
+def from_binary(coupling, intercept):
+    """The (2 d, 2 d) couplings and (2 d,) intercepts, zero-sum, of M and b."""
+    signs = np.array([-1.0, 1.0])
+    return np.kron(coupling, np.outer(signs, signs)), np.kron(intercept, signs)

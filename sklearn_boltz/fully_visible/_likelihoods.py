@@ -1,0 +1,340 @@
+"""What can be asked of a fitted network: conditional means, likelihoods, ln Z, marginals."""
+
+import warnings
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_boltz._base import BaseBoltzmann, find_stack_level, fingerprint, validate_arguments
+from sklearn_boltz._estimates import (
+    best_known,
+    estimate_from_value,
+    raise_floor,
+    temperature_ladder,
+)
+from sklearn_boltz._random import make_generator
+from sklearn_boltz.fully_visible import _model
+from sklearn_boltz.fully_visible._columns import value_names
+from sklearn_boltz.fully_visible._potts_model import PottsModel
+from sklearn_boltz.fully_visible._sampling import annealed_log_partition, gibbs_sample
+from sklearn_boltz.fully_visible._spin_model import SpinModel
+from sklearn_boltz.fully_visible._spurious import spurious_message, strange_columns
+
+# Nats of standard error, above which an estimate of the normalising constant is not trusted.
+DOUBTFUL = 0.2
+# Chains, and their transitions, that then tell whether the model has mass far from the data.
+N_COMPARED, N_STEPS = 200, 200
+
+
+class Likelihoods(BaseBoltzmann):
+    """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
+
+    def _parameters(self):
+        return [self.coupling_, self.intercept_]
+
+    def _model(self):
+        """The distribution."""
+        if self._coding.is_binary:
+            return SpinModel(self.coupling_, self.intercept_)
+        return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)
+
+    def _codes(self, X):
+        """-> codes, -1 for a missing cell, and the type of X."""
+        check_is_fitted(self)
+        X = self._validate(X, reset=False, allow_nan=True)
+        return self._coding.codes(self, X), X.dtype
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the columns that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features,), default=None
+            Names of the variables; None for those seen in `fit`, or ``x0``, ``x1``, ...
+
+        Returns
+        -------
+        names : ndarray of str
+            Those of the variables, if all are binary; else ``name=value`` for each value of each
+            variable, which is the order of `coupling_` and `intercept_`, too.
+        """
+        check_is_fitted(self)
+        names = self._input_names(input_features)
+        if self._coding.is_binary:
+            return np.array(names, dtype=object)
+        return value_names(names, self._coding.n_values)
+
+    def transform(self, X):
+        """Return the conditional expectation of each variable given the others.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell. Missing cells are summed out.
+
+        Returns
+        -------
+        expectation : ndarray of shape (n_samples, n_features) or (n_samples, Σ n_values)
+            Of binary variables in the coding of the training data: tanh(M x + b), from -1 to 1,
+            for -1 and 1, and the probabilities of a 1 for 0 and 1. If any variable has more
+            values, the probabilities of all values of all variables, one after another. float32
+            for float32 data and float64 else.
+        """
+        codes, dtype = self._codes(X)
+        expectation = self._model().expectation(codes)
+        if self._coding.is_binary and self._coding.low == 0:
+            expectation = (1 + expectation) / 2
+        return expectation.astype(np.float32 if dtype == np.float32 else np.float64)
+
+    def log_pseudo_likelihood(self, X):
+        """Return the log pseudo-likelihood of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell.
+
+        Returns
+        -------
+        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
+            The sum over the observed cells of ln p(x_j | all other observed cells), in nats. The
+            missing cells are summed out: exactly if those that are connected have no more than
+            2**20 joint states, else by Gibbs sampling with a fixed seed.
+        """
+        codes, _ = self._codes(X)
+        return self._model().log_pseudo_likelihood(codes)
+
+    def score_samples(self, X):
+        """Return the log-probability of the observed cells of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell.
+
+        Returns
+        -------
+        log_probability : ndarray of float64 of shape (n_samples,)
+            In nats, normalised by `log_partition_`. Missing cells are summed out: exactly if those
+            that are connected have no more than 2**20 joint states, else by annealed importance
+            sampling with a fixed seed.
+        """
+        return -self.free_energy(X) - self.log_partition_
+
+    def energy(self, X):
+        """Return the energy of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data, without missing cells.
+
+        Returns
+        -------
+        energy : ndarray of float64 of shape (n_samples,)
+            E(x), with which P(x) = exp(-E(x)) / Z: -½ xᵀ M x - bᵀ x, with x of -1 and 1 if all
+            variables are binary, else with the one-hot x of length Σ n_values.
+        """
+        codes, _ = self._codes(X)
+        if (codes < 0).any():
+            row, j = np.argwhere(codes < 0)[0]
+            raise ValueError(
+                f"{type(self).__name__}: {self._column(j)} has no value (NaN) in row {row}, and an "
+                "energy belongs to a complete row. `free_energy` sums missing cells out; `impute` "
+                "fills them."
+            )
+        return -self._model().log_weight(codes)
+
+    def free_energy(self, X):
+        """Return the free energy of each row: its energy, with missing cells summed out.
+
+        There are no hidden units; missing cells take their place.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell.
+
+        Returns
+        -------
+        free_energy : ndarray of float64 of shape (n_samples,)
+            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
+            have the probability exp(-F) / Z. ``energy(X)`` for complete rows. With more than 2**20
+            joint states of connected missing cells, an estimate, as in `score_samples`.
+        """
+        codes, _ = self._codes(X)
+        return -self._model().log_sums(codes, self._base)
+
+    def entropy(self):
+        """Return the entropy of the model.
+
+        Returns
+        -------
+        entropy : float
+            -Σ_x P(x) ln P(x), exact, in nats.
+
+        Raises
+        ------
+        ValueError
+            If connected variables have more than 2**26 joint states (26 binary ones).
+        """
+        check_is_fitted(self)
+        self._check_enumerable("There is no estimate of the entropy.")
+        return self._cached("entropy", lambda: self._model().entropy())
+
+    @property
+    def log_partition_(self):
+        """Logarithm of the normalising constant, in nats; computed when first asked for."""
+        check_is_fitted(self)
+
+        def compute():
+            estimate = self.log_partition(random_state=0)
+            return Bunch(value=estimate.value, method=estimate.method)
+
+        return best_known(
+            self._cached("log_partition", compute), self._cached("log_partition_floor", Bunch)
+        )
+
+    @validate_arguments(
+        {
+            "method": [StrOptions({"auto", "exact", "ais"})],
+            "n_chains": [Interval(Integral, 1, None, closed="left")],
+            "n_temperatures": [Interval(Integral, 1, None, closed="left"), "array-like"],
+            "random_state": ["random_state", Options(type, {np.random.Generator})],
+        }
+    )
+    def log_partition(self, method="auto", *, n_chains=500, n_temperatures=1000, random_state=None):
+        """Compute or estimate the logarithm of the normalising constant.
+
+        Parameters
+        ----------
+        method : {"auto", "exact", "ais"}, default="auto"
+            ``"exact"`` enumerates the states of connected variables, 2**26 at most. ``"ais"`` is
+            annealed importance sampling from the base rates of the training data: the
+            estimate of Z is unbiased, that of ln Z too low in the mean, and with probability
+            95 % ln Z is greater than the estimate less 3 nats, however few chains carry it.
+            ``"auto"`` is exact up to 2**26 joint states of connected variables, else AIS.
+        n_chains : int, default=500
+            Number of independent chains.
+        n_temperatures : int or array-like of float, default=1000
+            Number of equal steps of the inverse temperature, or all its values from 0 up to 1.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        estimate : Bunch
+            `value` in nats; `std_err`, its standard error by the delta method; `low` and
+            `high`, between which ln Z lies with a probability of 95 % each, infinite where
+            the method cannot tell; `trusted` and `verdict`, what the estimate is worth;
+            `ess`, the effective number of chains; `log_weights` of the chains; `states` where they
+            ended, in the coding of the training data; and `method`.
+
+        Raises
+        ------
+        ValueError
+            If ``method="exact"`` and connected variables have more than 2**26 joint states.
+
+        Warns
+        -----
+        UserWarning
+            If few chains carry the estimate, or if they show that the model has mass far from
+            the data, see Notes of the class.
+
+        Notes
+        -----
+        `log_partition_`, and with it `score_samples`, is the estimate of ``method="auto"``. If
+        `low` of a later run is above that, the estimate of this run takes its place for as long
+        as the parameters are the same.
+        """
+        check_is_fitted(self)
+        if method == "exact":
+            self._check_enumerable("Use method='ais'.")
+        if method != "ais" and self._model().is_enumerable():
+            return estimate_from_value(
+                self._cached("exact_log_partition", lambda: self._model().log_partition())
+            )
+        estimate = annealed_log_partition(
+            self._model(), self._base, temperature_ladder(n_temperatures), n_chains,
+            make_generator(random_state),
+        )  # fmt: skip
+        raise_floor(self._cached("log_partition_floor", Bunch), estimate)
+        self._warn_of_partition(estimate)
+        estimate.states = self._coding.decode(estimate.states).astype(self._sample_dtype)
+        return estimate
+
+    def _warn_of_partition(self, estimate):
+        """Warn if the estimate of ln Z is uncertain, or if the model has mass far from the data."""
+        where = "In the weighted states from which log_partition_ is estimated,"
+        weights = np.exp(estimate.log_weights - estimate.log_weights.max())
+        codes, n = estimate.states, estimate.ess
+        if estimate.std_err > DOUBTFUL:
+            warnings.warn(
+                f"The estimate of log_partition_ is uncertain by at least {estimate.std_err:.2g} "
+                "nats: the model has modes that chains rarely find, perhaps far from the data.",
+                stacklevel=find_stack_level(),
+            )
+            # A few states have nearly all the weight, too few to compare. Plain chains have more.
+            where, n = "In samples of the model,", N_COMPARED
+            generator = make_generator(0)
+            codes, weights = gibbs_sample(self._model(), n, N_STEPS, generator), None
+        self._warn_if_far_from_data(where, codes, weights, n)
+
+    def _warn_if_far_from_data(self, where, codes, weights, n):
+        """Compare the rates of values in n states of the model with those of the training data.
+
+        Parameters that the user has set have nothing to do with these.
+        """
+        if fingerprint(self._parameters()) != self._estimate:
+            return
+        model = self._model()
+        rates, expected = model.rates(codes, weights), model.rates_of_independent(self._base)
+        columns = strange_columns(rates, expected, n)
+        if len(columns):
+            message = spurious_message(where, rates, expected, columns, self._value_label)
+            warnings.warn(message, stacklevel=find_stack_level())
+
+    def _value_label(self, place):
+        """How messages name what is counted at a place of `rates`."""
+        if self._coding.is_binary:
+            return f"{self._column(place)} is 1"
+        starts = np.cumsum(self._coding.n_values)
+        j = int(np.searchsorted(starts, place, side="right"))
+        return f"{self._column(j)} is {place - starts[j] + self._coding.n_values[j]}"
+
+    def _check_enumerable(self, remedy):
+        limit = "2**26 joint states"
+        if self._coding.is_binary:
+            limit = f"{int(np.log2(_model.MAX_STATES))} variables"
+        if not self._model().is_enumerable():
+            raise ValueError(
+                f"{type(self).__name__}: the model connects more than {limit}, too "
+                f"many to enumerate. {remedy}"
+            )
+
+    def marginal(self, features):
+        """Return the joint probabilities of some variables.
+
+        Parameters
+        ----------
+        features : int, str or sequence of them
+            Numbers or names of variables, each once.
+
+        Returns
+        -------
+        table : ndarray of float64 with one axis for each of `features`
+            ``table[0, 1]`` is the probability that the first has the first and the second the
+            second of its values; the sum is 1.
+
+        Raises
+        ------
+        ValueError
+            If connected variables have more than 2**26 joint states; use `sample` then.
+        """
+        check_is_fitted(self)
+        variables = self._variables(features)
+        self._check_enumerable("Count in the rows of `sample` instead.")
+        return self._model().marginal(variables)

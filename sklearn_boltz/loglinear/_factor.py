@@ -1,0 +1,140 @@
+"""Sums over all states of connected variables, block by block: no table of all states is made.
+
+For given values of the slow variables of the layout, the terms become coefficients of the fast
+ones, and one small transform gives the log-weights of the block.
+"""
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from sklearn_boltz.loglinear._basis import StateSpace
+
+# States in a block: a transform of it stays in the cache.
+BLOCK = 2**17
+
+
+class Factor:
+    """A log-linear model whose variables are all connected.
+
+    Parameters
+    ----------
+    n_values : ndarray of int64 of shape (n_features,)
+    basis : ndarray of int64 of shape (n_basis, n_features)
+        The terms.
+    theta : ndarray of float64 of shape (n_basis,)
+        Their weights.
+    """
+
+    def __init__(self, n_values, basis, theta):
+        self.space = space = StateSpace(n_values)
+        self.basis, self.theta = basis, theta
+        self._outer, self._inner = outer, inner = space.split_layout(BLOCK)
+        self._block_space = StateSpace(space.n_values[inner])
+        # The terms, each as a term of the fast variables with a sign from the slow ones.
+        self._inner_codes = space.encode(basis) % self._block_space.size
+        self._n_blocks = space.size // self._block_space.size
+
+        self._slow_part = np.zeros_like(basis)
+        self._slow_part[:, outer] = basis[:, outer]
+
+    @cached_property
+    def log_partition(self):
+        """ln Z, from all states."""
+        total = -math.inf
+        for block in range(self._n_blocks):
+            weights = self._log_weights(block)
+            peak = weights.max()
+            weights -= peak
+            total = np.logaddexp(total, peak + math.log(np.exp(weights, out=weights).sum()))
+        return float(total)
+
+    def _outer_states(self, blocks):
+        return self.space.decode(np.asarray(blocks) * self._block_space.size)
+
+    def _log_weights(self, block):
+        """Σ_y θ_y Φ_y(x) for the states of one block."""
+        signs = self.space.signs(self._outer_states([block]), self._slow_part)[0]
+        table = np.zeros(self._block_space.size)
+        np.add.at(table, self._inner_codes, self.theta * signs)
+        self._block_space.synthesize(table)
+        return table
+
+    def _probabilities(self):
+        """Yield (number of the block, probabilities of its states)."""
+        for block in range(self._n_blocks):
+            weights = self._log_weights(block)
+            weights -= self.log_partition
+            yield block, np.exp(weights, out=weights)
+
+    def expectation(self, basis):
+        """E[Φ_y] for each given y, (k, n_features) -> (k,)."""
+        codes = self.space.encode(basis) % self._block_space.size
+        slow_part = np.zeros_like(basis)
+        slow_part[:, self._outer] = basis[:, self._outer]
+        moments = np.zeros(len(basis))
+        for block, table in self._probabilities():
+            self._block_space.analyze(table)
+            moments += self.space.signs(self._outer_states([block]), slow_part)[0] * table[codes]
+        return moments
+
+    def marginal(self, variables):
+        """Joint probabilities of some variables, an array with one axis for each."""
+        kept_outer = [i for i in self._outer if i in variables]
+        kept_inner = [i for i in self._inner if i in variables]
+        fast = math.prod(self.space.shape(kept_inner))
+        shape, axes = _merged_axes(
+            self.space.shape(self._inner), [i in variables for i in self._inner]
+        )
+        slow = StateSpace(self.space.n_values[kept_outer]) if kept_outer else None
+        table = np.zeros((slow.size if slow else 1, fast))
+        for block, probabilities in self._probabilities():
+            states = self._outer_states([block])[:, kept_outer]
+            row = np.ravel_multi_index(states[0], self.space.shape(kept_outer)) if slow else 0
+            table[row] += probabilities.reshape(shape).sum(axis=axes).ravel()
+        in_layout = kept_outer + kept_inner
+        table = table.reshape(self.space.shape(in_layout))
+        return table.transpose([in_layout.index(i) for i in variables])
+
+    def mode(self):
+        """The most probable state, (n_features,) int64."""
+        best, place = -math.inf, 0
+        for block in range(self._n_blocks):
+            weights = self._log_weights(block)
+            k = int(weights.argmax())
+            if weights[k] > best:
+                best, place = float(weights[k]), block * self._block_space.size + k
+        return self.space.decode([place])[0]
+
+    def sample(self, n_samples, generator):
+        """Independent exact samples, -> (n_samples, n_features) int64."""
+        mass = np.array([table.sum() for _, table in self._probabilities()])
+        counts = generator.multinomial(n_samples, mass / mass.sum())
+        codes = []
+        for block in np.flatnonzero(counts):
+            cumulated = np.cumsum(np.exp(self._log_weights(block) - self.log_partition))
+            uniform = generator.random(counts[block]) * cumulated[-1]
+            within = np.searchsorted(cumulated, uniform, side="right")
+            codes.append(block * self._block_space.size + within)
+        # Block by block is not an exchangeable order.
+        return self.space.decode(generator.permutation(np.concatenate(codes)))
+
+
+def _merged_axes(shape, kept):
+    """Merge neighbouring axes that are all kept, or all summed: sums over long axes are fast.
+
+    Returns
+    -------
+    shape : list of int
+    axes : tuple of int
+        The axes to sum over.
+    """
+    merged, keep = [], []
+    for m, k in zip(shape, kept, strict=True):
+        if keep and keep[-1] == k:
+            merged[-1] *= m
+        else:
+            merged.append(m)
+            keep.append(k)
+    return merged, tuple(axis for axis, k in enumerate(keep) if not k)

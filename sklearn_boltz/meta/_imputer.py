@@ -1,0 +1,289 @@
+"""BoltzmannImputer: fills the missing cells of a table from a density model of its rows."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils._param_validation import HasMethods, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from sklearn_boltz._cells import as_array, columns_of, is_frame, missing_cells
+from sklearn_boltz._tables import learn_table
+from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
+from sklearn_boltz.restricted import SDCPRBM
+
+# Strength of the penalty of the network for tables of categories: on four tables of 339 to 2,800
+# rows, from .01 to .06 all are equally good. And the end of its fit, in nats.
+ALPHA, TOL = 0.03, 0.1
+# Cells of a table, above which a round of EM makes one draw of a row, and not three.
+MANY_CELLS = 2**14
+# Joint states of the missing cells of a row that are enumerated; beyond it, sweeps of Gibbs
+# sampling before probabilities are averaged, and as many after it.
+MAX_STATES, N_STEPS = 2**12, 200
+# Rows times pairs of columns, up to which the network takes no more than a minute or so.
+MOST_WORK = 1e8
+# Hidden units for tables with columns of numbers.
+N_HIDDEN = 64
+
+
+class BoltzmannImputer(TransformerMixin, BaseEstimator):
+    """Fill missing cells from their distribution given the observed cells of the row.
+
+    A density model is fitted to all observed cells of the table, words and numbers as they are;
+    missing cells are then filled given the observed ones of their row. Cells are taken to be
+    missing at random: whether a cell is missing may depend on the observed cells only.
+
+    Parameters
+    ----------
+    estimator : estimator, default=None
+        A density model with a method `impute`, such as
+        :class:`~sklearn_boltz.FVBMPseudoLikelihood`. None chooses by the table: for words, levels
+        and truth values a network of all pairs of columns with a weak L2 penalty, or an RBM where
+        the table is too large for that; an RBM also if columns hold numbers, which then have
+        Gaussian units. A column of whole numbers with at most 20 different values counts as
+        levels. Levels, and categories declared as ordered, are penalised by their order: weakly
+        where the effect of a column on another is a trend, strongly where it jumps.
+
+    how : {"mode", "mean", "sample"}, default="mode"
+        The most probable value of each missing cell, which is right most often; or the mean of
+        each; or a draw from the joint distribution of the missing cells of a row. Words and levels
+        have no mean: there, ``"mean"`` is the same as ``"mode"``. Of an RBM or a given
+        `estimator`, ``"mode"`` is the most probable joint state of the missing cells.
+
+    add_indicator : bool, default=False
+        Whether to append a column for each column that had missing cells in `fit`, which says
+        where they are missing.
+
+    random_state : int, RandomState instance or None, default=None
+        The source of randomness, of the fit and of draws. With ``how="sample"``, imputers with
+        different integers make multiple imputations.
+
+    Attributes
+    ----------
+    estimator_ : estimator
+        The fitted density model.
+
+    n_features_in_ : int
+        Number of columns.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Their names, if `X` had names.
+
+    See Also
+    --------
+    sklearn.impute.IterativeImputer : Regressions in rounds, for numbers.
+
+    Notes
+    -----
+    A column without an observed cell in `fit` is left out by `transform`, as scikit-learn's
+    imputers do. A value that did not occur in `fit` stays as it is, and tells nothing of the other
+    cells. Rows without missing cells come back as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz import BoltzmannImputer
+    >>> X = np.array([["yes", "left"], ["no", "right"], ["yes", "left"], ["no", None]] * 20)
+    >>> BoltzmannImputer().fit_transform(X)[3].tolist()
+    ['no', 'right']
+    """
+
+    _parameter_constraints = {
+        "estimator": [HasMethods(["fit", "impute"]), None],
+        "how": [StrOptions({"mode", "mean", "sample"})],
+        "add_indicator": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(self, estimator=None, *, how="mode", add_indicator=False, random_state=None):
+        self.estimator = estimator
+        self.how = how
+        self.add_indicator = add_indicator
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, sample_weight=None):
+        """Fit the density model to the observed cells.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The table; NaN, None and pandas.NA are missing cells.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
+
+        Returns
+        -------
+        self : BoltzmannImputer
+            The fitted imputer.
+
+        Raises
+        ------
+        ValueError
+            If no cell is observed.
+        """
+        X = self._checked(X, reset=True)
+        missing = missing_cells(X)
+        self._kept = np.flatnonzero(~missing.all(axis=0))
+        if len(self._kept) < missing.shape[1]:
+            names = [name for name, _ in columns_of(X)]
+            empty = [names[j] for j in np.flatnonzero(missing.all(axis=0))]
+            if not len(self._kept):
+                raise ValueError("BoltzmannImputer: no cell of the table is observed.")
+            warnings.warn(
+                f"BoltzmannImputer: {', '.join(empty)} without an observed value: left out.",
+                stacklevel=2,
+            )
+        self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
+        X = _columns(X, self._kept)
+        self._table = None if self.estimator is not None else learn_table(X)
+        rows = X if self._table is None else self._table.encode(X)
+        estimator = clone(self.estimator) if self._table is None else self._chosen(X, rows)
+        if "random_state" in estimator.get_params():
+            seed = check_random_state(self.random_state).randint(2**31)
+            estimator.set_params(random_state=seed)
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.estimator_ = estimator.fit(rows, **weights)
+        return self
+
+    def transform(self, X):
+        """Fill missing cells.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The table.
+
+        Returns
+        -------
+        X : ndarray or data frame
+            A copy in which no cell is missing; observed cells are as they were given.
+        """
+        check_is_fitted(self)
+        X = _columns(self._checked(X, reset=False), self._kept)
+        missing = missing_cells(X)
+        filled = self._filled(X, missing)
+        if not self.add_indicator:
+            return filled
+        flags = missing[:, self._with_gaps]
+        if not is_frame(filled):
+            return np.hstack([filled, flags.astype(filled.dtype)])
+        names = self.get_feature_names_out()[len(self._kept) :]
+        for name, flag in zip(names, flags.T, strict=True):
+            column = type(filled[filled.columns[0]])
+            if hasattr(filled, "with_columns"):
+                filled = filled.with_columns(column(name, flag))
+            else:
+                filled[name] = flag
+        return filled
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the columns of the result.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of the columns, if `fit` saw none.
+
+        Returns
+        -------
+        names : ndarray of str
+            Those of the columns that are kept, and of the indicators.
+        """
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", input_features)
+        if names is None:
+            names = [f"x{j}" for j in range(self.n_features_in_)]
+        elif input_features is not None and list(names) != list(input_features):
+            raise ValueError("input_features is not equal to feature_names_in_")
+        if len(names) != self.n_features_in_:
+            raise ValueError(
+                f"input_features should have length equal to number of features "
+                f"({self.n_features_in_}), got {len(names)}"
+            )
+        names = np.asarray(names, dtype=object)[self._kept]
+        if not self.add_indicator:
+            return names
+        return np.append(names, [f"missing_{name}" for name in names[self._with_gaps]])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _checked(self, X, reset):
+        """The table as a frame or an array, with as many columns as in `fit`."""
+        if not is_frame(X):
+            X = check_array(
+                as_array(X) if isinstance(X, (list, tuple)) else X,
+                dtype=None,
+                ensure_all_finite="allow-nan",
+                input_name="X",
+                estimator=self,
+            )
+        elif X.shape[0] == 0 or X.shape[1] == 0:
+            raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}).")
+        return validate_data(self, X, reset=reset, skip_check_array=True)
+
+    def _chosen(self, X, codes):
+        """A density model for a table of codes."""
+        n_values = np.maximum(self._table.n_categories, 0)
+        bits = np.array([np.isin(column[~np.isnan(column)], (0, 1)).all() for column in codes.T])
+        n_values[(n_values == 0) & bits] = 2
+        n_rows, n_columns = codes.shape
+        if n_values.all() and n_rows * n_columns**2 <= MOST_WORK:
+            network = FVBMPseudoLikelihood(n_values=np.maximum(n_values, 2), alpha=ALPHA, tol=TOL)
+            ordered = _ordered(X, self._table) & (n_values > 2)
+            network._ordered = ordered if ordered.any() else None
+            if codes.size > MANY_CELLS:
+                network._n_draws = 1
+            return network
+        kinds = ["gaussian", "bernoulli", "bernoulli", "categorical"]
+        visible = [kinds[n] for n in np.minimum(n_values, 3)]
+        return SDCPRBM(N_HIDDEN, visible=visible, early_stopping=n_rows >= 100)
+
+    def _filled(self, X, missing):
+        if not missing.any():
+            return X.copy() if hasattr(X, "copy") else X.clone()
+        if self._table is None:
+            return self.estimator_.impute(X, how=self.how, random_state=self.random_state)
+        codes = self._table.encode(X, "missing")
+        how, seed = self.how, self.random_state
+        words = self._table.n_categories > 0
+        if how == "mode" or (how == "mean" and words.all()):
+            filled = self._modes(codes)
+        else:
+            filled = self.estimator_.impute(codes, how=how, random_state=seed)
+        if how == "mean" and words.any() and not words.all():
+            filled = np.where(words, self._modes(codes), filled)
+        return self._table.fill(X, filled, missing)
+
+    def _modes(self, codes):
+        """The most probable values of missing cells, each by itself where that is known."""
+        if not isinstance(self.estimator_, FVBMPseudoLikelihood):
+            return self.estimator_.impute(codes, how="mode", random_state=self.random_state)
+        return self.estimator_._likeliest_cells(codes, MAX_STATES, N_STEPS, self.random_state)
+
+
+def _columns(X, kept):
+    """Some columns of a table."""
+    if len(kept) == X.shape[1]:
+        return X
+    return X[[X.columns[j] for j in kept]] if is_frame(X) else X[:, kept]
+
+
+def _ordered(X, table):
+    """Which columns have ordered categories: whole numbers, or what the type of a column says."""
+    numbers = [
+        column.categories is not None and column.categories.dtype.kind in "iuf"
+        for column in table.columns
+    ]
+    declared = np.zeros(len(numbers), dtype=bool)
+    if hasattr(X, "dtypes"):
+        dtypes = getattr(X.dtypes, "tolist", lambda: X.dtypes)()
+        declared = np.array([getattr(dtype, "ordered", None) is True for dtype in dtypes])
+    return np.array(numbers) | declared

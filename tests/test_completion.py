@@ -1,0 +1,229 @@
+"""Completions of incomplete rows, against loops over all of them."""
+
+import itertools
+
+import numpy as np
+import pytest
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+
+from sklearn_boltz._completion import (
+    IncompleteRows,
+    Model,
+    all_states,
+    distinct_incomplete,
+    independent_columns,
+    maximise,
+    patterns,
+)
+
+
+def table_with_gaps(seed, n_values, n_rows=12, share=0.4):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(n_values, size=(n_rows, len(n_values))).astype(np.int8)
+    rows[rng.random(rows.shape) < share] = -1
+    return rows, rng.integers(0, 4, n_rows).astype(float)
+
+
+def log_table(seed, n_values):
+    """A random joint distribution, and it as a `Model` that draws without error."""
+    log_p = np.random.default_rng(seed).normal(size=tuple(n_values))
+
+    return log_p, Model(
+        lambda rows: log_p[tuple(rows.T.astype(int))],
+        lambda rows, generator: draw_from(log_p, n_values, rows, generator),
+    )
+
+
+def draw_from(log_p, n_values, rows, generator):
+    drawn = rows.copy()
+    distinct, which = np.unique(rows, axis=0, return_inverse=True)
+    for k, row in enumerate(distinct):
+        fills = completions(row, n_values)
+        p = np.exp([log_p[tuple(x)] for x in fills])
+        copies = which.ravel() == k
+        drawn[copies] = np.array(fills)[generator.choice(len(fills), copies.sum(), p=p / p.sum())]
+    return drawn
+
+
+def completions(row, n_values):
+    values = [[v] if v >= 0 else range(m) for v, m in zip(row, n_values, strict=True)]
+    return list(itertools.product(*values))
+
+
+small_tables = st.lists(st.sampled_from([2, 3]), min_size=1, max_size=5)
+
+
+@settings(max_examples=cases(40))
+@given(n_values=small_tables, seed=st.integers(0, 2**20))
+def test_completions_against_loops(n_values, seed):
+    rows, weights = table_with_gaps(seed, n_values)
+    log_p, model = log_table(seed + 1, n_values)
+    expected, total = {}, 0.0
+    for row, weight in zip(rows, weights, strict=True):
+        if weight == 0 or (row < 0).all():
+            continue
+        fills = completions(row, n_values)
+        logs = np.array([log_p[x] for x in fills])
+        total += weight * logsumexp(logs)
+        for x, share in zip(fills, np.exp(logs - logsumexp(logs)), strict=True):
+            expected[x] = expected.get(x, 0) + weight * share
+    if not expected:
+        return
+    data = IncompleteRows(rows, weights, n_values)
+    assert data.is_exact
+    found = data.complete(model)
+    assert_allclose(found.log_likelihood, total, rtol=1e-12)
+    assert len(np.unique(found.rows, axis=0)) == len(found.rows) == len(expected)
+    for x, weight in zip(found.rows.tolist(), found.weights, strict=True):
+        assert_allclose(weight, expected[tuple(x)], rtol=1e-10)
+
+
+def test_complete_rows_are_kept_to_the_bit_and_weights_count():
+    rows, weights = table_with_gaps(0, [2, 3, 2], 30)
+    _, model = log_table(1, [2, 3, 2])
+    whole = (rows >= 0).all(axis=1)
+    found = IncompleteRows(rows[whole], weights[whole] * 0.3, [2, 3, 2]).complete(model)
+    kept = distinct_incomplete(rows[whole & (weights > 0)], weights[whole & (weights > 0)] * 0.3)
+    assert_array_equal(found.rows, kept[0])
+    assert_array_equal(found.weights, kept[1])
+    repeated = np.repeat(rows, weights.astype(int), axis=0)
+    one, other = (
+        IncompleteRows(*table, [2, 3, 2]).complete(model)
+        for table in [(rows, weights), (repeated, np.ones(len(repeated)))]
+    )
+    for a, b in zip(one, other, strict=True):
+        assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("limits", [{"max_completions": 3}, {"max_entries": 60}])
+def test_rows_with_many_completions_are_drawn(limits):
+    n_values = [2, 3, 2, 3, 2]
+    rows, weights = table_with_gaps(3, n_values, 40)
+    _, model = log_table(4, n_values)
+    exact = IncompleteRows(rows, weights, n_values)
+    drawn = IncompleteRows(rows, weights, n_values, n_draws=2, **limits)
+    assert exact.is_exact and not drawn.is_exact
+    table = np.zeros(n_values)
+    rng, n_rounds = np.random.default_rng(0), 1500
+    for _ in range(n_rounds):
+        found = drawn.complete(model, rng)
+        assert np.isnan(found.log_likelihood)
+        assert_allclose(found.weights.sum(), exact.weights.sum())
+        np.add.at(table, tuple(found.rows.T), found.weights)
+    expected = np.zeros(n_values)
+    found = exact.complete(model)
+    np.add.at(expected, tuple(found.rows.T), found.weights)
+    # A row of weight w adds w p to a cell, by draws of weight 1/2 at most: 2 w n_rounds or more
+    # of them, but no more than 3 a round where that is the limit, so of weight w/3.
+    std = np.sqrt(max(1 / 2, weights.max() / 3) * expected / n_rounds)
+    # Six standard deviations in 72 cells: a false alarm in ten million.
+    assert (np.abs(table / n_rounds - expected) < 6 * std + 1e-9).all()
+
+
+def test_draws_follow_the_completions():
+    n_values = [2, 3, 2]
+    rows = np.array([[0, -1, -1], [1, 2, 0], [-1, 1, 1]], dtype=np.int8)
+    log_p, model = log_table(5, n_values)
+    for limit in (4096, 2):
+        data = IncompleteRows(rows, np.ones(3), n_values, max_completions=limit, n_draws=1)
+        n_draws = 6000
+        drawn = np.array(list(data.draws(model, n_draws, np.random.default_rng(1))))
+        known = data.rows >= 0
+        assert (drawn[:, known] == data.rows[known]).all()
+        for row, column in zip(data.rows, drawn.transpose(1, 0, 2), strict=True):
+            fills = completions(row, n_values)
+            p = np.exp([log_p[x] for x in fills])
+            p /= p.sum()
+            share = [(column == x).all(axis=1).mean() for x in fills]
+            # Six standard errors in nine cells, twice: a false alarm in 20 million.
+            assert (np.abs(share - p) <= 6 * np.sqrt(p * (1 - p) / n_draws) + 1e-9).all()
+
+
+def joint_refit(n_values):
+    """EM on the whole table of probabilities: refit to relative frequencies, plus a little."""
+
+    def as_model(p):
+        return Model(
+            lambda rows: np.log(p[tuple(rows.T.astype(int))]),
+            lambda rows, rng: draw_from(np.log(p), n_values, rows, rng),
+            objective=lambda value: value,
+            fitted=p,
+        )
+
+    def refit(rows, weights, model):
+        p = np.full(n_values, 1e-300)
+        np.add.at(p, tuple(rows.T), weights)
+        return as_model(p / p.sum())
+
+    return as_model, refit
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_em_never_falls_and_ends_at_a_maximum(seed):
+    n_values = [2, 3, 2]
+    rows, weights = table_with_gaps(seed, n_values, 60)
+    data = IncompleteRows(rows, weights, n_values)
+    as_model, refit = joint_refit(n_values)
+    start = independent_columns(data)
+    states = np.array(list(itertools.product(*map(range, n_values))))
+    first = as_model(np.exp(start.log_weight(states)).reshape(n_values))
+    end = maximise(data, first, refit, tol=1e-9, max_rounds=5000)
+    assert end.converged and len(end.path) > 3
+    assert (np.diff(end.path) >= -1e-10).all()
+    # At a maximum, the frequencies of the completions are the model.
+    p = np.zeros(n_values)
+    np.add.at(p, tuple(end.completed.rows.T), end.completed.weights / end.completed.weights.sum())
+    assert_allclose(p, end.model.fitted, atol=1e-4)
+    stopped = maximise(data, first, refit, tol=0, max_rounds=5000, stop=lambda: True)
+    assert len(stopped.path) == 2 and not stopped.converged
+
+
+def test_em_by_draws_comes_near():
+    n_values = [2, 2, 2]
+    rng = np.random.default_rng(0)
+    _, model = log_table(2, n_values)
+    rows = model.draw(np.full((2000, 3), -1), rng)
+    rows[rng.random(rows.shape) < 0.3] = -1
+    as_model, refit = joint_refit(n_values)
+    first = as_model(np.full(n_values, 1 / 8))
+    exact = maximise(IncompleteRows(rows, np.ones(2000), n_values), first, refit, tol=1e-6)
+    few = IncompleteRows(rows, np.ones(2000), n_values, max_entries=0, n_draws=1)
+    ends = [
+        maximise(few, first, refit, tol=1e-6, generator=np.random.default_rng(seed))
+        for seed in (1, 1, 2)
+    ]
+    assert_array_equal(ends[0].model.fitted, ends[1].model.fitted)
+    assert (ends[0].model.fitted != ends[2].model.fitted).any()
+    for end in ends:
+        assert end.converged
+        # A round draws some 1,300 rows: it is off by 0.01, and the mean of ten by less.
+        assert np.abs(end.model.fitted - exact.model.fitted).max() < 0.04
+
+
+def test_independent_columns():
+    rows = np.array([[0, -1], [0, 2], [1, 2], [-1, 0]], dtype=np.int16)
+    data = IncompleteRows(rows, np.ones(4), [2, 3])
+    model = independent_columns(data)
+    first = np.array([2.5, 1.5]) / 4
+    second = (np.array([1, 0, 2]) + 1 / 3) / 4
+    states = all_states(np.array([2, 3]))
+    assert_allclose(np.exp(model.log_weight(states)), np.outer(first, second).ravel())
+    drawn = model.draw(np.full((5000, 2), [-1, 1]), np.random.default_rng(0))
+    assert (drawn[:, 1] == 1).all()
+    # Six standard errors: a false alarm in 500 million.
+    assert abs(drawn[:, 0].mean() - first[1]) < 6 * np.sqrt(first[0] * first[1] / 5000)
+
+
+def test_distinct_incomplete_and_patterns():
+    rows = np.array([[127, -1], [-1, -1], [127, -1], [0, 5]], dtype=np.int8)
+    distinct, weights = distinct_incomplete(rows, np.array([1.0, 2, 3, 4]))
+    found = dict(zip(map(tuple, distinct.tolist()), weights, strict=True))
+    assert found == {(127, -1): 4.0, (-1, -1): 2.0, (0, 5): 4.0}
+    assert distinct.dtype == np.int8
+    seen = {tuple(columns): rows.tolist() for rows, columns in patterns(rows < 0)}
+    assert seen == {(1,): [0, 2], (0, 1): [1], (): [3]}
+    assert list(patterns(np.empty((0, 3), dtype=bool))) == []

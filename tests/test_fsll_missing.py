@@ -1,0 +1,346 @@
+"""FSLLDensity on rows with missing cells, against sums over all completions."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+
+import oracles
+from sklearn_boltz import FSLLDensity
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.datasets import make_bayesian_network
+from sklearn_boltz.loglinear import _distribution, _factor, _given, _incomplete
+
+SOLVERS = ["greedy", "newton"]
+
+
+def random_table(n_values, n_rows, seed, share=0.3):
+    """Rows near a few patterns, with missing cells, and no column without a cell."""
+    rng = np.random.default_rng(seed)
+    few = np.column_stack([rng.integers(m, size=4) for m in n_values])
+    noise = np.column_stack([rng.integers(m, size=n_rows) for m in n_values])
+    X = few[rng.integers(4, size=n_rows)]
+    X = np.where(rng.random(X.shape) < 0.25, noise, X).astype(float)
+    X[rng.random(X.shape) < share] = np.nan
+    X[rng.integers(n_rows), np.isnan(X).all(axis=0)] = 0
+    return X
+
+
+def completions(row, n_values):
+    values = [range(m) if np.isnan(v) else [int(v)] for v, m in zip(row, n_values, strict=True)]
+    return np.array(list(itertools.product(*values)))
+
+
+def observed_cost(model, X, weights=None):
+    """Divergence from the observed cells, pattern by pattern, and description lengths.
+
+    Of columns that share a table.
+    """
+    n_values = model.n_values_.tolist()
+    p = oracles.log_linear_probabilities(n_values, model.basis_, model.theta_).reshape(n_values)
+    weights = np.ones(len(X)) if weights is None else weights
+    kept = ~np.isnan(X).all(axis=1) & (weights > 0)
+    X, weights = X[kept], weights[kept]
+    total = weights.sum()
+    groups = {}
+    for row, weight in zip(X, weights, strict=True):
+        pattern = groups.setdefault(tuple(np.isnan(row)), {})
+        key = tuple(map(tuple, completions(row, n_values)))
+        pattern[key] = pattern.get(key, 0) + weight
+    even = groups.setdefault((False,) * len(n_values), {})
+    for x in itertools.product(*map(range, n_values)):
+        even[(x,)] = even.get((x,), 0) + 1 / p.size
+    cost = 0.0
+    for pattern in groups.values():
+        size = sum(pattern.values())
+        for key, weight in pattern.items():
+            q = sum(p[x] for x in key)
+            cost += weight / (total + 1) * (math.log(weight / size) - math.log(q))
+    lengths = oracles.description_lengths(n_values, total, model.alpha)
+    return cost + sum(lengths[np.ravel_multi_index(y, n_values)] for y in model.basis_)
+
+
+tables = st.lists(st.sampled_from([2, 3]), min_size=2, max_size=4)
+
+
+@settings(max_examples=cases(25))
+@given(
+    n_values=tables,
+    n_rows=st.integers(2, 80),
+    seed=st.integers(0, 2**20),
+    solver=st.sampled_from(SOLVERS),
+    share=st.sampled_from([0.05, 0.3, 0.6]),
+    alpha=st.sampled_from([1.0, 0.1]),
+)
+def test_fit_and_scores_against_enumeration(n_values, n_rows, seed, solver, share, alpha):
+    X = random_table(n_values, n_rows, seed, share)
+    X[:2] = [[0] * len(n_values), [1] * len(n_values)]  # no column is constant
+    model = FSLLDensity(n_values=n_values, solver=solver, alpha=alpha).fit(X)
+    assert model.converged_
+    # EM never lets the cost rise, and it is that of the observed cells in the end.
+    assert (np.diff(model.cost_path_) <= 1e-10).all()
+    assert model.cost_ == pytest.approx(observed_cost(model, X), abs=1e-9)
+    assert len(model.history_["seconds"]) == model.n_iter_ == len(model.cost_path_) - 1
+    p = oracles.log_linear_probabilities(n_values, model.basis_, model.theta_).reshape(n_values)
+    X[0] = np.nan
+    scores, energies = model.score_samples(X), model.free_energy(X)
+    features, pseudo = model.transform(X), model.log_pseudo_likelihood(X)
+    assert scores[0] == 0
+    for k, row in enumerate(X):
+        fills = completions(row, n_values)
+        each = p[tuple(fills.T)]
+        assert scores[k] == pytest.approx(np.log(each.sum()), abs=1e-10)
+        assert -energies[k] - model.log_partition_ == pytest.approx(scores[k], abs=1e-10)
+        assert energies[k] == pytest.approx(-logsumexp(-model.energy(fills)), abs=1e-10)
+        expected = each @ model.transform(fills) / each.sum()
+        assert_allclose(features[k], expected, atol=1e-10)
+        known = np.flatnonzero(~np.isnan(row))
+        without = [np.where(np.arange(len(row)) == i, np.nan, row) for i in known]
+        sums = [p[tuple(completions(other, n_values).T)].sum() for other in without]
+        assert pseudo[k] == pytest.approx(np.log(each.sum() / sums).sum(), abs=1e-9)
+
+
+@settings(max_examples=cases(15))
+@given(n_values=tables, seed=st.integers(0, 2**20), solver=st.sampled_from(SOLVERS))
+def test_weights_are_repeated_rows(n_values, seed, solver):
+    X = random_table(n_values, 25, seed)
+    weights = np.random.default_rng(seed).integers(0, 4, 25)
+    weights[~np.isnan(X).any(axis=1)] += 1
+    repeated = np.repeat(X, weights, axis=0)
+    if not len(repeated) or np.isnan(repeated).all(axis=0).any():
+        return
+    one = FSLLDensity(n_values=n_values, solver=solver).fit(X, sample_weight=weights)
+    other = FSLLDensity(n_values=n_values, solver=solver).fit(repeated)
+    assert_array_equal(one.basis_, other.basis_)
+    assert_array_equal(one.theta_, other.theta_)
+    assert_array_equal(one.cost_path_, other.cost_path_)
+
+
+def test_batches_partial_fit_and_dask_learn_the_same():
+    X = random_table([2, 3, 2, 2], 300, seed=5)
+    X[:100, 1] = np.nan  # a batch without this column
+    whole = FSLLDensity(n_values=[2, 3, 2, 2]).fit(X)
+    model = FSLLDensity(n_values=[2, 3, 2, 2]).fit(Batches([X[100:200], X[:100], X[200:]]))
+    parts = FSLLDensity(n_values=[2, 3, 2, 2]).fit(X[100:200])
+    parts.partial_fit(X[:100]).partial_fit(X[200:])
+    found = [model, parts]
+    array = pytest.importorskip("dask.array").from_array(X, chunks=(100, 4))
+    found.append(FSLLDensity(n_values=[2, 3, 2, 2]).fit(array))
+    for other in found:
+        assert_array_equal(other.theta_, whole.theta_)
+        assert_array_equal(other.basis_, whole.basis_)
+        assert other.cost_ == pytest.approx(whole.cost_, abs=1e-12)
+
+
+def test_rows_without_cells_count_for_nothing():
+    X = random_table([2, 2, 3], 120, seed=1)
+    more = np.vstack([np.full((7, 3), np.nan), X, np.full((40, 3), np.nan)])
+    one, other = FSLLDensity().fit(X), FSLLDensity().fit(more)
+    for name in ("theta_", "basis_", "cost_path_"):
+        assert_array_equal(getattr(one, name), getattr(other, name))
+    # A row of which only a constant column is known says nothing about the others.
+    X = np.column_stack([X, np.ones(len(X))])
+    more = np.vstack([X, [[np.nan, np.nan, np.nan, 1.0]] * 50])
+    one, other = FSLLDensity().fit(X), FSLLDensity().fit(more)
+    assert_array_equal(one.marginal([0, 1, 2]), other.marginal([0, 1, 2]))
+    assert other.marginal(3)[1] > one.marginal(3)[1]
+
+
+def test_types_and_values_of_incomplete_tables():
+    X = random_table([2, 3, 2], 60, seed=2)
+    whole = FSLLDensity().fit(X)
+    assert whole.n_values_.tolist() == [2, 3, 2]
+    frame = pd.DataFrame(X, columns=list("abc"))
+    for table in (
+        X.astype(np.float32),
+        frame,
+        frame.astype("Int8"),
+        frame.astype(object).where(frame.notna(), None),
+        frame.astype(object).where(frame.notna(), pd.NA),
+        X.tolist(),
+    ):
+        model = FSLLDensity().fit(table)
+        assert_array_equal(model.theta_, whole.theta_)
+        assert_allclose(model.score_samples(table), whole.score_samples(X), rtol=1e-12)
+    threshold = FSLLDensity(binarize=0.5).fit(X)
+    zeros_and_ones = np.where(np.isnan(X), np.nan, X > 0.5)
+    assert_array_equal(threshold.theta_, FSLLDensity().fit(zeros_and_ones).theta_)
+    single = FSLLDensity(dtype=np.float32).fit(X)
+    assert single.cost_ == pytest.approx(whole.cost_, abs=1e-4)
+    assert np.isfinite(single.theta_).all()
+
+
+def test_columns_without_cells_and_energies_are_refused():
+    X = random_table([2, 2, 2], 30, seed=3)
+    X[:, 1] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = FSLLDensity()
+    for n_values in ("auto", 2):
+        with pytest.raises(ValueError, match=r"column 'b' has missing cells .*: leave it out"):
+            model.set_params(n_values=n_values).fit(frame)
+    with pytest.raises(ValueError, match=r"column 1 has missing cells .*: leave it out"):
+        model.fit(Batches([X[:10], X[10:]]))
+    with pytest.raises(ValueError, match="column 0 has missing cells"):
+        model.fit(X[:, [0, 2]], sample_weight=~np.isnan(X[:, [0]]).any(axis=1) == 0)
+    with pytest.raises(ValueError, match="all cells are missing"):
+        model.fit(np.full((4, 2), np.nan))
+    assert not hasattr(model, "theta_")
+    model.set_params(n_values="auto").fit(X[:, [0, 2]])
+    with pytest.raises(ValueError, match=r"column 0 has no value .*row 0.*`free_energy`.*`impute`"):
+        model.energy([[np.nan, 1]])
+
+
+def test_odd_tables():
+    nan = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for X in (
+            [[0, nan]] * 3 + [[nan, 1]],  # never both; constant columns
+            [[0, nan], [nan, 1], [1, nan], [nan, 0]],
+            [[1, nan, 0], [nan, 0, nan]],
+            [[nan, nan, 1]] * 2 + [[2, 0, nan], [2, nan, 0], [1, 1, nan], [nan, 1, nan]],
+            [[nan, 0.0], [1, nan], [1, 0]] * 40,
+            [[0], [nan], [1]],
+            # Nothing is observed of how the columns go together.
+            [[0, nan]] * 30 + [[1, nan]] * 5 + [[nan, 0]] * 30 + [[nan, 1]] * 4,
+        ):
+            for weight in (1, 1000, 1e-3):
+                for dtype in (np.float32, np.float64):
+                    X = np.array(X)
+                    model = FSLLDensity(dtype=dtype, alpha=0.1).fit(
+                        X, sample_weight=np.full(len(X), weight)
+                    )
+                    assert np.isfinite(model.theta_).all()
+                    assert np.isfinite(model.score_samples(X)).all()
+                    assert (np.diff(model.cost_path_) <= 1e-6).all()
+                    assert np.isfinite(model.impute(X)).all()
+
+
+def test_limits_of_the_search_hold():
+    X = random_table([2] * 6, 400, seed=4)
+    free = FSLLDensity(alpha=0.1).fit(X)
+    assert len(free.theta_) > 4
+    assert len(FSLLDensity(alpha=0.1, max_basis=3).fit(X).theta_) <= 3
+    assert (FSLLDensity(alpha=0.1, max_order=1).fit(X).basis_ != 0).sum(axis=1).max() == 1
+    short = FSLLDensity(alpha=0.1, max_iter=3).fit(X)
+    assert not short.converged_
+    assert short.n_iter_ < free.n_iter_
+    assert short.cost_ == pytest.approx(observed_cost(short, X), abs=1e-9)
+    none = FSLLDensity(max_iter=0).fit(X)
+    assert len(none.theta_) == 0 and none.cost_ == pytest.approx(observed_cost(none, X), abs=1e-9)
+    threads = FSLLDensity(alpha=0.1, n_jobs=3).fit(X)
+    assert_array_equal(threads.theta_, free.theta_)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_rows_with_many_missing_cells_are_drawn(solver, monkeypatch):
+    X = random_table([2] * 6, 300, seed=6)
+    exact = FSLLDensity(solver=solver).fit(X)
+    original = _incomplete_rows_with(monkeypatch, max_completions=4)
+    first, second = FSLLDensity(solver=solver).fit(X), FSLLDensity(solver=solver).fit(X)
+    assert original["drawn"] >= 2
+    assert_array_equal(first.theta_, second.theta_)
+    assert first.cost_ == pytest.approx(observed_cost(first, X), abs=1e-9)
+    # Draws lose little of what there is to gain.
+    gain = first.cost_path_[0] - exact.cost_
+    assert gain > 0.15
+    assert first.cost_path_[0] - first.cost_ > 0.7 * gain
+
+
+def _incomplete_rows_with(monkeypatch, **limits):
+    from sklearn_boltz.loglinear import _fit
+
+    seen, original = {"drawn": 0}, _fit.IncompleteRows
+
+    def limited(*arguments):
+        data = original(*arguments, **limits)
+        seen["drawn"] += not data.is_exact
+        return data
+
+    monkeypatch.setattr(_fit, "IncompleteRows", limited)
+    return seen
+
+
+def test_large_groups_are_summed_block_by_block(monkeypatch):
+    X = random_table([2, 3, 2, 2], 200, seed=7)
+    model = FSLLDensity(alpha=0.2).fit(X)
+
+    def results():
+        yield model.score_samples(X)
+        yield model.transform(X)
+        yield model.predict_column_proba(X, 1)
+        for how in ("mean", "mode"):
+            yield model.impute(X, how=how)
+
+    expected = list(results())
+    monkeypatch.setattr(_distribution, "FEW", 0)
+    assert_allclose(model.score_samples(X), expected[0], atol=1e-12)
+    monkeypatch.setattr(_given, "CHUNK", 4)
+    monkeypatch.setattr(_factor, "BLOCK", 4)
+    for found, before in zip(results(), expected, strict=True):
+        assert_allclose(found, before, atol=1e-12)
+    row = np.array([[np.nan, np.nan, 1, np.nan]])
+    p = np.exp(model.score_samples(completions(row[0], [2, 3, 2, 2])) - model.score_samples(row))
+    draws = model.impute(np.repeat(row, 3000, axis=0), how="sample", random_state=0)
+    share = [(draws == x).all(axis=1).mean() for x in completions(row[0], [2, 3, 2, 2])]
+    # Six standard errors in twelve cells: a false alarm in 40 million.
+    assert (np.abs(share - p) < 6 * np.sqrt(p / 3000)).all()
+
+
+def test_score_test_finds_what_completions_hide(monkeypatch):
+    X = make_bayesian_network(10, 3000, max_parents=2, network_state=1, random_state=0)
+    X = X.astype(float)
+    X[np.random.default_rng(0).random(X.shape) < 0.5] = np.nan
+    model = FSLLDensity().fit(X)
+    assert (np.diff(model.cost_path_) <= 1e-10).all()
+    monkeypatch.setattr(_incomplete.IncompleteSearch, "_widen", lambda self: False)
+    without = FSLLDensity().fit(X)
+    assert len(model.theta_) > len(without.theta_)
+    assert model.cost_ < without.cost_ - 0.01
+
+
+def test_weights_of_terms_are_those_of_the_maximum():
+    """Newton's method on the observed cost, by finite differences, has nowhere to go."""
+    n_values = [2, 3, 2]
+    X = random_table(n_values, 400, seed=8)
+    model = FSLLDensity(n_values=n_values, alpha=0.3, tol=1e-9).fit(X)
+    best, theta = observed_cost(model, X), model.theta_.copy()
+    for k in range(len(theta)):
+        for step in (-0.02, 0.02):
+            model.theta_ = theta.copy()
+            model.theta_[k] += step
+            assert observed_cost(model, X) > best
+
+
+def test_estimates_are_consistent():
+    """With twice the rows the divergence from the true distribution falls to about a half."""
+    n_values, n_seeds = [2, 3, 2, 2], 12
+    basis = np.array([[1, 1, 0, 0], [0, 2, 1, 0], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 0]])
+    p = oracles.log_linear_probabilities(n_values, basis, [0.5, -0.4, 0.5, 0.4, 0.3])
+    states = oracles.states(n_values)
+    divergence = {}
+    for n_rows in (500, 2000, 8000):
+        values = []
+        for seed in range(n_seeds):
+            rng = np.random.default_rng([seed, n_rows])
+            X = states[rng.choice(len(p), n_rows, p=p)].astype(float)
+            # Missing at random: more often where the first column is 1, which is always observed.
+            X[:, 1:][rng.random((n_rows, 3)) < 0.15 + 0.3 * X[:, :1]] = np.nan
+            model = FSLLDensity(n_values=n_values).fit(X)
+            values.append(p @ (np.log(p) - model.score_samples(states)))
+        divergence[n_rows] = np.array(values)
+    # N times the divergence stays about the number of parameters / 2, and was within a factor of
+    # 2 of its mean here. Without consistency, the last ratio would be 1, not 1/4.
+    for few, many in ((500, 2000), (2000, 8000)):
+        assert divergence[many].mean() < 0.5 * divergence[few].mean()
+    # About k/2N for the k = 5 parameters, and some for the missing half: with 12 seeds, three
+    # times as much has a probability of less than 1e-6 (chi-squared of 60 degrees of freedom).
+    assert divergence[8000].mean() < 3 * 5 / 8000

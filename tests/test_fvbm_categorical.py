@@ -1,0 +1,569 @@
+"""Networks of categorical columns: objective, solvers, gauge, errors and scores, by brute force."""
+
+import gzip
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax, logsumexp
+from scipy.stats import binom, chi2, norm, spearmanr
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.fully_visible._categorical import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible._categorical_cells import distinct_codes, find_patterns
+from sklearn_boltz.fully_visible._categorical_fit import (
+    CategoricalTask,
+    fit_categorical,
+    fit_sites,
+)
+from sklearn_boltz.fully_visible._categorical_inference import (
+    as_matrices,
+    as_parameters,
+    contrast,
+    parameter_index,
+    zero_sum_covariance,
+)
+from sklearn_boltz.fully_visible._contrasts import Contrasts
+from sklearn_boltz.fully_visible._gauge import (
+    block,
+    from_binary,
+    state_offsets,
+    to_binary,
+    to_zero_sum,
+)
+from sklearn_boltz.fully_visible._scores import average_product_correction, frobenius_scores
+
+SIZES = st.lists(st.integers(1, 6), min_size=1, max_size=20)
+
+
+def random_table(rng, n_values, n, missing=0.2):
+    """Codes with missing cells; neighbours have something in common."""
+    codes = np.stack([rng.integers(0, q, n) for q in n_values], axis=1)
+    for j in range(1, len(n_values)):
+        repeat = rng.random(n) < 0.4
+        codes[repeat, j] = codes[repeat, j - 1] % n_values[j]
+    return np.where(rng.random(codes.shape) < missing, -1, codes)
+
+
+def random_parameters(rng, n_values, scale=0.5):
+    """A coupling of shape (Q, Q) and an intercept of shape (Q,)."""
+    column = np.repeat(np.arange(len(n_values)), n_values)
+    coupling = np.triu(rng.normal(scale=scale, size=(len(column),) * 2))
+    coupling[column[:, None] == column] = 0
+    return coupling + coupling.T, rng.normal(scale=scale, size=len(column))
+
+
+def one_hot(codes, n_values):
+    offsets = state_offsets(n_values)
+    x = np.zeros((len(codes), offsets[-1]))
+    row, column = np.nonzero(codes >= 0)
+    x[row, offsets[column] + codes[row, column]] = 1
+    return x
+
+
+def log_pseudo_likelihood(codes, n_values, weights, coupling, intercept):
+    """By dense arithmetic."""
+    offsets = state_offsets(n_values)
+    x = one_hot(codes, n_values)
+    fields, total = x @ coupling + intercept, 0.0
+    for i in range(len(n_values)):
+        states = slice(offsets[i], offsets[i + 1])
+        total += weights @ (log_softmax(fields[:, states], axis=1) * x[:, states]).sum(axis=1)
+    return total
+
+
+def full_table(n_values, coupling, intercept):
+    """All joint states, and their probabilities."""
+    codes = np.array(list(product(*[range(q) for q in n_values])))
+    x = one_hot(codes, n_values)
+    logarithm = (x @ coupling * x).sum(axis=1) / 2 + x @ intercept
+    return codes, np.exp(logarithm - logsumexp(logarithm))
+
+
+@settings(max_examples=cases(40), deadline=None)
+@given(SIZES, st.integers(1, 400), st.sampled_from([np.float64, np.float32]), st.booleans(),
+       st.integers(0, 2**32 - 1))  # fmt: skip
+def test_value_and_gradient(n_values, n, dtype, zero_sum, seed):
+    rng = np.random.default_rng(seed)
+    n_values = np.array(n_values)
+    codes, weights = random_table(rng, n_values, n), 3 * rng.random(n)
+    problem = CategoricalPseudoLikelihood(
+        codes, n_values, weights, coupling_penalty=0.3, intercept_penalty=0.2, zero_sum=zero_sum,
+        dtype=dtype,
+    )  # fmt: skip
+    theta, direction = rng.normal(size=(2, problem.n_parameters))
+
+    def expected(theta):
+        coupling, intercept = problem.unpack(problem.centered(theta) if zero_sum else theta)
+        value = log_pseudo_likelihood(codes, n_values, weights, coupling, intercept)
+        return value - 0.3 * (coupling**2).sum() / 2 - 0.2 * (intercept**2).sum()
+
+    value, gradient = problem.evaluate(theta)
+    exact = dtype == np.float64
+    assert value == pytest.approx(expected(theta), rel=1e-12 if exact else 1e-5, abs=1e-9)
+    step = 1e-4
+    slope = (expected(theta + step * direction) - expected(theta - step * direction)) / (2 * step)
+    scale = np.abs(gradient * direction).sum()
+    assert gradient @ direction == pytest.approx(slope, abs=(1e-6 if exact else 1e-4) * scale)
+
+
+@settings(max_examples=cases(20), deadline=None)
+@given(SIZES, st.integers(1, 600), st.integers(0, 2**32 - 1))
+def test_patterns_are_the_rows(n_values, n, seed):
+    rng = np.random.default_rng(seed)
+    codes, offsets = random_table(rng, n_values, n), state_offsets(n_values)
+    patterns = find_patterns(codes, offsets)
+    lines = []
+    for k in range(len(patterns.bundles) - 1):
+        begin, end = patterns.bundles[k : k + 2]
+        rows = patterns.rows[n * begin : n * end].reshape(n, end - begin) + patterns.starts[k]
+        for m in rows.T:
+            sizes = np.diff(patterns.first)[m]
+            assert len(set(sizes)) == 1
+            lines.append(patterns.parts[patterns.first[m][:, None] + np.arange(sizes[0])])
+    assert_array_equal(np.hstack(lines), np.where(codes < 0, offsets[-1], codes + offsets[:-1]))
+
+
+def test_rows_in_blocks_and_large_fields(monkeypatch):
+    """More rows than a block has, and states that are all but impossible."""
+    monkeypatch.setattr("sklearn_boltz.fully_visible._categorical_cells.BLOCK_ROWS", 7)
+    monkeypatch.setattr("sklearn_boltz.fully_visible._categorical_cells.BLOCK_NUMBERS", 1)
+    rng = np.random.default_rng(0)
+    n_values = np.array([3, 2, 4, 12])
+    codes, weights = random_table(rng, n_values, 300), np.full(300, 1e3)
+    for dtype in (np.float64, np.float32):
+        problem = CategoricalPseudoLikelihood(codes, n_values, weights, dtype=dtype)
+        theta = rng.normal(scale=300, size=problem.n_parameters)
+        value, gradient = problem.evaluate(theta)
+        expected = log_pseudo_likelihood(codes, n_values, weights, *problem.unpack(theta))
+        assert value == pytest.approx(expected, rel=1e-5)
+        assert np.isfinite(gradient).all()
+
+
+def test_threads_change_no_bit():
+    rng = np.random.default_rng(0)
+    n_values = np.array([3, 2, 4, 5] * 10)
+    codes, weights = random_table(rng, n_values, 2000), rng.random(2000)
+    alone = CategoricalPseudoLikelihood(codes, n_values, weights, coupling_penalty=0.1)
+    theta = rng.normal(size=alone.n_parameters)
+    with Workers(2) as workers:
+        shared = CategoricalPseudoLikelihood(
+            codes, n_values, weights, coupling_penalty=0.1, workers=workers
+        )
+        for a, b in zip(alone.evaluate(theta), shared.evaluate(theta), strict=True):
+            assert_array_equal(a, b)
+
+
+def test_too_many_states():
+    with pytest.raises(ValueError, match="70,000 states together"):
+        CategoricalPseudoLikelihood(np.zeros((1, 1), int), np.array([70_000]), np.ones(1))
+
+
+def test_distinct_codes():
+    codes = np.array([[0, 1], [-1, -1], [200, 1], [0, 1], [0, -1], [0, 1]])
+    weights = np.array([1.0, 5.0, 2.0, 0.0, 3.0, 4.0])
+    found, counts = distinct_codes(codes, weights)
+    pairs = {tuple(row): w for row, w in zip(found.tolist(), counts, strict=True)}
+    assert pairs == {(0, 1): 5.0, (200, 1): 2.0, (0, -1): 3.0}
+
+
+@settings(max_examples=cases(20), deadline=None)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 2**32 - 1))
+def test_gauge_keeps_the_distribution(n_values, seed):
+    rng = np.random.default_rng(seed)
+    coupling, intercept = random_parameters(rng, n_values)
+    moved, fields = to_zero_sum(coupling, intercept, n_values)
+    for i in range(len(n_values)):
+        states = slice(*state_offsets(n_values)[i : i + 2])
+        assert_allclose(fields[states].sum(), 0, atol=1e-12)
+        assert_allclose(moved[:, states].sum(axis=1), 0, atol=1e-12)
+    assert_allclose(
+        full_table(n_values, moved, fields)[1], full_table(n_values, coupling, intercept)[1]
+    )
+
+
+def test_binary_and_back():
+    rng = np.random.default_rng(0)
+    coupling = np.triu(rng.normal(size=(3, 3)), 1)
+    coupling, intercept = coupling + coupling.T, rng.normal(size=3)
+    q = [2, 2, 2]
+    wide, fields = from_binary(coupling, intercept)
+    assert_allclose(to_binary(wide, fields, q)[0], coupling)
+    assert_allclose(to_binary(wide, fields, q)[1], intercept)
+    other = random_parameters(rng, q)
+    j = block(other[0], q, 0, 2)
+    expected = (j[1, 1] + j[0, 0] - j[0, 1] - j[1, 0]) / 4
+    assert to_binary(*other, q)[0][0, 2] == pytest.approx(expected)
+    with pytest.raises(ValueError, match="two states"):
+        to_binary(*random_parameters(rng, [2, 3]), [2, 3])
+
+
+def bits(n=500, d=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 2, (n, d))
+    for j in range(1, d):
+        X[:, j] = np.where(rng.random(n) < 0.4, X[:, j - 1], X[:, j])
+    return X
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+def test_bits_give_the_binary_estimate(solver, alpha):
+    """½ α N Σ m² is α N / 8 Σ J²."""
+    X = bits()
+    binary = FVBMPseudoLikelihood(alpha=alpha, tol=1e-11).fit(X)
+    result = fit_categorical(
+        X, [2] * 6, solver=solver, tol=1e-11, coupling_penalty=alpha * len(X) / 8
+    )
+    coupling, intercept = to_binary(result.coupling, result.intercept, [2] * 6)
+    assert_allclose(coupling, binary.coupling_, atol=1e-6)
+    assert_allclose(intercept, binary.intercept_, atol=1e-6)
+    last = binary.history_["log_pseudo_likelihood"][-1]
+    assert result.objective[-1] == pytest.approx(last, abs=1e-9)
+    assert result.status == "converged" and result.message is None
+
+
+def test_bits_give_the_binary_errors():
+    X, n_values = bits(), np.full(6, 2)
+    binary = FVBMPseudoLikelihood(tol=1e-11).fit(X).inference(X)
+    task = CategoricalTask.of_rows(X, n_values, np.ones(len(X)))
+    result = fit_categorical(X, n_values, tol=1e-11)
+    covariance = zero_sum_covariance(task, result.coupling, result.intercept)
+    index = parameter_index(n_values)
+    ones = np.flatnonzero((index.a == 1) & (index.b != 0))
+    assert_allclose(covariance[np.ix_(ones, ones)], binary.covariance, rtol=1e-6, atol=1e-12)
+    assert_allclose(
+        as_parameters(result.coupling, result.intercept, n_values)[ones], binary.estimate, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_all_states_with_exact_weights_give_the_parameters(solver):
+    rng = np.random.default_rng(0)
+    n_values = np.array([3, 2, 4, 3])
+    coupling, intercept = to_zero_sum(*random_parameters(rng, n_values), n_values)
+    codes, p = full_table(n_values, coupling, intercept)
+    result = fit_categorical(codes, n_values, 1e4 * p, solver=solver, tol=1e-13)
+    atol = 1e-6 if solver == "newton" else 1e-4
+    assert_allclose(result.coupling, coupling, atol=atol)
+    assert_allclose(result.intercept, intercept, atol=atol)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("penalty", [0.0, 5.0])
+def test_solvers_agree(missing, penalty):
+    rng = np.random.default_rng(1)
+    n_values = np.array([2, 3, 4, 3, 1, 5])
+    codes = random_table(rng, n_values, 3000, missing)
+    results = [
+        fit_categorical(codes, n_values, solver=solver, tol=1e-10, coupling_penalty=penalty)
+        for solver in ("newton", "lbfgs")
+    ]
+    for result in results:
+        assert result.status == "converged" and result.message is None
+    assert_allclose(results[0].coupling, results[1].coupling, atol=1e-5)
+    assert_allclose(results[0].intercept, results[1].intercept, atol=1e-5)
+    assert_allclose(to_zero_sum(*results[0][:2], n_values)[0], results[0].coupling, atol=1e-12)
+    single = fit_categorical(
+        codes, n_values, solver="lbfgs", dtype=np.float32, coupling_penalty=penalty
+    )
+    assert_allclose(single.coupling, results[0].coupling, atol=0.02)
+
+
+def test_invariants_of_a_penalised_optimum():
+    """λ_J Σ_b J_ij(a, b) = λ_h h_i(a) and Σ_a h_i(a) = 0: the penalties choose the gauge."""
+    rng = np.random.default_rng(2)
+    n_values = np.array([3, 2, 4, 3])
+    codes = random_table(rng, n_values, 800, missing=0)
+    result = fit_categorical(
+        codes, n_values, coupling_penalty=2.0, intercept_penalty=3.0, zero_sum=False, tol=1e-12
+    )
+    offsets = state_offsets(n_values)
+    for i, j in product(range(4), repeat=2):
+        if i != j:
+            fields = result.intercept[offsets[i] : offsets[i + 1]]
+            sums = block(result.coupling, n_values, i, j).sum(axis=1)
+            assert_allclose(2.0 * sums, 3.0 * fields, atol=1e-4)
+            assert_allclose(fields.sum(), 0, atol=1e-4)
+    assert np.abs(result.intercept).max() > 0.1
+
+
+@settings(max_examples=cases(10), deadline=None)
+@given(st.lists(st.integers(2, 4), min_size=2, max_size=4), st.integers(0, 2**32 - 1))
+def test_derivatives_in_contrasts(n_values, seed):
+    rng = np.random.default_rng(seed)
+    n_values = np.array(n_values)
+    codes, weights = random_table(rng, n_values, 60), 3 * rng.random(60)
+    problem = CategoricalPseudoLikelihood(codes, n_values, weights, coupling_penalty=0.3)
+    contrasts = Contrasts(problem)
+    z = rng.normal(scale=0.3, size=contrasts.n_parameters)
+    point = contrasts.at(z)
+    coupling, intercept = contrasts.unpack(z)
+    theta = contrasts.loadings() @ z
+    assert_allclose(as_parameters(coupling, intercept, n_values), theta, atol=1e-12)
+    assert_allclose(contrasts.pack(coupling, intercept), z, atol=1e-12)
+    information, step = contrasts.information(point), 1e-5
+    for k in range(contrasts.n_parameters):
+        ends = [contrasts.at(z + s * step * np.eye(len(z))[k]) for s in (-1, 1)]
+        slope = (ends[1].value - ends[0].value) / (2 * step)
+        assert point.slope[k] == pytest.approx(slope, abs=1e-5)
+        change = (ends[1].slope - ends[0].slope) / (2 * step)
+        assert_allclose(-information[k], change, atol=1e-5)
+    rows = [CategoricalPseudoLikelihood(row[None], n_values, np.ones(1)) for row in codes]
+    scores = np.array([Contrasts(row).at(z).slope for row in rows])
+    assert_allclose(contrasts.score_products(point), scores.T * weights @ scores, atol=1e-9)
+
+
+def test_standard_errors_are_those_of_simulations():
+    """200 samples of a known model: the share of intervals that hold the truth, and a χ² test."""
+    rng = np.random.default_rng(3)
+    n_values = np.array([3, 2, 3])
+    truth = to_zero_sum(*random_parameters(rng, n_values), n_values)
+    codes, p = full_table(n_values, *truth)
+    truth = as_parameters(*truth, n_values)
+    index, covered, n_runs = parameter_index(n_values), 0, 200
+    weights = np.zeros((2, len(truth)))
+    pair = (index.i == 0) & (index.j == 2) & (index.b == 1)
+    weights[0, pair] = np.array([1, -1, 0])
+    weights[1, np.flatnonzero((index.i == 1) & (index.j < 0))] = np.array([1, -1])
+    z = []
+    for _ in range(n_runs):
+        counts = rng.multinomial(3000, p)
+        task = CategoricalTask.of_rows(codes, n_values, counts)
+        result = fit_categorical(codes, n_values, counts)
+        covariance = zero_sum_covariance(task, result.coupling, result.intercept)
+        estimate = as_parameters(result.coupling, result.intercept, n_values)
+        value, std_err = contrast(weights, estimate, covariance)
+        z.append((value - weights @ truth) / std_err)
+        covered += np.abs(estimate[4] - truth[4]) < norm.isf(0.025) * covariance[4, 4] ** 0.5
+    # Each of these fails by chance once in 2,000 times.
+    squares = (np.array(z) ** 2).sum(axis=0)
+    assert (squares > chi2.ppf(0.00025, n_runs)).all()
+    assert (squares < chi2.ppf(0.99975, n_runs)).all()
+    assert binom.ppf(0.00025, n_runs, 0.95) <= covered <= binom.ppf(0.99975, n_runs, 0.95)
+
+
+def test_parameters_and_matrices():
+    n_values = [2, 3, 1]
+    coupling, intercept = random_parameters(np.random.default_rng(0), n_values)
+    values = as_parameters(coupling, intercept, n_values)
+    again = as_matrices(values, n_values, fill=0)
+    assert_array_equal(again[0], coupling)
+    assert_array_equal(again[1], intercept)
+    index = parameter_index(n_values)
+    k = np.flatnonzero((index.i == 0) & (index.a == 1) & (index.j == 1) & (index.b == 2))
+    assert_array_equal(values[k], block(coupling, n_values, 0, 1)[1, 2])
+
+
+def test_states_that_never_occur_and_constant_columns():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (300, 4))
+    codes[:, 1] = 2
+    codes[:, 3] = -1
+    n_values = np.array([3, 3, 2, 4])
+    result = fit_categorical(codes, n_values, tol=1e-10)
+    alone = fit_categorical(codes[:, [0, 2]], [2, 2], tol=1e-10)
+    offsets = state_offsets(n_values)
+    assert result.message is None
+    assert np.isfinite(result.coupling).all() and np.isfinite(result.intercept).all()
+    assert_allclose(
+        block(result.coupling, n_values, 0, 2)[:2], block(alone.coupling, [2, 2], 0, 1), atol=1e-9
+    )
+    assert_array_equal(result.coupling[2], 0)
+    # One observation is spread over the states: 1/3 of it is where nothing was seen.
+    first, second, last = (
+        result.intercept[a:b] for a, b in zip(offsets[[0, 1, 3]], offsets[[1, 2, 4]], strict=True)
+    )
+    assert second[2] - second[0] == pytest.approx(np.log(300 + 1 / 3) - np.log(1 / 3))
+    counts = np.bincount(codes[:, 0], minlength=3) + 1 / 3
+    assert first[2] - first[:2].mean() == pytest.approx(
+        np.log(counts[2]) - np.log(counts[:2]).mean()
+    )
+    assert_allclose(last, 0, atol=1e-12)
+    task = CategoricalTask.of_rows(codes, n_values, np.ones(300))
+    covariance = zero_sum_covariance(task, result.coupling, result.intercept)
+    known = np.isfinite(np.diag(covariance))
+    index = parameter_index(n_values)
+    assert_array_equal(known, np.isin(index.i, [0, 2]) & np.isin(index.j, [-1, 2]) & (index.a < 2))
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("codes", [
+    np.full((3, 2), -1), np.zeros((1, 2), int), np.zeros((0, 2), int), np.array([[0, 1], [1, -1]]),
+])  # fmt: skip
+def test_tables_of_hardly_anything(solver, codes):
+    for penalty in (0.0, 1.0):
+        for options in ({}, {"intercept_penalty": 1.0, "zero_sum": False}):
+            result = fit_categorical(
+                codes, [2, 3], solver=solver, coupling_penalty=penalty, max_iter=50, **options
+            )
+            assert np.isfinite(result.coupling).all() and np.isfinite(result.intercept).all()
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_states_that_never_meet(solver):
+    codes = random_table(np.random.default_rng(0), [3, 3, 2], 300, missing=0)
+    codes[(codes[:, 0] == 1) & (codes[:, 1] == 2), 1] = 0
+    message = fit_categorical(codes, [3, 3, 2], solver=solver).message
+    assert "no maximum: x0 = 1 never occurs together with x1 = 2." in message
+    assert "alpha > 0" in message
+    assert fit_categorical(codes, [3, 3, 2], solver=solver, coupling_penalty=1.0).message is None
+
+
+def test_a_column_that_others_determine():
+    """No cell of any two columns is empty, but the sum of three is even."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, (500, 3))
+    codes[:, 2] = (codes[:, 0] > 0).astype(int) + (codes[:, 1] > 1)
+    codes[rng.random(500) < 0.2, 2] = -1
+    message = fit_categorical(codes, [3, 3, 3]).message
+    assert "no maximum" in message and "determined" in message
+
+
+def test_max_iter_and_label():
+    codes = random_table(np.random.default_rng(0), [3, 4, 3], 400)
+    for solver in ("newton", "lbfgs"):
+        result = fit_categorical(codes, [3, 4, 3], solver=solver, max_iter=1)
+        assert result.status == "max_iter" and "max_iter=1" in result.message
+        assert result.n_iter == 1 == len(result.objective)
+
+
+def test_sites_one_by_one():
+    """The directions have no penalty, so both tend to the couplings of the distribution."""
+    rng = np.random.default_rng(4)
+    n_values = np.array([3, 2, 4])
+    truth = to_zero_sum(*random_parameters(rng, n_values), n_values)
+    codes, p = full_table(n_values, *truth)
+    coupling, intercept = fit_sites(codes, n_values, 1e3 * p, tol=1e-12)
+    assert_allclose(coupling, truth[0], atol=1e-4)
+    assert_allclose(intercept, truth[1], atol=1e-4)
+
+
+def test_sites_have_penalties_of_their_own():
+    """The objective of each site, by its gradient at the result of one pair."""
+    rng = np.random.default_rng(5)
+    codes = random_table(rng, [3, 3], 200, missing=0)
+    coupling, _ = fit_sites(
+        codes, [3, 3], np.ones(200), coupling_penalty=4.0, intercept_penalty=1e-6, tol=1e-12
+    )
+    joint = fit_categorical(codes, [3, 3], coupling_penalty=8.0, tol=1e-12)
+    # By symmetry of the counts under exchange the two would agree; here nearly.
+    assert_allclose(coupling, joint.coupling, atol=0.03)
+    assert np.abs(coupling).max() > 0.1
+
+
+def test_scores_by_hand():
+    rng = np.random.default_rng(6)
+    n_values = np.array([3, 2, 4])
+    coupling, intercept = random_parameters(rng, n_values)
+    zero_sum, _ = to_zero_sum(coupling, intercept, n_values)
+    scores = frobenius_scores(coupling, n_values)
+    without = frobenius_scores(coupling, n_values, ignore=[0, -1, 3])
+    for i, j in combinations(range(3), 2):
+        j_ij = block(zero_sum, n_values, i, j)
+        assert scores[i, j] == pytest.approx(np.linalg.norm(j_ij))
+        assert scores[j, i] == pytest.approx(scores[i, j])
+        kept = np.delete(j_ij, [0] if i == 0 else [], axis=0)
+        kept = np.delete(kept, [3] if j == 2 else [], axis=1)
+        assert without[i, j] == pytest.approx(np.linalg.norm(kept))
+    s01, s02, s12 = scores[0, 1], scores[0, 2], scores[1, 2]
+    total = (s01 + s02 + s12) / 3
+    corrected = average_product_correction(scores)
+    assert corrected[0, 1] == pytest.approx(s01 - (s01 + s02) / 2 * (s01 + s12) / 2 / total)
+    assert_array_equal(np.diag(corrected), 0)
+    assert_array_equal(average_product_correction(np.zeros((3, 3))), 0)
+    assert_array_equal(average_product_correction([[1.0]]), 0)
+    with pytest.raises(ValueError, match="ignore"):
+        frobenius_scores(coupling, n_values, ignore=[0, 2, 0])
+
+
+def read_sequences(path, alphabet, keep=str.isascii):
+    """Rows of codes of an alignment, and the positions in which the first row has letters."""
+    with gzip.open(path, "rt") as file:
+        entries = file.read().split(">")[1:]
+    rows = ["".join(entry.split("\n")[1:]) for entry in entries]
+    rows = np.array([[letter for letter in row if keep(letter)] for row in rows])
+    codes = np.full(rows.shape, -2)
+    for k, letter in enumerate(alphabet):
+        codes[np.char.upper(rows) == letter] = k
+    return rows, codes
+
+
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
+
+
+def test_chain_of_three_states(shared_data):
+    """plmc's potts3: an open chain, 500 rows of 60 columns."""
+    _, codes = read_sequences(shared_data / "oracles/potts/plmc_potts3.a2m.gz", "_*^")
+    n_values = np.full(60, 3)
+    result = fit_categorical(
+        codes, n_values, solver="lbfgs", coupling_penalty=1.0, intercept_penalty=1.0,
+        zero_sum=False, tol=0.1,
+    )  # fmt: skip
+    scores = average_product_correction(frobenius_scores(result.coupling, n_values))
+    i, j = np.triu_indices(60, 1)
+    strongest = np.argsort(-scores[i, j])[:59]
+    assert (j - i)[strongest].max() == 1
+    # Neighbours are equal as often as with J = 2.177, a model in which states may be permuted.
+    pairs = np.column_stack([codes[:, :-1].ravel(), codes[:, 1:].ravel()])
+    pairs = np.concatenate([np.array(order)[pairs] for order in permutations(range(3))])
+    result = fit_categorical(pairs, [3, 3], tol=1e-9)
+    two = block(result.coupling, [3, 3], 0, 1)
+    assert_allclose(two - two[0, 1], 2.177 * np.eye(3), atol=3e-4)
+    assert_allclose(result.intercept, 0, atol=1e-7)
+
+
+def test_dhfr_scores(shared_data):
+    """A few iterations: benchmarks/fvbm/bench_potts.py goes on, to ranks that are the same."""
+    folder = shared_data / "oracles/potts"
+    rows, codes = read_sequences(folder / "plmc_DHFR.a2m.gz", AMINO_ACIDS)
+    codes[np.isin(rows, ["-", "."]) | np.char.islower(rows)] = -1
+    codes = codes[:, np.char.isupper(rows[0])]
+    kept = (codes > -2).all(axis=1)
+    weights = np.loadtxt(folder / "plmc_DHFR_weights_raw.txt.gz")
+    assert codes.shape[1] == 159 and (~kept).sum() == 13
+    assert weights.sum() == pytest.approx(1568.104282573092)
+    n_values = np.full(159, 20)
+    result = fit_categorical(
+        codes[kept], n_values, weights[kept], solver="lbfgs", coupling_penalty=16.0,
+        intercept_penalty=0.01, zero_sum=False, dtype=np.float32, max_iter=10,
+    )  # fmt: skip
+    scores = average_product_correction(frobenius_scores(result.coupling, n_values))
+    with gzip.open(folder / "plmc_DHFR.couplings.gz", "rt") as file:
+        table = [line.split() for line in file]
+    numbers = sorted({int(row[k]) for row in table for k in (0, 2)})
+    place = {number: k for k, number in enumerate(numbers)}
+    found = [scores[place[int(row[0])], place[int(row[2])]] for row in table]
+    assert len(found) == 159 * 158 // 2
+    assert spearmanr(found, [float(row[5]) for row in table])[0] > 0.85
+
+
+def test_plmdca_scores(shared_data):
+    """The fit stops early: benchmarks/fvbm/bench_potts.py goes on, to four digits."""
+    folder = shared_data / "oracles/potts"
+    _, codes = read_sequences(
+        folder / "plmDCA_example1_alignment.fasta.gz",
+        "-" + AMINO_ACIDS,
+        keep=lambda letter: letter.isupper() or letter == "-",
+    )
+    # Letters that are no amino acid count as gaps.
+    codes = np.unique(np.maximum(codes, 0), axis=0)
+    near = [((row == codes).mean(axis=1) >= 0.8).sum() for row in codes]
+    weights = 1 / np.array(near)
+    assert weights.sum() == pytest.approx(1478.2347, abs=1e-4)
+    n_values = np.full(53, 21)
+    coupling, _ = fit_sites(
+        codes, n_values, weights, coupling_penalty=0.005 * weights.sum(),
+        intercept_penalty=0.01 * weights.sum(), tol=0.1, dtype=np.float32,
+    )  # fmt: skip
+    scores = average_product_correction(frobenius_scores(coupling, n_values, ignore=0))
+    table = np.loadtxt(folder / "plmDCA_example1_scores.csv.gz", delimiter=",")
+    i, j = table[:, :2].astype(int).T - 1
+    assert len(i) == 1378
+    assert_allclose(scores[i, j], table[:, 2], atol=0.03)
+    assert spearmanr(scores[i, j], table[:, 2])[0] > 0.995

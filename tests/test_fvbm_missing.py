@@ -1,0 +1,363 @@
+"""FVBMPseudoLikelihood on rows with missing cells: objective, EM, errors of the estimates."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import binom
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from test_fvbm_models import enumerate_states, random_potts, random_spins
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.fully_visible import _em
+from sklearn_boltz.fully_visible._categorical_inference import as_parameters
+from sklearn_boltz.fully_visible._existence import empty_cells
+from sklearn_boltz.fully_visible._gauge import to_zero_sum
+from sklearn_boltz.fully_visible._objective import PseudoLikelihood
+
+
+def table(model, n, share, seed):
+    """Rows of a model, some cells of which are deleted at random."""
+    rng = np.random.default_rng(seed)
+    X = model.sample(n, rng, 1).astype(float)
+    X[rng.random(X.shape) < share] = np.nan
+    return X
+
+
+# The objective of the observed cells.
+
+
+def masked_problem(seed, alpha=0.0):
+    rng = np.random.default_rng(seed)
+    d, n = rng.integers(1, 6), rng.integers(1, 30)
+    spins = rng.choice([-1.0, 0.0, 1.0], size=(d, n))
+    problem = PseudoLikelihood(spins, rng.random(n), alpha)
+    return problem, rng.normal(scale=0.6, size=problem.n_parameters)
+
+
+def value(problem, theta):
+    return problem.at(*problem.unpack(theta)).value
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.5]))
+def test_observed_objective_is_the_definition(seed, alpha):
+    problem, theta = masked_problem(seed, alpha)
+    coupling, intercept = problem.unpack(theta)
+    total = 0.0
+    for x, w in zip(problem.spins.T, problem.weights, strict=True):
+        fields = coupling @ x + intercept
+        terms = -np.log1p(np.exp(-2 * x * fields))
+        total += w * terms[x != 0].sum()
+    total -= alpha / 2 * problem.weights.sum() * (theta[len(intercept) :] ** 2).sum()
+    assert value(problem, theta) == pytest.approx(total, rel=1e-11, abs=1e-11)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1.5]))
+def test_derivatives_of_the_observed_objective(seed, alpha):
+    problem, theta = masked_problem(seed, alpha)
+    h = 1e-5
+    steps = h * np.eye(len(theta))
+
+    def gradient(theta):
+        return problem.gradient(problem.at(*problem.unpack(theta)))
+
+    slope = [(value(problem, theta + e) - value(problem, theta - e)) / (2 * h) for e in steps]
+    assert_allclose(gradient(theta), slope, atol=1e-6)
+    bend = [(gradient(theta - e) - gradient(theta + e)) / (2 * h) for e in steps]
+    point = problem.at(*problem.unpack(theta))
+    assert_allclose(problem.information(point), bend, atol=1e-6)
+    line = problem.line(point, steps[0] * 1e4)
+    assert line(0.5).value == pytest.approx(value(problem, theta + 0.05 * np.eye(len(theta))[0]))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_empty_cells_among_rows_with_both(seed):
+    problem, _ = masked_problem(seed)
+    x = problem.spins[:, : problem.n_rows]
+    expected = []
+    for j in range(len(x)):
+        for k in range(j + 1, len(x)):
+            both = (x[j] != 0) & (x[k] != 0)
+            for s in (-1, 1):
+                for t in (-1, 1):
+                    if not ((x[j] == s) & (x[k] == t) & both).any():
+                        expected.append((j, k, s, t))
+    assert empty_cells(*problem.cell_sums()) == sorted(expected)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_solvers_agree_on_observed_cells(solver):
+    X = table(random_spins(5, 1), 400, 0.25, 0)
+    best = FVBMPseudoLikelihood(missing="observed", tol=1e-12).fit(X)
+    other = FVBMPseudoLikelihood(missing="observed", solver=solver, tol=1e-10).fit(X)
+    assert best.converged_ and other.converged_
+    assert_allclose(other.coupling_, best.coupling_, atol=1e-5)
+
+
+@pytest.mark.parametrize("solver", ["bslm", "ga"])
+def test_sweeps_need_complete_rows(solver):
+    X = table(random_spins(4, 1, scale=0.3), 300, 0.2, 0)
+    with pytest.raises(ValueError, match="needs complete rows. Use solver='newton'"):
+        FVBMPseudoLikelihood(solver=solver, missing="observed").fit(X)
+    found = FVBMPseudoLikelihood(solver=solver, tol=1e-8).fit(X)
+    assert_allclose(found.coupling_, FVBMPseudoLikelihood(tol=1e-8).fit(X).coupling_, atol=1e-3)
+
+
+@pytest.mark.parametrize("missing", ["em", "observed"])
+def test_complete_rows_are_fitted_as_ever(missing):
+    X = random_spins(5, 2, scale=0.35).sample(300, np.random.default_rng(0), 1)
+    expected = FVBMPseudoLikelihood().fit(X)
+    for rows in (X.astype(float), X.astype(np.float32)):
+        model = FVBMPseudoLikelihood(missing=missing).fit(rows)
+        assert_array_equal(model.coupling_, expected.coupling_)
+        assert_array_equal(model.intercept_, expected.intercept_)
+        assert_array_equal(model.inference(X).covariance, expected.inference(X).covariance)
+
+
+# EM.
+
+
+def expected_score(model, codes):
+    """Σ E[score | observed cells] by going through all states."""
+    distribution = model._model()
+    states, log_p, _ = enumerate_states(distribution)
+    x = 2.0 * states - 1
+    residual = x - np.tanh(x @ distribution.coupling + distribution.intercept)
+    j, k = np.triu_indices(x.shape[1], 1)
+    scores = np.hstack([residual, x[:, j] * residual[:, k] + residual[:, j] * x[:, k]])
+    total = 0.0
+    for row in codes:
+        p = np.exp(log_p) * ((states == row) | np.isnan(row)).all(axis=1)
+        total = total + p @ scores / p.sum()
+    return total
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_em_ends_where_the_expected_score_is_zero(solver):
+    X = table(random_spins(4, 3, scale=0.4), 300, 0.3, 1)
+    model = FVBMPseudoLikelihood(tol=1e-10, solver=solver).fit(X)
+    assert model.converged_
+    assert np.abs(expected_score(model, X)).max() < 1e-3
+    first = FVBMPseudoLikelihood(missing="observed").fit(X)
+    assert np.abs(expected_score(first, X)).max() > 1
+
+
+@pytest.mark.parametrize("n_values", [[2] * 5, [2, 3, 2, 3]])
+def test_em_raises_the_observed_log_likelihood(n_values):
+    """Of the pseudo-likelihood a round maximises no part of the likelihood, so that single rounds
+    may lower it; by next to nothing, which is measured: below 0.02 nats of the sum over the rows
+    in 120 fits. From independent columns it rises by far more.
+    """
+    truth = random_potts(n_values, seed=5, scale=0.5)
+    X = table(truth, 300, 0.3, 2)
+    base = FVBMPseudoLikelihood(n_values=n_values, alpha=1e3).fit(X)
+    coupling, intercept = base.coupling_, base.intercept_
+    path = [300 * base.score(X)]
+    for rounds in (1, 2, 3, 5, 8, 30):
+        model = FVBMPseudoLikelihood(n_values=n_values, max_iter=rounds, tol=1e-7)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, coupling_init=coupling, intercept_init=intercept)
+        path.append(300 * model.score(X))
+    assert (np.diff(path) > -0.05).all()
+    assert path[-1] > path[0] + 5
+    assert (np.diff(model.history_["log_pseudo_likelihood"]) != 0).all()
+
+
+@pytest.mark.parametrize("n_values", [[2] * 4, [3, 2, 3]])
+def test_estimates_are_consistent(n_values):
+    """100 times the rows, 10 times the accuracy: within a factor of 3 for the mean error."""
+    truth = random_potts(n_values, seed=6, scale=0.4)
+    expected, _ = to_zero_sum(truth.coupling, truth.intercept, truth.n_values)
+    errors = []
+    for n in (500, 50_000):
+        model = FVBMPseudoLikelihood(n_values=n_values).fit(table(truth, n, 0.3, 3))
+        found = model._model().potts().coupling
+        errors.append(np.sqrt(np.mean((found - expected) ** 2)))
+    assert errors[1] < errors[0] / 10 * 3
+    biased = FVBMPseudoLikelihood(n_values=n_values, missing="observed")
+    found = biased.fit(table(truth, 50_000, 0.3, 3))._model().potts().coupling
+    assert np.sqrt(np.mean((found - expected) ** 2)) > errors[1]
+
+
+def test_completions_by_draws(monkeypatch):
+    """As if rows had too many completions: near the exact fit, the same each time."""
+    X = table(random_spins(5, 3, scale=0.4), 500, 0.3, 1)
+    exact = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    monkeypatch.setattr(_em, "MAX_CELLS", 1)
+    drawn = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    assert drawn.converged_ and drawn.n_iter_ == 20
+    spread = exact.inference(X).coupling_matrix(exact.inference(X).std_err)
+    off = ~np.eye(5, dtype=bool)
+    assert (np.abs(drawn.coupling_ - exact.coupling_)[off] < 0.5 * spread[off]).all()
+    assert_array_equal(drawn.coupling_, clone(drawn).fit(X).coupling_)
+
+
+def interrupted_after(rounds):
+    def end_round(self):
+        if len(self.values) >= rounds:
+            raise KeyboardInterrupt
+
+    return end_round
+
+
+def test_ctrl_c_leaves_the_last_round(monkeypatch):
+    X = table(random_spins(5, 3, scale=0.35), 300, 0.3, 1)
+    expected = FVBMPseudoLikelihood(max_iter=2, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match="EM ended at max_iter=2"):
+        expected.fit(X)
+    monkeypatch.setattr(_em.History, "stop", interrupted_after(2))
+    model = FVBMPseudoLikelihood(tol=1e-9, warm_start=True)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert_array_equal(model.coupling_, expected.coupling_)
+    assert model.n_iter_ == 2 and not model.converged_
+    monkeypatch.undo()
+    assert model.fit(X).converged_
+    again = FVBMPseudoLikelihood(tol=1e-9).fit(X)
+    assert_allclose(model.coupling_, again.coupling_, atol=1e-3)
+
+
+@pytest.mark.parametrize("missing", ["em", "observed"])
+@pytest.mark.parametrize("n_values", [[2] * 4, [3, 2, 3]])
+def test_weights_of_incomplete_rows_are_exact(missing, n_values):
+    X = table(random_potts(n_values, seed=1, scale=0.4), 300, 0.25, 0)
+    w = np.random.default_rng(0).integers(3, size=300)
+    options = {"missing": missing, "n_values": n_values, "alpha": 0.02, "tol": 1e-9}
+    weighted = FVBMPseudoLikelihood(**options).fit(X, sample_weight=w)
+    repeated = FVBMPseudoLikelihood(**options).fit(np.repeat(X, w, axis=0))
+    assert_allclose(weighted.coupling_, repeated.coupling_, atol=1e-6)
+    heavy = FVBMPseudoLikelihood(**options).fit(X, sample_weight=1e3 * w)
+    assert_allclose(heavy.coupling_, repeated.coupling_, atol=1e-4)
+    a = weighted.inference(X, sample_weight=w)
+    b = repeated.inference(np.repeat(X, w, axis=0))
+    assert_allclose(a.std_err, b.std_err, rtol=1e-4)
+    assert a.n_samples == b.n_samples
+
+
+@pytest.mark.parametrize("missing", ["em", "observed"])
+def test_rows_and_columns_without_a_value(missing):
+    X = table(random_spins(4, 1), 200, 0.2, 0)
+    gaps = np.full((30, 4), np.nan)
+    X = X[~np.isnan(X).all(axis=1)]
+    model = FVBMPseudoLikelihood(missing=missing, alpha=0.01)
+    expected = clone(model).fit(X)
+    found = clone(model).fit(np.vstack([X, gaps]))
+    assert_allclose(found.coupling_, expected.coupling_, atol=1e-12)
+    assert_allclose(found.score_samples(gaps), 0, atol=1e-9)
+    assert_allclose(found.log_pseudo_likelihood(gaps), 0, atol=1e-12)
+    empty = np.column_stack([X, np.full(len(X), np.nan)])
+    with pytest.raises(ValueError, match="column 4 has no value in any row.*Leave it out"):
+        model.fit(empty)
+    with pytest.raises(ValueError, match="column 0 has no value in any row"):
+        model.fit(gaps)
+    constant = np.column_stack([X, np.where(np.arange(len(X)) % 3, 1.0, np.nan)])
+    found = clone(model).fit(constant)
+    assert_array_equal(found.coupling_[4], 0)
+    assert_allclose(found.coupling_[:4, :4], expected.coupling_, atol=1e-4)
+    counts = np.sum(constant[:, 4] == 1)
+    assert found.marginal(4)[1] == pytest.approx((counts + 0.5) / (counts + 1))
+    last = found.history_["log_pseudo_likelihood"][-1]
+    assert np.isfinite(last) and np.isnan(found.inference(constant).std_err[4])
+    only = FVBMPseudoLikelihood(missing=missing).fit([[1.0, np.nan], [np.nan, 0.0]])
+    assert only.converged_ and np.isfinite(only.score([[1.0, 0.0]]))
+
+
+@pytest.mark.parametrize("missing", ["em", "observed"])
+@pytest.mark.parametrize("n_values", [[2] * 4, [3, 2, 3]])
+def test_parts_and_batches(missing, n_values):
+    X = table(random_potts(n_values, seed=1, scale=0.4), 400, 0.2, 0)
+    model = FVBMPseudoLikelihood(missing=missing, n_values=n_values, alpha=0.02, tol=1e-8)
+    expected = clone(model).fit(X)
+    complete = X[~np.isnan(X).any(axis=1)]
+    batches = clone(model).fit(Batches([X[:150], X[150:]]))
+    assert_allclose(batches.coupling_, expected.coupling_, atol=1e-6)
+    mixed = clone(model).fit(Batches([complete, X]))
+    whole = clone(model).fit(np.vstack([complete, X]))
+    assert_allclose(mixed.coupling_, whole.coupling_, atol=1e-6)
+    parts = clone(model).fit(complete).partial_fit(X)
+    assert_allclose(parts.coupling_, whole.coupling_, atol=1e-3)
+
+
+@pytest.mark.parametrize("binarize", [None, 0.5])
+def test_kinds_of_holes(binarize):
+    pd = pytest.importorskip("pandas")
+    X = table(random_spins(3, 1), 200, 0.2, 0)
+    expected = FVBMPseudoLikelihood(binarize=binarize).fit(X)
+    frame = pd.DataFrame(X, columns=list("abc")).astype(object).where(~np.isnan(X), None)
+    found = FVBMPseudoLikelihood(binarize=binarize).fit(frame)
+    assert_array_equal(found.coupling_, expected.coupling_)
+    signs = FVBMPseudoLikelihood().fit(2 * X - 1)
+    assert_array_equal(signs.coupling_, expected.coupling_)
+    assert_allclose(signs.transform(2 * X - 1), 2 * expected.transform(X) - 1, atol=1e-12)
+    single = FVBMPseudoLikelihood(binarize=binarize).fit(X.astype(np.float32))
+    assert_array_equal(single.coupling_, expected.coupling_)
+
+
+def test_values_that_never_meet_are_named():
+    X = table(random_spins(3, 1), 300, 0.2, 0)
+    X[(X[:, 0] == 1) & (X[:, 2] == 1), 2] = 0
+    for missing in ("em", "observed"):
+        with pytest.warns(ConvergenceWarning, match="column 0 = 1 never occurs together with col"):
+            FVBMPseudoLikelihood(missing=missing).fit(X)
+
+
+# Errors of the estimates.
+
+
+def coverage(truth, parameters, n, share, n_sets, **options):
+    """The share of 95 % intervals that cover the truth, and the ratios of errors to spreads."""
+    covered, estimates, errors = [], [], []
+    for seed in range(n_sets):
+        X = table(truth, n, share, 1000 + seed)
+        result = FVBMPseudoLikelihood(**options).fit(X).inference(X)
+        covered.append((result.ci_low < parameters) & (parameters < result.ci_high))
+        estimates.append(result.estimate)
+        errors.append(result.std_err)
+    spread = np.std(estimates, axis=0, ddof=1)
+    return np.mean(covered), np.mean(errors, axis=0) / spread
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3])
+def test_intervals_of_bits_with_missing_cells_cover_the_truth(share):
+    """95 % intervals. 60 data sets of 10 parameters, whose intervals depend on each other: as if
+    of 60 single intervals, a false alarm has the probability 1e-6.
+    """
+    truth = random_spins(4, 7, scale=0.35)
+    pairs = truth.coupling[np.triu_indices(4, 1)]
+    found, ratios = coverage(truth, np.concatenate([truth.intercept, pairs]), 800, share, 60)
+    low, high = binom.interval(1 - 1e-6, 60, 0.95)
+    assert low / 60 <= found <= high / 60
+    # The spread of 60 is known to 9 %: six of these.
+    assert_allclose(ratios, 1, atol=0.55)
+
+
+def test_intervals_of_categories_with_missing_cells_cover_the_truth():
+    """The same with 40 data sets."""
+    model = random_potts([2, 3, 3], seed=7, scale=0.35)
+    coupling, intercept = to_zero_sum(model.coupling, model.intercept, model.n_values)
+    parameters = as_parameters(coupling, intercept, model.n_values)
+    found, ratios = coverage(model, parameters, 800, 0.3, 40)
+    low, high = binom.interval(1 - 1e-6, 40, 0.95)
+    assert low / 40 <= found <= high / 40
+    assert_allclose(ratios, 1, atol=0.7)
+
+
+def test_errors_of_estimates_grow_with_the_gaps():
+    truth = random_spins(4, 7, scale=0.35)
+    X = truth.sample(1000, np.random.default_rng(0), 1).astype(float)
+    complete = FVBMPseudoLikelihood().fit(X).inference(X).std_err
+    one = X.copy()
+    one[0, 0] = np.nan
+    found = FVBMPseudoLikelihood().fit(one).inference(one).std_err
+    assert_allclose(found, complete, rtol=0.01)
+    X[np.random.default_rng(1).random(X.shape) < 0.3] = np.nan
+    assert (FVBMPseudoLikelihood().fit(X).inference(X).std_err > 1.1 * complete).all()

@@ -1,0 +1,293 @@
+"""FVBMPseudoLikelihood on tables with categorical columns: fit, attributes, methods, errors."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from test_fvbm_models import assert_sampled, enumerate_states, random_potts
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.fully_visible._categorical_task import CodesTask
+from sklearn_boltz.fully_visible._fit import maximise
+from sklearn_boltz.fully_visible._gauge import to_binary, to_zero_sum
+from sklearn_boltz.fully_visible._solvers import Monitor
+
+N_VALUES = [2, 3, 4, 2]
+
+
+@pytest.fixture(scope="module")
+def truth():
+    """A model in the zero-sum gauge."""
+    model = random_potts(N_VALUES, seed=4, scale=0.4)
+    return model.like(*to_zero_sum(model.coupling, model.intercept, model.n_values))
+
+
+@pytest.fixture(scope="module")
+def X(truth):
+    return truth.sample(1500, np.random.default_rng(0), 1)
+
+
+@pytest.fixture(scope="module")
+def model(X):
+    return FVBMPseudoLikelihood(tol=1e-9).fit(X)
+
+
+def test_attributes(model, X):
+    assert model.coupling_.shape == (11, 11) and model.intercept_.shape == (11,)
+    assert_array_equal(model.n_values_, N_VALUES)
+    assert not hasattr(model, "values_")
+    starts = np.concatenate([[0], np.cumsum(N_VALUES)])
+    assert_array_equal(model.coupling_, model.coupling_.T)
+    for j in range(4):
+        own = slice(starts[j], starts[j + 1])
+        assert_allclose(model.coupling_[own].sum(axis=0), 0, atol=1e-12)
+        assert model.intercept_[own].sum() == pytest.approx(0, abs=1e-12)
+        assert not model.coupling_[own, own].any()
+    names = model.get_feature_names_out()
+    assert names.tolist()[:6] == ["x0=0", "x0=1", "x1=0", "x1=1", "x1=2", "x2=0"]
+    assert model.transform(X[:7].astype(np.float32)).dtype == np.float32
+    assert model.transform(X[:7]).shape == (7, 11) == (7, len(names))
+    last = model.history_["log_pseudo_likelihood"][-1]
+    assert last == pytest.approx(model.log_pseudo_likelihood(X).mean(), abs=1e-9)
+
+
+def test_the_estimate_is_near_the_truth(model, truth, X):
+    """Each within 5 standard errors of the inference."""
+    result = model.inference(X)
+    expected = np.concatenate([truth.intercept, np.zeros(len(result.names) - 11)])
+    matrix = result.coupling_matrix(result.estimate)
+    assert_array_equal(matrix[:2, 2:], model.coupling_[:2, 2:])
+    assert np.isnan(matrix[:2, :2]).all()
+    errors = result.coupling_matrix(result.std_err)
+    off = ~np.isnan(matrix)
+    assert (np.abs(matrix - truth.coupling)[off] < 5 * errors[off]).all()
+    assert (np.abs(result.estimate - expected)[:11] < 5 * result.std_err[:11]).all()
+    assert result.names[0] == "b[x0=0]" and result.names[11] == "m[x0=0,x1=0]"
+
+
+def test_contrasts_between_values(model, X):
+    result = model.inference(X)
+    names = result.names.tolist()
+    one, other = names.index("m[x0=0,x1=0]"), names.index("m[x0=0,x1=2]")
+    found = result.contrast({names[one]: 1, names[other]: -1})
+    assert found.estimate[0] == pytest.approx(result.estimate[one] - result.estimate[other])
+    c = result.covariance
+    variance = c[one, one] + c[other, other] - 2 * c[one, other]
+    assert found.std_err[0] == pytest.approx(np.sqrt(variance))
+    assert "m[x0=0,x1=2]" in str(found)
+    with pytest.raises(ValueError, match="must name parameters"):
+        result.contrast({"m[x0,x9]": 1})
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.1])
+@pytest.mark.parametrize("missing", [False, True])
+def test_two_values_everywhere_are_spins(alpha, missing):
+    """The same data by way of codes and by way of ±1."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(2, size=(600, 4))
+    bits[:, 1] = np.where(rng.random(600) < 0.5, bits[:, 0], bits[:, 1])
+    table = bits.astype(float)
+    if missing:
+        table[rng.random(table.shape) < 0.2] = np.nan
+        table = table[~np.isnan(table).all(axis=1)]
+    codes = np.where(np.isnan(table), -1, table).astype(np.int8)
+    spins = FVBMPseudoLikelihood(alpha=alpha, tol=1e-12, missing="observed").fit(table)
+    task = CodesTask(codes, np.ones(len(codes)), np.full(4, 2), alpha)
+    name, solve = task.choose_solver("newton")
+    monitor = Monitor(1e-12, 100, lambda: False, 0)
+    result = maximise(task, (None, None), solve, monitor, lambda j, *a: str(j))
+    coupling, intercept = to_binary(result.coupling, result.intercept, task.n_values())
+    assert name == "newton"
+    assert_allclose(coupling, spins.coupling_, atol=1e-8)
+    assert_allclose(intercept, spins.intercept_, atol=1e-8)
+    last = spins.history_["log_pseudo_likelihood"][-1]
+    assert result.objective[-1] == pytest.approx(last, abs=1e-10)
+
+
+@pytest.mark.parametrize("missing", ["em", "observed"])
+def test_one_categorical_column_changes_nothing_of_the_bits(missing):
+    """A third value that no row has, given by `n_values`, makes codes of bits."""
+    rng = np.random.default_rng(1)
+    X = rng.integers(2, size=(400, 4)).astype(float)
+    X[:, 3] = np.where(rng.random(400) < 0.5, X[:, 2], X[:, 3])
+    X[rng.random(X.shape) < 0.15] = np.nan
+    options = {"alpha": 0.05, "missing": missing, "tol": 1e-9}
+    spins = FVBMPseudoLikelihood(**options).fit(X)
+    codes = FVBMPseudoLikelihood(n_values=[3, 2, 2, 2], **options).fit(X)
+    assert codes.coupling_.shape == (9, 9)
+    assert_allclose(codes.coupling_[4::2, 4::2], spins.coupling_[1:, 1:], atol=1e-5)
+    assert_allclose(codes.coupling_[1, 4::2] - codes.coupling_[0, 4::2],
+                    2 * spins.coupling_[0, 1:], atol=1e-5)  # fmt: skip
+    assert_array_equal(codes.coupling_[2], 0)
+    assert codes.predict_column_proba(X, 0)[:, 2].max() < 0.01
+    observed = codes.inference(X)
+    assert np.isnan(observed.std_err[2]) and np.isfinite(observed.std_err[3:9]).all()
+    one = observed.std_err[observed.names.tolist().index("m[x1=1,x2=1]")]
+    other = spins.inference(X)
+    expected = other.std_err[other.names.tolist().index("m[x1,x2]")]
+    # With draws of missing cells, both within their noise.
+    assert one == pytest.approx(expected, rel=1e-6 if missing == "observed" else 0.05)
+
+
+@pytest.mark.parametrize("method", ["score_samples", "log_pseudo_likelihood", "free_energy"])
+def test_likelihoods_of_rows_with_gaps(model, X, method):
+    table = X[:20].astype(float)
+    table[np.random.default_rng(0).random(table.shape) < 0.4] = np.nan
+    found = getattr(model, method)(table)
+    assert np.isfinite(found).all()
+    states, log_p, weights = enumerate_states(model._model())
+    for row, value in zip(table, found, strict=True):
+        kept = ((states == row) | np.isnan(row)).all(axis=1)
+        if method == "score_samples":
+            assert value == pytest.approx(logsumexp(log_p[kept]), abs=1e-9)
+        elif method == "free_energy":
+            assert value == pytest.approx(-logsumexp(weights[kept]), abs=1e-9)
+    with pytest.raises(ValueError, match="an energy belongs to a complete row"):
+        model.energy(table)
+    assert model.entropy() == pytest.approx(-np.exp(log_p) @ log_p)
+
+
+def test_samples_and_marginals(model):
+    """False alarms: 1e-6 for each of three chi-square tests."""
+    states, log_p, _ = enumerate_states(model._model())
+    drawn = model.sample(4000, random_state=0)
+    assert drawn.dtype == np.int64
+    assert_sampled(drawn, states, np.exp(log_p))
+    kept = states[:, 2] == 3
+    given = model.sample(4000, random_state=0, given={2: 3})
+    assert_sampled(given, states[kept], np.exp(log_p[kept] - logsumexp(log_p[kept])))
+    q = np.exp(log_p / 2 - logsumexp(log_p / 2))
+    assert_sampled(model.sample(4000, random_state=0, temperature=2.0), states, q)
+    assert model.marginal([2, 0]).shape == (4, 2)
+    everything = dict(enumerate([1, 2, 3, 0]))
+    assert_array_equal(model.sample(2, given=everything), [[1, 2, 3, 0]] * 2)
+    with pytest.raises(ValueError, match="the value 4 for column 2. Give one of its values: 0, 1"):
+        model.sample(given={2: 4})
+
+
+def test_interaction_scores(model):
+    plain = model.interaction_scores(apc=False)
+    assert plain[1, 2] == pytest.approx(np.linalg.norm(model.coupling_[2:5, 5:9]))
+    corrected = model.interaction_scores()
+    means = plain.sum(axis=0) / 3
+    assert corrected[0, 3] == pytest.approx(plain[0, 3] - means[0] * means[3] / means.mean())
+    ignored = model.interaction_scores(apc=False, ignore=[-1, 0, -1, -1])
+    assert ignored[1, 2] == pytest.approx(np.linalg.norm(model.coupling_[3:5, 5:9]))
+    bits = FVBMPseudoLikelihood().fit(np.random.default_rng(0).integers(2, size=(200, 3)))
+    scores = bits.interaction_scores(apc=False)
+    assert_allclose(scores, 2 * np.abs(bits.coupling_), atol=1e-12)
+
+
+def test_names_come_back_in_tables_and_errors(X):
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    model = FVBMPseudoLikelihood().fit(frame)
+    model.set_output(transform="pandas")
+    assert list(model.transform(frame).columns)[:3] == ["a=0", "a=1", "b=0"]
+    assert "m[a=1,c=3]" in model.inference(frame).to_frame().index
+    frame.loc[5, "b"] = 3
+    with pytest.raises(ValueError, match="values from 0 to 2 in column 'b', but row 5 has the va"):
+        model.score_samples(frame)
+    with pytest.raises(ValueError, match="Set `n_values`"):
+        model.partial_fit(frame)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_weights_are_exact(X, solver):
+    w = np.random.default_rng(0).integers(3, size=len(X))
+    options = {"alpha": 0.02, "solver": solver, "tol": 1e-10, "n_values": N_VALUES}
+    weighted = FVBMPseudoLikelihood(**options).fit(X, sample_weight=w)
+    repeated = FVBMPseudoLikelihood(**options).fit(np.repeat(X, w, axis=0))
+    assert_allclose(weighted.coupling_, repeated.coupling_, atol=1e-6)
+    a = weighted.inference(X, sample_weight=w).std_err
+    b = repeated.inference(np.repeat(X, w, axis=0)).std_err
+    assert_allclose(a, b, rtol=1e-5)
+
+
+def test_constant_columns_and_values_that_never_occur(X):
+    model = FVBMPseudoLikelihood(n_values=[2, 3, 6, 2, 3], tol=1e-9)
+    constant = np.column_stack([X, np.full(len(X), 1)])
+    model.fit(constant)
+    alone = FVBMPseudoLikelihood(tol=1e-9).fit(X)
+    assert_allclose(model.coupling_[:9, :9], alone.coupling_[:9, :9], atol=1e-7)
+    assert_array_equal(model.coupling_[9:11], 0)
+    assert_array_equal(model.coupling_[13:], 0)
+    # One observation more, spread evenly over the values.
+    p = (np.array([0, 1500, 0]) + 1 / 3) / 1501
+    assert_allclose(model.marginal(4), p, atol=1e-12)
+    assert 0 < model.marginal(2)[4:].max() < 1e-3
+    assert np.isfinite(model.score(constant))
+    errors = model.inference(constant).std_err
+    assert np.isnan(errors[[9, 10, 13, 14, 15]]).all() and np.isfinite(errors[:9]).all()
+    nothing = FVBMPseudoLikelihood(n_values=3).fit(np.ones((5, 3), dtype=int))
+    assert nothing.converged_ and np.isfinite(nothing.score(np.ones((1, 3), dtype=int)))
+    single = FVBMPseudoLikelihood(n_values=3).fit([[0, 2, 1]])
+    assert np.isfinite(single.score([[0, 0, 0]]))
+
+
+def test_values_that_never_meet_are_named(X):
+    kept = X[~((X[:, 1] == 2) & (X[:, 2] == 3))]
+    with pytest.warns(ConvergenceWarning, match="column 1 = 2 never occurs together with column 2"):
+        model = FVBMPseudoLikelihood().fit(kept)
+    assert not model.converged_ and np.isfinite(model.coupling_).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert FVBMPseudoLikelihood(alpha=0.01).fit(kept).converged_
+
+
+def test_fits_in_parts_and_from_batches(X):
+    whole = FVBMPseudoLikelihood(alpha=0.01, tol=1e-10).fit(X)
+    parts = clone(whole).partial_fit(X[:900]).partial_fit(X[900:])
+    assert_allclose(parts.coupling_, whole.coupling_, atol=1e-6)
+    # The first batch has bits only.
+    few = X[(X < 2).all(axis=1)][:100]
+    rest = X[100:]
+    batches = clone(whole).fit(Batches([few, rest]))
+    expected = clone(whole).fit(np.vstack([few, rest]))
+    assert_allclose(batches.coupling_, expected.coupling_, atol=1e-9)
+    warm = clone(whole).set_params(warm_start=True).fit(X)
+    n_iter = warm.n_iter_
+    assert warm.fit(X).n_iter_ < n_iter
+    with pytest.raises(ValueError, match="as many values as in the fit before"):
+        warm.fit(np.minimum(X, 2))
+    again = pickle.loads(pickle.dumps(whole))
+    assert_array_equal(again.score_samples(X[:9]), whole.score_samples(X[:9]))
+    refitted = warm.set_params(warm_start=False).fit(X > 0)
+    assert refitted.coupling_.shape == (4, 4) and refitted.values_.tolist() == [0, 1]
+    assert not hasattr(refitted.fit(X), "values_")
+
+
+def test_what_is_no_table_of_categories():
+    X = np.random.default_rng(0).integers(3, size=(50, 3))
+    for n_values in ([2, 3], 1, [2, 3, 1], [2.0, 3.0, 3.0]):
+        with pytest.raises(ValueError, match="n_values"):
+            FVBMPseudoLikelihood(n_values=n_values).fit(X)
+    with pytest.raises(ValueError, match="values from 0 to 1 in column|the values 0 and 1"):
+        FVBMPseudoLikelihood(n_values=2).fit(X)
+    with pytest.raises(ValueError, match="leave n_values at 'auto'"):
+        FVBMPseudoLikelihood(n_values=3, binarize=0.5).fit(X)
+    with pytest.raises(ValueError, match="solver='bslm' is for binary columns"):
+        FVBMPseudoLikelihood(solver="bslm").fit(X)
+    grey = X.astype(float)
+    grey[3, 1] = 255
+    with pytest.raises(ValueError, match="row 3 has the value 255"):
+        FVBMPseudoLikelihood().fit(grey)
+    grey[3, 1] = 1.5
+    with pytest.raises(ValueError, match=r"in column \d, but row"):
+        FVBMPseudoLikelihood().fit(grey)
+    with pytest.raises(ValueError, match="value -1. .*np.where.X == -1, np.nan, X"):
+        FVBMPseudoLikelihood().fit(np.vstack([X, [[-1, 0, 2]]]))
+    with pytest.raises(ValueError, match="GiB"):
+        FVBMPseudoLikelihood(n_values=10_000_000).fit(X)
+
+
+def test_a_code_beyond_memory_is_allowed_where_given():
+    X = np.random.default_rng(0).integers(70, size=(300, 2))
+    model = FVBMPseudoLikelihood(n_values=70, alpha=0.1).fit(X)
+    assert model.coupling_.shape == (140, 140) and np.isfinite(model.score(X))

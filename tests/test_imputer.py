@@ -1,0 +1,181 @@
+"""BoltzmannImputer: fills tables of words, levels and numbers, in pipelines and searches."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+@parametrize_with_checks([
+    BoltzmannImputer(SDCPRBM(3, binarize=0.0, max_iter=2)),
+    BoltzmannImputer(FVBMPseudoLikelihood(alpha=0.1, binarize=0.0), how="mean"),
+])  # fmt: skip
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def survey():
+    """300 rows: two words that follow a third, levels that follow them, and noise."""
+    rng = np.random.default_rng(0)
+    city = rng.integers(3, size=300)
+    frame = pd.DataFrame({
+        "city": np.array(["Bonn", "Oslo", "Rome"])[city],
+        "tongue": np.array(["German", "Norse", "Italian"])[city],
+        "north": pd.array(city == 1, dtype="boolean"),
+        "level": pd.Categorical(np.array(["low", "mid", "high"])[city], ["low", "mid", "high"]),
+        "coin": rng.integers(2, size=300),
+    })  # fmt: skip
+    hidden = rng.random(frame.shape) < 0.15
+    hidden[:, 0] &= ~hidden[:, 1]  # of two, one is observed
+    return frame, hidden
+
+
+def with_gaps(frame, hidden):
+    gaps = frame.copy()
+    for j, name in enumerate(frame):
+        gaps[name] = frame[name].astype(object if name != "level" else frame[name].dtype)
+        gaps.loc[hidden[:, j], name] = None
+    return gaps
+
+
+def share_right(filled, frame, hidden, names=("city", "tongue", "level")):
+    right = [
+        (filled[name].to_numpy()[rows] == frame[name].to_numpy()[rows]).mean()
+        for name, rows in zip(frame, hidden.T, strict=True)
+        if name in names
+    ]
+    return np.mean(right)
+
+
+@pytest.mark.parametrize("how", ["mode", "mean", "sample"])
+def test_words_are_filled_by_words(survey, how):
+    frame, hidden = survey
+    gaps = with_gaps(frame, hidden)
+    filled = BoltzmannImputer(how=how, random_state=0).fit_transform(gaps)
+    assert list(filled.columns) == list(frame.columns) and not filled.isna().any().any()
+    observed = ~hidden
+    assert (filled.to_numpy()[observed] == gaps.to_numpy()[observed]).all()
+    assert filled["level"].dtype == frame["level"].dtype
+    # By guessing, a third is right.
+    assert share_right(filled, frame, hidden) > 0.9
+
+
+def test_polars_and_arrays_of_objects(survey):
+    frame, hidden = survey
+    gaps = with_gaps(frame, hidden)[["city", "tongue"]]
+    expected = BoltzmannImputer(random_state=0).fit_transform(gaps)
+    array = BoltzmannImputer(random_state=0).fit_transform(gaps.to_numpy())
+    assert_array_equal(array, expected.to_numpy())
+    table = BoltzmannImputer(random_state=0).fit_transform(pl.from_pandas(gaps))
+    assert isinstance(table, pl.DataFrame)
+    assert_array_equal(table.to_numpy(), expected.to_numpy())
+
+
+def test_draws_differ_by_seed_and_repeat(survey):
+    frame, hidden = survey
+    gaps = with_gaps(frame, hidden)[["city", "coin"]]
+    draws = [
+        BoltzmannImputer(how="sample", random_state=seed).fit_transform(gaps) for seed in (0, 1, 0)
+    ]
+    assert draws[0].equals(draws[2]) and not draws[0].equals(draws[1])
+
+
+def test_numbers_and_levels_together():
+    rng = np.random.default_rng(0)
+    group = rng.integers(2, size=400)
+    frame = pd.DataFrame({
+        "group": np.array(["a", "b"])[group],
+        "height": 150 + 30 * group + 3 * rng.normal(size=400),
+    })  # fmt: skip
+    gaps = frame.copy()
+    gaps.loc[:49, "height"] = np.nan
+    gaps.loc[50:99, "group"] = None
+    filled = BoltzmannImputer(random_state=0).fit_transform(gaps)
+    assert filled["height"].dtype == np.float64
+    assert (filled["group"][50:100] == frame["group"][50:100]).mean() > 0.9
+    assert np.abs(filled["height"][:50] - (150 + 30 * group[:50])).mean() < 8  # 15 without groups
+
+
+def test_any_density_and_indicators(survey):
+    frame, hidden = survey
+    gaps = with_gaps(frame, hidden)[["city", "tongue"]]
+    imputer = BoltzmannImputer(FSLLDensity(), add_indicator=True).fit(gaps)
+    filled = imputer.transform(gaps)
+    names = ["city", "tongue", "missing_city", "missing_tongue"]
+    assert list(filled.columns) == names == imputer.get_feature_names_out().tolist()
+    assert_array_equal(filled[names[2:]].to_numpy(dtype=bool), hidden[:, :2])
+    assert share_right(filled, frame, hidden, ("city", "tongue")) > 0.9
+
+
+def test_empty_columns_are_left_out_and_rows_may_be_empty():
+    X = np.array([["a", None, "x"], ["b", None, "y"], [None, None, None]] * 10, dtype=object)
+    with pytest.warns(UserWarning, match="column 1 without an observed value"):
+        filled = BoltzmannImputer().fit_transform(X)
+    assert filled.shape == (30, 2) and not pd.isna(filled).any()
+    with pytest.raises(ValueError, match="no cell"):
+        BoltzmannImputer().fit(np.full((3, 2), np.nan))
+
+
+def test_values_that_fit_has_not_seen_stay():
+    X = np.array([["a", "x"], ["b", "y"]] * 20, dtype=object)
+    filled = BoltzmannImputer().fit(X).transform(np.array([["c", None]], dtype=object))
+    assert filled[0, 0] == "c" and filled[0, 1] in ("x", "y")
+
+
+def test_pipeline_column_transformer_and_search(survey):
+    frame, hidden = survey
+    gaps, y = with_gaps(frame, hidden)[["city", "tongue", "coin"]], frame["level"] == "mid"
+    words = make_pipeline(
+        BoltzmannImputer(FVBMPseudoLikelihood(alpha=0.03)), OneHotEncoder(handle_unknown="ignore")
+    )
+    model = make_pipeline(
+        make_column_transformer((words, ["city", "tongue"]), remainder="drop"),
+        LogisticRegression(),
+    )
+    name = "columntransformer__pipeline__boltzmannimputer__estimator__alpha"
+    search = GridSearchCV(model, {name: [0.03, 0.1]}, cv=3).fit(gaps, y)
+    assert search.best_score_ > 0.95
+
+
+def test_weights_count_rows():
+    X = np.array([["a", "x"], ["a", "y"], ["b", None]] * 10, dtype=object)
+    weights = np.tile([1.0, 9.0, 1.0], 10)
+    model = BoltzmannImputer(how="mode")
+    row = np.array([["a", None]], dtype=object)
+    assert model.fit(X, sample_weight=weights).transform(row)[0, 1] == "y"
+    assert model.fit(X, sample_weight=weights[::-1]).transform(row)[0, 1] in ("x", "y")
+    weights = np.tile([9.0, 1.0, 1.0], 10)
+    assert model.fit(X, sample_weight=weights).transform(row)[0, 1] == "x"
+
+
+def test_complete_tables_come_back_as_they_are():
+    frame = pd.DataFrame({"a": [0, 1, 1], "b": ["x", "y", "x"]}, index=[3, 4, 5])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert BoltzmannImputer().fit_transform(frame).equals(frame)
+
+
+def test_levels_of_numbers_are_ordered_and_words_are_not(survey):
+    frame, hidden = survey
+    gaps = with_gaps(frame, hidden)[["city", "level"]]
+    gaps["level"] = pd.Categorical(gaps["level"], ["low", "mid", "high"], ordered=True)
+    gaps["stars"] = np.where(hidden[:, 4], np.nan, 1.0 + (frame["city"] == "Oslo") + frame["coin"])
+    network = BoltzmannImputer(random_state=0).fit(gaps).estimator_
+    assert network._ordered.tolist() == [False, True, True]
+    assert network.solver_ == "lbfgs"

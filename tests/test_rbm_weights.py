@@ -1,0 +1,323 @@
+"""Weights of rows in restricted Boltzmann machines: what they mean, and what is exact."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from oracles_rbm import SmallRBM
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import KFold, cross_validate
+
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.restricted.training._frank_wolfe import Sample, linearised_objective
+from sklearn_boltz.restricted.training._monitor import Monitor
+from sklearn_boltz.restricted.training._rows import (
+    ChosenRows,
+    ColumnSums,
+    StreamedRows,
+    divided,
+    visits,
+)
+from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
+from sklearn_boltz.units import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    TruncatedGaussBernoulli,
+    TruncatedGaussian,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+# Means over seeds may differ by so many standard errors: a false alarm in 1.7 million figures.
+SIGMAS = 5
+ESTIMATORS = [
+    SDCPRBM(4, max_iter=3, batch_size=20, random_state=0),
+    TAPRBM(4, max_iter=3, batch_size=20, random_state=0),
+    TAPDBM((4, 3), max_iter=2, pretrain_max_iter=2, batch_size=20, random_state=0),
+    InfiniteRBM(3, n_model_samples=200, n_corrective=5, random_state=0),
+]
+every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+by_mini_batches = pytest.mark.parametrize(
+    "estimator", ESTIMATORS[:3], ids=lambda e: type(e).__name__
+)
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(90, 5)).astype(np.float64)
+    X[:, 1] = np.where(rng.random(90) < 0.1, 1 - X[:, 0], X[:, 0])
+    return X
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return np.random.default_rng(1).integers(0, 4, size=90).astype(np.float64)
+
+
+def parameters(model):
+    """All weights and biases in one array."""
+    named = model.components_, model.intercept_visible_, model.intercept_hidden_
+    each = [a for part in named for a in (part if isinstance(part, list) else [part])]
+    return np.concatenate([np.ravel(a) for a in each])
+
+
+# An epoch.
+
+
+@given(
+    weights=arrays(np.float64, st.integers(1, 30), elements=st.floats(1e-3, 1e3)),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_each_row_is_visited_by_its_share_rounded(weights, seed):
+    shares = weights / weights.mean()
+    counts = visits(weights, np.random.default_rng(seed))
+    assert counts.sum() == len(weights)
+    assert (counts >= np.floor(shares - 1e-9)).all() and (counts <= np.ceil(shares + 1e-9)).all()
+
+
+def test_visits_are_right_in_the_mean():
+    rng, weights = np.random.default_rng(0), np.array([0.1, 0.7, 3.3, 1.0, 0.9])
+    shares, n = weights / weights.mean(), 4000
+    mean = sum(visits(weights, rng) for _ in range(n)) / n
+    whole = np.floor(shares)
+    deviation = np.sqrt((shares - whole) * (1 - shares + whole) / n)
+    assert (np.abs(mean - shares) <= SIGMAS * deviation + 1e-12).all()
+
+
+def test_rows_share_mini_batches_as_copies_would():
+    """The mean of a mini-batch is that of the weighted rows."""
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(30, 2)), rng.random(30) + 0.1
+    rows = ChosenRows(X, np.arange(30), weights / weights.mean())
+    means = [V.mean(axis=0) for _ in range(1000) for V in rows.mini_batches(6, rng)]
+    # The mini-batches of an epoch depend on each other, the epochs do not.
+    of_epochs = np.reshape(means, (1000, 5, 2)).mean(axis=1)
+    error = of_epochs.std(axis=0, ddof=1) / np.sqrt(1000)
+    assert (
+        np.abs(of_epochs.mean(axis=0) - np.average(X, axis=0, weights=weights)) < SIGMAS * error
+    ).all()
+
+
+# Bits.
+
+
+@every_estimator
+def test_equal_weights_change_nothing(estimator, X):
+    expected = parameters(clone(estimator).fit(X))
+    for weight in (1, 1e3, 1e-300, 1 / len(X)):
+        model = clone(estimator).fit(X, sample_weight=np.full(len(X), weight))
+        np.testing.assert_array_equal(parameters(model), expected)
+
+
+@every_estimator
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_a_row_of_weight_zero_is_not_there(estimator, X, weights, container):
+    counts = weights > 0
+    strange = X.copy()
+    strange[~counts] = 1
+    expected = clone(estimator).fit(container(X[counts]), sample_weight=weights[counts])
+    model = clone(estimator).fit(container(strange), sample_weight=weights)
+    np.testing.assert_array_equal(parameters(model), parameters(expected))
+    assert model.score(X, sample_weight=weights) == pytest.approx(
+        model.score(np.repeat(X, weights.astype(int), axis=0)), abs=1e-9
+    )
+
+
+@every_estimator
+def test_the_scale_of_weights_does_not_matter(estimator, X, weights):
+    expected = parameters(clone(estimator).fit(X, sample_weight=weights))
+    for scale in (2.0**-20, 2.0**10):
+        model = clone(estimator).fit(X, sample_weight=scale * weights)
+        np.testing.assert_array_equal(parameters(model), expected)
+    model = clone(estimator).fit(X, sample_weight=1e3 * weights)
+    np.testing.assert_allclose(parameters(model), expected, atol=1e-6)
+
+
+@by_mini_batches
+def test_partial_fit_takes_weights(estimator, X, weights):
+    model = clone(estimator).partial_fit(X)
+    expected = parameters(model.partial_fit(X))
+    model = clone(estimator).partial_fit(X, sample_weight=np.full(90, 7.0))
+    model.partial_fit(X, sample_weight=np.ones(90))
+    np.testing.assert_array_equal(parameters(model), expected)
+    one = clone(estimator).partial_fit(X).partial_fit(X[3:4])
+    other = clone(estimator).partial_fit(X).partial_fit(X, sample_weight=np.arange(90) == 3)
+    np.testing.assert_array_equal(parameters(one), parameters(other))
+    heavy = np.where(np.arange(90) == 3, 1e12, 1.0)
+    assert np.isfinite(model.partial_fit(X, sample_weight=heavy).score(X))
+
+
+# What is exact.
+
+
+@pytest.mark.parametrize(
+    "kind", [Bernoulli, Gaussian, TruncatedGaussian, TruncatedGaussBernoulli, Categorical]
+)
+def test_units_are_fitted_to_weighted_rows(kind):
+    rng, options = np.random.default_rng(0), {}
+    X, counts = rng.random((40, 6)), rng.integers(1, 4, size=40)
+    X[rng.random(X.shape) < 0.3] = 0
+    if kind is Categorical:
+        X, options = np.eye(3)[rng.integers(3, size=(40, 2))].reshape(40, 6), {"n_values": 3}
+    one = kind.from_data(X, weights=counts.astype(float), **options)
+    other = kind.from_data(np.repeat(X, counts, axis=0), **options)
+    for name, value in one.parameters().items():
+        np.testing.assert_allclose(value, other.parameters()[name], rtol=1e-6)
+
+
+def test_sums_of_columns_are_weighted():
+    rng = np.random.default_rng(0)
+    X, counts = rng.integers(2, size=(20, 3)).astype(float), rng.integers(1, 5, size=20)
+    expected = ColumnSums.of(np.repeat(X, counts, axis=0))
+    for container in (np.asarray, sp.csr_array):
+        found = ColumnSums.of(container(X), counts.astype(float))
+        np.testing.assert_allclose(found.total, expected.total)
+        assert found.n_rows == expected.n_rows
+        np.testing.assert_allclose(found.log_odds(float), expected.log_odds(float))
+
+
+def test_a_unit_is_looked_for_among_weighted_rows():
+    rng = np.random.default_rng(0)
+    X, counts = rng.integers(2, size=(20, 3)).astype(float), rng.integers(1, 5, size=20)
+    unit, law = rng.normal(size=4), Sample(rng.integers(2, size=(9, 3)).astype(float))
+    data = Sample(X, counts / counts.sum()), Sample(np.repeat(X, counts, axis=0))
+    found = [linearised_objective(unit, sample, law, 0.1) for sample in data]
+    np.testing.assert_allclose(found[0][0], found[1][0])
+    np.testing.assert_allclose(found[0][1], found[1][1])
+
+
+@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM, InfiniteRBM])
+def test_held_out_rows_are_weighted(kind, X, weights):
+    X = np.vstack([X] * 3)
+    weights = np.tile(weights, 3) + np.random.default_rng(0).random(len(X))
+    size = {"max_components": 3} if kind is InfiniteRBM else {"n_components": 3, "max_iter": 4}
+    model = kind(**size, early_stopping=True, validation_fraction=0.4, random_state=0)
+    model.fit(X, sample_weight=weights)
+    _, valid = divided(len(X), 0.4, model._evaluation_seed)
+    expected = model.score(X[valid], sample_weight=weights[valid])
+    assert np.abs(model.history_["log_likelihood"] - expected).min() < 1e-5
+
+
+# In distribution.
+
+
+@pytest.mark.parametrize(
+    "kind, n_seeds, options",
+    [(SDCPRBM, 40, {"n_inner": 2, "n_gibbs": 1}), (TAPRBM, 15, {"alpha": 0.01})],
+    ids=["SDCPRBM", "TAPRBM"],
+)
+def test_weights_are_as_good_as_repeated_rows(kind, n_seeds, options, monkeypatch):
+    """Means over seeds of what was learned, from as many mini-batches."""
+    rng = np.random.default_rng(0)
+    # What is measured after each epoch takes longer than the epoch.
+    monkeypatch.setattr(Monitor, "measure", lambda *_: {"log_pseudo_likelihood": 0.0})
+    monkeypatch.setattr(TAPMonitor, "measure", lambda *_: {"tap_log_likelihood": 0.0})
+    X = rng.integers(2, size=(40, 3)).astype(float)
+    X[:, 1] = X[:, 0]
+    X = X[np.argsort(X[:, 0] != X[:, 2], kind="stable")]
+    counts = np.repeat([5, 1], 20)
+    n_rows, n_repeated = len(X), int(counts.sum())
+    epochs, of_repeated = n_repeated // 4, n_rows // 4
+    assert epochs * n_rows == of_repeated * n_repeated
+
+    def learned(sample_weight, rows, max_iter):
+        figures = []
+        for seed in range(n_seeds):
+            model = kind(2, batch_size=n_rows // 4, learning_rate=0.1, max_iter=max_iter,
+                         random_state=seed, **options)  # fmt: skip
+            model.fit(rows, sample_weight=sample_weight)
+            exact = SmallRBM(model.components_, model.intercept_visible_, model.intercept_hidden_)
+            moments = exact.V.T @ (exact.p[:, np.newaxis] * exact.V)
+            figures.append(np.append(moments[np.triu_indices(3)], model.score(X, None, counts)))
+        return np.array(figures)
+
+    weighted = learned(counts.astype(float), X, epochs)
+    repeated = learned(None, np.repeat(X, counts, axis=0), of_repeated)
+    error = np.sqrt((weighted.var(axis=0) + repeated.var(axis=0)) / n_seeds)
+    difference = np.abs(weighted.mean(axis=0) - repeated.mean(axis=0))
+    # The smoothing of base rates, where the training begins, counts rows: it differs by 1/n.
+    assert (difference < SIGMAS * error + 1e-3).all(), difference / error
+    unweighted = learned(None, X, epochs)
+    assert (np.abs(unweighted.mean(axis=0) - repeated.mean(axis=0)) > 2 * SIGMAS * error).any()
+
+
+# Batches.
+
+
+@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
+def test_batches_take_one_weight_a_row(kind, X, weights, tmp_path):
+    model = kind(3, max_iter=3, batch_size=20, random_state=0)
+    source = Batches([X[:50], X[50:]])
+    with pytest.raises(ValueError, match="one weight for each of the 90 rows of all batches"):
+        clone(model).fit(source, sample_weight=weights[:50])
+    np.testing.assert_array_equal(
+        parameters(clone(model).fit(source, sample_weight=np.full(90, 3.0))),
+        parameters(clone(model).fit(source)),
+    )
+    found = clone(model).fit(source, sample_weight=weights)
+    assert np.isfinite(found.score(X))
+    sums = StreamedRows(clone(model), source, weights, reset=True).observed_sums
+    expected = ColumnSums.of(X[weights > 0], weights[weights > 0] / weights[weights > 0].mean())
+    np.testing.assert_allclose(sums[0], expected.total)
+    assert sums[1] == pytest.approx(expected.n_rows)
+    # A memory map has the bits of an array, with the order of the rows.
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    np.testing.assert_array_equal(
+        parameters(clone(model).fit(mapped, sample_weight=np.where(weights, 2.0, 0))),
+        parameters(clone(model).fit(mapped, sample_weight=np.where(weights, 1.0, 0))),
+    )
+    one = clone(model).set_params(early_stopping=True).fit(mapped, sample_weight=weights)
+    assert np.isfinite(one.score(X))
+
+
+@pytest.mark.parametrize("source", ["Batches", "memory map"])
+def test_epochs_of_batches_have_weighted_visits(source, tmp_path):
+    rng = np.random.default_rng(0)
+    X, weights = np.arange(60.0).reshape(-1, 1) / 100, rng.integers(4, size=60).astype(float)
+    model, share = SDCPRBM(1), weights / weights[weights > 0].mean()
+    if source == "Batches":
+        rows = StreamedRows(model, Batches([X[:25], X[25:]]), weights, reset=True)
+    else:
+        np.save(tmp_path / "X.npy", X)
+        mapped = Batches(np.load(tmp_path / "X.npy", mmap_mode="r"))
+        streamed = StreamedRows(model, mapped, weights, reset=True, indexed=True)
+        rows = ChosenRows(streamed, streamed.usable(), streamed.weights)
+    for _ in range(3):
+        visited = np.concatenate([V.ravel() for V in rows.mini_batches(7, rng)])
+        counts = np.bincount(np.rint(100 * visited).astype(int), minlength=60)
+        assert counts.sum() == (weights > 0).sum()
+        assert (counts >= np.floor(share - 1e-9)).all()
+        assert (counts <= np.ceil(share + 1e-9)).all()
+
+
+# As scikit-learn has it.
+
+
+@every_estimator
+def test_weights_are_routed(estimator, X, weights):
+    with config_context(enable_metadata_routing=True):
+        model = clone(estimator).set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        (train, test), *_ = halves = list(KFold(2).split(X))
+        expected = clone(estimator).fit(X[train], sample_weight=weights[train])
+        found = cross_validate(model, X, cv=halves, params={"sample_weight": weights})
+        assert found["test_score"][0] == pytest.approx(
+            expected.score(X[test], sample_weight=weights[test])
+        )
+
+
+@every_estimator
+def test_weights_that_are_none(estimator, X):
+    cases = [(np.zeros(90), "0 for all rows|non-zero"), (np.full(90, -1.0), "[Nn]egative"),
+             (np.ones(3), "sample_weight"), (np.full(90, np.nan), "NaN")]  # fmt: skip
+    for bad, words in cases:
+        model = clone(estimator)
+        with pytest.raises(ValueError, match=words):
+            model.fit(X, sample_weight=bad)
+        assert not hasattr(model, "n_features_in_")
