@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
+    ENCODE_CATEGORIES,
     columns_of,
     foreign_coding,
     has_dates,
@@ -340,6 +341,10 @@ class BaseBoltzmann(
             )
         return list(input_features)
 
+    def _about_categories(self, j):
+        """What to do about whole numbers in column j that are categories."""
+        return ENCODE_CATEGORIES
+
     def _variables(self, features):
         """Numbers of the columns in a user's number, name or sequence of them."""
         single = isinstance(features, (str, Integral))
@@ -459,7 +464,7 @@ class BaseBoltzmann(
             return
         negative = ~legal & (X < 0)
         i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
-        coding = foreign_coding(X, j, MISSING_IN_FIT)
+        coding = foreign_coding(X, j, MISSING_IN_FIT, self._about_categories(j))
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

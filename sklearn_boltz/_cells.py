@@ -144,7 +144,13 @@ def _is_infinite(value):
     return isinstance(value, Real) and abs(value) == float("inf")
 
 
-def foreign_coding(X, j, missing_remedy):
+# What to do about whole numbers that are categories, where the model has no units for them.
+ENCODE_CATEGORIES = (
+    "encode them by sklearn.preprocessing.OneHotEncoder(sparse_output=False), or use FSLLDensity"
+)
+
+
+def foreign_coding(X, j, missing_remedy, category_remedy=ENCODE_CATEGORIES):
     """Recognise a coding of binary or other discrete values that is not ours.
 
     Parameters
@@ -154,6 +160,8 @@ def foreign_coding(X, j, missing_remedy):
         The column where a value was refused.
     missing_remedy : str
         What to do about missing cells.
+    category_remedy : str
+        What to do about categories that are written as whole numbers.
 
     Returns
     -------
@@ -184,9 +192,8 @@ def foreign_coding(X, j, missing_remedy):
     if min(own) >= 0 and 1 < max(own) <= MOST_LEVELS:
         return (
             f"The column holds whole numbers from {min(own):g} to {max(own):g}. If they are "
-            "categories, set `visible` to 'categorical' for this column, or give them as words. If "
-            "they are amounts, scale them by MinMaxScaler(clip=True), or set `binarize` to a "
-            "threshold."
+            f"categories, {category_remedy}. If they are amounts, scale them by "
+            "MinMaxScaler(clip=True), or set `binarize` to a threshold."
         )
     return None
 
