@@ -25,6 +25,7 @@ from sklearn.utils.validation import (
 
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
+    ENCODE_CATEGORIES,
     columns_of,
     foreign_coding,
     has_dates,
@@ -33,7 +34,7 @@ from sklearn_boltz._cells import (
     shown,
     unusable_cell,
 )
-from sklearn_boltz._tables import Table, has_numbers_only, holds_numbers, learn_table
+from sklearn_boltz._tables import Table, check_names, has_numbers_only, holds_numbers, learn_table
 from sklearn_boltz._warnings import find_stack_level
 
 VERSION = version("sklearn_boltz")
@@ -243,20 +244,20 @@ class BaseBoltzmann(
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         numbers_only = has_numbers_only(X)
         X = missing_as_nan(X) if numbers_only and allow_nan else X
+        with self._named():
+            check_names(X)
         with self._naming_cells(X, complete):
             checked = validate_data(
                 self, X, reset=reset, skip_check_array=not numbers_only, **options
             )
             if has_dates(X) or (numbers_only and checked.dtype.kind not in "biuf"):
                 raise TypeError("The values of X must be numbers.")
-        try:
+        with self._named():
             if reset:
                 self._table = self._learned(X, checked if numbers_only else None)
             table = vars(self).get("_table") or Table.of_numbers(checked)
             encode = table.encode_numbers if numbers_only else table.encode
             coded = encode(checked, self.unknown)
-        except ValueError as error:
-            raise ValueError(f"{type(self).__name__}: {error}") from error
         if self.unknown == "missing" and not allow_nan:
             self._check_known(dense(coded), complete)
         if not numbers_only:
@@ -279,6 +280,14 @@ class BaseBoltzmann(
                 f"{type(self).__name__}: {self._column(columns[0])} has a value in row {rows[0]} "
                 f"that no row of the training data has, and which counts as missing. {complete}"
             )
+
+    @contextmanager
+    def _named(self):
+        """Begin messages with the name of the class."""
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(f"{type(self).__name__}: {error}") from error
 
     @contextmanager
     def _naming_cells(self, X, complete):
@@ -331,6 +340,10 @@ class BaseBoltzmann(
                 f"({self.n_features_in_}), got {len(input_features)}"
             )
         return list(input_features)
+
+    def _about_categories(self, j):
+        """What to do about whole numbers in column j that are categories."""
+        return ENCODE_CATEGORIES
 
     def _variables(self, features):
         """Numbers of the columns in a user's number, name or sequence of them."""
@@ -451,7 +464,7 @@ class BaseBoltzmann(
             return
         negative = ~legal & (X < 0)
         i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
-        coding = foreign_coding(X, j, MISSING_IN_FIT)
+        coding = foreign_coding(X, j, MISSING_IN_FIT, self._about_categories(j))
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

@@ -11,8 +11,10 @@ from scipy.sparse import issparse
 
 # Codes that stand for one in surveys.
 MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
-# Integers up to here are grey levels, if there are some above `MOST_LEVELS`.
-GREY_LEVELS, MOST_LEVELS = 255, 20
+# Integers up to here are grey levels, if there are some above half of it.
+GREY_LEVELS = 255
+# Whole numbers of so many different values are taken for levels.
+MOST_LEVELS = 20
 
 
 def is_frame(X):
@@ -142,7 +144,13 @@ def _is_infinite(value):
     return isinstance(value, Real) and abs(value) == float("inf")
 
 
-def foreign_coding(X, j, missing_remedy):
+# What to do about whole numbers that are categories, where the model has no units for them.
+ENCODE_CATEGORIES = (
+    "encode them by sklearn.preprocessing.OneHotEncoder(sparse_output=False), or use FSLLDensity"
+)
+
+
+def foreign_coding(X, j, missing_remedy, category_remedy=ENCODE_CATEGORIES):
     """Recognise a coding of binary or other discrete values that is not ours.
 
     Parameters
@@ -152,6 +160,8 @@ def foreign_coding(X, j, missing_remedy):
         The column where a value was refused.
     missing_remedy : str
         What to do about missing cells.
+    category_remedy : str
+        What to do about categories that are written as whole numbers.
 
     Returns
     -------
@@ -177,14 +187,13 @@ def foreign_coding(X, j, missing_remedy):
         return "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
     if own == {1, 2}:
         return "The column is coded 1 and 2. Subtract 1."
-    if min(whole) >= 0 and MOST_LEVELS < max(whole) <= GREY_LEVELS:
+    if min(whole) >= 0 and GREY_LEVELS / 2 < max(whole) <= GREY_LEVELS:
         return "The values look like grey levels from 0 to 255. Divide them by 255."
     if min(own) >= 0 and 1 < max(own) <= MOST_LEVELS:
         return (
             f"The column holds whole numbers from {min(own):g} to {max(own):g}. If they are "
-            "categories, encode them by sklearn.preprocessing.OneHotEncoder(sparse_output=False), "
-            "or use FSLLDensity. If they are amounts, scale them by MinMaxScaler(clip=True), or "
-            "set `binarize` to a threshold."
+            f"categories, {category_remedy}. If they are amounts, scale them by "
+            "MinMaxScaler(clip=True), or set `binarize` to a threshold."
         )
     return None
 

@@ -266,9 +266,7 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
         return Table.of_numbers(numbers, X)
     frame = X if is_frame(X) else None
     found = list(columns_of(X))
-    if frame is not None and len(set(frame.columns)) < len(found):
-        twice = [name for name in frame.columns if list(frame.columns).count(name) > 1]
-        raise ValueError(f"the table has two columns named {twice[0]!r}. Rename one of them.")
+    check_names(X)
     columns = []
     for j, (title, cells) in enumerate(found):
         kind = kinds[j] if kinds else None
@@ -278,6 +276,14 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
         columns.append(Column(title, _categories(cells, title, kind, order, codes)))
     template = None if frame is None else frame[:0]
     return Table(columns, template, None if numbers is None else _dtype_of(X, numbers))
+
+
+def check_names(X):
+    """Refuse a data frame with two columns of the same name."""
+    names = list(X.columns) if is_frame(X) else []
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the table has two columns named {twice!r}. Rename one of them.")
 
 
 def _has_signs(numbers):

@@ -159,7 +159,7 @@ def test_objectives_are_summed_on_the_workers(client, X, nothing_is_collected, m
 def test_errors_on_workers_name_the_batch(client, X):
     bad = X.copy()
     bad[100, 2] = 7
-    for model in (FVBMPseudoLikelihood(), SDCPRBM(2)):
+    for model in (FVBMPseudoLikelihood(n_values=2), SDCPRBM(2)):
         with pytest.raises(ValueError, match="In batch 1: .* in column 2.* row 10 has the value 7"):
             model.fit(da.from_array(bad, chunks=(90, 8)))
 

@@ -346,7 +346,7 @@ def test_categories_and_grey_levels_are_recognised(estimator, X):
     levels = X.copy()
     levels[3, 1] = 3
     message = refusal(clone(estimator), levels)
-    assert "whole numbers from 0 to 3" in message and "OneHotEncoder" in message
+    assert "whole numbers from 0 to 3" in message and "visible={" in message
     assert "Divide them by 255" in refusal(clone(estimator), 255 * X)
 
 

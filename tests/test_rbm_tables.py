@@ -21,6 +21,7 @@ from sklearn_boltz._tables import learn_table
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.inspection import ReceptiveFieldDisplay
+from sklearn_boltz.restricted import FractionalModel
 from sklearn_boltz.restricted._columns import (
     Layout,
     kinds_of,
@@ -179,6 +180,9 @@ def test_remedies_name_the_column():
     with pytest.raises(ValueError, match=r"column 'age'.*visible=\{'age': 'gaussian'\}"):
         SDCPRBM(2).fit(X)
     SDCPRBM(2, max_iter=1, visible={"age": "gaussian"}).fit(X)
+    codes = np.random.default_rng(0).integers(4, size=(30, 3))
+    with pytest.raises(ValueError, match=r"If they are categories, set visible=\{0: 'categorical'"):
+        SDCPRBM(2).fit(codes)
 
 
 # All verbs.
@@ -644,6 +648,15 @@ def test_a_growing_model_of_categories_learns_them_exactly():
     assert refined.score(X) > independent + 0.8 * (best - independent)
     started = InfiniteRBM(8, init=model, early_stopping=False, random_state=0).fit(X)
     assert_allclose(started.components_[0].shape, (6,))
+
+
+def test_what_does_not_go_with_other_units():
+    X = weather(30)[["wet", "city"]]
+    model = SDCPRBM(3, hidden=("categorical", 2), max_iter=1, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="units are all binary"):
+        FractionalModel.from_estimator(model, 2.0)
+    with pytest.raises(ValueError, match="init must have Bernoulli hidden units"):
+        InfiniteRBM(4, init=model).fit(X)
 
 
 def test_a_growing_model_of_real_columns():

@@ -5,8 +5,9 @@ The rows are samples of a known network of 46 arcs, of which the first 16,000 tr
 their columns as they are, beside independent columns, the Chow-Liu tree, and the true network with
 its tables fitted to the training rows, whose figure is that of the literature of this split. ln Z
 by annealed importance sampling, from independent columns to the model and from the model back: in
-the mean, the former gives too low a ln Z and too high a likelihood, the latter the reverse. For
-example
+the mean, the former gives too low a ln Z and too high a likelihood, and the latter the reverse as
+far as its chains start at samples of the model. They start where the former ended, so that what no
+chain has visited is in neither. For example
 
     python bench_alarm.py --data DIR
     python bench_alarm.py --data DIR --hidden 128 --epochs 60
@@ -75,8 +76,8 @@ def network_bracket(model, X_test, args):
     ais = model.log_partition(
         "ais", n_chains=args.chains, n_temperatures=args.temperatures, random_state=0
     )
-    # Backwards: from samples of the model, heated by the same steps. Long chains from where AIS
-    # ended stand for samples.
+    # Backwards: from samples of the model, heated by the same steps. Chains from where AIS ended
+    # stand for samples.
     potts, base = model._model().potts(), model._base
     chains = potts.chains(ais.states.astype(int), seed=1)
     chains.sweep(potts.intercept, args.steps)

@@ -123,6 +123,8 @@ def find_coding(estimator, X):
         return two
     known = is_whole(X) | np.isnan(X) | (X == -1)
     if not known.all():
+        if (X[known] > 1).any():
+            estimator._check_domain(X, known, lambda j: "whole numbers from 0 on", REMEDY)
         return two
     with np.errstate(invalid="ignore"):
         top = np.where(np.isnan(X), 0, X).max(axis=0, initial=0).astype(np.int64)
@@ -150,9 +152,9 @@ def given_n_values(n_values, n_features):
     return given.astype(np.int64)
 
 
-def value_names(names, n_values):
+def value_names(names, labels):
     """``name=value``, in the one-hot layout."""
     return np.array(
-        [f"{name}={a}" for name, m in zip(names, n_values, strict=True) for a in range(m)],
+        [f"{name}={a}" for name, values in zip(names, labels, strict=True) for a in values],
         dtype=object,
     )

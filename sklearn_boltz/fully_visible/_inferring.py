@@ -121,7 +121,7 @@ class Inference:
         return PairwiseInference(
             estimate=estimate,
             covariance=covariance,
-            names=parameter_names(self._input_names(), n_values),
+            names=parameter_names(self._input_names(), n_values, self._labels),
             null=np.broadcast_to(null, estimate.shape),
             confidence_level=confidence_level,
             n_samples=weights.sum(),
@@ -227,8 +227,11 @@ def blas_threads(n_features, least):
     return limit_blas(1) if n_parameters < least else nullcontext()
 
 
-def parameter_names(names, n_values=None):
-    """``b[x0]`` and ``m[x0,x1]``, or ``b[x0=2]`` and ``m[x0=2,x1=0]``, in their order."""
+def parameter_names(names, n_values=None, labels=None):
+    """``b[x0]`` and ``m[x0,x1]``, or ``b[x0=2]`` and ``m[x0=2,x1=0]``, in their order.
+
+    `labels` gives what the values of a column are called, from its number and its codes.
+    """
     if n_values is None:
         pairs = zip(*np.triu_indices(len(names), 1), strict=True)
         return np.array(
@@ -236,9 +239,11 @@ def parameter_names(names, n_values=None):
             dtype=object,
         )
 
+    values = [labels(j, np.arange(m)) for j, m in enumerate(n_values)]
+
     def label(i, a, j, b):
-        own = f"{names[i]}={a}"
-        return f"b[{own}]" if j < 0 else f"m[{own},{names[j]}={b}]"
+        own = f"{names[i]}={values[i][a]}"
+        return f"b[{own}]" if j < 0 else f"m[{own},{names[j]}={values[j][b]}]"
 
     index = zip(*parameter_index(n_values), strict=True)
     return np.array([label(*place) for place in index], dtype=object)

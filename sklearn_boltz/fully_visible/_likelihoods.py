@@ -65,7 +65,8 @@ class Likelihoods(BaseBoltzmann):
         names = self._input_names(input_features)
         if self._coding.is_binary:
             return np.array(names, dtype=object)
-        return value_names(names, self._coding.n_values)
+        codes = enumerate(map(np.arange, self._coding.n_values))
+        return value_names(names, [self._labels(j, values) for j, values in codes])
 
     def transform(self, X):
         """Return the conditional expectation of each variable given the others.

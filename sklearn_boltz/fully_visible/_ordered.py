@@ -8,9 +8,9 @@ which neighbouring levels are alike.
 import numpy as np
 
 # The penalty of a contrast of levels that is no trend, for each ordered column of two: the product
-# is 3. And by how much less a trend is penalised. From a survey of 27 items with six levels, of
+# is 24. And by how much less a trend is penalised. From a survey of 27 items with six levels, of
 # which 20 % of the cells were hidden.
-CONTRAST, TREND = 3**0.5, 11.0
+CONTRAST, TREND = 24**0.5, 11.0
 
 
 class OrderedPenalty:

@@ -165,8 +165,8 @@ class StateSpace:
             orders = np.add.outer(orders, nonzero.astype(np.uint8)).ravel()
         return lengths, orders
 
-    def term_names(self, basis, names):
-        """Names of terms, from the names of the variables.
+    def term_names(self, basis, names, labels=None):
+        """Names of terms, from the names of the variables and of their values, if these have any.
 
         A binary variable is named by itself; else ``name=j`` is the indicator of the value j,
         and ``name&j`` the parity of the bits that the value has in common with j.
@@ -174,8 +174,12 @@ class StateSpace:
 
         def factors(y):
             for i in np.flatnonzero(y):
-                sign = "=" if i in self.indicators else "&"
-                yield str(names[i]) if self.n_values[i] == 2 else f"{names[i]}{sign}{y[i]}"
+                if self.n_values[i] == 2:
+                    yield str(names[i])
+                elif i in self.indicators:
+                    yield f"{names[i]}={y[i] if labels is None else labels[i][y[i]]}"
+                else:
+                    yield f"{names[i]}&{y[i]}"
 
         return ["*".join(factors(y)) for y in basis]
 

@@ -654,7 +654,10 @@ class FSLLDensity(BaseBoltzmann):
         """
         check_is_fitted(self)
         names = self._input_names(input_features)
-        return np.array(StateSpace(self.n_values_).term_names(self.basis_, names), dtype=object)
+        codes = enumerate(map(np.arange, self.n_values_))
+        labels = [self._labels(j, values) for j, values in codes]
+        names = StateSpace(self.n_values_).term_names(self.basis_, names, labels)
+        return np.array(names, dtype=object)
 
     def interactions(self):
         """Return the learned terms as a table, the strongest first.

@@ -343,10 +343,16 @@ class BaseTAP(MiniBatchEstimator):
         for units, columns in parts:
             if not (units.is_binary or units.one_hot.all()):
                 number = columns.start or 0
-                column = int(np.searchsorted(self._layout_now().starts, number, side="right")) - 1
+                layout = self._layout_now()
+                column = int(np.searchsorted(layout.starts, number, side="right")) - 1
+                remedy = (
+                    "Tables of both are not denoised; `impute` fills cells that are set to NaN."
+                    if layout.one_hot.any()
+                    else "Give noise_variance."
+                )
                 raise ValueError(
                     "flip_probability is for columns with Bernoulli or categorical units; "
-                    f"{self._column(column)} has {type(units).__name__} ones. Give noise_variance."
+                    f"{self._column(column)} has {type(units).__name__} ones. {remedy}"
                 )
         Y = dense(self._checked(Y))
         for units, columns in parts:

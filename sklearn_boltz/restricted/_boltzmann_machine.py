@@ -225,7 +225,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """What to do about values out of range in a column."""
         low, high = self._layout_now().bounds_of(column)
         kind = self._layout_now().kinds[column]
-        name = column if not hasattr(self, "feature_names_in_") else self.feature_names_in_[column]
         if kind is not Bernoulli:
             return (
                 "Scale the columns with sklearn.preprocessing.MinMaxScaler("
@@ -234,12 +233,21 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return (
             "Set `binarize` to a threshold, or scale the columns with "
             "sklearn.preprocessing.MinMaxScaler(clip=True). For a column of real numbers, set "
-            f"visible={{{name!r}: 'gaussian'}}; of codes of categories, 'categorical'."
+            f"visible={{{self._key(column)}: 'gaussian'}}; of categories, 'categorical'."
         )
+
+    def _about_categories(self, j):
+        return f"set visible={{{self._key(j)}: 'categorical'}}"
+
+    def _key(self, column):
+        """How `visible` would name a column."""
+        names = getattr(self, "feature_names_in_", None)
+        return repr(int(column) if names is None else names[column])
 
     def _warn_of_clipping(self, X, row, column, n_values, n_columns, first_row=0):
         one = n_values == 1
-        coding = foreign_coding(X, column, COMPLETE_TO_USE)
+        remedy = self._about_categories(column)
+        coding = foreign_coding(X, column, COMPLETE_TO_USE, remedy)
         warnings.warn(
             f"{type(self).__name__}: {n_values:,} value{'' if one else 's'} in {n_columns:,} "
             f"column{'' if n_columns == 1 else 's'} {'is' if one else 'are'} outside of the "

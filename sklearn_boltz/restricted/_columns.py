@@ -351,6 +351,8 @@ def learn_layout(specs, table, X, column, options=None):
     options, n_categories = options or {}, table.n_categories
     if isinstance(specs, UnitType):
         return _layout_of_units(specs, n_categories, column)
+    if table.is_plain and all(spec in ("auto", Bernoulli) for spec in specs):
+        return Layout.of_numbers(len(specs))
     kinds, widths, n_states, bounds = [], [], [], []
     for j, (spec, n_values) in enumerate(zip(specs, n_categories.tolist(), strict=True)):
         if spec == "auto":

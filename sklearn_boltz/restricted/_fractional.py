@@ -102,8 +102,15 @@ class FractionalModel:
         -------
         model : FractionalModel
             The density that results.
+
+        Raises
+        ------
+        ValueError
+            If the units of the RBM are not all binary.
         """
         check_is_fitted(estimator)
+        if not all(units.is_binary for units in getattr(estimator, "_unit_types", ())):
+            raise ValueError("Multiplicities are for RBMs whose units are all binary.")
         n_components = len(estimator.components_)
         if np.ndim(multiplicity) == 0:
             multiplicity = np.full(n_components, multiplicity / n_components)

@@ -76,10 +76,11 @@ class InfiniteRBM(BaseRBM):
         list has an entry for each, and a dict entries for some, by their names or numbers, as in
         ``{"age": "gaussian"}``. Numbers of a column that is called ``"categorical"`` are
         categories. A ``"gaussian"`` column is standardised by its mean and standard deviation in
-        the training data, so that all real columns are learned at the same pace: the parameters
-        are those of the standardised column, while rows, samples and densities are those of the
-        column itself. An object of `sklearn_boltz.units`, of all columns or of one, is where the
-        training begins itself, on the scale of the data.
+        the training data (in the first batch, where there are several), so that all real columns
+        are learned at the same pace: the parameters are those of the standardised column, while
+        rows, samples and densities are those of the column itself. An object of
+        `sklearn_boltz.units`, of all columns or of one, is where the training begins itself, on
+        the scale of the data.
 
     alpha : float, default=0.01
         Strength of the L2 penalty on the weights of a unit when it is looked for, λ in the
@@ -402,6 +403,7 @@ class InfiniteRBM(BaseRBM):
         if not isinstance(trainer, SDCPRBM):
             raise ValueError(f"trainer must be an SDCPRBM, got {trainer!r}.")
         given = {name: getattr(self, name) for name in ("visible", "binarize", "unknown")}
+        given["hidden"] = "bernoulli"
         refined = clone(trainer).set_params(n_components=self.n_components_, **given)
         wanted = {name: getattr(refined, name) for name in ("max_iter", "warm_start")}
         V = self._checked(X, allow_nan=True)
@@ -469,6 +471,8 @@ class InfiniteRBM(BaseRBM):
                     f"init must be a fitted RBM, with the attributes {', '.join(names)}. If it "
                     "was fitted and then cloned, wrap it in sklearn.frozen.FrozenEstimator."
                 )
+            if any(not units.is_binary for units in getattr(start, "_unit_types", ())[1:]):
+                raise ValueError("init must have Bernoulli hidden units, as this RBM has.")
             weights, hidden_bias = (
                 np.array(getattr(start, name), dtype=dtype)
                 for name in ("components_", "intercept_hidden_")

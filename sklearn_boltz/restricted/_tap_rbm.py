@@ -31,10 +31,11 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         list has an entry for each, and a dict entries for some, by their names or numbers, as in
         ``{"age": "gaussian"}``. Numbers of a column that is called ``"categorical"`` are
         categories. A ``"gaussian"`` column is standardised by its mean and standard deviation in
-        the training data, so that all real columns are learned at the same pace: the parameters
-        are those of the standardised column, while rows, samples and densities are those of the
-        column itself. An object of `sklearn_boltz.units`, of all columns or of one, is where the
-        training begins itself, on the scale of the data.
+        the training data (in the first batch, where there are several), so that all real columns
+        are learned at the same pace: the parameters are those of the standardised column, while
+        rows, samples and densities are those of the column itself. An object of
+        `sklearn_boltz.units`, of all columns or of one, is where the training begins itself, on
+        the scale of the data.
 
     hidden : str, UnitType, type or tuple, default="bernoulli"
         The units of the hidden layer, of the same types; categorical ones with their number of

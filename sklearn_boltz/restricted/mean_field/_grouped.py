@@ -6,8 +6,7 @@ many small ones: most of the time would go into calls.
 
 import numpy as np
 
-from sklearn_boltz.units._bernoulli import Bernoulli
-from sklearn_boltz.units._categorical import Categorical
+from sklearn_boltz.units._stacked import by_type
 
 
 class Grouped:
@@ -35,24 +34,7 @@ class Grouped:
 
 def grouped(units):
     """The same units in fewer groups, for their moments; themselves if there are no fewer."""
-    parts = units.parts()
-    bits = [part for part in parts if part[0].is_binary]
-    words = [part for part in parts if type(part[0]) is Categorical]
-    if max(len(bits), len(words)) < 2:
+    together, order = by_type(units)
+    if order is None:
         return units
-    groups, every = [], np.arange(len(units))
-    if bits:
-        groups.append((Bernoulli(_joined(bits)), _columns(bits, every)))
-    if words:
-        widths = np.concatenate([part.widths for part, _ in words])
-        groups.append((Categorical(widths, _joined(words)), _columns(words, every)))
-    others = [part for part in parts if part not in bits and part not in words]
-    return Grouped(groups + [(part, every[columns]) for part, columns in others])
-
-
-def _joined(parts):
-    return np.concatenate([part.intercept for part, _ in parts])
-
-
-def _columns(parts, every):
-    return np.concatenate([every[columns] for _, columns in parts])
+    return Grouped([(part, order[columns]) for part, columns in together.parts()])
