@@ -80,6 +80,7 @@ def make_alignment(
         codes : ndarray of shape (n_samples, n_sites), int8
             The place of each letter in `alphabet`.
         letters : ndarray of shape (n_samples, n_sites), str
+            The letters themselves.
         alphabet : str
             All letters, in the order of their codes.
         contacts : ndarray of shape (n_contacts, 2), int
