@@ -218,7 +218,9 @@ def anneal(
                 visible_scratch[j] = base_bias[j] + <floating>betas[k + 1] * bias_shift[j]
             sample_rows(H, <floating>betas[k + 1], hidden_scratch, seed, step + 2 * k, first_row)
             _visible_field(weights, H, V)
-            sample_rows(V, <floating>betas[k + 1], visible_scratch, seed, step + 2 * k + 1, first_row)
+            sample_rows(
+                V, <floating>betas[k + 1], visible_scratch, seed, step + 2 * k + 1, first_row
+            )
 
 
 cdef void _add_log_ratio(
