@@ -299,9 +299,6 @@ def test_errors_name_the_batch(model):
     bad[3, 5] = 2
     with pytest.raises(ValueError, match=r"In batch 1: .* in column 5.* row 3 has the value 2"):
         clone(model).fit(Batches([X, bad]))
-    if not isinstance(model, (FSLLDensity, FVBMPseudoLikelihood)):
-        with pytest.raises(ValueError, match=r"In batch 1: .*column 0 has no value \(NaN\)"):
-            clone(model).fit(Batches([X, np.full(X.shape, np.nan)]))
     with pytest.raises(ValueError, match="batch 0 has 8 columns, and batch 1 has 3 columns"):
         clone(model).fit(Batches([X, X[:, :3]]))
     with pytest.raises(ValueError, match="0 sample"):

@@ -195,6 +195,26 @@ def test_mini_batches_are_shared(client, X, estimator, nothing_is_collected):
     assert not np.allclose(expected.components_[0], untrained.components_[0])
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("number", [0, 2, 3, 5])
+def test_missing_cells_and_weights_are_shared(client, X, number, weighted, nothing_is_collected):
+    rng = np.random.default_rng(0)
+    gaps = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    gaps[[3, 200]] = np.nan
+    weights = rng.integers(3, size=400) if weighted else None
+    estimator = TRAINED[number]
+    expected = clone(estimator).fit(Batches(gaps, batch_rows=90), sample_weight=weights)
+    model = clone(estimator).fit(da.from_array(gaps, chunks=(90, 8)), sample_weight=weights)
+    for name in ("intercept_visible_", "intercept_hidden_"):
+        found, known = getattr(model, name), getattr(expected, name)
+        deep = isinstance(known, list)
+        for mine, own in zip(found, known, strict=True) if deep else [(found, known)]:
+            np.testing.assert_allclose(mine, own, atol=1e-12)
+    for name in set(expected.history_) - {"seconds"}:
+        np.testing.assert_allclose(model.history_[name], expected.history_[name], atol=1e-9)
+
+
 def test_mini_batches_outlive_a_worker(client, X, tmp_path):
     rows = Batches(X, batch_rows=90)
     expected = SDCPRBM(4, n_inner=2, max_iter=1, random_state=0).fit(rows)
