@@ -4,7 +4,6 @@ from numbers import Real
 
 import numpy as np
 from sklearn.utils import check_array
-from sklearn.utils._param_validation import Interval, validate_params
 
 from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
 
@@ -12,10 +11,6 @@ from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
 TILE_ROWS = 128
 
 
-@validate_params(
-    {"X": ["array-like"], "identity": [Interval(Real, 0, 1, closed="right")]},
-    prefer_skip_nested_validation=True,
-)
 def sequence_weights(X, identity=0.8):
     """Weigh each row by 1 / the number of rows that are similar to it, itself included.
 
@@ -58,6 +53,8 @@ def sequence_weights(X, identity=0.8):
     >>> sequence_weights(X)
     array([0.5       , 0.33333333, 0.5       , 1.        ])
     """
+    if not isinstance(identity, Real) or not 0 < identity <= 1:
+        raise ValueError(f"identity must be a number above 0 and at most 1, got {identity!r}.")
     X = check_array(X, dtype=None, ensure_all_finite="allow-nan", input_name="X")
     n_samples, n_columns = X.shape
     # The least number of equal sites whose share, as it is rounded, is `identity` or more.
