@@ -1,0 +1,225 @@
+"""A ladder of models whose chains exchange states: samples across barriers, and ln Z.
+
+A rung is a model with a population of Markov chains. Neighbours exchange states as in parallel
+tempering, so that a chain which cannot leave a mode at the top can do so further down. The
+differences of log-weights that an exchange looks at tell the ratio of two normalising constants
+as well, by Bennett's acceptance ratio. The first rung has a known constant.
+"""
+
+from collections import deque
+from copy import copy, deepcopy
+
+import numpy as np
+from scipy.special import expit
+
+# Rounds of a block: ratios are computed block by block, and their errors from the blocks.
+BLOCK_ROUNDS = 8
+# Blocks of which a ladder in a training keeps the ratios: what lies further back may be of chains
+# that had not settled.
+KEPT_BLOCKS = 32
+# Of fewer blocks, the error is that of independent chains.
+LEAST_BLOCKS = 6
+# Below this acceptance of exchanges, two neighbours are not connected: no ratio is to be trusted.
+BROKEN = 0.02
+
+
+def bennett(forward, backward):
+    """ln(Z_b / Z_a) by Bennett's acceptance ratio, for as many samples of both models.
+
+    Parameters
+    ----------
+    forward : ndarray of float64 of shape (..., n_samples)
+        ln(f_b / f_a) at samples of a, of unnormalised densities f.
+    backward : ndarray of float64 of shape (..., n_samples)
+        ln(f_a / f_b) at samples of b.
+
+    Returns
+    -------
+    log_ratio, std_err : ndarray of float64 of shape (...)
+        The standard error is that of independent samples.
+
+    References
+    ----------
+    C. H. Bennett, "Efficient estimation of free energy differences from Monte Carlo data",
+    Journal of Computational Physics 22, 1976, equation 12.
+    """
+    # Σ expit(forward − x) falls with x and Σ expit(backward + x) rises: they meet between the ends.
+    ends = np.concatenate([forward, -backward], axis=-1)
+    low, high = ends.min(axis=-1), ends.max(axis=-1)
+    while True:
+        middle = (low + high) / 2
+        x = middle[..., np.newaxis]
+        f, b = expit(forward - x), expit(backward + x)
+        if ((high - low) <= 1e-9 * (1 + abs(middle))).all():
+            break
+        too_low = f.sum(axis=-1) > b.sum(axis=-1)
+        low, high = np.where(too_low, middle, low), np.where(too_low, high, middle)
+    return middle, np.sqrt((_relative_variance(f) + _relative_variance(b)) / forward.shape[-1])
+
+
+def _relative_variance(values):
+    """⟨x²⟩ / ⟨x⟩² − 1; infinite where all are 0."""
+    mean = values.mean(axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = (values**2).mean(axis=-1) / mean**2 - 1
+    return np.where(mean > 0, np.maximum(relative, 0), np.inf)
+
+
+class Pair:
+    """What is known of two neighbours.
+
+    Attributes
+    ----------
+    forward, backward : list of ndarray
+        As of `bennett`, of the rounds of the block that is not complete.
+    ratios : deque of float
+        Of the complete blocks.
+    acceptances : deque of float
+        Mean probability of an exchange, of the last rounds.
+    """
+
+    def __init__(self):
+        self.forward, self.backward = [], []
+        self.ratios, self.acceptances = deque(maxlen=KEPT_BLOCKS), deque(maxlen=2 * BLOCK_ROUNDS)
+
+    def copy(self):
+        """What is known now."""
+        other = copy(self)
+        other.forward, other.backward = list(self.forward), list(self.backward)
+        other.ratios, other.acceptances = copy(self.ratios), copy(self.acceptances)
+        return other
+
+    def add(self, forward, backward):
+        """Take in the differences of log-weights of one round."""
+        self.forward.append(forward)
+        self.backward.append(backward)
+        self.acceptances.append(float(np.exp(np.minimum(forward + backward, 0)).mean()))
+        if len(self.forward) == BLOCK_ROUNDS:
+            self.ratios.append(float(self._open_block()[0]))
+            self.forward, self.backward = [], []
+
+    def _open_block(self):
+        return bennett(np.concatenate(self.forward), np.concatenate(self.backward))
+
+    @property
+    def acceptance(self):
+        """Mean probability of an exchange in the last rounds; 0 if there was none."""
+        return float(np.mean(self.acceptances)) if self.acceptances else 0.0
+
+    def log_ratio(self):
+        """ln of the ratio of the constants, and its standard error."""
+        ratios = np.array(self.ratios)
+        if len(ratios) >= LEAST_BLOCKS:
+            return ratios.mean(), ratios.std(ddof=1) / np.sqrt(len(ratios))
+        if not self.forward:
+            if not len(ratios):
+                return np.nan, np.inf
+            return ratios.mean(), ratios.std() if len(ratios) > 1 else 0.1
+        value, error = self._open_block()
+        shares = np.append(np.full(len(ratios), BLOCK_ROUNDS), len(self.forward))
+        shares = shares / shares.sum()
+        return shares @ np.append(ratios, value), error * np.sqrt(shares[-1])
+
+
+class Ladder:
+    """Models in a row, each with its population of chains.
+
+    Parameters
+    ----------
+    rungs : list
+        Each has the methods `move(n_steps, stream, first_row)`, which makes transitions of its
+        chains; `log_weights(other)`, its unnormalised log-densities at the states of another
+        rung, (n_chains,) float64; `swap(other, chains)`, which exchanges the states of some
+        chains; and `len`, their number. `copy` gives one with states of its own.
+    log_partition : float
+        ln Z of the first rung.
+    stream : Stream
+    """
+
+    def __init__(self, rungs, log_partition, stream):
+        self.rungs, self.stream = rungs, stream
+        self.first_log_partition = log_partition
+        self.pairs = [Pair() for _ in rungs[1:]]
+        self.n_rounds = 0
+
+    def __deepcopy__(self, memo):
+        other = copy(self)
+        other.rungs = [rung.copy() for rung in self.rungs]
+        other.pairs = [pair.copy() for pair in self.pairs]
+        other.stream = deepcopy(self.stream)
+        return other
+
+    def __len__(self):
+        return len(self.rungs)
+
+    def round(self, workers, n_steps=1, first=0):
+        """Make transitions of all chains from rung `first` on, then exchanges of neighbours.
+
+        Parameters
+        ----------
+        workers : Workers
+            Results do not depend on the number of threads.
+        n_steps : int
+            Transitions of each chain.
+        first : int
+            The rungs below stay as they are.
+        """
+        rungs = self.rungs[first:]
+        blocks = [slice(k, k + 1) for k in range(len(rungs))]
+        steps = self.stream
+
+        def move(block):
+            own = copy(steps)
+            rungs[block.start].move(n_steps, own, block.start * len(rungs[0]))
+            return own.step
+
+        cost = self.cost(first)
+        steps.step = max(workers.map(move, blocks, cost))
+        # Every second pair, and the others in the next round.
+        pairs = range(first, len(self.pairs))
+        lower = pairs[self.n_rounds % 2 :: 2] or pairs
+        u = steps.uniform((len(lower), len(rungs[0])))
+
+        def exchange(block):
+            self._exchange(lower[block.start], u[block.start])
+
+        workers.map(exchange, blocks[: len(lower)], cost)
+        self.n_rounds += 1
+
+    def _exchange(self, i, u):
+        """Exchange states of rungs i and i + 1 with the probability of Metropolis."""
+        low, high = self.rungs[i], self.rungs[i + 1]
+        forward = high.log_weights(low) - low.log_weights(low)
+        backward = low.log_weights(high) - high.log_weights(high)
+        with np.errstate(over="ignore"):
+            low.swap(high, np.flatnonzero(np.log(u) < forward + backward))
+        self.pairs[i].add(forward, backward)
+
+    def cost(self, first=0):
+        """Multiplications of a round, or what takes as long."""
+        return sum(rung.cost for rung in self.rungs[first:])
+
+    def insert(self, place, rung):
+        """Put a rung before another; what was known of the pair that it parts is dropped."""
+        self.rungs.insert(place, rung)
+        self.pairs[place - 1 : place] = [Pair(), Pair()]
+
+    def remove(self, place):
+        """Take a rung out; what was known of its pairs is dropped."""
+        del self.rungs[place]
+        self.pairs[place - 1 : place + 1] = [Pair()]
+
+    @property
+    def acceptances(self):
+        """Mean probabilities of exchanges between neighbours, (n_rungs − 1,)."""
+        return np.array([pair.acceptance for pair in self.pairs])
+
+    def is_broken(self):
+        """Whether neighbours somewhere hardly exchange states."""
+        return bool((self.acceptances < BROKEN).any())
+
+    def log_partitions(self):
+        """ln Z of each rung and its standard error, (n_rungs,) float64 each."""
+        ratios = np.array([pair.log_ratio() for pair in self.pairs]).reshape(-1, 2)
+        values = self.first_log_partition + np.append(0, np.cumsum(ratios[:, 0]))
+        return values, np.sqrt(np.append(0, np.cumsum(ratios[:, 1] ** 2)))

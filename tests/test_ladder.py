@@ -1,0 +1,140 @@
+"""A ladder of models in general: Bennett's ratio, exchanges, and the constants, by enumeration."""
+
+from copy import deepcopy
+
+import numpy as np
+from scipy.special import logsumexp
+
+from sklearn_boltz._ladder import Ladder, bennett
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers
+
+N_STATES = 40
+
+
+class Walk:
+    """A distribution on a line of states, with chains that step to a neighbour by Metropolis."""
+
+    cost = 1
+
+    def __init__(self, log_density, states):
+        self.log_density, self.states = log_density, states
+
+    def __len__(self):
+        return len(self.states)
+
+    def copy(self):
+        return Walk(self.log_density, self.states.copy())
+
+    def move(self, n_steps, stream, first_row):
+        for _ in range(n_steps):
+            u = stream.uniform((len(self), 2), first_row=first_row)
+            there = (self.states + np.where(u[:, 0] < 0.5, -1, 1)) % N_STATES
+            rise = self.log_density[there] - self.log_density[self.states]
+            self.states = np.where(np.log(u[:, 1]) < rise, there, self.states)
+
+    def log_weights(self, other):
+        return self.log_density[other.states]
+
+    def swap(self, other, chains):
+        self.states[chains], other.states[chains] = other.states[chains], self.states[chains].copy()
+
+
+def two_valleys(barrier, n_rungs=8, n_chains=50, seed=None):
+    """From the uniform distribution to one with two modes, the second three times the first.
+
+    All chains begin in one mode, or with a seed anywhere.
+    """
+    angle = 2 * np.pi * np.arange(N_STATES) / N_STATES
+    top = barrier / 2 * np.cos(2 * angle) + np.log(3) / 2 * np.cos(angle)
+    start = np.zeros(n_chains, int)
+    if seed is not None:
+        start = np.random.default_rng(seed).integers(N_STATES, size=n_chains)
+    rungs = [Walk(beta * top, start.copy()) for beta in np.linspace(0, 1, n_rungs)]
+    return Ladder(rungs, np.log(N_STATES), Stream(1)), top
+
+
+def test_bennett_by_two_gaussians():
+    """ln of the ratio of two widths: within 4 standard errors (false alarm 6e-5)."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=4000), 1 + 1.5 * rng.normal(size=4000)
+
+    def forward(x):
+        return -((x - 1) ** 2) / 4.5 + x**2 / 2
+
+    ratio, error = bennett(forward(a), -forward(b))
+    assert 0 < error < 0.05
+    assert abs(ratio - np.log(1.5)) < 4 * error
+
+
+def test_bennett_of_many_pairs_at_once():
+    rng = np.random.default_rng(0)
+    forward, backward = rng.normal(size=(2, 3, 100))
+    both = bennett(forward, backward)
+    for k in range(3):
+        assert np.allclose([both[0][k], both[1][k]], bennett(forward[k], backward[k]), atol=1e-8)
+
+
+def test_constants_and_shares_behind_a_barrier():
+    """A barrier of 12 nats that chains of the top cannot pass: ln Z within 4 standard errors."""
+    ladder, top = two_valleys(barrier=12)
+    with Workers(1) as workers:
+        for _ in range(600):
+            ladder.round(workers, n_steps=5)
+    values, errors = ladder.log_partitions()
+    exact = [logsumexp(rung.log_density) for rung in ladder.rungs]
+    assert errors[-1] < 0.1
+    assert np.abs((values - exact)[1:] / errors[1:]).max() < 4
+    density = np.exp(top - logsumexp(top))
+    near = np.abs((np.arange(N_STATES) + N_STATES / 4) % N_STATES - N_STATES / 4) < N_STATES / 4
+    share = np.isin(ladder.rungs[-1].states, np.flatnonzero(near)).mean()
+    # 50 chains in the end: 4 standard deviations.
+    assert abs(share - density[near].sum()) < 4 * np.sqrt(0.25 / 50)
+    assert not ladder.is_broken()
+
+
+def test_a_broken_ladder_says_so():
+    states = np.random.default_rng(0).integers(N_STATES, size=(2, 50))
+    hill = 50 * np.cos(2 * np.pi * np.arange(N_STATES) / N_STATES)
+    ladder = Ladder([Walk(hill, states[0]), Walk(-hill, states[1])], 0.0, Stream(1))
+    with Workers(1) as workers:
+        for _ in range(20):
+            ladder.round(workers, n_steps=20)
+    assert ladder.is_broken()
+
+
+def test_same_bits_whatever_the_threads():
+    states = []
+    for n_jobs in (1, 2):
+        ladder, _ = two_valleys(barrier=3)
+        for rung in ladder.rungs:
+            rung.cost = 1e9  # threads are worth their while
+        with Workers(n_jobs) as workers:
+            for _ in range(20):
+                ladder.round(workers)
+        states.append(np.array([rung.states for rung in ladder.rungs]))
+        figures = ladder.log_partitions()
+    np.testing.assert_array_equal(*states)
+    assert np.isfinite(figures).all()
+
+
+def test_rungs_come_and_go():
+    ladder, top = two_valleys(barrier=3, n_rungs=3, seed=0)
+    kept, start = deepcopy(ladder), ladder.rungs[0].states.copy()
+    with Workers(1) as workers:
+        ladder.round(workers)
+        ladder.insert(1, Walk(0.25 * top, ladder.rungs[0].states.copy()))
+        for _ in range(200):
+            ladder.round(workers, n_steps=20)
+        four = ladder.log_partitions()
+        ladder.remove(2)
+        assert np.isinf(ladder.log_partitions()[1][-1])  # nothing is known of the new pair
+        for _ in range(200):
+            ladder.round(workers, n_steps=20)
+    three = ladder.log_partitions()
+    assert len(four[0]) == 4 and len(three[0]) == 3
+    exact = logsumexp(top)
+    assert abs(four[0][-1] - exact) < 4 * four[1][-1]
+    assert abs(three[0][-1] - exact) < 4 * three[1][-1]
+    # A copy has states of its own.
+    assert (kept.rungs[0].states == start).all() and kept.n_rounds == 0
