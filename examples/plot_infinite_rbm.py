@@ -81,8 +81,8 @@ for (name, machine), spent in zip(machines.items(), seconds, strict=True):
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
 history = grown.history_
-left.plot(history["n_components"], history["train_log_likelihood"], label="grown, training")
-left.plot(history["n_components"], history["log_likelihood"], label="grown, validation")
+left.plot(history["n_components"], history["log_likelihood"], label="grown, training")
+left.plot(history["n_components"], history["validation_log_likelihood"], label="grown, validation")
 left.plot(sizes, grid.cv_results_["mean_test_score"], "o", label="grid search, left-out folds")
 left.axvline(grown.n_components_, color="0.6", ls="--")
 left.set(xlabel="hidden units", ylabel="log-likelihood, nats")

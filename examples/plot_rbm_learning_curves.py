@@ -67,7 +67,12 @@ plt.show()
 # may have the smallest error and not the best likelihood. The log pseudo-likelihood needs
 # no normalising constant and is a better guide, yet not the same thing either.
 
-keys = ["log_likelihood", "log_pseudo_likelihood", "reconstruction_error", "free_energy_gap"]
+keys = [
+    "validation_log_likelihood",
+    "log_pseudo_likelihood",
+    "reconstruction_error",
+    "free_energy_gap",
+]
 fig, axes = plt.subplots(2, 2, figsize=(10, 6.5), layout="constrained")
 for ax, key in zip(axes.flat, keys, strict=True):
     for name, model in models.items():
@@ -86,9 +91,9 @@ plt.show()
 
 machine = SDCPRBM(200, learning_rate=0.1, batch_size=20, max_iter=80, random_state=0, **watched)
 machine.fit(X[:200])
-best = int(np.argmax(machine.history_["log_likelihood"]))
+best = int(np.argmax(machine.history_["validation_log_likelihood"]))
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
-for ax, key in zip(axes, ["log_likelihood", "free_energy_gap"], strict=True):
+for ax, key in zip(axes, ["validation_log_likelihood", "free_energy_gap"], strict=True):
     HistoryDisplay.from_estimator(machine, key, ax=ax)
     ax.axvline(best + 1, color="0.5", ls="--", lw=1)
     ax.set_title(f"best epoch: {best + 1}", fontsize=10)

@@ -188,26 +188,63 @@ class Ladder:
 
     def _exchange(self, i, u):
         """Exchange states of rungs i and i + 1 with the probability of Metropolis."""
-        low, high = self.rungs[i], self.rungs[i + 1]
-        forward = high.log_weights(low) - low.log_weights(low)
-        backward = low.log_weights(high) - high.log_weights(high)
+        forward, backward = self.differences(i, i + 1)
         with np.errstate(over="ignore"):
-            low.swap(high, np.flatnonzero(np.log(u) < forward + backward))
+            chains = np.flatnonzero(np.log(u) < forward + backward)
+        self.rungs[i].swap(self.rungs[i + 1], chains)
         self.pairs[i].add(forward, backward)
+
+    def differences(self, i, j):
+        """What `bennett` wants of two rungs, from their states as they are."""
+        low, high = self.rungs[i], self.rungs[j]
+        forward = high.log_weights(low) - low.log_weights(low)
+        return forward, low.log_weights(high) - high.log_weights(high)
+
+    def pair(self, i, j):
+        """What the states as they are tell of two rungs."""
+        pair = Pair()
+        pair.add(*self.differences(i, j))
+        return pair
 
     def cost(self, first=0):
         """Multiplications of a round, or what takes as long."""
         return sum(rung.cost for rung in self.rungs[first:])
 
-    def insert(self, place, rung):
-        """Put a rung before another; what was known of the pair that it parts is dropped."""
-        self.rungs.insert(place, rung)
-        self.pairs[place - 1 : place] = [Pair(), Pair()]
+    def insert(self, place, rung, below=None):
+        """Put a rung before another.
 
-    def remove(self, place):
-        """Take a rung out; what was known of its pairs is dropped."""
+        Parameters
+        ----------
+        place : int
+            Its number from now on.
+        rung : object
+        below : Pair, default=None
+            What is known of it and its lower neighbour; None for their states as they are.
+        """
+        self.rungs.insert(place, rung)
+        self.pairs[place - 1 : place] = [
+            below or self.pair(place - 1, place),
+            self.pair(place, place + 1),
+        ]
+
+    def remove(self, place, gap=None):
+        """Take a rung out.
+
+        Parameters
+        ----------
+        place : int
+        gap : Pair, default=None
+            What is known of its neighbours as a pair, if it was looked at.
+        """
+        gap = gap or self.pair(place - 1, place + 1)
         del self.rungs[place]
-        self.pairs[place - 1 : place + 1] = [Pair()]
+        self.pairs[place - 1 : place + 1] = [gap]
+
+    def complete(self):
+        """Look at the pairs of which nothing is known."""
+        for i, pair in enumerate(self.pairs):
+            if not pair.acceptances:
+                pair.add(*self.differences(i, i + 1))
 
     @property
     def acceptances(self):

@@ -38,6 +38,10 @@ class Stream:
         self.step += n_steps
         return first
 
+    def generator(self):
+        """A NumPy generator that is seeded by the next step."""
+        return np.random.default_rng([self.seed, self.take(1)])
+
     def uniform(self, shape, dtype=np.float64, first_row=0):
         """
         Draw uniform numbers, as unit types need them for `sample`.

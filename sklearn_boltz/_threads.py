@@ -105,6 +105,16 @@ class Workers:
         return list(self._pool.map(run, blocks))
 
 
+class OneThread:
+    """What has the method `map` of `Workers`, for work that a thread of theirs does."""
+
+    n_threads = 1
+
+    def map(self, function, blocks, work):
+        """Call a function of a slice for each block."""
+        return [function(block) for block in blocks]
+
+
 def has_other_processes():
     """Whether joblib is configured to work in other processes, and this is not one of them."""
     backend, n_jobs = get_active_backend()

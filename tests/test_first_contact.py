@@ -227,7 +227,7 @@ def test_early_stopping_waits_out_the_first_plateau(digits, n_rows):
     train, test = digits[:n_rows], digits[1400:]
     model = SDCPRBM(early_stopping=True, random_state=0).fit(train)
     assert model.score(test) > independent(train, test) + 4
-    figures = model.history_["log_likelihood"]
+    figures = model.history_["validation_log_likelihood"]
     assert len(figures) == model.n_iter_ < 1000
 
 

@@ -363,7 +363,7 @@ def test_learns_bars_and_stripes():
     """9 pixels are enumerated: the log-likelihood rises with every unit."""
     X = make_bars_and_stripes(3)
     model = InfiniteRBM(16, mode="safeguarded", early_stopping=False, random_state=0).fit(X)
-    path = model.history_["train_log_likelihood"]
+    path = model.history_["log_likelihood"]
     assert (np.diff(path) > 0).all()
     assert path[0] == pytest.approx(-6.238, abs=0.01)
     # Of eight seeds the lowest reached -3.19.
@@ -377,7 +377,7 @@ def test_learns_bars_and_stripes():
 @pytest.mark.parametrize("n_model_samples", [4096, 1000])
 def test_samples_do_about_as_well_as_enumeration(X, n_model_samples):
     model = fitted(X, n_model_samples=n_model_samples)
-    path = model.history_["train_log_likelihood"]
+    path = model.history_["log_likelihood"]
     assert path[-1] > path[0] + 0.7  # two pairs of equal columns: 1.2 nats at best
     assert model.score(X) == pytest.approx(path[-1], rel=1e-5)
 
@@ -386,13 +386,14 @@ def test_history(X, capsys):
     options = dict(mode="safeguarded", early_stopping=True, n_iter_no_change=50)
     model = fitted(X, verbose=1, **options)
     assert set(model.history_) == {
-        "n_components", "log_likelihood", "train_log_likelihood", "free_energy_gap", "gain",
-        "ess", "scale", "norm", "seconds",
+        "n_components", "reconstruction_error", "log_pseudo_likelihood", "log_likelihood",
+        "log_likelihood_std_err", "validation_log_likelihood", "free_energy_gap", "gain", "ess",
+        "scale", "norm", "seconds",
     }  # fmt: skip
     assert model.history_["n_components"].tolist() == list(range(len(model.history_["gain"])))
     lines = capsys.readouterr().out.count("[InfiniteRBM] unit ")
     assert lines == len(model.history_["gain"]) - 1
-    gap = model.history_["train_log_likelihood"] - model.history_["log_likelihood"]
+    gap = model.history_["log_likelihood"] - model.history_["validation_log_likelihood"]
     np.testing.assert_allclose(model.history_["free_energy_gap"], gap)
     unit = np.append(model.components_[0], model.intercept_hidden_[0])
     assert np.linalg.norm(unit) == pytest.approx(model.history_["norm"][1], rel=1e-5)
@@ -404,7 +405,7 @@ def test_early_stopping_returns_to_the_best_number_of_units():
     X[:, 1] = X[:, 0]
     model = InfiniteRBM(50, alpha=0.001, validation_fraction=0.5, n_iter_no_change=4,
                         random_state=0).fit(X)  # fmt: skip
-    path = model.history_["log_likelihood"]
+    path = model.history_["validation_log_likelihood"]
     best = np.argmax(path)
     assert len(path) == best + 5 < 30
     assert model.n_components_ == max(1, model.history_["n_components"][best])
@@ -435,7 +436,7 @@ def test_a_penalty_does_not_keep_every_unit_out():
             change = find_unit(data, data, law, Search(alpha, 3), np.random.default_rng(0), workers)
             assert (change is not None and change.gain > 1e-4) == found
     model = InfiniteRBM(8, early_stopping=False, random_state=0).fit(X)
-    path = model.history_["train_log_likelihood"]
+    path = model.history_["log_likelihood"]
     assert path[0] == pytest.approx(8 * np.log(8 / 9) - np.log(9), abs=0.01)
     assert model.n_components_ == 8 and path[-1] > path[0] + 0.1
 
@@ -450,7 +451,7 @@ def test_the_plain_algorithm_diverges_and_says_so():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = InfiniteRBM(8, **parameters).fit(X)
-    path = model.history_["train_log_likelihood"]
+    path = model.history_["log_likelihood"]
     assert path[-1] > path[0] + 8
 
 
@@ -545,7 +546,7 @@ def test_types(X, dtype):
 
 def test_probabilities_and_thresholds(X):
     soft = 0.1 + 0.8 * X
-    assert fitted(soft).score(soft) > fitted(soft).history_["train_log_likelihood"][0]
+    assert fitted(soft).score(soft) > fitted(soft).history_["log_likelihood"][0]
     same(fitted(soft, binarize=0.5), fitted(X))
     with pytest.raises(ValueError, match="values from 0 to 1"):
         fitted(2 * X)
@@ -555,7 +556,7 @@ def test_many_rows_are_drawn_for_each_unit(X, monkeypatch):
     monkeypatch.setattr("sklearn_boltz.restricted.training._growth.FITTED_ROWS", 60)
     for container in [np.asarray, csr_matrix]:
         model = fitted(container(X))
-        assert model.score(X) > model.history_["train_log_likelihood"][0] + 0.3
+        assert model.score(X) > model.history_["log_likelihood"][0] + 0.3
 
 
 def test_divergence_is_told_and_the_last_finite_state_is_kept(X):

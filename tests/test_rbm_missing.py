@@ -520,7 +520,7 @@ def test_early_stopping_watches_what_is_observed(estimator, gaps, weighted):
     some = None if weights is None else weights[valid]
     if not isinstance(model, TAPRBM):  # of TAP, free energies of rows with gaps are approximations
         expected = model.score(gaps[valid], sample_weight=some)
-        assert np.abs(model.history_["log_likelihood"] - expected).min() < 1e-4
+        assert np.abs(model.history_["validation_log_likelihood"] - expected).min() < 1e-4
 
 
 def test_early_stopping_with_many_hidden_units(gaps):
@@ -528,7 +528,9 @@ def test_early_stopping_with_many_hidden_units(gaps):
     model.fit(gaps)
     _, valid = divided(120, 0.3, model._evaluation_seed)
     # By single chains, and here the machine is close to independent columns.
-    assert model.history_["log_likelihood"][-1] == pytest.approx(model.score(gaps[valid]), abs=0.1)
+    assert model.history_["validation_log_likelihood"][-1] == pytest.approx(
+        model.score(gaps[valid]), abs=0.1
+    )
 
 
 @pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[2]], ids=repr)

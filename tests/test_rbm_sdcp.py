@@ -407,7 +407,7 @@ def test_early_stopping_returns_to_the_best_epoch():
     X = (rng.random((60, 10)) < 0.5).astype(float)  # nothing to learn: it overfits
     model = SDCPRBM(10, early_stopping=True, max_iter=300, learning_rate=0.5, batch_size=10,
                     validation_fraction=0.5, random_state=0).fit(X)  # fmt: skip
-    path = model.history_["log_likelihood"]
+    path = model.history_["validation_log_likelihood"]
     assert model.n_iter_ == len(path) < 300
     assert len(path) - 1 - np.argmax(path) >= 5
     order = np.random.default_rng(model._evaluation_seed).permutation(60)
@@ -427,7 +427,8 @@ def test_schedule_and_history(X, capsys):
     )
     np.testing.assert_allclose(model.history_["learning_rate"], 0.1 / np.arange(1, 5))
     assert set(model.history_) == {
-        "reconstruction_error", "log_pseudo_likelihood", "learning_rate", "seconds",
+        "reconstruction_error", "log_pseudo_likelihood", "log_likelihood",
+        "log_likelihood_std_err", "learning_rate", "seconds",
     }  # fmt: skip
     assert capsys.readouterr().out.count("[SDCPRBM] epoch") == 4
     assert fitted(X).history_["log_pseudo_likelihood"].shape == (4,)

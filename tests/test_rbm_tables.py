@@ -643,7 +643,7 @@ def test_a_growing_model_of_categories_learns_them_exactly():
     best, independent = (p * np.log(p)).sum(), (p * np.log(np.outer(p.sum(1), p.sum(0)))).sum()
     model = InfiniteRBM(6, early_stopping=False, random_state=0).fit(X)
     assert model.score(X) > independent + 0.9 * (best - independent)
-    assert model.history_["train_log_likelihood"][-1] == pytest.approx(model.score(X), abs=1e-4)
+    assert model.history_["log_likelihood"][-1] == pytest.approx(model.score(X), abs=1e-4)
     refined = model.refine(X, SDCPRBM(max_iter=2, random_state=0))
     assert refined.score(X) > independent + 0.8 * (best - independent)
     started = InfiniteRBM(8, init=model, early_stopping=False, random_state=0).fit(X)
@@ -663,7 +663,7 @@ def test_a_growing_model_of_real_columns():
     X = weather(400)
     model = InfiniteRBM(4, visible={"degrees": "gaussian"}, early_stopping=False, random_state=0)
     model.fit(X)
-    path = model.history_["train_log_likelihood"]
+    path = model.history_["log_likelihood"]
     assert path[-1] > path[0] + 0.5
     assert path[-1] == pytest.approx(model.score(X), abs=0.01)
 
@@ -672,7 +672,7 @@ def test_early_stopping_measures_on_the_scale_of_the_table():
     X = weather(300).assign(degrees=lambda X: 1e3 * X["degrees"])
     for estimator in (ESTIMATORS[0], ESTIMATORS[1]):
         model = mixed(estimator, early_stopping=True, validation_fraction=0.5).fit(X)
-        assert abs(model.history_["log_likelihood"].max() - model.score(X)) < 0.6
+        assert abs(model.history_["validation_log_likelihood"].max() - model.score(X)) < 0.6
 
 
 def test_pictures_of_weights_need_columns_of_one_number():

@@ -200,7 +200,7 @@ def test_held_out_rows_are_weighted(kind, X, weights):
     model.fit(X, sample_weight=weights)
     _, valid = divided(len(X), 0.4, model._evaluation_seed)
     expected = model.score(X[valid], sample_weight=weights[valid])
-    assert np.abs(model.history_["log_likelihood"] - expected).min() < 1e-5
+    assert np.abs(model.history_["validation_log_likelihood"] - expected).min() < 1e-5
 
 
 # In distribution.

@@ -317,7 +317,7 @@ def test_early_stopping_returns_the_best_epoch(digits):
         (6, 4), early_stopping=True, n_iter_no_change=2, pretrain_max_iter=2, max_iter=200, tol=0.5,
         learning_rate=0.2, random_state=0,
     ).fit(X)  # fmt: skip
-    values = model.history_["log_likelihood"]
+    values = model.history_["validation_log_likelihood"]
     assert model.n_iter_ < 200 and len(values) == model.n_iter_
     # The rows set aside are not pre-trained on either.
     other = X.copy()

@@ -224,7 +224,7 @@ def test_early_stopping_returns_the_best_epoch(digits):
         8, early_stopping=True, n_iter_no_change=2, max_iter=100, tol=0.5, random_state=0
     )
     model.fit(digits[:400])
-    values = model.history_["log_likelihood"]
+    values = model.history_["validation_log_likelihood"]
     assert model.n_iter_ < 100 and len(values) == model.n_iter_
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         clone(model).set_params(max_iter=2).fit(digits[:400])
@@ -394,7 +394,7 @@ def test_large_weights(law):
 
 @pytest.mark.parametrize(("n_rows", "n_starts"), [(3, 3), (60, 25), (1000, 50), (2500, 100)])
 def test_small_data_are_monitored_from_fewer_starts(n_rows, n_starts):
-    X = np.random.default_rng(0).integers(2, size=(n_rows, 4))
+    X = np.random.default_rng(0).integers(2, size=(n_rows, 4)).astype(np.float32)
     model = TAPRBM(2, max_iter=0, random_state=0).fit(X)
     monitor = model._monitor(model._training, X, np.arange(n_rows), np.arange(0))
     assert len(monitor.rows) == min(n_rows, 100)

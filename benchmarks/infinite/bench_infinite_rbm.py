@@ -57,7 +57,7 @@ def by_alpha(sets, args):
             n_iter_no_change=args.components, random_state=args.seed,
         ).fit(X)  # fmt: skip
         seconds = process_time() - start
-        path = model.history_["log_likelihood"]
+        path = model.history_["validation_log_likelihood"]
         value, error = log_likelihood(model, X_test, n_temperatures=args.temperatures, n_chains=100)
         fall = float(np.max(-np.diff(path), initial=0))
         rows.append([

@@ -26,7 +26,7 @@ from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.sampling import _conditional, _modes
 from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._monitor import held_out_rows
+from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Likelihoods
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import evenly_spaced, relative
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
@@ -36,6 +36,8 @@ from sklearn_boltz.units._unit import UnitType
 
 # Rows of the training that are kept, for TAP to start at.
 N_STARTS = 100
+# Training rows of which the log-likelihood of a deep model is measured, at most.
+DEEP_ROWS = 500
 # Iterations after which a start is given up, outside of the training.
 MOST_ITERATIONS = 1000
 # If TAP converges from fewer rows than this, the model is in a spin-glass phase.
@@ -165,12 +167,18 @@ class BaseTAP(MiniBatchEstimator):
             self.penalty, self.alpha,
         )  # fmt: skip
 
+    def _side_base(self, training):
+        others = training.learner.layers[2::2]
+        return stacked([training.seen.base, *(layer.base() for layer in others)])
+
     def _monitor(self, training, X, train, valid, weights=None):
         base, rows, counts = training.seen
         log_scale = self._layout_now().log_scale
-        held_out = held_out_rows(X, train, valid, base, weights, log_scale)
+        # Of a deep model, what follows from a row takes iterations.
+        n_rows = LIKELIHOOD_ROWS if len(training.learner.weights) == 1 else DEEP_ROWS
+        likelihoods = Likelihoods(X, train[:n_rows], valid, base, weights, log_scale)
         return self._monitor_class(
-            rows, X.shape[0], held_out, base, self._iteration(), self._inference,
+            rows, X.shape[0], likelihoods, base, self._iteration(), self._inference,
             relative(counts), log_scale,
         )  # fmt: skip
 

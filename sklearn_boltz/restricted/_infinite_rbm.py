@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import dense, find_stack_level, unchanged_on_error
+from sklearn_boltz._base import find_stack_level, unchanged_on_error
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._random import Stream, make_generator
@@ -18,22 +18,13 @@ from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._columns import parameter_names, with_published
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
+from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, IncompleteSample, Sample
 from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
-from sklearn_boltz.restricted.training._monitor import (
-    BETTER,
-    GAP_ROWS,
-    MOST_TEMPERATURES,
-    Comparison,
-    Monitor,
-    independent_log_likelihood,
-    mean_volume,
-    no_better,
-    weighted_mean,
-)
+from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, Monitor, no_better
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import (
     ColumnSums,
@@ -43,6 +34,7 @@ from sklearn_boltz.restricted.training._rows import (
     with_information,
 )
 from sklearn_boltz.restricted.training._sdcp import Scheme
+from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.units import Bernoulli
 from sklearn_boltz.units._unit import observed_sums
 
@@ -138,6 +130,17 @@ class InfiniteRBM(BaseRBM):
     tol : float, default=1e-3
         What counts as progress, and as a gain of a unit, in nats.
 
+    track_likelihood : bool or float, default=True
+        Whether the log-likelihood is measured after each insertion, with ln Z from a ladder of
+        saved models and from annealed chains, whichever is greater. A number is what
+        this may cost, as a part of the work of the samples and of the corrections; True stands
+        for 0.15. It is measured in any case with `early_stopping`, and exact as long as there are
+        at most 12 units in the smaller layer.
+
+    max_rungs : int, default=40
+        Number of saved models at most. Each takes the memory of the weights, also in a
+        pickle.
+
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
         elsewhere. If None, values must lie in [0, 1]; those between count as probabilities.
@@ -185,11 +188,14 @@ class InfiniteRBM(BaseRBM):
 
     history_ : dict of ndarray
         An entry for the start and one for each insertion: ``"n_components"``;
-        ``"log_likelihood"`` of validation rows, if any, and ``"train_log_likelihood"``, of
-        2,000 training rows at most, in nats; ``"free_energy_gap"``, the difference of the
-        two, free of the noise of the normalising constant; ``"gain"`` of the insertion as
-        the samples of the model measured it, ``"ess"``, the part of them that vouched for
-        it, ``"scale"`` and ``"norm"`` of the unit, and ``"seconds"``.
+        ``"reconstruction_error"`` and ``"log_pseudo_likelihood"`` of fixed training rows, as of
+        :class:`SDCPRBM`; ``"log_likelihood"`` of up to 2,000 training rows, mean per row in nats,
+        and ``"log_likelihood_std_err"``, the standard error of its ln Z;
+        ``"validation_log_likelihood"`` of validation rows, if any, and ``"free_energy_gap"``, by
+        how much their free energy exceeds that of training rows, free of the noise of ln Z;
+        ``"gain"`` of the insertion as the samples of the model measured it, ``"ess"``, the
+        part of them that vouched for it, ``"scale"`` and ``"norm"`` of the unit, and
+        ``"seconds"``.
 
     n_iter_ : int
         Number of insertions made.
@@ -250,6 +256,8 @@ class InfiniteRBM(BaseRBM):
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "n_corrective": [Interval(Integral, 0, None, closed="left")],
         "away_steps": ["boolean"],
+        "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
+        "max_rungs": [Interval(Integral, 3, None, closed="left")],
         "init": [HasMethods(["fit", "transform"]), None],
     }
 
@@ -272,6 +280,8 @@ class InfiniteRBM(BaseRBM):
         validation_fraction=0.1,
         n_iter_no_change=10,
         tol=1e-3,
+        track_likelihood=True,
+        max_rungs=40,
         binarize=None,
         unknown="error",
         warm_start=False,
@@ -295,6 +305,8 @@ class InfiniteRBM(BaseRBM):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.track_likelihood = track_likelihood
+        self.max_rungs = max_rungs
         self.binarize = binarize
         self.unknown = unknown
         self.warm_start = warm_start
@@ -357,7 +369,8 @@ class InfiniteRBM(BaseRBM):
             train, valid = divided(rows.shape[0], fraction, growth.evaluation_seed)
             base, seed = growth.base, growth.evaluation_seed
             log_scale = self._layout_now().log_scale
-            monitor = LikelihoodMonitor(rows, train, valid, base, seed, weights, log_scale)
+            monitor = Monitor(rows, train, valid, base, seed, weights, log_scale)
+            growth.tracker = self._tracker(growth)
             data, plan = self._sample(rows, np.sort(train), weights), self._plan()
             n_before, budget = growth.n_iter, 2 * plan.max_components
             with iterations(self, X, y, name="unit", max_iter=budget) as end_unit:
@@ -459,6 +472,13 @@ class InfiniteRBM(BaseRBM):
             growth.sample = None
         return growth
 
+    def _tracker(self, growth):
+        """What follows ln Z while units come in, new or that of the last fit."""
+        wanted = self.track_likelihood or self.early_stopping
+        if not wanted or n_bits(growth.learner.visible) <= EXACT_UNITS:
+            return None
+        return Tracker.begun(growth.tracker, growth.base, self, growth.evaluation_seed)
+
     def _initial_learner(self, X, seen, stream):
         """The parameters at the start: of a fitted RBM, or of independent visible units."""
         dtype, n_visible = X.dtype, X.shape[1]
@@ -515,47 +535,17 @@ class InfiniteRBM(BaseRBM):
         """What a user should know about the end of a fit, or None."""
         if status == "diverged":
             return f"{DIVERGED} What is kept is the model before the last unit."
-        path = growth.history["train_log_likelihood"]
+        path = growth.history.get("log_likelihood", [np.inf])
         if not path[-1] > path[0] - 1:
             return (
                 f"The log-likelihood fell from {path[0]:.1f} to {path[-1]:.1f} nats while units "
                 'were inserted. Use mode="safeguarded", a larger alpha, a smaller '
                 "learning_rate, or more n_model_samples."
             )
-        comparison = monitor.compare(growth.figures(kept))
-        if comparison.exceeds(BETTER):
+        with Workers(self.n_jobs) as workers:
+            model = growth.learner.model()
+            comparison = monitor.compare(growth.figures(kept), model, workers)
+        if comparison is None or comparison.exceeds(BETTER):
             return None
         remedies = "Use a smaller alpha, a smaller learning_rate, more n_model_samples or more rows"
         return no_better(comparison, self.n_features_in_, remedies)
-
-
-class LikelihoodMonitor(Monitor):
-    """Log-likelihoods of fixed rows, of training and of validation."""
-
-    def __init__(self, X, train, valid, base, seed, weights=None, log_scale=None):
-        super().__init__(X, train, valid, base, seed, weights, log_scale)
-        self.train = dense(X[train[:GAP_ROWS]])
-        self.train_weights = of_some(weights, train[:GAP_ROWS])
-        self.train_volume = mean_volume(self.train, log_scale, self.train_weights)
-        self.n_temperatures = MOST_TEMPERATURES  # a unit takes longer than an epoch
-
-    def measure(self, model, workers):
-        """Return a dict of figures."""
-        log_partition = self._log_partition(model, workers)
-        train = -weighted_mean(self._free_energy(model, self.train), self.train_weights)
-        figures = {"train_log_likelihood": float(train - log_partition - self.train_volume)}
-        if self.held_out is None:
-            return figures
-        of_valid = self._free_energy(model, self.held_out.valid)
-        valid = -weighted_mean(of_valid, self.held_out.weights[0])
-        gap = float(train - valid)
-        log_likelihood = float(valid - log_partition - self.held_out.volume[0])
-        return {"log_likelihood": log_likelihood, **figures, "free_energy_gap": gap}
-
-    def compare(self, figures):
-        """Compare the model with independent columns."""
-        if self.held_out is not None:
-            return self.held_out.compare(figures)
-        independent = independent_log_likelihood(self.base, self.train, self.train_weights)
-        independent -= self.train_volume
-        return Comparison("training rows", figures["train_log_likelihood"], independent)

@@ -15,10 +15,10 @@ from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
-from sklearn_boltz.restricted.training._cluster import teach
+from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
-from sklearn_boltz.restricted.training._monitor import BETTER, no_better
+from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._rows import (
     ChosenRows,
     StreamedRows,
@@ -27,6 +27,7 @@ from sklearn_boltz.restricted.training._rows import (
     visits,
     with_information,
 )
+from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.units._unit import observed_sums
 
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
@@ -44,6 +45,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     - `_resumed()`, a copy of that of the last fit, to go on from the public attributes;
     - `_with_more(seen, X, weights)`, what is kept of the data, with more rows;
     - `_monitor(training, X, train, valid, weights)`, what watches over the training;
+    - `_side_base(training)`, independent units of the visible side of the model;
     - `_attributes(training)`, a dict of all attributes that a training makes.
 
     Rows have NaN in missing cells, and weights of the mean 1, or None for equal ones.
@@ -61,7 +63,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "weights_init": [Interval(Real, 0, None, closed="left")],
         "persistent": ["boolean"],
+        "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
+        "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
+    # Where the negative phase comes from.
+    sampler = "gibbs"
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -110,6 +116,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             going_on = self.warm_start and hasattr(self, "components_")
             rows, weights = self._source(X, sample_weight, reset=not going_on)
             training = self._resumed() if going_on else self._begun(rows, weights)
+            training.tracker = self._tracker(training)
             rows = rows.astype(training.dtype, copy=False)
             rows, monitor = self._divide(training, rows, weights)
             plan = self._plan(rows.n_rows)
@@ -163,6 +170,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             X = self._validated(X, reset=first, allow_nan=True)
             X, weights = with_information(X, sample_weight)
             training = self._begun(X, weights) if first else self._resumed()
+            training.tracker = self._tracker(training)
             V = dense(X).astype(training.dtype, copy=False)
             if first:
                 vars(self).update(self._attributes(training.copy()))
@@ -173,8 +181,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             training.n_passes += 1
             with Workers(self.n_jobs) as workers, QUIET():
                 rate = self._rate(training.n_passes)
-                V = Incomplete(np.ascontiguousarray(V))
-                training.learner = teach(training.learner, V, rate, workers)
+                training.learn(Incomplete(np.ascontiguousarray(V)), rate, workers)
             if training.is_finite():
                 vars(self).update(self._attributes(training))
             else:
@@ -230,7 +237,18 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             most = self._most_epochs * (MORE_BEFORE_STOP if self.early_stopping else 1)
             n_epochs = int(np.clip(round(self._auto_batches / n_batches), LEAST_EPOCHS, most))
         patience = self.n_iter_no_change if self.early_stopping else None
-        return Plan(n_epochs, self.batch_size, self._rate, patience, self.tol)
+        keep_best = self.sampler == "tempered"
+        return Plan(n_epochs, self.batch_size, self._rate, patience, self.tol, keep_best)
+
+    def _tracker(self, training):
+        """What follows ln Z in the course of the training, new or that of the last fit."""
+        model, tempered = training.learner.model().sides(), self.sampler == "tempered"
+        if not tempered:
+            wanted = self.track_likelihood or self.early_stopping
+            if not wanted or n_enumerated(model) <= EXACT_UNITS:
+                return None
+        base, seed = self._side_base(training), training.evaluation_seed
+        return Tracker.begun(training.tracker, base, self, seed, tempered)
 
     def _rate(self, n_passes):
         if self.learning_rate_schedule == "constant":

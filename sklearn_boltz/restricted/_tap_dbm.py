@@ -167,6 +167,17 @@ class TAPDBM(BaseTAP):
     tol : float, default=1e-3
         What counts as progress, in nats.
 
+    track_likelihood : bool or float, default=True
+        Whether the log-likelihood is measured after each epoch, with ln Z from a ladder of
+        saved models and from annealed chains, whichever is greater. A number is what
+        this may cost, as a part of the work of the training; True stands for 0.15. It is
+        measured in any case with `early_stopping`. With at most 12 units in the smaller layer it is
+        exact, and costs next to nothing.
+
+    max_rungs : int, default=40
+        Number of saved models at most. Each takes the memory of the weights, also in a
+        pickle.
+
     output_layer : int or "all", default=-1
         Which of the hidden layers `transform` gives, counted from 0; -1 is the last one, "all"
         stands for all of them side by side.
@@ -220,8 +231,10 @@ class TAPDBM(BaseTAP):
         which it does with the row clamped; of each hidden layer k = 1, 2, ...
         ``"weight_norm_k"``, the Frobenius norm of the weights below it, and ``"feature_std_k"``,
         the mean of the standard deviations of its means over the rows; ``"learning_rate"`` and
-        ``"seconds"``; with `early_stopping`, also ``"log_likelihood"`` of the validation rows
-        and ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
+        ``"seconds"``; ``"log_likelihood"`` of training rows, mean per row in nats, with ln Z by
+        chains, and ``"log_likelihood_std_err"``, the standard error of that ln Z, see
+        `track_likelihood`; with `early_stopping`, also ``"validation_log_likelihood"`` and
+        ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
         of training rows.
 
     pretrain_history_ : list of dict of ndarray
@@ -314,6 +327,8 @@ class TAPDBM(BaseTAP):
         validation_fraction=0.1,
         n_iter_no_change=10,
         tol=1e-3,
+        track_likelihood=True,
+        max_rungs=40,
         output_layer=-1,
         binarize=None,
         unknown="error",
@@ -345,6 +360,8 @@ class TAPDBM(BaseTAP):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.track_likelihood = track_likelihood
+        self.max_rungs = max_rungs
         self.output_layer = output_layer
         self.binarize = binarize
         self.unknown = unknown
@@ -471,6 +488,7 @@ class TAPDBM(BaseTAP):
                 hidden=kind,
                 visible_range=visible_range,
                 max_iter=self.pretrain_max_iter,
+                track_likelihood=False,
                 n_jobs=workers.n_threads,
                 verbose=self.verbose,
                 random_state=int(training.rng.integers(2**31)),

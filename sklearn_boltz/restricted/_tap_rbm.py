@@ -110,6 +110,17 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     tol : float, default=1e-3
         What counts as progress, in nats.
 
+    track_likelihood : bool or float, default=True
+        Whether the log-likelihood is measured after each epoch, with ln Z from a ladder of
+        saved models and from annealed chains, whichever is greater. A number is what
+        this may cost, as a part of the work of the training; True stands for 0.15. It is
+        measured in any case with `early_stopping`. With at most 12 units in the smaller layer it is
+        exact, and costs next to nothing.
+
+    max_rungs : int, default=40
+        Number of saved models at most. Each takes the memory of the weights, also in a
+        pickle.
+
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
         elsewhere. If None, values must be legal for the visible units.
@@ -153,8 +164,10 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         these rows, one for each 20 rows of data but 25 at least; ``"free_energy"``,
         their mean, and ``"free_energy_std"``; ``"share_converged"``, the part of the starts from
         which TAP converges; ``"learning_rate"`` and
-        ``"seconds"``; with `early_stopping`, also ``"log_likelihood"`` of the validation rows
-        and ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
+        ``"seconds"``; ``"log_likelihood"`` of training rows, mean per row in nats, with ln Z by
+        chains, and ``"log_likelihood_std_err"``, the standard error of that ln Z, see
+        `track_likelihood`; with `early_stopping`, also ``"validation_log_likelihood"`` and
+        ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
         of training rows.
 
     n_iter_ : int
@@ -240,6 +253,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         validation_fraction=0.1,
         n_iter_no_change=10,
         tol=1e-3,
+        track_likelihood=True,
+        max_rungs=40,
         binarize=None,
         unknown="error",
         warm_start=False,
@@ -270,6 +285,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
+        self.track_likelihood = track_likelihood
+        self.max_rungs = max_rungs
         self.binarize = binarize
         self.unknown = unknown
         self.warm_start = warm_start

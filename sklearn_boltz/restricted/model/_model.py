@@ -37,6 +37,10 @@ class Model(NamedTuple):
         """Weights of shape (n_visible, n_hidden), row after row; not copied after a training."""
         return np.ascontiguousarray(self.weights.T)
 
+    def sides(self):
+        """The model itself: of a deep one, its two sides."""
+        return self
+
     def transposed(self):
         """The same distribution with the roles of the layers exchanged."""
         return Model(self.weights.T, self.hidden, self.visible)

@@ -240,3 +240,28 @@ cdef void _add_log_ratio(
                 &n, &V[i, 0], &one, <double *>&bias_shift[0], &one)
             log_weights[i] += bernoulli_softplus_f64(
                 &H[i, 0], &hidden_bias[0], H.shape[1], low, high)
+
+
+def log_densities(
+    const floating[:, ::1] weights,
+    const floating[::1] visible_bias,
+    const floating[::1] hidden_bias,
+    floating[:, ::1] V,
+    floating[:, ::1] H,
+    double[::1] out,
+):
+    """Equals ``out[...] = V @ visible_bias + np.logaddexp(0, V @ weights + hidden_bias).sum(1)``.
+
+    `H` is scratch.
+    """
+    check_rows(V.shape[0], weights.shape[0], V, visible_bias)
+    check_rows(V.shape[0], weights.shape[1], H, hidden_bias)
+    if out.shape[0] != V.shape[0]:
+        raise ValueError("out has the wrong length")
+    if V.shape[0] == 0:
+        return
+    with nogil:
+        for i in range(V.shape[0]):
+            out[i] = hidden_bias.shape[0] * 0.6931471805599453  # ln 2 for each hidden unit
+        _hidden_field(weights, V, H)
+        _add_log_ratio(visible_bias, hidden_bias, 0, 1, V, H, out)

@@ -64,7 +64,7 @@ def tempered_samples(model, base, V, n_steps, n_temperatures, stream, workers, c
     models = [model.fallen(beta, base) for beta in betas]
     replicas = np.repeat(V[np.newaxis], n_temperatures, axis=0)
     H = np.empty((len(V), len(model.hidden)), V.dtype)
-    rng = np.random.default_rng([stream.seed, stream.take(1)])
+    rng = stream.generator()
     for step in range(n_steps):
         for tempered, chains in zip(models, replicas, strict=True):
             run_chains(tempered, chains, H, 1, stream, workers)

@@ -27,6 +27,7 @@ from sklearn_boltz.restricted.training._gaps import Incomplete, complete, seed_o
 from sklearn_boltz.restricted.training._sdcp import (
     draw_hidden,
     has_shape,
+    mixed_slopes,
     no_slopes,
     shape_slopes,
 )
@@ -324,8 +325,13 @@ class PairsOnCluster:
         self._states = parts.map(
             _transitions, deepcopy(learner.model()), *same, ends[:-1], self._states, parts.rows
         )
-        self._chains = parts.total(self._states)
-        return self._chains.means()
+        self._chains = [(1 - scheme.tempered_fraction, parts.total(self._states))]
+        if scheme.tempered_fraction:  # few chains, which stay here
+            V = learner.tempered
+            H = np.empty((len(V), len(learner.hidden)), V.dtype)
+            run_chains(learner.model(), V, H, 1, learner.stream, workers)
+            self._chains.append((scheme.tempered_fraction, PairSums.of(V, H)))
+        return tuple(sum(part * pairs.means()[k] for part, pairs in self._chains) for k in range(2))
 
     def hidden_states(self, learner):
         """Draw the hidden units of the chains."""
@@ -349,7 +355,12 @@ class PairsOnCluster:
             return {}, {}
         rows = self._states if chains else parts.rows
         n_rows, *sums = parts.total(parts.map(_shape_sums, deepcopy(model), rows))
-        return tuple({name: total / n_rows for name, total in part.items()} for part in sums)
+        slopes = tuple({name: total / n_rows for name, total in part.items()} for part in sums)
+        fraction = learner.scheme.tempered_fraction
+        if not (chains and fraction):
+            return slopes
+        here = shape_slopes(model, learner.tempered)
+        return mixed_slopes([(1 - fraction, slopes), (fraction, here)])
 
     def gradient(self, learner, rate, inner, workers):
         """The step of the weights: the rate times the gradient, of which inner step 0 keeps g's."""
@@ -358,7 +369,9 @@ class PairsOnCluster:
             offsets = tuple(np.zeros_like(offset) for offset in offsets)
         if inner == 0:
             self._ascent = rate * self._data.gradient(*offsets)
-        return self._ascent - rate * self._chains.gradient(*offsets)
+        return self._ascent - rate * sum(
+            part * pairs.gradient(*offsets) for part, pairs in self._chains
+        )
 
 
 # TAP.

@@ -43,6 +43,8 @@ class Training:
         The epoch of largest log-likelihood of held-out rows, with its parameters.
     kept : KeptValues or None
         Values of the missing cells between visits.
+    tracker : Tracker or None
+        Of the normalising constant; None where it is exact or not looked at.
     """
 
     def __init__(self, learner, rng, seen):
@@ -50,12 +52,24 @@ class Training:
         self.dtype = learner.dtype
         self.evaluation_seed = int(rng.integers(2**31))
         self.n_passes = self.n_epochs = 0
-        self.history, self.best, self.kept = {}, None, None
+        self.history, self.best, self.kept, self.tracker = {}, None, None, None
+
+    def learn(self, V, rate, workers):
+        """Learn from a mini-batch, and go after its ln Z."""
+        tracker, rung = self.tracker, None
+        if tracker is not None and tracker.keep:
+            rung = tracker.top(self.learner.model())
+            self.learner.tempered = rung.states
+        self.learner = teach(self.learner, V, rate, workers)
+        if rung is not None:
+            rung.states = self.learner.tempered
+        if tracker is not None and self.is_finite():
+            tracker.follow(self.learner.model().sides(), self.learner.work(len(V)), workers)
 
     def copy(self):
         """The training as it is now, in a copy that no one else changes."""
         other = copy(self)
-        other.learner, other.rng = deepcopy((self.learner, self.rng))
+        other.learner, other.rng, other.tracker = deepcopy((self.learner, self.rng, self.tracker))
         other.kept = None if self.kept is None else self.kept.copy()
         other.history = {name: list(values) for name, values in self.history.items()}
         return other
@@ -83,6 +97,8 @@ class Plan(NamedTuple):
         Epochs without progress of held-out rows after which to stop; None not to look.
     tol : float
         What counts as progress, in nats.
+    keep_best : bool
+        Whether the model of the largest log-likelihood is kept, also without patience.
     """
 
     n_epochs: int
@@ -90,6 +106,7 @@ class Plan(NamedTuple):
     rate: Callable
     patience: int | None = None
     tol: float = 0.0
+    keep_best: bool = False
 
 
 def train(training, rows, monitor, plan, workers, end_epoch):
@@ -115,13 +132,18 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     status : {"max_iter", "converged", "asked", "diverged", "interrupted"}
         Why it ended.
     """
-    last = training.copy()
+    last, n_epochs = training.copy(), training.n_epochs + plan.n_epochs
     try:
         for _ in range(plan.n_epochs):
             if not learn_epoch(training, rows, monitor, plan, workers):
                 return last, "diverged"
-            converged = plan.patience and has_stopped_rising(training, monitor().held_out, plan)
-            if converged:
+            converged = False
+            if plan.patience or plan.keep_best:
+                remember_best(training, monitor(), plan)
+                waited = training.n_epochs - training.best["waiting_since"]
+                converged = bool(plan.patience) and waited >= plan.patience
+            ended = converged or training.n_epochs == n_epochs
+            if converged or (plan.keep_best and ended):
                 return_to_best(training)
             last = training.copy()
             if end_epoch(last):
@@ -140,11 +162,11 @@ def learn_epoch(training, rows, monitor, plan, workers):
     rate = plan.rate(training.n_passes)
     with QUIET():
         for V in rows.mini_batches(plan.batch_size, training.rng):
-            training.learner = teach(training.learner, V, rate, workers)
+            training.learn(V, rate, workers)
         seconds = perf_counter() - start
         if not training.is_finite():
             return False
-        figures = monitor().measure(training.learner.model(), workers)
+        figures = monitor().measure(training.learner.model(), workers, training.tracker)
     if not np.isfinite(list(figures.values())).all():
         return False
     training.n_epochs += 1
@@ -153,23 +175,25 @@ def learn_epoch(training, rows, monitor, plan, workers):
     return True
 
 
-def has_stopped_rising(training, held_out, plan):
-    """Compare the log-likelihood of held-out rows with the best so far."""
+def remember_best(training, monitor, plan):
+    """Compare the log-likelihood, of held-out rows if there are any, with the best so far."""
     figures, best = training.figures(training.n_epochs), training.best
-    now = figures["log_likelihood"]
+    now = monitor.likelihood(figures)
     if best is None or now > best["log_likelihood"] + plan.tol:
-        parameters = [a.copy() for a in training.learner.parameters()]
-        best = {"log_likelihood": now, "epoch": training.n_epochs, "parameters": parameters}
-        best["waiting_since"] = training.n_epochs
-    elif not held_out.has_started(figures):
+        best = {
+            "log_likelihood": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
+            "parameters": [a.copy() for a in training.learner.parameters()],
+            "tracker": deepcopy(training.tracker),
+        }  # fmt: skip
+    elif not monitor.has_started(figures):
         # A plateau at the start is no reason to end, however long.
         best = {**best, "waiting_since": training.n_epochs}
     training.best = best
-    return training.n_epochs - best["waiting_since"] >= plan.patience
 
 
 def return_to_best(training):
     """Give the learner the parameters of the best epoch."""
-    best = training.best["parameters"]
-    for mine, other in zip(training.learner.parameters(), best, strict=True):
+    best = training.best
+    for mine, other in zip(training.learner.parameters(), best["parameters"], strict=True):
         mine[...] = other
+    training.tracker = deepcopy(best["tracker"])

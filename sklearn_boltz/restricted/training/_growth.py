@@ -52,18 +52,26 @@ class Growth:
         Number of insertions.
     history : dict of list
         What was measured at the start and after each insertion.
+    tracker : Tracker or None
+        Of the normalising constant; None where it is exact or not looked at.
     """
 
     def __init__(self, learner, rng, seen, evaluation_seed):
         self.learner, self.rng, self.seen = learner, rng, seen
         self.evaluation_seed, self.sample = evaluation_seed, None
-        self.n_iter, self.history = 0, {}
+        self.n_iter, self.history, self.tracker = 0, {}, None
+
+    def follow(self, work, workers):
+        """Go after ln Z of a model that has changed."""
+        if self.tracker is not None:
+            self.tracker.follow(self.learner.model(), work, workers)
 
     def copy(self):
         """The growth as it is now, in a copy that no one else changes."""
         other = copy(self)
         # In one go: they may share arrays.
-        other.learner, other.sample, other.rng = deepcopy((self.learner, self.sample, self.rng))
+        own = self.learner, self.sample, self.rng, self.tracker
+        other.learner, other.sample, other.rng, other.tracker = deepcopy(own)
         other.history = {name: list(values) for name, values in self.history.items()}
         return other
 
@@ -99,7 +107,7 @@ def grow(growth, data, monitor, plan, workers, end_unit):
         Changed in place.
     data : Sample
         The rows to train on.
-    monitor : LikelihoodMonitor
+    monitor : Monitor
     plan : GrowthPlan
     workers : Workers
     end_unit : callable
@@ -135,7 +143,7 @@ def grow(growth, data, monitor, plan, workers, end_unit):
         return last, "interrupted", -1
     if best is None:
         return last, status, -1
-    last.learner, last.sample = best["state"]
+    last.learner, last.sample, last.tracker = best["state"]
     return last, status, best["n_iter"]
 
 
@@ -183,6 +191,7 @@ def insert_unit(growth, data, monitor, plan, workers):
         return False
     learner.insert(change.unit, change.scale, change.shift)
     growth.sample.follow(learner, plan.n_gibbs, workers)
+    growth.follow(2 * plan.n_gibbs * len(growth.sample) * learner.weights.size, workers)
     if plan.away_steps:
         step_away(growth, data, plan, workers)
     if plan.mode == "corrective":
@@ -235,6 +244,7 @@ def train_together(growth, data, plan, workers):
     for _ in range(plan.n_corrective):
         chosen = np.sort(data.draw(growth.rng, CORRECTIVE_ROWS))
         learner.learn(learner.in_memory(dense(data.rows[chosen])), CORRECTIVE_RATE, workers)
+        growth.follow(learner.work(len(chosen)), workers)
     growth.sample.follow(learner, plan.n_gibbs, workers)
 
 
@@ -249,7 +259,7 @@ def record(growth, monitor, workers, seconds, change=None):
         raise FloatingPointError("The parameters are not finite.")
     entry = {
         "n_components": learner.n_units,
-        **monitor.measure(learner.model(), workers),
+        **monitor.measure(learner.model(), workers, growth.tracker),
         "gain": 0.0 if change is None else change.gain,
         "ess": 1.0 if change is None else change.ess,
         "scale": 0.0 if change is None else change.scale,
@@ -267,10 +277,10 @@ def remembered(growth, best, plan):
     if not plan.early_stopping:
         return None
     figures = growth.figures()
-    now = figures["log_likelihood"]
+    now = figures["validation_log_likelihood"]
     if best is not None and not now > best["log_likelihood"] + plan.tol:
         return best
-    state = deepcopy((growth.learner, growth.sample))
+    state = deepcopy((growth.learner, growth.sample, growth.tracker))
     gap = figures["free_energy_gap"]
     return {"log_likelihood": now, "gap": gap, "n_iter": growth.n_iter, "state": state}
 

@@ -20,16 +20,15 @@ from sklearn_boltz.restricted.sampling._observed import (
     rows_with_gaps,
 )
 from sklearn_boltz.restricted.training._gaps import complete
+from sklearn_boltz.restricted.training._tracker import Tracked
 from sklearn_boltz.units._bernoulli import Bernoulli
 
 # Rows, and features of each, that are looked at.
 MONITORED_ROWS, MONITORED_FEATURES = 200, 10
-# Rows on which free energies of training and validation are compared, at most.
-GAP_ROWS = 2000
-# The smaller layer is enumerated up to this; else so many chains, and a temperature for each ten
-# rows of the data within these limits: of few rows an epoch is short.
-EXACT_UNITS, N_CHAINS = 12, 100
-ROWS_PER_TEMPERATURE, LEAST_TEMPERATURES, MOST_TEMPERATURES = 10, 60, 300
+# Training rows of which the log-likelihood is measured, at most.
+LIKELIHOOD_ROWS = 2000
+# ln Z is exact where the smaller layer has no more binary units than this.
+EXACT_UNITS = 12
 # A model counts as better than independent columns if rows are more probable by this part of their
 # log-probability with these, and its training as begun if they are by that part.
 BETTER, STARTED = 0.005, 0.01
@@ -92,38 +91,86 @@ def mean_volume(rows, log_scale, weights=None):
     return float(weighted_mean(~np.isnan(rows) @ log_scale, weights))
 
 
-class HeldOut:
-    """Rows that were set aside, and rows of the training to compare them with.
+class Rows:
+    """Rows of which the log-likelihood is measured.
 
     Parameters
     ----------
-    valid, train : ndarray of shape (n_rows, n_features)
+    name : str
+        What a user calls them.
+    rows : ndarray of shape (n_rows, n_features)
         NaN in missing cells.
     base : unit type
         Of independent features, as the training data have them.
-    weights : pair of ndarray of float64 or None
+    weights : ndarray of float64 of shape (n_rows,) or None
         How often each of the rows counts.
+    log_scale : ndarray of float64 of shape (n_features,) or None
+        As of `mean_volume`.
+    """
+
+    def __init__(self, name, rows, base, weights=None, log_scale=None):
+        self.name, self.rows, self.weights = name, rows, weights
+        self.volume = mean_volume(rows, log_scale, weights)
+        self.independent = independent_log_likelihood(base, rows, weights) - self.volume
+
+    def log_likelihood(self, free_energy, log_partition):
+        """Mean log-likelihood, from a function that gives the free energies of rows."""
+        mean = weighted_mean(free_energy(self.rows), self.weights)
+        return float(-mean - log_partition - self.volume)
+
+    def compare(self, log_likelihood):
+        """Compare a log-likelihood with that of independent columns."""
+        return Comparison(self.name, log_likelihood, self.independent)
+
+
+class Likelihoods:
+    """Log-likelihoods of rows of the training, and of rows that were set aside.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_samples, n_features)
+    train, valid : ndarray of int
+        Numbers of rows; none in `valid` where none were set aside.
+    base : unit type
+        Of independent features, as the training data have them.
+    weights : ndarray of float64 of shape (n_samples,), default=None
+        How often each row counts.
     log_scale : ndarray of float64 of shape (n_features,), default=None
         As of `mean_volume`.
     """
 
-    def __init__(self, valid, train, base, weights=(None, None), log_scale=None):
-        self.valid, self.train, self.weights = valid, train, weights
-        pairs = list(zip((valid, train), weights, strict=True))
-        self.volume = [mean_volume(rows, log_scale, of_rows) for rows, of_rows in pairs]
-        self._independent = [
-            independent_log_likelihood(base, *pair) - volume
-            for pair, volume in zip(pairs, self.volume, strict=True)
-        ]
+    def __init__(self, X, train, valid, base, weights=None, log_scale=None):
+        def some(name, numbers):
+            of_rows = None if weights is None else weights[numbers]
+            return Rows(name, dense(X[numbers]), base, of_rows, log_scale)
 
-    def figures(self, free_energy, log_partition):
-        """Log-likelihood of held-out rows; by how much their free energy exceeds that of others."""
-        of_valid, (weights, of_train) = free_energy(self.valid), self.weights
-        some = None if weights is None else weights[:GAP_ROWS]
-        gap = weighted_mean(of_valid[:GAP_ROWS], some)
-        gap -= weighted_mean(free_energy(self.train), of_train)
-        log_likelihood = -weighted_mean(of_valid, weights) - log_partition - self.volume[0]
-        return {"log_likelihood": float(log_likelihood), "free_energy_gap": float(gap)}
+        self.train = some("training rows", train[:LIKELIHOOD_ROWS])
+        if rows_with_gaps(self.train.rows) is not None:  # of which each takes longer
+            self.train = some("training rows", train[:MONITORED_ROWS])
+        self.valid = some("held-out rows", valid) if len(valid) else None
+
+    def figures(self, free_energy, tracked):
+        """Log-likelihoods in nats, with the error that ln Z has.
+
+        Parameters
+        ----------
+        free_energy : callable
+            From rows to their free energies.
+        tracked : Tracked
+
+        Returns
+        -------
+        figures : dict of float
+        """
+        train = self.train.log_likelihood(free_energy, tracked.value)
+        figures = {"log_likelihood": train, "log_likelihood_std_err": tracked.std_err}
+        if self.valid is not None:
+            valid = self.valid.log_likelihood(free_energy, tracked.value)
+            figures["validation_log_likelihood"] = valid
+            # By how much the free energy of held-out rows exceeds that of others.
+            volumes = self.valid.volume - self.train.volume
+            figures["free_energy_gap"] = train - valid - volumes
+        return figures
 
     def has_started(self, figures):
         """Whether the training has left the plateau on which columns are independent.
@@ -131,14 +178,32 @@ class HeldOut:
         If training rows alone have become more probable, the model learns them by heart, but the
         training has started.
         """
-        valid = figures["log_likelihood"]
-        train = valid + figures["free_energy_gap"]
-        likelihoods = zip((valid, train), self._independent, strict=True)
-        return any(Comparison("", *pair).exceeds(STARTED) for pair in likelihoods)
+        pairs = [(self.train, "log_likelihood"), (self.valid, "validation_log_likelihood")]
+        return any(
+            rows.compare(figures[name]).exceeds(STARTED) for rows, name in pairs if rows is not None
+        )
+
+    def of_interest(self, figures):
+        """The log-likelihood of held-out rows, or of training rows if none were set aside."""
+        return figures["log_likelihood" if self.valid is None else "validation_log_likelihood"]
 
     def compare(self, figures):
-        """Compare the held-out rows with independent columns."""
-        return Comparison("held-out rows", figures["log_likelihood"], self._independent[0])
+        """Compare these rows with independent columns."""
+        rows = self.train if self.valid is None else self.valid
+        return rows.compare(self.of_interest(figures))
+
+
+def log_partition_of(model, tracker, workers):
+    """ln Z of a model in training: exact if that is quick, else by its tracker.
+
+    Returns
+    -------
+    tracked : Tracked or None
+        None without a tracker.
+    """
+    if n_enumerated(model) <= EXACT_UNITS:
+        return Tracked(exact_log_partition(model), 0.0, "exact")
+    return None if tracker is None else tracker.log_partition(model, workers)
 
 
 class Monitor:
@@ -159,10 +224,10 @@ class Monitor:
     """
 
     def __init__(self, X, train, valid, base, seed, weights=None, log_scale=None):
-        self.log_scale = log_scale
-        self.rows = dense(X[train[:MONITORED_ROWS]])
-        self.weights = None if weights is None else weights[train[:MONITORED_ROWS]]
+        self.likelihoods = Likelihoods(X, train, valid, base, weights, log_scale)
         self.base, self.seed = base, seed
+        self.rows = self.likelihoods.train.rows[:MONITORED_ROWS]
+        self.weights = None if weights is None else weights[train[:MONITORED_ROWS]]
         n_features = base.n_units
         self.features = None
         if n_features > MONITORED_FEATURES:
@@ -172,12 +237,17 @@ class Monitor:
         if rows_with_gaps(self.rows) is not None:
             self.missing = missing_units(base, self.rows)
             self.features = observed_features(self.missing, np.random.default_rng(seed))
-        self.held_out = held_out_rows(X, train, valid, base, weights, log_scale)
-        wanted = X.shape[0] // ROWS_PER_TEMPERATURE
-        self.n_temperatures = int(np.clip(wanted, LEAST_TEMPERATURES, MOST_TEMPERATURES))
 
-    def measure(self, model, workers):
-        """Return a dict of figures."""
+    def measure(self, model, workers, tracker):
+        """Return a dict of figures.
+
+        Parameters
+        ----------
+        model : Model
+        workers : Workers
+        tracker : Tracker or None
+            Without one there are log-likelihoods of small models only.
+        """
         V = self._completed(model, workers)
         squares = (V - model.mean_visible(model.mean_hidden(V))) ** 2
         figures = {
@@ -185,10 +255,18 @@ class Monitor:
         }
         if self.base.is_enumerable:
             figures["log_pseudo_likelihood"] = self._log_pseudo_likelihood(model, V)
-        if self.held_out is None:
-            return figures
-        log_partition = self._log_partition(model, workers)
-        return figures | self.held_out.figures(partial(self._free_energy, model), log_partition)
+        tracked = log_partition_of(model, tracker, workers)
+        if tracked is not None:
+            figures |= self.likelihoods.figures(partial(self._free_energy, model), tracked)
+        return figures
+
+    def likelihood(self, figures):
+        """The log-likelihood by which the training is judged."""
+        return self.likelihoods.of_interest(figures)
+
+    def has_started(self, figures):
+        """Whether the model is any better than independent columns."""
+        return self.likelihoods.has_started(figures)
 
     def _completed(self, model, workers):
         """The rows; missing cells are drawn given the others, each time by the same numbers."""
@@ -212,8 +290,8 @@ class Monitor:
 
     def compare(self, figures, model, workers):
         """Compare the model with independent columns; None if it is better without a doubt."""
-        if self.held_out is not None:
-            return self.held_out.compare(figures)
+        if "log_likelihood" in figures:
+            return self.likelihoods.compare(figures)
         if "log_pseudo_likelihood" in figures:
             no_hidden = Bernoulli(np.zeros(1, model.dtype))
             independent = Model(np.zeros((1, len(self.base)), model.dtype), self.base, no_hidden)
@@ -221,35 +299,19 @@ class Monitor:
             pseudo = self._log_pseudo_likelihood(independent, V)
             if Comparison("", figures["log_pseudo_likelihood"], pseudo).exceeds(SURELY_BETTER):
                 return None
-        log_partition = self._log_partition(model, workers, FEW_TEMPERATURES, FEW_CHAINS)
-        free_energy = self._free_energy(model, self.rows)
-        independent = independent_log_likelihood(self.base, self.rows, self.weights)
-        log_likelihood = -weighted_mean(free_energy, self.weights) - log_partition
-        volume = mean_volume(self.rows, self.log_scale, self.weights)
-        return Comparison("training rows", log_likelihood - volume, independent - volume)
+        found = annealed_importance_sampling(
+            model, self.base, temperature_ladder(FEW_TEMPERATURES), FEW_CHAINS, Stream(self.seed),
+            workers,
+        )  # fmt: skip
+        train = self.likelihoods.train
+        free_energy = partial(self._free_energy, model)
+        return train.compare(train.log_likelihood(free_energy, found.value))
 
     def _log_pseudo_likelihood(self, model, V):
         found = log_pseudo_likelihood(model, V, self.features)
         if self.missing is not None:  # the features are among those observed
             found = found * (1 - self.missing.mean(axis=1))
         return float(weighted_mean(found, self.weights))
-
-    def _log_partition(self, model, workers, n_temperatures=None, n_chains=N_CHAINS):
-        if n_enumerated(model) <= EXACT_UNITS:
-            return exact_log_partition(model)
-        betas = temperature_ladder(n_temperatures or self.n_temperatures)
-        return annealed_importance_sampling(
-            model, self.base, betas, n_chains, Stream(self.seed), workers
-        ).value
-
-
-def held_out_rows(X, train, valid, base, weights=None, log_scale=None):
-    """What was set aside, with as many rows of the training; None if nothing was."""
-    if not len(valid):
-        return None
-    numbers = valid, train[: min(len(valid), GAP_ROWS)]
-    of_rows = [None if weights is None else weights[rows] for rows in numbers]
-    return HeldOut(*(dense(X[rows]) for rows in numbers), base, of_rows, log_scale)
 
 
 def observed_features(missing, rng):

@@ -13,7 +13,7 @@ from sklearn_boltz._batches import fresh, mini_batches, rows_of, summarise
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
-from sklearn_boltz.restricted.training._monitor import GAP_ROWS
+from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.units._bernoulli import smoothed_log_odds
 from sklearn_boltz.units._unit import observed_sums
 
@@ -360,7 +360,7 @@ class StreamedRows:
         n_rows, n_valid = self.shape[0] - len(self.useless), 0
         if validation_fraction:
             n_valid = min(max(1, round(validation_fraction * n_rows)), MOST_VALID, n_rows - 1)
-        chosen = rng.choice(n_rows, min(n_rows, n_valid + GAP_ROWS), replace=False)
+        chosen = rng.choice(n_rows, min(n_rows, n_valid + LIKELIHOOD_ROWS), replace=False)
         if len(self.useless):
             chosen = self.usable()[chosen]
         return chosen[n_valid:], chosen[:n_valid]

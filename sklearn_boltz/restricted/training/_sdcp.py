@@ -33,9 +33,10 @@ class Scheme(NamedTuple):
     n_gibbs: int = 4
     centered: bool = True
     persistent: bool = False
-    n_chains: int = 100  # persistent ones
+    n_chains: int = 100  # persistent ones, or at the top of the ladder
     offset_rate: float = 0.01
     weight_decay: float = 0.0
+    tempered_fraction: float = 0.0  # of the negative phase, from the ladder
 
 
 class Learner:
@@ -64,6 +65,8 @@ class Learner:
             self.hidden_offset[...] = hidden.mean(np.zeros(len(hidden), self.dtype))
         self.scheme, self.optimizer, self.stream = scheme, optimizer, stream
         self.chains = None
+        # States of the chains at the top of the ladder, which are changed in place.
+        self.tempered = None
         self._batch = None
 
     def __getstate__(self):
@@ -78,6 +81,14 @@ class Learner:
     def model(self):
         """The RBM as it stands; it shares the arrays."""
         return Model(self.weights, self.visible, self.hidden)
+
+    def work(self, n_rows):
+        """Multiplications that a mini-batch of so many rows takes."""
+        scheme = self.scheme
+        n_own = n_rows if scheme.tempered_fraction < 1 else 0
+        n_tempered = len(self.tempered) if scheme.tempered_fraction else 0
+        each = n_own * (2 * scheme.n_gibbs + 2) + n_tempered * 4
+        return (scheme.n_inner * each + 2 * n_rows) * self.weights.size
 
     def in_memory(self, V):
         """Rows as a mini-batch, with the scratch of the last one if it has the same size."""
@@ -114,7 +125,7 @@ class Learner:
             if scheme.weight_decay:
                 step -= rate * scheme.weight_decay * self.weights
             biases = [rate * (m - c) for m, c in zip(means, chain_means, strict=True)]
-            if scheme.persistent:
+            if scheme.persistent and not scheme.tempered_fraction:
                 # The next transition starts with hidden units that are drawn from means that
                 # are there already, as in scikit-learn's BernoulliRBM.
                 self.chains = batch.hidden_states(self)
@@ -192,6 +203,16 @@ def shape_slopes(model, V):
     return visible, model.hidden.gradients(None, model.hidden_field(V))
 
 
+def mixed_slopes(parts):
+    """A mixture of several `shape_slopes`, from pairs of a part and what it is a part of."""
+    if len(parts) == 1:
+        return parts[0][1]
+    return tuple(
+        {name: sum(part * pair[layer][name] for part, pair in parts) for name in parts[0][1][layer]}
+        for layer in range(2)
+    )
+
+
 def no_slopes(model):
     """`shape_slopes` of no rows: zeros."""
     return tuple(
@@ -241,10 +262,16 @@ class ArrayBatch:
     def __init__(self, learner, n_rows):
         scheme, (n_hidden, n_visible) = learner.scheme, learner.weights.shape
         self.shape, self.V = (n_rows, n_hidden, n_visible), None
-        n_chains = n_rows
-        if scheme.persistent:
+        n_chains, self.n_tempered = n_rows, 0
+        if scheme.tempered_fraction:
+            n_chains = n_rows if scheme.tempered_fraction < 1 else 0
+            self.n_tempered = len(learner.tempered)
+        elif scheme.persistent:
             self._starts = rows_to_start_at(scheme.n_chains, n_rows)
             n_chains = len(self._starts if learner.chains is None else learner.chains)
+        # The chains from the rows, or persistent ones, and those of the ladder.
+        self.own, self.others = slice(n_chains), slice(n_chains, n_chains + self.n_tempered)
+        n_chains += self.n_tempered
 
         n_factors, dtype = n_rows + n_chains + scheme.centered, learner.weights.dtype
         self.H = np.empty((n_rows, n_hidden), dtype)
@@ -263,8 +290,8 @@ class ArrayBatch:
         """Compute E[h | v]; -> means of the visible and of the hidden units."""
         # No transition: the means given V.
         run_chains(learner.model(), self.V, self.H, 0, learner.stream, workers)
-        if not learner.scheme.persistent:
-            self.V_chains[...] = self.V
+        if not learner.scheme.persistent or self.n_tempered:
+            self.V_chains[self.own] = self.V[self.own]
         elif learner.chains is None:
             starts = self._starts
             learner.chains = draw_hidden(learner, self.V[starts], self.H[starts])
@@ -272,14 +299,24 @@ class ArrayBatch:
 
     def negative(self, learner, workers):
         """Make transitions of the chains; -> means of the visible and of the hidden units."""
-        scheme = learner.scheme
-        if scheme.persistent:
-            self.H_chains[...] = learner.chains
+        scheme, from_hidden = learner.scheme, learner.chains is not None
+        if from_hidden:
+            self.H_chains[self.own] = learner.chains
         run_chains(
-            learner.model(), self.V_chains, self.H_chains, scheme.n_gibbs, learner.stream, workers,
-            from_hidden=scheme.persistent,
+            learner.model(), self.V_chains[self.own], self.H_chains[self.own], scheme.n_gibbs,
+            learner.stream, workers, from_hidden=from_hidden,
         )  # fmt: skip
-        return _column_means(self.V_chains), _column_means(self.H_chains)
+        if self.n_tempered:
+            V, H = self.V_chains[self.others], self.H_chains[self.others]
+            V[...] = learner.tempered
+            run_chains(learner.model(), V, H, 1, learner.stream, workers)
+            learner.tempered[...] = V
+        if not self.n_tempered:
+            return _column_means(self.V_chains), _column_means(self.H_chains)
+        parts = self._parts_of_chains(scheme)
+        return tuple(
+            sum(part * _column_means(states[k]) for *states, part in parts) for k in range(2)
+        )
 
     def hidden_states(self, learner):
         """Draw the hidden units of the chains."""
@@ -287,22 +324,33 @@ class ArrayBatch:
 
     def shape_slopes(self, learner, chains):
         """Derivatives by the parameters of the units at the rows or at the chains."""
-        return shape_slopes(learner.model(), self.V_chains if chains else self.V)
+        model = learner.model()
+        if not chains:
+            return shape_slopes(model, self.V)
+        parts = self._parts_of_chains(learner.scheme)
+        return mixed_slopes([(part, shape_slopes(model, V)) for V, _, part in parts])
 
     def gradient(self, learner, rate, inner, workers):
         """The step of the weights: the rate times the gradient, of which inner step 0 keeps g's."""
         scheme = learner.scheme
-        data, chains = (self.V, self.H, rate), (self.V_chains, self.H_chains, -rate)
+        data = self.V, self.H, rate
+        chains = [(V, H, -rate * part) for V, H, part in self._parts_of_chains(scheme)]
         if scheme.n_inner == 1 and learner.optimizer.plain and not scheme.weight_decay:
             # In one pass over the weights: with small mini-batches, passes are what it costs.
-            step = self._factors(learner, data, chains)
+            step = self._factors(learner, data, *chains)
             step.multiply(learner.weights, workers, add=True)
             return step
         if inner == 0:
             self._factors(learner, data).multiply(self._ascent, workers)
         self._step[...] = self._ascent
-        self._factors(learner, chains).multiply(self._step, workers, add=True)
+        self._factors(learner, *chains).multiply(self._step, workers, add=True)
         return self._step
+
+    def _parts_of_chains(self, scheme):
+        """Visible states and means of the hidden units of chains, and the part that each makes."""
+        fraction = self.V_chains.dtype.type(scheme.tempered_fraction)
+        parts = (self.own, 1 - fraction), (self.others, fraction)
+        return [(self.V_chains[rows], self.H_chains[rows], part) for rows, part in parts if part]
 
     def _factors(self, learner, *parts):
         """The sum over parts (V, H, factor) of factor * (H - λ).T @ (V - μ) / n_rows.

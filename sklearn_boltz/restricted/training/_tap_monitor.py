@@ -5,11 +5,10 @@ import numpy as np
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
-from sklearn_boltz.restricted.model._enumeration import exact_log_partition, n_enumerated
 from sklearn_boltz.restricted.training._monitor import (
-    EXACT_UNITS,
     Comparison,
     independent_log_likelihood,
+    log_partition_of,
     mean_volume,
     weighted_mean,
 )
@@ -30,7 +29,7 @@ class TAPMonitor:
         Whose free energies are measured; TAP starts at some of them.
     n_data : int
         Number of rows of the data.
-    held_out : HeldOut or None
+    likelihoods : Likelihoods
     base : unit type
         Of independent features, as the training data have them.
     iteration : Iteration
@@ -42,22 +41,39 @@ class TAPMonitor:
     """
 
     def __init__(
-        self, rows, n_data, held_out, base, iteration, inference, weights=None, log_scale=None
+        self, rows, n_data, likelihoods, base, iteration, inference, weights=None, log_scale=None
     ):
         self.volume = mean_volume(rows, log_scale, weights)
-        self.rows, self.held_out, self.base, self.weights = rows, held_out, base, weights
+        self.rows, self.likelihoods, self.base, self.weights = rows, likelihoods, base, weights
         n_starts = int(np.clip(n_data // ROWS_PER_START, LEAST_STARTS, MOST_STARTS))
         # Evenly spaced, and all of them if they are no more than that.
         self.starts = np.unique(np.linspace(0, len(rows) - 1, n_starts).round().astype(int))
         self.iteration = iteration._replace(max_iter=MOST_ITERATIONS)
         self.inference = INFERENCES[inference]
 
-    def measure(self, layered, workers):
-        """Return a dict of figures."""
-        return self.figures(layered, clamp(layered, self.rows, self.iteration, workers), workers)
+    def measure(self, layered, workers, tracker):
+        """Return a dict of figures.
+
+        Parameters
+        ----------
+        layered : Layered
+        workers : Workers
+        tracker : Tracker or None
+            Without one there are log-likelihoods of small models only.
+        """
+        clamped = clamp(layered, self.rows, self.iteration, workers)
+        figures = self.figures(layered, clamped, workers)
+        tracked = log_partition_of(layered.sides(), tracker, workers)
+        if tracked is None:
+            return figures
+
+        def free_energy(rows):
+            return clamp(layered, rows, self.iteration, workers).free_energy(self.iteration.order)
+
+        return figures | self.likelihoods.figures(free_energy, tracked)
 
     def figures(self, layered, clamped, workers):
-        """What is measured, given what follows from the rows."""
+        """What TAP says of the model, given what follows from the rows."""
         model, order = layered.sides(), self.iteration.order
         starts = clamped.visible_side()[self.starts]
         solutions = self.inference(model, starts, self.iteration, workers)
@@ -65,27 +81,26 @@ class TAPMonitor:
         chosen = select(solutions, kept)
         log_partition = total_log_partition(chosen)
         free_energy = weighted_mean(clamped.free_energy(order), self.weights)
-        figures = {
+        return {
             "tap_log_likelihood": float(-free_energy - log_partition - self.volume),
             "n_solutions": len(kept),
             "free_energy": float(chosen.free_energy.mean()),
             "free_energy_std": float(chosen.free_energy.std()),
             "share_converged": float(solutions.converged.mean()),
         }
-        if self.held_out is None:
-            return figures
-        if n_enumerated(model) <= EXACT_UNITS:
-            log_partition = exact_log_partition(model)
 
-        def free_energy(rows):
-            return clamp(layered, rows, self.iteration, workers).free_energy(order)
+    def likelihood(self, figures):
+        """The log-likelihood by which the training is judged."""
+        return self.likelihoods.of_interest(figures)
 
-        return figures | self.held_out.figures(free_energy, log_partition)
+    def has_started(self, figures):
+        """Whether the model is any better than independent columns."""
+        return self.likelihoods.has_started(figures)
 
     def compare(self, figures, layered, workers):
         """Compare the model with independent columns."""
-        if self.held_out is not None:
-            return self.held_out.compare(figures)
+        if "log_likelihood" in figures:
+            return self.likelihoods.compare(figures)
         independent = independent_log_likelihood(self.base, self.rows, self.weights) - self.volume
         return Comparison("training rows", figures["tap_log_likelihood"], independent)
 

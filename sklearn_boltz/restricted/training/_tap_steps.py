@@ -67,6 +67,12 @@ class Learner:
         """The model as it stands; it shares the arrays."""
         return Layered(self.weights, self.layers)
 
+    def work(self, n_rows):
+        """Multiplications that a mini-batch of so many rows takes, at most."""
+        iteration = self.scheme.iteration
+        each = 2 * iteration.order * (iteration.max_iter + 1)
+        return each * n_rows * sum(W.size for W in self.weights)
+
     def in_memory(self, V):
         """Rows as a mini-batch, with the workspace of the last one if it has the same size."""
         n_starts = len(V) if self.starts is None else len(self.starts)

@@ -1,0 +1,181 @@
+"""Rungs of a ladder of RBMs: from independent units to a model, by way of saved ones."""
+
+from copy import deepcopy
+
+import numpy as np
+
+from sklearn_boltz._ladder import Ladder, Pair
+from sklearn_boltz._threads import OneThread
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.sampling._annealing import base_log_partition
+from sklearn_boltz.restricted.sampling._gibbs import run_chains
+from sklearn_boltz.restricted.sampling._gibbs_kernel import log_densities
+from sklearn_boltz.units._bernoulli import Bernoulli
+
+# What calls to the kernels take for a rung in a round, in multiplications.
+CALLS = 2e6
+# Between neighbours that exchange states less often than this, a model is put.
+SPLIT = 0.15
+
+
+class Rung:
+    """A model, and chains of it.
+
+    Parameters
+    ----------
+    model : Model
+        Never changed; several ladders may share it. Of the top rung of a training it is the one
+        in training.
+    states : ndarray of shape (n_chains, n_visible)
+        Changed in place.
+    """
+
+    def __init__(self, model, states):
+        self.model, self.states = model, states
+
+    def __len__(self):
+        return len(self.states)
+
+    def copy(self):
+        """The same model, with states of its own."""
+        return type(self)(self.model, self.states.copy())
+
+    @property
+    def cost(self):
+        """Multiplications of a transition, and of log-weights at two places."""
+        return 5 * self.states.shape[0] * self.model.weights.size + CALLS
+
+    def move(self, n_steps, stream, first_row):
+        """Make transitions of the chains."""
+        H = np.empty((len(self.states), len(self.model.hidden)), self.states.dtype)
+        run_chains(self.model, self.states, H, n_steps, stream, OneThread(), first_row=first_row)
+
+    def log_weights(self, other):
+        """Minus the free energies of the states of another rung."""
+        return log_densities_of(self.model, other.states)
+
+    def swap(self, other, chains):
+        """Exchange the states of some chains."""
+        mine = self.states[chains]
+        self.states[chains] = other.states[chains]
+        other.states[chains] = mine
+
+
+class IndependentRung(Rung):
+    """The first rung: units without weights, of which a draw is exact."""
+
+    def move(self, n_steps, stream, first_row):
+        """Draw new states."""
+        nothing = np.zeros(self.states.shape, self.states.dtype)
+        self.states[...] = self.model.visible.sample(nothing, stream, first_row)
+
+
+def log_densities_of(model, V):
+    """−F(v) of rows, in float64."""
+    if not (model.visible.is_binary and model.hidden.is_binary):
+        return -model.free_energy(V)
+    out = np.empty(len(V))
+    scratch = np.empty((len(V), len(model.hidden)), model.dtype)
+    log_densities(
+        model.weights_by_visible, model.visible.intercept, model.hidden.intercept, V, scratch, out
+    )
+    return out
+
+
+def laid_out(model):
+    """The model with its weights in the order in which the kernels read them."""
+    return model._replace(weights=np.asfortranarray(model.weights))
+
+
+def saved(model):
+    """A copy of a model that is in training."""
+    return Model(*deepcopy(tuple(laid_out(model))))
+
+
+def between(low, high, part=0.5):
+    """The model whose parameters lie between those of two others.
+
+    Where one has fewer hidden units, it is given units without weights.
+
+    Parameters
+    ----------
+    low, high : Model
+        With units of the same types.
+    part : float
+        0 gives `low`, 1 gives `high`.
+    """
+    n_hidden = max(len(low.hidden), len(high.hidden))
+    low, high = (with_hidden(model, n_hidden) for model in (low, high))
+    weights = (1 - part) * low.weights + part * high.weights
+    return Model(
+        np.asfortranarray(weights, dtype=high.dtype),
+        high.visible.fallen(part, low.visible),
+        high.hidden.fallen(part, low.hidden),
+    )
+
+
+def with_hidden(model, n_hidden):
+    """The model with more binary hidden units, which have no weights."""
+    n_more = n_hidden - len(model.hidden)
+    if not n_more:
+        return model
+    weights = np.vstack([model.weights, np.zeros((n_more, len(model.visible)), model.dtype)])
+    intercept = np.append(model.hidden.intercept, np.zeros(n_more, model.dtype))
+    return Model(np.asfortranarray(weights), model.visible, Bernoulli(intercept))
+
+
+def insert_between(ladder, place):
+    """Put the model in the middle of two neighbours between them, with chains of both.
+
+    Parameters
+    ----------
+    ladder : Ladder
+    place : int
+        The number of the upper one, and then of the new one.
+    """
+    low, high = ladder.rungs[place - 1 : place + 1]
+    from_low = (np.arange(len(low)) % 2 == 0)[:, np.newaxis]
+    states = np.where(from_low, low.states, high.states)
+    ladder.insert(place, Rung(between(low.model, high.model), states))
+    # The chains have to settle first.
+    ladder.pairs[place - 1 : place + 1] = [Pair(), Pair()]
+
+
+def mend(ladder):
+    """Put a model between the two neighbours that exchange least, if they exchange too little.
+
+    Parameters
+    ----------
+    ladder : Ladder
+
+    Returns
+    -------
+    mended : bool
+    """
+    known = [pair.acceptance if len(pair.acceptances) > 1 else 1 for pair in ladder.pairs]
+    worst = int(np.argmin(known))
+    if known[worst] >= SPLIT:
+        return False
+    insert_between(ladder, worst + 1)
+    return True
+
+
+def begin_ladder(model, base, n_chains, stream):
+    """Independent units and a model, whose chains begin at draws from these units.
+
+    Parameters
+    ----------
+    model : Model
+    base : UnitType
+        Independent visible units, by rights fitted to the data.
+    n_chains : int
+    stream : Stream
+
+    Returns
+    -------
+    ladder : Ladder
+    """
+    first = saved(model.fallen(0, base))
+    states = base.sample(np.zeros((n_chains, len(base)), model.dtype), stream)
+    rungs = [IndependentRung(first, states.copy()), Rung(laid_out(model), states)]
+    return Ladder(rungs, base_log_partition(model, base), stream)

@@ -1,0 +1,247 @@
+"""Tracker: ln Z of a model in the course of its training, by a ladder of its own saved states."""
+
+from copy import copy, deepcopy
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz._estimates import temperature_ladder
+from sklearn_boltz._ladder import Pair
+from sklearn_boltz._random import Stream
+from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling, resampled
+from sklearn_boltz.restricted.sampling._rungs import (
+    CALLS,
+    Rung,
+    begin_ladder,
+    laid_out,
+    mend,
+    saved,
+)
+
+# What following ln Z may cost, as a part of the training, and what a ladder may that the training
+# itself takes its chains from.
+TRACKING_SHARE, TEMPERED_SHARE = 0.15, 1.0
+# Chains at each rung.
+N_CHAINS = 100
+# The state of the model is saved when its chains exchange with those of the last saved one less
+# often than this.
+SAVED = 0.3
+# A saved state is dropped where its neighbours exchange as often as this.
+DENSE = 0.5
+# Rounds of the last two rungs when the model is measured, and rounds after a mini-batch, at most.
+MEASURING, MOST_ROUNDS = 6, 8
+# Chains of the annealing that is run beside the ladder, and its temperatures, at least and at most.
+WATCHING_CHAINS, LEAST_TEMPERATURES, MOST_TEMPERATURES = 50, 60, 10_000
+# The ladder is given up when annealing has found so many nats more, so many times in a row.
+BEATEN_BY, BEATEN_TIMES = 1.0, 3
+
+
+class Tracked(NamedTuple):
+    """ln Z of a model in training, its standard error, and how it was found."""
+
+    value: float
+    std_err: float
+    method: str
+
+
+class Tracker:
+    """A ladder whose top is the model in training, and annealing beside it.
+
+    The ladder follows a model that moves slowly, at a small cost. It does not see a new mode
+    before some chain does. So short runs of annealed importance sampling, which come from
+    independent units, watch over it: where they find more, their estimate counts, and where they
+    do so again and again, the ladder is given up for longer runs.
+
+    What all this costs is counted in multiplications, not in seconds: a fit is the same each time.
+
+    Parameters
+    ----------
+    base : UnitType
+        Independent visible units fitted to the data, where ladder and annealing begin.
+    max_rungs : int
+    share : float
+        What it may cost, as a part of the training.
+    seed : int
+    keep : bool
+        Whether the training itself needs the ladder, which is then not given up.
+
+    Attributes
+    ----------
+    ladder : Ladder or None
+        None before the first mini-batch, and where it was given up.
+    """
+
+    def __init__(self, base, max_rungs, share, seed, keep=False):
+        self.base, self.max_rungs, self.share, self.keep = base, max_rungs, share, keep
+        self.stream, self.ladder = Stream(seed), None
+        # What may be spent on looks at the top, on rounds of the ladder and on annealing.
+        self._looks = self._rounds = self._annealing = 0.0
+        self._place = 0  # the rung that was looked at last, whether it can go
+        self._n_beaten = 0
+
+    def __deepcopy__(self, memo):
+        other = copy(self)
+        other.ladder, other.stream = deepcopy((self.ladder, self.stream), memo)
+        return other
+
+    @classmethod
+    def begun(cls, former, base, settings, seed, tempered=False):
+        """A new tracker, or that of the last fit with other settings.
+
+        Parameters
+        ----------
+        former : Tracker or None
+        base : UnitType
+        settings : estimator
+            With `track_likelihood` and `max_rungs`.
+        seed : int
+        tempered : bool
+            Whether the training takes chains from the ladder.
+        """
+        share = settings.track_likelihood
+        if isinstance(share, (bool, np.bool_)):
+            share = TEMPERED_SHARE if tempered else TRACKING_SHARE
+        if former is None or former.keep != tempered:
+            return cls(base, settings.max_rungs, share, seed, tempered)
+        former.max_rungs, former.share = settings.max_rungs, share
+        return former
+
+    def has_ladder(self):
+        """Whether the ladder has not been given up."""
+        return self._n_beaten < BEATEN_TIMES or self.keep
+
+    def top(self, model):
+        """The top of the ladder, with the model as it is now.
+
+        Parameters
+        ----------
+        model : Model
+            That may be changed in place.
+
+        Returns
+        -------
+        rung : Rung
+        """
+        if self.ladder is None:
+            self.ladder = begin_ladder(model, self.base, N_CHAINS, self.stream)
+        rung = self.ladder.rungs[-1]
+        rung.model = laid_out(model)
+        return rung
+
+    def follow(self, model, work, workers):
+        """Go after the model that a mini-batch has changed, as far as the cost allows.
+
+        Parameters
+        ----------
+        model : Model
+        work : float
+            Multiplications of the mini-batch.
+        workers : Workers
+        """
+        funds = self.share * work
+        if not self.has_ladder():
+            self._annealing += funds
+            return
+        self.top(model)
+        ladder = self.ladder
+        self._looks += funds / 4
+        self._rounds += funds / 2
+        self._annealing += funds / 4
+        cost = ladder.cost(len(ladder) - 2)
+        if self._looks >= cost:
+            self._looks = min(self._looks - cost, cost)
+            self._look(workers)
+        for _ in range(MOST_ROUNDS):
+            cost = ladder.cost()
+            if self._rounds < cost:
+                break
+            ladder.pairs[-1] = Pair()  # of the model as it was
+            ladder.round(workers)
+            if len(ladder) < self.max_rungs:
+                mend(ladder)
+            self._thin()
+            self._rounds -= cost
+        self._rounds = min(self._rounds, ladder.cost())
+
+    def _look(self, workers, n_rounds=1):
+        """Compare the model with the last saved one, and save it if it has moved far."""
+        ladder = self.ladder
+        ladder.pairs[-1] = Pair()
+        for _ in range(n_rounds):
+            ladder.round(workers, first=len(ladder) - 2)
+        if ladder.pairs[-1].acceptance < SAVED:
+            top = ladder.rungs[-1]
+            rung, pair = Rung(saved(top.model), top.states.copy()), ladder.pairs[-1]
+            ladder.insert(len(ladder) - 1, rung, below=pair)
+            if len(ladder) > self.max_rungs:
+                self._drop_one()
+
+    def _thin(self):
+        """Look at one rung; drop it if its neighbours exchange often enough."""
+        ladder = self.ladder
+        if len(ladder) < 4:
+            return
+        self._place = self._place % (len(ladder) - 3) + 1
+        pair = ladder.pair(self._place - 1, self._place + 1)
+        self._rounds -= 4 * N_CHAINS * ladder.rungs[0].model.weights.size
+        if pair.acceptance > DENSE:
+            ladder.remove(self._place, pair)
+
+    def _drop_one(self):
+        """Drop the rung between whose neighbours the acceptance is highest, by what is known."""
+        ladder = self.ladder
+        known = ladder.acceptances
+        place = 1 + int(np.argmax(known[:-2] * known[1:-1]))
+        ladder.remove(place)
+
+    def log_partition(self, model, workers):
+        """ln Z of the model as it is.
+
+        Returns
+        -------
+        tracked : Tracked
+        """
+        climbed = self._climb(model, workers) if self.has_ladder() else None
+        annealed, found = self._anneal(model, workers, always=climbed is None)
+        if annealed is None:
+            return climbed
+        if climbed is not None:
+            beaten = annealed.value > climbed.value + BEATEN_BY
+            self._n_beaten = self._n_beaten + 1 if beaten else 0
+        if not self.has_ladder():
+            self.ladder = None
+        elif climbed is None or beaten:
+            # Chains of the top go to what they have not found.
+            states = self.ladder.rungs[-1].states[::2]
+            states[...] = resampled(found, self.stream.generator())[: len(states)]
+        if climbed is None:
+            return annealed
+        # Either is too low where it misses a part of the distribution.
+        return max(annealed, climbed)
+
+    def _climb(self, model, workers):
+        """The estimate of the ladder; None if it is not connected."""
+        self.top(model)
+        ladder = self.ladder
+        n_rounds = int(np.clip(self._looks / ladder.cost(len(ladder) - 2), 2, MEASURING))
+        self._look(workers, n_rounds)
+        ladder.complete()
+        if ladder.is_broken():
+            return None
+        values, errors = ladder.log_partitions()
+        return Tracked(float(values[-1]), float(errors[-1]), "ladder")
+
+    def _anneal(self, model, workers, always):
+        """The estimate of annealed chains, and where they end; None if it would cost too much."""
+        cost = 2.5 * WATCHING_CHAINS * model.weights.size + CALLS / 20
+        n_temperatures = min(int(self._annealing / cost), MOST_TEMPERATURES)
+        if n_temperatures < LEAST_TEMPERATURES:
+            if not always:
+                return None, None
+            n_temperatures = LEAST_TEMPERATURES
+        self._annealing = 0.0
+        betas = temperature_ladder(n_temperatures)
+        found = annealed_importance_sampling(
+            model, self.base, betas, WATCHING_CHAINS, self.stream, workers
+        )
+        return Tracked(found.value, found.std_err, "ais"), found
