@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "_callbacks": set(),
     "_estimates": set(),
     "_cells": set(),
-    "_ladder": set(),
+    "_ladder": {"_estimates"},
     "_warnings": set(),
     "_tables": {"_cells", "_warnings"},
     "_random_kernel": set(),
