@@ -278,6 +278,28 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
     return Table(columns, template, None if numbers is None else _dtype_of(X, numbers))
 
 
+def ordered_columns(table):
+    """Which columns have ordered values: whole numbers, or categories declared as ordered.
+
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    ordered : ndarray of bool of shape (n_columns,)
+    """
+    ordered = np.array([
+        column.categories is None or column.categories.dtype.kind in "iuf"
+        for column in table.columns
+    ])  # fmt: skip
+    if table.template is not None:
+        dtypes = table.template.dtypes
+        dtypes = getattr(dtypes, "tolist", lambda: dtypes)()
+        ordered |= [getattr(dtype, "ordered", None) is True for dtype in dtypes]
+    return ordered
+
+
 def check_names(X):
     """Refuse a data frame with two columns of the same name."""
     names = list(X.columns) if is_frame(X) else []

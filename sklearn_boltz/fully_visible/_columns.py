@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz._cells import shown
+from sklearn_boltz._tables import ordered_columns
 
 # Without `n_values`, a column with more values than this is taken for amounts.
 MOST_VALUES = 64
@@ -150,6 +151,21 @@ def given_n_values(n_values, n_features):
             f"{n_features} columns, all at least 2; got {n_values!r}."
         )
     return given.astype(np.int64)
+
+
+def given_order(ordered, table):
+    """Which columns a user takes for ordered; an array of bool."""
+    if isinstance(ordered, str):  # "auto"
+        return ordered_columns(table)
+    given, n_features = np.asarray(ordered), len(table.columns)
+    if given.ndim == 0:
+        given = np.full(n_features, given)
+    if given.shape != (n_features,) or given.dtype.kind != "b":
+        raise InvalidParameterError(
+            f"ordered must be 'auto', True, False or one of these for each of the {n_features} "
+            f"columns; got {ordered!r}."
+        )
+    return given
 
 
 def value_names(names, labels):
