@@ -160,7 +160,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "components_")
-            X = self._validated(X, reset=first, allow_nan=True)
+            X = self._validated(X, reset=first, allow_nan=True, sample_weight=sample_weight)
             X, weights = with_information(X, sample_weight)
             training = self._begun(X, weights) if first else self._resumed()
             V = dense(X).astype(training.dtype, copy=False)
@@ -189,12 +189,12 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
         batches = as_batches(X)
         if batches is None:
-            rows = self._validated(X, reset=reset, allow_nan=True)
+            rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
             rows, weights = with_information(rows, sample_weight)
             check_observed(self, observed_sums(rows)[1])
             return rows, weights
         if reset:
-            self._begin_batches(batches)
+            self._begin_batches(batches, sample_weight)
         indexed = batches is not X
         rows = StreamedRows(self, batches, sample_weight, reset=reset, indexed=indexed)
         return rows, rows.weights
