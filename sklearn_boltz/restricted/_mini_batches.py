@@ -235,12 +235,16 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     def _rate(self, n_passes):
         if self.learning_rate_schedule == "constant":
             return float(self.learning_rate)
-        return float(self.learning_rate / n_passes**self.power_t)
+        try:
+            return float(self.learning_rate / n_passes ** float(self.power_t))
+        except OverflowError:  # Python's powers overflow where quotients go to 0
+            return 0.0
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
         with QUIET():
             weights = rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
-        if not np.isfinite(weights).all():
+        # Energies and mean fields have products of weights, which are to be finite.
+        if not np.abs(weights).max() < np.finfo(dtype).max ** 0.25:
             raise ValueError(f"weights_init={self.weights_init:g} is too large for {dtype}.")
         return weights
 
