@@ -294,6 +294,39 @@ def load_table(name, folder):
     raise MissingData(f"{file_name} is not in --data")
 
 
+def load_votes(name, folder, n_members=15):
+    """Votes as a data frame of "y" and "n"; None for who did not vote.
+
+    Parameters
+    ----------
+    name : {"senate", "house84", "house110"}
+        The Australian Senate of 2016, a column for each party; the US House of 1984, a column for
+        each vote, and one for the party; that of 2007 to 2008, a column for each member.
+    folder : Path or None
+    n_members : int, default=15
+        Of the last one, evenly spaced among those that voted in half of the roll calls at least.
+
+    Returns
+    -------
+    table : data frame
+    """
+    if name == "house84":
+        return load_table("vote", folder)
+    if name == "senate":
+        data = _read("au_senate45.npz", folder)
+        votes, names = data["X"], data["variables"]
+    else:
+        # Three bits for each member: yes, no, unknown.
+        bits = np.concatenate(load_density("voting", folder)).reshape(1764, -1, 3)
+        called = ~bits[:, :, 2].all(axis=1)
+        present = np.flatnonzero(bits[called][:, :, 2].mean(axis=0) <= 0.5)
+        members = present[np.linspace(0, len(present) - 1, n_members).astype(int)]
+        votes = np.where(bits[:, members, 2] == 1, -1, bits[:, members, 0])
+        names = [f"member {j}" for j in members]
+    words = np.array(["n", "y", None], dtype=object)
+    return pd.DataFrame(words[votes], columns=list(names))
+
+
 def _sequences(path):
     """The letters of an aligned FASTA file, of shape (n_sequences, n_columns)."""
     with (lzma if path.suffix == ".xz" else gzip).open(path, "rt") as file:

@@ -27,9 +27,11 @@ from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
     ENCODE_CATEGORIES,
     columns_of,
+    columns_with_codes,
     foreign_coding,
     has_dates,
     looks_coded,
+    looks_missing,
     missing_as_nan,
     shown,
     unusable_cell,
@@ -445,6 +447,24 @@ class BaseBoltzmann(
             if X.ndim == 2 and "_table" in vars(self):
                 kept |= self._table.n_categories > 0  # codes
             return np.where(kept, X, X > self.binarize).astype(X.dtype)
+
+    def _warn_of_missing_codes(self, X):
+        """Warn of whole numbers that are legal, but stand for missing values in many surveys."""
+        # Codes of categories leave no gap, and negative numbers are refused.
+        words = self._table.n_categories > 0
+        found = [
+            (j, *about) for j, *about in columns_with_codes(X) if not words[j] and about[0] > 0
+        ]
+        if not found:
+            return
+        j, code, values = found[0]
+        more = "" if len(found) == 1 else f" So it is with {len(found) - 1} more columns."
+        warnings.warn(
+            f"{type(self).__name__}: in {self._column(j)}, {looks_missing(code, values)}. If it is "
+            f"one, write it as NaN: np.where(X == {code}, np.nan, X). If it is a value, set "
+            f"`n_values`.{more}",
+            stacklevel=find_stack_level(),
+        )
 
     def _check_domain(self, X, legal, domain, remedy, first_row=0):
         """Raise a ValueError that names the first entry where `legal` is False.

@@ -11,6 +11,8 @@ from scipy.sparse import issparse
 
 # Codes that stand for one in surveys.
 MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
+# Rows from which on it is no accident that a value never occurs.
+ROWS_TO_TELL = 20
 # Integers up to here are grey levels, if there are some above half of it.
 GREY_LEVELS = 255
 # Whole numbers of so many different values are taken for levels.
@@ -175,11 +177,11 @@ def foreign_coding(X, j, missing_remedy, category_remedy=ENCODE_CATEGORIES):
     if whole == {-1, 1}:
         return "The table has the values -1 and 1 only. Recode it by (X + 1) / 2."
     for values in (whole, own):
-        codes = values & MISSING_CODES
-        if len(codes) == 1 and values - codes == {0, 1}:
-            code = int(codes.pop())
+        code = missing_code(values)
+        # What stands apart in the whole table need not be what is wrong with this column.
+        if code is not None and (values is own or values - {code} == {0, 1}):
             return (
-                f"{code} beside 0 and 1 looks like a code for a missing value. Write it as NaN: "
+                f"{looks_missing(code, values)}. Write it as NaN: "
                 f"np.where(X == {code}, np.nan, X). {missing_remedy} With `binarize`, {code} "
                 f"would count as {int(code > 0)}."
             )
@@ -198,9 +200,71 @@ def foreign_coding(X, j, missing_remedy, category_remedy=ENCODE_CATEGORIES):
     return None
 
 
+def missing_code(values):
+    """Find a whole number that stands apart as the codes for missing values in surveys do.
+
+    Parameters
+    ----------
+    values : set of float
+        Those of a column.
+
+    Returns
+    -------
+    code : int or None
+        One of `MISSING_CODES`, if it is the only negative one of a few, or more than twice as
+        large as all others, of which there are two at least.
+    """
+    for code in sorted(values & MISSING_CODES, key=abs, reverse=True):
+        others = values - {code}
+        if len(others) < 2 or min(others) < 0:
+            continue
+        if (max(others) <= MOST_LEVELS) if code < 0 else (2 * max(others) < code):
+            return int(code)
+    return None
+
+
+def looks_missing(code, values):
+    """The beginning of a sentence about what `missing_code` found."""
+    others = sorted(values - {code})
+    between = "and" if len(others) == 2 else "to"
+    values = f"{others[0]:g} {between} {others[-1]:g}"
+    return f"{code} beside {values} looks like a code for a missing value"
+
+
+def columns_with_codes(X):
+    """Yield the columns with numbers that look like codes for missing values.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+
+    Yields
+    ------
+    j : int
+        The number of a column.
+    code : int
+    values : set of float
+        All values of the column.
+    """
+    if len(X) < ROWS_TO_TELL:
+        return
+    ends = np.array([np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)])
+    for j in np.flatnonzero(np.isin(ends, list(MISSING_CODES)).any(axis=0)):
+        values = set(_distinct(X[:, j]).tolist())
+        code = missing_code(values)
+        if code is not None:
+            yield int(j), code, values
+
+
 def _distinct(values):
     values = np.unique(np.asarray(values, dtype=np.float64))
     return values[np.isfinite(values)]
+
+
+def is_whole(X):
+    """Which cells are 0, 1, 2, ..."""
+    with np.errstate(over="ignore", invalid="ignore"):  # in float16, 2**31 is infinite
+        return (X >= 0) & (X < 2**31) & (X == np.floor(X))
 
 
 def looks_coded(X):

@@ -6,15 +6,18 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz._cells import (
     MISSING_CODES,
     MOST_LEVELS,
     as_array,
     columns_of,
+    columns_with_codes,
     is_empty,
     is_frame,
     is_missing,
+    looks_missing,
     missing_cells,
 )
 from sklearn_boltz._warnings import find_stack_level
@@ -278,6 +281,51 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
     return Table(columns, template, None if numbers is None else _dtype_of(X, numbers))
 
 
+def given_n_values(n_values, n_columns):
+    """Check the numbers of values that a user gives; -> one for each column.
+
+    Parameters
+    ----------
+    n_values : int or array-like of int of shape (n_columns,)
+    n_columns : int
+
+    Returns
+    -------
+    n_values : ndarray of int64 of shape (n_columns,)
+    """
+    given = np.asarray(n_values)
+    if given.ndim == 0:
+        given = np.full(n_columns, given)
+    if given.shape != (n_columns,) or given.dtype.kind != "i" or not (given >= 2).all():
+        raise InvalidParameterError(
+            f"n_values must be 'auto', an integer or one integer for each of the "
+            f"{n_columns} columns, all at least 2; got {n_values!r}."
+        )
+    return given.astype(np.int64)
+
+
+def ordered_columns(table):
+    """Which columns have ordered values: whole numbers, or categories declared as ordered.
+
+    Parameters
+    ----------
+    table : Table
+
+    Returns
+    -------
+    ordered : ndarray of bool of shape (n_columns,)
+    """
+    ordered = np.array([
+        column.categories is None or column.categories.dtype.kind in "iuf"
+        for column in table.columns
+    ])  # fmt: skip
+    if table.template is not None:
+        dtypes = table.template.dtypes
+        dtypes = getattr(dtypes, "tolist", lambda: dtypes)()
+        ordered |= [getattr(dtype, "ordered", None) is True for dtype in dtypes]
+    return ordered
+
+
 def check_names(X):
     """Refuse a data frame with two columns of the same name."""
     names = list(X.columns) if is_frame(X) else []
@@ -305,7 +353,7 @@ def _declared_order(frame, j):
 def _categories(cells, title, kind, order, codes):
     """The categories of a column in order; None for numbers."""
     if order is None and kind != "categories" and cells.dtype.kind in "iuf":
-        return None if kind == "number" else _levels(cells, codes)
+        return None if kind == "number" else _levels(cells, codes, title)
     cells = cells.tolist()
     try:
         different = _different(cells)
@@ -321,7 +369,7 @@ def _categories(cells, title, kind, order, codes):
     texts = [value for value in values if isinstance(value, bool) or not isinstance(value, Real)]
     if not texts and kind != "categories":
         numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)
-        return None if kind == "number" else _levels(numbers, codes)
+        return None if kind == "number" else _levels(numbers, codes, title)
     if kind == "number":
         raise ValueError(f"{title} is to hold numbers, but has the value {texts[0]!r}.")
     _check_texts(texts, title, len(cells))
@@ -358,7 +406,7 @@ def _is_number(text):
     return True
 
 
-def _levels(numbers, codes):
+def _levels(numbers, codes, title):
     """The values of a column of numbers, if they are but names of a few levels."""
     values = np.unique(numbers[np.isfinite(numbers)])
     if not len(values) or (values != np.floor(values)).any() or len(values) > MOST_LEVELS:
@@ -370,6 +418,11 @@ def _levels(numbers, codes):
         return None  # what this code means has to be asked
     if codes and values[0] == 0:
         return None
+    for _, code, found in columns_with_codes(numbers[:, None]):
+        warnings.warn(
+            f"{title}: {looks_missing(code, found)}. If it is one, replace it by NaN.",
+            stacklevel=find_stack_level(),
+        )
     return values
 
 

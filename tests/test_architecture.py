@@ -100,3 +100,18 @@ def test_the_top_holds_the_estimators_and_nothing_else():
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     kinds = {type(node) for node in tree.body}
     assert kinds <= {ast.Expr, ast.Import, ast.ImportFrom, ast.Assign}
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "meta").glob("*.py")), ids=lambda p: p.name)
+def test_meta_estimators_set_no_private_attribute_of_others(path):
+    """What they tell an estimator are parameters, which its clones keep."""
+    targets = [
+        target
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign))
+        for whole in getattr(node, "targets", None) or [node.target]
+        for target in ast.walk(whole)
+        if isinstance(target, ast.Attribute) and target.attr.startswith("_")
+    ]
+    for target in targets:
+        assert ast.unparse(target.value) == "self", ast.unparse(target)

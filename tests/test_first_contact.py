@@ -29,6 +29,7 @@ from sklearn_boltz import (
     InfiniteRBM,
     units,
 )
+from sklearn_boltz._cells import missing_code
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.restricted.model import _enumeration
 
@@ -304,6 +305,59 @@ def test_missing_votes_coded_as_minus_one_are_recognised(estimator, X):
     assert "np.where(X == -1, np.nan, X)" in message
     if not isinstance(estimator, FVBMPseudoLikelihood):  # there, 0 is the odd one
         assert "column 2, but row 4 has the value -1" in message
+
+
+@pytest.mark.parametrize("code", [9, 99])
+@pytest.mark.parametrize("n_values", [2, 4])
+def test_codes_for_missing_values_that_are_legal_values_are_told_of(X, code, n_values):
+    answers = X.copy()
+    answers[::2, 1] += n_values - 2
+    answers[4:9, 1] = answers[7, 3] = code
+    beside = "0 and 1" if n_values == 2 else "0 to 3"
+    words = f"column 1, {code} beside {beside} looks like.*np.nan.*n_values.*with 1 more column"
+    with pytest.warns(UserWarning, match=words):
+        FSLLDensity().fit(answers)
+    if code == 9:
+        with pytest.warns(UserWarning, match=words):
+            FVBMPseudoLikelihood(alpha=0.1).fit(answers)
+    else:
+        message = refusal(FVBMPseudoLikelihood(), answers)
+        assert f"99 beside {beside} looks like a code for a missing value" in message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FSLLDensity(n_values=[2, code + 1, 2, code + 1, 2]).fit(answers)  # who says so knows it
+        FSLLDensity().fit(np.where(answers == code, np.nan, answers))
+
+
+@every_estimator
+def test_codes_for_missing_values_among_levels_are_told_of(estimator, X):
+    answers = pd.DataFrame({"answer": 1 + X[:, 0] + X[:, 1], "other": X[:, 2]}).astype(int)
+    answers.loc[3:6, "answer"] = 9
+    with pytest.warns(UserWarning, match="'answer': 9 beside 1 to 3 looks like a code"):
+        clone(estimator).fit(answers)
+    answers.loc[3:6, "answer"] = 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clone(estimator).fit(answers)
+
+
+@pytest.mark.parametrize(
+    "values, code",
+    [({0, 1, 9}, 9), ({0, 1, 2, 99}, 99), ({1, 2, 3, 4, 9}, 9), ({0, 1, 2, -1}, -1),
+     ({1, 5, -99}, -99), ({0, 1, 9, 99}, 99), (set(range(6)) | {9}, None), ({0, 9}, None),
+     (set(range(10)), None), ({-2, -1, 0, 1, 2}, None), ({0, 1, 8}, None), ({99}, None),
+     (set(range(-1, 60)), None)],
+)  # fmt: skip
+def test_what_looks_like_a_code_for_missing_values(values, code):
+    assert missing_code(values) == code
+
+
+def test_minus_one_for_unknown_categories_is_recognised(X):
+    codes = 2 * X
+    codes[3, 1] = -1
+    message = refusal(FSLLDensity(), codes)
+    assert "row 3 has the value -1. -1 beside 0 and 2 looks like a code for a missing" in message
 
 
 @every_estimator

@@ -3,9 +3,13 @@
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.batches import Batches
 from sklearn_boltz.fully_visible._categorical import CategoricalPseudoLikelihood
 from sklearn_boltz.fully_visible._incomplete import cell_probabilities
 from sklearn_boltz.fully_visible._ordered import CONTRAST, TREND
@@ -78,3 +82,80 @@ def test_probabilities_of_cells():
             assert_allclose(exact[row, own], expected, rtol=1e-10)
             # Averages of probabilities of 40,000 correlated sweeps; the seed is fixed.
             assert_allclose(drawn[row, own], expected, atol=0.02)
+
+
+@pytest.fixture(scope="module")
+def ratings():
+    """60 rows of two ratings that rise together, a word and a bit."""
+    rng = np.random.default_rng(3)
+    mood = rng.normal(size=60)
+    one, two = (np.clip(np.round(mood + rng.normal(size=60)) + 2, 0, 4) for _ in range(2))
+    return pd.DataFrame({
+        "one": one.astype(int),
+        "two": pd.Categorical(two.astype(int), range(5), ordered=True),
+        "word": rng.choice(["a", "b", "c"], 60),
+        "bit": rng.integers(2, size=60),
+    })  # fmt: skip
+
+
+def test_what_auto_takes_for_ordered(ratings):
+    model = FVBMPseudoLikelihood(alpha=0.1, ordered="auto").fit(ratings)
+    assert model.ordered_.tolist() == [True, True, False, False]
+    same = FVBMPseudoLikelihood(alpha=0.1, ordered=[True, True, False, True]).fit(ratings)
+    assert_array_equal(same.coupling_, model.coupling_)
+    assert clone(model).ordered == "auto" and model.solver_ == "lbfgs"
+    codes = np.column_stack([ratings["one"], ratings["two"].cat.codes])
+    batches = Batches([codes[:30], codes[30:]])
+    in_batches = FVBMPseudoLikelihood(alpha=0.1, ordered="auto", n_values=5).fit(batches)
+    at_once = FVBMPseudoLikelihood(alpha=0.1, ordered=True, n_values=5).fit(codes)
+    assert in_batches.ordered_.all() and at_once.ordered_.all()
+    assert_allclose(in_batches.coupling_, at_once.coupling_, atol=1e-8)
+
+
+def test_the_fit_is_the_maximum_with_the_penalty(ratings):
+    """At the maximum its gradient vanishes, and other columns of order give another maximum."""
+    codes = np.column_stack([ratings["one"], ratings["two"].cat.codes]).astype(np.int16)
+    model = FVBMPseudoLikelihood(alpha=0.2, ordered=[True, False], tol=1e-12).fit(codes)
+    objective = CategoricalPseudoLikelihood(
+        codes, model.n_values_, np.ones(60), coupling_penalty=0.2 * 60 / 8,
+        ordered=np.array([True, False]),
+    )  # fmt: skip
+    theta = objective.pack(model.coupling_, model.intercept_)
+    assert np.abs(objective.evaluate(theta)[1]).max() < 1e-3
+    plain = FVBMPseudoLikelihood(alpha=0.2, tol=1e-12).fit(codes)
+    assert np.abs(plain.coupling_ - model.coupling_).max() > 0.01
+
+
+def test_order_makes_no_difference_without_penalty_or_levels(ratings):
+    codes = np.column_stack([ratings["one"] > 2, ratings["bit"], ratings["two"].cat.codes > 1])
+    for X, alpha in ((codes.astype(int), 0.1), (ratings[["word", "one"]], 0.0)):
+        plain = FVBMPseudoLikelihood(alpha=alpha).fit(X)
+        ordered = FVBMPseudoLikelihood(alpha=alpha, ordered=True).fit(X)
+        assert not ordered.ordered_.any() and ordered.solver_ == "newton"
+        assert_array_equal(ordered.coupling_, plain.coupling_)
+
+
+def test_standard_errors_are_refused_where_they_would_be_wrong(ratings):
+    model = FVBMPseudoLikelihood(alpha=0.1, ordered="auto").fit(ratings)
+    with pytest.raises(ValueError, match="column 'one' has.*Fit with ordered=False"):
+        model.inference(ratings)
+
+
+@pytest.mark.parametrize("ordered", [[True], [0, 1, 1, 0], ["one"]])
+def test_wrong_orders_are_refused(ratings, ordered):
+    with pytest.raises(ValueError, match="ordered must be 'auto', True, False or one of these"):
+        FVBMPseudoLikelihood(ordered=ordered).fit(ratings)
+
+
+def test_number_of_draws():
+    """A row of 13 missing bits is completed by draws: more of them, less noise."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((300, 1)) < 0.5, 1.0, 0.0) * np.ones(14)
+    X = np.where(rng.random(X.shape) < 0.3, 1 - X, X)
+    X[:150, 1:] = np.nan
+    few, same, many = (
+        FVBMPseudoLikelihood(alpha=0.1, n_draws=n, tol=0.1).fit(X).coupling_ for n in (1, 1, 30)
+    )
+    exact = FVBMPseudoLikelihood(alpha=0.1).fit(X[150:]).coupling_
+    assert_array_equal(few, same)
+    assert np.linalg.norm(many - exact) < np.linalg.norm(few - exact)

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -177,5 +178,18 @@ def test_levels_of_numbers_are_ordered_and_words_are_not(survey):
     gaps["level"] = pd.Categorical(gaps["level"], ["low", "mid", "high"], ordered=True)
     gaps["stars"] = np.where(hidden[:, 4], np.nan, 1.0 + (frame["city"] == "Oslo") + frame["coin"])
     network = BoltzmannImputer(random_state=0).fit(gaps).estimator_
-    assert network._ordered.tolist() == [False, True, True]
+    assert network.ordered_.tolist() == [False, True, True]
     assert network.solver_ == "lbfgs"
+
+
+def test_what_the_imputer_chose_can_be_cloned(survey):
+    """What it tells its network are parameters, so that a copy makes the same fit."""
+    frame, hidden = survey
+    gaps = with_gaps(frame, hidden)[["level", "coin"]]
+    gaps["stars"] = np.where(hidden[:, 4], np.nan, 1.0 + (frame["city"] == "Oslo") + frame["coin"])
+    imputer = BoltzmannImputer(random_state=0).fit(gaps)
+    copy = clone(imputer.estimator_).fit(imputer._table.encode(gaps))
+    assert copy.ordered_.tolist() == [False, False, True]
+    assert_array_equal(copy.coupling_, imputer.estimator_.coupling_)
+    many = pd.concat([gaps] * 20)  # 18,000 cells
+    assert clone(BoltzmannImputer().fit(many).estimator_).n_draws == 1

@@ -32,6 +32,14 @@ BUNCH = {"value", "std_err", "low", "high", "ess", "method", "trusted", "verdict
          "states"}  # fmt: skip
 
 
+@pytest.mark.parametrize("estimator", [FSLLDensity, FVBMPseudoLikelihood])
+@pytest.mark.parametrize("n_values", [[2, 2], [2, 1, 2], [2.0, 2.0, 2.0], [[2, 2, 2]], ["2"] * 3])
+def test_wrong_numbers_of_values_are_refused_in_the_same_words(estimator, n_values):
+    words = "n_values must be 'auto', an integer or one integer for each of the 3 columns"
+    with pytest.raises(ValueError, match=words):
+        estimator(n_values=n_values).fit(np.eye(3, dtype=int))
+
+
 def legal_values(case):
     """The values of each column."""
     _, n_values, low = CASES[case]

@@ -296,6 +296,53 @@ def test_epochs_of_batches_have_weighted_visits(source, tmp_path):
         assert (counts <= np.ceil(share + 1e-9)).all()
 
 
+# Columns of real numbers are standardised by the rows as they count.
+
+
+def scales(model, X, **options):
+    """Means and standard deviations by which a fit standardises the columns."""
+    layout = clone(model).set_params(visible="gaussian").fit(X, **options)._layout
+    return np.array([layout.center, layout.scale])
+
+
+@every_estimator
+def test_real_columns_are_standardised_by_weights(estimator):
+    # Of eighths around 5, all sums are exact, and so are equal ones in any order.
+    half = np.random.default_rng(3).integers(-40, 40, size=(15, 3)) / 8
+    half[::7, 1] = np.nan
+    X, weights = np.concatenate([5 + half, 5 - half]), np.tile(np.arange(15) % 4, 2)
+    expected = scales(estimator, np.repeat(X, weights, axis=0))
+    assert np.abs(expected - scales(estimator, X)).max() > 0.01
+    np.testing.assert_array_equal(scales(estimator, X, sample_weight=weights), expected)
+    np.testing.assert_array_equal(scales(estimator, X, sample_weight=weights * 2.0**900), expected)
+    twice = np.full(30, 2.0)
+    np.testing.assert_array_equal(scales(estimator, X, sample_weight=twice), scales(estimator, X))
+
+
+@by_mini_batches
+def test_real_columns_of_batches_and_partial_fit_are_standardised_by_weights(estimator):
+    X = np.random.default_rng(3).normal(size=(40, 2))
+    weights = np.arange(40) % 3
+    model = clone(estimator).set_params(visible="gaussian").partial_fit(X, sample_weight=weights)
+    expected = scales(estimator, np.repeat(X, weights, axis=0))
+    np.testing.assert_allclose([model._layout.center, model._layout.scale], expected, rtol=1e-12)
+    if type(estimator) is not TAPDBM:
+        # Of batches, the first tells of the columns.
+        found = scales(estimator, Batches([X[:30], X[30:]]), sample_weight=weights)
+        repeated = np.repeat(X[:30], weights[:30], axis=0)
+        np.testing.assert_allclose(found, scales(estimator, repeated), rtol=1e-12)
+        first_without_weight = np.where(np.arange(40) < 30, 0, 1)
+        found = scales(estimator, Batches([X[:30], X[30:]]), sample_weight=first_without_weight)
+        np.testing.assert_array_equal(found, scales(estimator, X[:30]))
+
+
+def test_a_real_column_that_is_constant_where_it_counts():
+    X = np.column_stack([np.arange(20.0), np.ones(20)])
+    X[0, 1] = 50.0
+    center, scale = scales(ESTIMATORS[0], X, sample_weight=np.arange(20) > 0)
+    assert (center[1], scale[1]) == (1, 1)
+
+
 # As scikit-learn has it.
 
 

@@ -414,11 +414,31 @@ def test_batches_without_end_and_persistent_chains(estimator):
 @pytest.mark.parametrize(
     "estimator", [e for e in DEFAULTS if hasattr(e, "weights_init")], ids=name_of
 )
-def test_weights_that_the_type_cannot_hold(estimator):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_that_the_type_cannot_hold(estimator, dtype):
+    """Nor sums of their products: one row is enough for a NaN."""
     model = clone(estimator).set_params(weights_init=1e300)
-    with pytest.raises(ValueError, match="weights_init=1e\\+300 is too large for float32"):
-        model.fit(np.array([[0, 1], [1, 1]]))
+    with pytest.raises(
+        ValueError, match=rf"weights_init=1e\+300 is too large for {dtype.__name__}"
+    ):
+        model.fit(np.array([[0, 1]], dtype))
     assert not hasattr(model, "components_")
+    model.set_params(weights_init=1e8).fit(np.array([[0, 1]], dtype))
+    assert_finite(model.score_samples(np.array([[0, 1]], dtype)))
+
+
+@pytest.mark.parametrize("estimator", [e for e in DEFAULTS if hasattr(e, "power_t")], ids=name_of)
+@pytest.mark.parametrize("power_t", [1e300, 5000])
+def test_learning_rates_that_fall_to_zero(estimator, power_t):
+    """The first epoch has the full rate, and all others change nothing."""
+    X = np.array([[0.0, 1], [1, 1], [0, 0], [1, 1]])
+    model = quick(estimator).set_params(learning_rate_schedule="invscaling", max_iter=1)
+    more = {"momentum": 0.0, "pretrain_max_iter": 1}
+    model.set_params(**{name: more[name] for name in more.keys() & model.get_params()})
+    expected = clone(model).fit(X).components_
+    found = clone(model).set_params(power_t=power_t, max_iter=3).fit(X).components_
+    for mine, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, other)
 
 
 def test_parameters_that_do_not_go_together_are_named():

@@ -36,7 +36,7 @@ class CodesTask:
     alpha : float
         Strength of the penalty per row.
     ordered : ndarray of bool of shape (d,), default=None
-        As in `CategoricalPseudoLikelihood`; the solver then is "lbfgs".
+        As in `CategoricalPseudoLikelihood`; if one is, the solver is "lbfgs".
 
     Attributes
     ----------
@@ -47,6 +47,7 @@ class CodesTask:
 
     def __init__(self, codes, counts, n_values, alpha, ordered=None):
         self.seen, self.alpha = (codes, counts), alpha
+        ordered = ordered if ordered is not None and ordered.any() else None
         # For binary columns, the penalty is that of their m_jk.
         penalty = alpha * counts.sum() / 8
         self.inner = CategoricalTask.of_rows(

@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_boltz._cells import shown
+from sklearn_boltz._cells import is_whole, shown
+from sklearn_boltz._tables import given_n_values, ordered_columns
 
 # Without `n_values`, a column with more values than this is taken for amounts.
 MOST_VALUES = 64
@@ -86,12 +87,6 @@ class Coding(NamedTuple):
         )
 
 
-def is_whole(X):
-    """Which cells are 0, 1, 2, ..."""
-    with np.errstate(over="ignore", invalid="ignore"):  # in float16, 2**31 is infinite
-        return (X >= 0) & (X < 2**31) & (X == np.floor(X))
-
-
 def find_coding(estimator, X):
     """The values of the columns, as the user says or as the table shows.
 
@@ -136,20 +131,23 @@ def find_coding(estimator, X):
             "If they are categories, encode them by sklearn.preprocessing.OrdinalEncoder or give "
             "`n_values`; if they are amounts, set `binarize` to a threshold.",
         )
+    estimator._warn_of_missing_codes(X)
     return Coding(0, np.maximum(top + 1, 2))
 
 
-def given_n_values(n_values, n_features):
-    """The user's numbers of values, one for each column."""
-    given = np.asarray(n_values)
+def given_order(ordered, table):
+    """Which columns a user takes for ordered; an array of bool."""
+    if isinstance(ordered, str):  # "auto"
+        return ordered_columns(table)
+    given, n_features = np.asarray(ordered), len(table.columns)
     if given.ndim == 0:
         given = np.full(n_features, given)
-    if given.shape != (n_features,) or not (given >= 2).all() or given.dtype.kind != "i":
+    if given.shape != (n_features,) or given.dtype.kind != "b":
         raise InvalidParameterError(
-            f"n_values must be 'auto', an integer or one integer for each of the "
-            f"{n_features} columns, all at least 2; got {n_values!r}."
+            f"ordered must be 'auto', True, False or one of these for each of the {n_features} "
+            f"columns; got {ordered!r}."
         )
-    return given.astype(np.int64)
+    return given
 
 
 def value_names(names, labels):

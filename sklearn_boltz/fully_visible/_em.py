@@ -22,7 +22,7 @@ from sklearn_boltz.fully_visible._solvers import Monitor, information_solver, li
 MAX_ROUNDS = 500
 # Sweeps that lead to the completion of a row which has too many.
 N_STEPS = 50
-# Such completions of a row in each of 20 rounds, and their seed: a fit is deterministic.
+# By default, such completions of a row in each of 20 rounds; their seed: a fit is deterministic.
 N_DRAWS, SEED = 10, 0
 # Cells of all completions at most: beyond it, the rows with the most are completed by draws.
 MAX_CELLS = 2**19
@@ -106,7 +106,7 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label
     codes, counts = task.rows()
     if not len(task.varying):
         return _nothing_varies(task, initial, history)
-    max_entries = MAX_CELLS * n_draws // N_DRAWS
+    max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
     data = IncompleteRows(codes, counts, task.n_values(), max_entries=max_entries, n_draws=n_draws)
     if solver == "newton":
         solve = task.with_newton(KeptNewton())

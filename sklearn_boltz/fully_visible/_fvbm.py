@@ -19,6 +19,7 @@ from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._completion import distinct_incomplete
 from sklearn_boltz.fully_visible import _em
 from sklearn_boltz.fully_visible._categorical_task import CodesTask
+from sklearn_boltz.fully_visible._columns import given_order
 from sklearn_boltz.fully_visible._drawing import Drawing
 from sklearn_boltz.fully_visible._fit import MAX_ITER, Task, maximise
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
@@ -64,10 +65,15 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
         ``"em"`` completes them by the model, each by all values that the missing cells may have,
         with their probabilities given the observed cells, and fits the model again until nothing
-        changes. A row with more than 4,096 completions is completed by draws, new ones in each of
-        20 rounds. ``"observed"`` leaves out the terms of missing cells and what these would add to
-        others: faster, no iteration, and slightly biased. Rows without an observed cell count
-        for nothing.
+        changes. A row with more than 4,096 completions is completed by `n_draws` draws, new ones
+        in each of 20 rounds. ``"observed"`` leaves out the terms of missing cells and what these
+        would add to others: faster, no iteration, and slightly biased. Rows without an observed
+        cell count for nothing.
+
+    n_draws : int, default=10
+        With ``missing="em"``, the number of draws of each row that has too many completions, in
+        each round. Fewer are faster, and the estimates vary more; so fewer completions are
+        enumerated, too, of large tables.
 
     solver : {"newton", "lbfgs", "bslm", "ga"}, default="newton"
         ``"bslm"`` is block successive lower-bound maximisation, the algorithm of [1]_: no
@@ -85,6 +91,14 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         ``alpha > 0`` the maximum exists for all data. If some variable has more than two values,
         it is α/8 times the sum of the squares of all entries of the blocks j < k, which for binary
         variables is the same.
+
+    ordered : "auto", bool or array-like of bool of shape (n_features,), default=False
+        Which variables have values in an order that the penalty is to know: of more than two
+        values each, and with ``alpha > 0``, else it makes no difference. Between two such variables
+        a block that is a trend, linear in the places of both values, is penalised 5 times less than
+        `alpha` says, and one that jumps up and down in both 24 times more, so that neighbouring
+        values get similar parameters. ``"auto"`` takes whole numbers, and categories declared as
+        ordered. The solver is ``"lbfgs"``, and `inference` has no standard errors.
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
@@ -124,6 +138,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
 
     n_values_ : ndarray of int64 of shape (n_features,)
         Number of values of each variable.
+
+    ordered_ : ndarray of bool of shape (n_features,)
+        The variables whose order the penalty knew.
 
     values_ : ndarray of shape (2,)
         The coding of binary data: -1 and 1, or 0 and 1. Data that never are -1 have the latter.
@@ -211,10 +228,6 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
     """
 
     _takes_codes = _takes_signs = True
-    # Columns whose levels have an order, an array of bool, where the penalty is to know it.
-    _ordered = None
-    # Draws of a row in a round of EM.
-    _n_draws = _em.N_DRAWS
 
     _parameter_constraints = {
         "n_values": [
@@ -223,9 +236,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
             "array-like",
         ],
         "missing": [StrOptions({"em", "observed"})],
+        "n_draws": [Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"newton", "lbfgs", "bslm", "ga"})],
         "step_size": [Interval(Real, 0, None, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="left")],
+        "ordered": [StrOptions({"auto"}), "boolean", "array-like"],
         "binarize": [Interval(Real, None, None, closed="neither"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
@@ -239,9 +254,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         *,
         n_values="auto",
         missing="em",
+        n_draws=10,
         solver="newton",
         step_size=1.0,
         alpha=0.0,
+        ordered=False,
         binarize=None,
         tol=1e-5,
         max_iter=None,
@@ -251,9 +268,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
     ):
         self.n_values = n_values
         self.missing = missing
+        self.n_draws = n_draws
         self.solver = solver
         self.step_size = step_size
         self.alpha = alpha
+        self.ordered = ordered
         self.binarize = binarize
         self.tol = tol
         self.max_iter = max_iter
@@ -396,7 +415,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
                     )
                     result = _em.fit_incomplete(
                         task, initial, solver, solve, self.tol, max_iter, history, label,
-                        self._n_draws,
+                        self.n_draws,
                     )  # fmt: skip
                 else:
                     monitor = Monitor(
@@ -428,6 +447,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
             "n_values_": rows.coding.n_values,
+            "ordered_": self._ordered_columns(rows.coding),
             "coupling_": coupling,
             "intercept_": intercept,
             "_coding": rows.coding,
@@ -444,7 +464,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
         if not rows.coding.is_binary:
             codes, weights = distinct_incomplete(rows.codes, rows.weights)
             check_size(self, rows.coding.n_values)
-            return CodesTask(codes, weights, rows.coding.n_values, self.alpha, self._ordered)
+            ordered = self._ordered_columns(rows.coding)
+            return CodesTask(codes, weights, rows.coding.n_values, self.alpha, ordered)
         if rows.codes is not None and rows.is_complete:
             return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), self.alpha)
         if rows.codes is not None:
@@ -462,6 +483,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
             )
         positive = partial(positive_of_batch, fresh(self), rows.coding)
         return Task.of_batches(batches, positive, rows.sums, self.alpha)
+
+    def _ordered_columns(self, coding):
+        """The columns whose order makes a difference to the penalty."""
+        ordered = given_order(self.ordered, self._table) & (coding.n_values > 2)
+        return ordered if self.alpha > 0 else np.zeros_like(ordered)
 
     def _with_rows_before(self, rows):
         """All rows since the first fit."""

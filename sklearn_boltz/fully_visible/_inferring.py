@@ -74,6 +74,12 @@ class Inference:
             ci_low, ci_high, names, covariance``; printed, it is a table. NaN where a column was
             constant in the fit, or a value never occurred.
 
+        Raises
+        ------
+        ValueError
+            If the penalty knew the order of values (`ordered_`), or if the rows do not determine
+            all parameters.
+
         Warns
         -----
         UserWarning
@@ -94,8 +100,17 @@ class Inference:
         cells, and H is less by what the missing cells would have told: the covariance of the scores
         with the sufficient statistics of the model, given the observed cells. Both are estimated
         from 50 completions of each row, with a fixed seed.
+
+        A penalty that knows the order of values (`ordered`) draws the estimates towards trends, far
+        more than it lets them vary: intervals would be too narrow, and there are none.
         """
         check_is_fitted(self)
+        if self.ordered_.any():
+            raise ValueError(
+                f"{type(self).__name__}: there are no standard errors with the penalty by the "
+                f"order of values (ordered), which {self._column(self.ordered_.argmax())} has: "
+                "they would not account for its bias. Fit with ordered=False."
+            )
         codes, _ = self._codes(X)
         codes, weights = informative(codes, checked_weights(sample_weight, codes))
         n_values = None if self._coding.is_binary else self._coding.n_values

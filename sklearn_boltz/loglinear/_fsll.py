@@ -10,7 +10,6 @@ from sklearn.base import _fit_context
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import (
     Interval,
-    InvalidParameterError,
     Options,
     StrOptions,
 )
@@ -26,16 +25,15 @@ from sklearn_boltz._base import (
 )
 from sklearn_boltz._batches import as_batches, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._cells import ROWS_TO_TELL, is_whole
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._estimates import estimate_from_value
 from sklearn_boltz._random import make_generator
+from sklearn_boltz._tables import given_n_values
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._fit import Counts, Settings, independent_groups, learn
 from sklearn_boltz.loglinear._size import check_size
-
-# Rows from which on a value that never occurs is no accident.
-ROWS_TO_TELL = 20
 
 
 class FSLLDensity(BaseBoltzmann):
@@ -408,31 +406,18 @@ class FSLLDensity(BaseBoltzmann):
             if self.binarize is not None:
                 return np.full(X.shape[1], 2)
             self._warn_of_counts_from_one(X)
+            self._warn_of_missing_codes(X)
             highest = np.fmax.reduce(X, axis=0, initial=0)  # of a batch, a column may be missing
             return np.maximum(highest.astype(np.int64) + 1, 2)
-        n_values = np.asarray(self.n_values)
-        if n_values.ndim == 0:
-            n_values = np.full(X.shape[1], n_values)
-        if (
-            n_values.shape != (X.shape[1],)
-            or not (n_values >= 2).all()
-            or n_values.dtype.kind != "i"
-        ):
-            raise InvalidParameterError(
-                f"n_values must be 'auto', an integer or one integer for each of the "
-                f"{X.shape[1]} columns, all at least 2; got {self.n_values!r}."
-            )
-        return n_values.astype(np.int64)
+        return given_n_values(self.n_values, X.shape[1])
 
     def _whole_numbers(self, X):
         """Apply the threshold, or check that values are 0, 1, 2, ... or NaN."""
         if self.binarize is not None:
             return self._binarized(X)
-        with np.errstate(over="ignore"):  # in float16, 2**31 is infinite
-            legal = np.isnan(X) | ((X >= 0) & (X < 2**31) & (X == np.floor(X)))
         self._check_domain(
             X,
-            legal,
+            np.isnan(X) | is_whole(X),
             lambda j: "the integers 0, 1, 2, ...",
             "Set `binarize` to a threshold, or encode the columns with "
             "sklearn.preprocessing.OrdinalEncoder (categories) or "

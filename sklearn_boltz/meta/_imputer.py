@@ -9,7 +9,7 @@ from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sklearn_boltz._cells import as_array, columns_of, is_frame, missing_cells
-from sklearn_boltz._tables import learn_table
+from sklearn_boltz._tables import learn_table, ordered_columns
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 
@@ -141,7 +141,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         X = _columns(X, self._kept)
         self._table = None if self.estimator is not None else learn_table(X)
         rows = X if self._table is None else self._table.encode(X)
-        estimator = clone(self.estimator) if self._table is None else self._chosen(X, rows)
+        estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
         if "random_state" in estimator.get_params():
             seed = check_random_state(self.random_state).randint(2**31)
             estimator.set_params(random_state=seed)
@@ -229,19 +229,21 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
             raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}).")
         return validate_data(self, X, reset=reset, skip_check_array=True)
 
-    def _chosen(self, X, codes):
+    def _chosen(self, codes):
         """A density model for a table of codes."""
         n_values = np.maximum(self._table.n_categories, 0)
         bits = np.array([np.isin(column[~np.isnan(column)], (0, 1)).all() for column in codes.T])
         n_values[(n_values == 0) & bits] = 2
         n_rows, n_columns = codes.shape
         if n_values.all() and n_rows * n_columns**2 <= MOST_WORK:
-            network = FVBMPseudoLikelihood(n_values=np.maximum(n_values, 2), alpha=ALPHA, tol=TOL)
-            ordered = _ordered(X, self._table) & (n_values > 2)
-            network._ordered = ordered if ordered.any() else None
-            if codes.size > MANY_CELLS:
-                network._n_draws = 1
-            return network
+            # Words are codes by now, so that the network cannot see which columns have an order.
+            return FVBMPseudoLikelihood(
+                n_values=np.maximum(n_values, 2),
+                ordered=ordered_columns(self._table),
+                alpha=ALPHA,
+                tol=TOL,
+                **({"n_draws": 1} if codes.size > MANY_CELLS else {}),
+            )
         kinds = ["gaussian", "bernoulli", "bernoulli", "categorical"]
         visible = [kinds[n] for n in np.minimum(n_values, 3)]
         return SDCPRBM(N_HIDDEN, visible=visible, early_stopping=n_rows >= 100)
@@ -274,16 +276,3 @@ def _columns(X, kept):
     if len(kept) == X.shape[1]:
         return X
     return X[[X.columns[j] for j in kept]] if is_frame(X) else X[:, kept]
-
-
-def _ordered(X, table):
-    """Which columns have ordered categories: whole numbers, or what the type of a column says."""
-    numbers = [
-        column.categories is not None and column.categories.dtype.kind in "iuf"
-        for column in table.columns
-    ]
-    declared = np.zeros(len(numbers), dtype=bool)
-    if hasattr(X, "dtypes"):
-        dtypes = getattr(X.dtypes, "tolist", lambda: X.dtypes)()
-        declared = np.array([getattr(dtype, "ordered", None) is True for dtype in dtypes])
-    return np.array(numbers) | declared

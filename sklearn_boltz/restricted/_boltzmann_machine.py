@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._base import (
     COMPLETE_TO_USE,
     BaseBoltzmann,
+    checked_weights,
     dense,
     find_stack_level,
     validate_arguments,
@@ -109,12 +110,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     # Data.
 
-    def _validated(self, X, *, reset=False, allow_nan=False, clip=False):
+    def _validated(self, X, *, reset=False, allow_nan=False, clip=False, sample_weight=None):
         """Check rows; -> legal values, float32 or float64, dense or CSR.
 
-        With `clip`, values out of range are set to its nearest end, with a warning.
+        With `clip`, values out of range are set to its nearest end, with a warning. With `reset`,
+        columns of real numbers are standardised from here on, by their weighted means.
         """
-        X = self._coded(X, reset=reset, allow_nan=allow_nan)
+        X = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
         if issparse(X) and not self._takes_sparse():
             X = X.toarray()
         if not issparse(X):
@@ -127,7 +129,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             X.eliminate_zeros()
         return self._bounded_sparse(X, clip)
 
-    def _coded(self, X, *, reset=False, allow_nan=False):
+    def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
         """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
         X = self._validate(
             X,
@@ -146,7 +148,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                     "batches do not tell how many categories a column has: give its units, for "
                     "example visible={0: Categorical([3])} for the codes 0, 1 and 2."
                 )
-            self._layout = learn_layout(specs, self._table, X, self._column, options)
+            weights = None if sample_weight is None else checked_weights(sample_weight, X)
+            self._layout = learn_layout(specs, self._table, X, self._column, options, weights)
         return X
 
     def _takes_sparse(self):
@@ -299,14 +302,19 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Whether numbers in the table are codes of one-hot units, which have to be whole."""
         return bool(self._layout_now().one_hot.any())
 
-    def _begin_batches(self, batches):
+    def _begin_batches(self, batches, sample_weight=None):
         """Learn the columns of batches: they hold numbers, and the first stands for all."""
         self._layout = None
         learned = "categorical", "gaussian"
         if isinstance(self.visible, str) and self.visible not in learned:
             return
-        first = fresh(self)
-        first._coded(rows_of(next(iter(batches))), reset=True, allow_nan=True)
+        first, rows = fresh(self), rows_of(next(iter(batches)))
+        # Weights that cannot be are refused where all rows are known.
+        n_rows = rows.shape[0]
+        weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
+        if weights is not None and (len(weights) < n_rows or not (weights > 0).any()):
+            weights = None
+        first._coded(rows, reset=True, allow_nan=True, sample_weight=weights)
         self._layout = first._layout
 
     @property

@@ -329,7 +329,7 @@ def _shown(value):
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def learn_layout(specs, table, X, column, options=None):
+def learn_layout(specs, table, X, column, options=None, weights=None):
     """Learn how the columns of a table become numbers of visible units.
 
     Parameters
@@ -343,6 +343,8 @@ def learn_layout(specs, table, X, column, options=None):
         From a column number, what messages call the column.
     options : dict, default=None
         The range of truncated units: `low` and `high`.
+    weights : ndarray of shape (n_rows,), default=None
+        How often each row counts.
 
     Returns
     -------
@@ -371,7 +373,7 @@ def learn_layout(specs, table, X, column, options=None):
     ends = np.array(bounds, dtype=np.float64).T
     same = (ends == ends[:, :1]).all()
     bounds = tuple(ends[:, 0].tolist()) if same else tuple(ends)
-    center, scale = _scales(kinds, X)
+    center, scale = _scales(kinds, X, weights)
     coded = n_categories > 0
     return Layout(
         kinds, np.array(widths), bounds, np.array(n_states), center, scale, options, coded
@@ -411,21 +413,35 @@ def _layout_of_units(units, n_categories, column):
     return Layout([units] * len(widths), widths, (low, high), n_states, coded=n_categories > 0)
 
 
-def _scales(kinds, X):
+def _scales(kinds, X, weights):
     """Means and standard deviations of the columns of real numbers; None if there are none."""
     real = np.array([kind is Gaussian for kind in kinds])
     if not real.any():
         return None, None
     center, scale = np.zeros(len(kinds)), np.ones(len(kinds))
     values = dense(X[:, real]).astype(np.float64)
+    values, weights = _counted(values, weights)
     known = ~np.isnan(values)
-    n_known = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, values, 0).sum(axis=0) / n_known
-    deviation = np.sqrt(np.square(np.where(known, values - mean, 0)).sum(axis=0) / n_known)
+    n_known = (known * weights).sum(axis=0)
+    n_known = np.where(n_known > 0, n_known, 1)
+    mean = (np.where(known, values, 0) * weights).sum(axis=0) / n_known
+    squares = np.square(np.where(known, values - mean, 0))
+    deviation = np.sqrt((squares * weights).sum(axis=0) / n_known)
     # Of a constant column nothing is known but its value.
     least = LEAST_DEVIATION * np.abs(mean)
     center[real], scale[real] = mean, np.where(deviation > least, deviation, 1.0)
     return center, scale
+
+
+def _counted(values, weights):
+    """The rows that count and how often each does: a column of numbers, or 1 for equal ones."""
+    if weights is None:
+        return values, 1
+    values, weights = values[weights > 0], weights[weights > 0]
+    if not len(weights) or (weights == weights[0]).all():
+        return values, 1
+    # Divided by a power of two, which is exact, their sum is finite.
+    return values, np.ldexp(weights, -np.frexp(weights.max())[1])[:, None]
 
 
 # Hidden units.

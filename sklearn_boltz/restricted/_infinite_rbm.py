@@ -360,7 +360,9 @@ class InfiniteRBM(BaseRBM):
         status = None
         with unchanged_on_error(self), Workers(self.n_jobs) as workers:
             going_on = self.warm_start and hasattr(self, "components_")
-            rows = self._validated(X, reset=not going_on, allow_nan=True)
+            rows = self._validated(
+                X, reset=not going_on, allow_nan=True, sample_weight=sample_weight
+            )
             rows, weights = with_information(rows, sample_weight)
             check_observed(self, observed_sums(rows)[1])
             growth = self._resumed() if going_on else self._begun(rows, weights)

@@ -167,7 +167,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "components_")
-            X = self._validated(X, reset=first, allow_nan=True)
+            X = self._validated(X, reset=first, allow_nan=True, sample_weight=sample_weight)
             X, weights = with_information(X, sample_weight)
             training = self._begun(X, weights) if first else self._resumed()
             training.tracker = self._tracker(training)
@@ -196,12 +196,12 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
         batches = as_batches(X)
         if batches is None:
-            rows = self._validated(X, reset=reset, allow_nan=True)
+            rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
             rows, weights = with_information(rows, sample_weight)
             check_observed(self, observed_sums(rows)[1])
             return rows, weights
         if reset:
-            self._begin_batches(batches)
+            self._begin_batches(batches, sample_weight)
         indexed = batches is not X
         rows = StreamedRows(self, batches, sample_weight, reset=reset, indexed=indexed)
         return rows, rows.weights
@@ -253,12 +253,16 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     def _rate(self, n_passes):
         if self.learning_rate_schedule == "constant":
             return float(self.learning_rate)
-        return float(self.learning_rate / n_passes**self.power_t)
+        try:
+            return float(self.learning_rate / n_passes ** float(self.power_t))
+        except OverflowError:  # Python's powers overflow where quotients go to 0
+            return 0.0
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
         with QUIET():
             weights = rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
-        if not np.isfinite(weights).all():
+        # Energies and mean fields have products of weights, which are to be finite.
+        if not np.abs(weights).max() < np.finfo(dtype).max ** 0.25:
             raise ValueError(f"weights_init={self.weights_init:g} is too large for {dtype}.")
         return weights
 

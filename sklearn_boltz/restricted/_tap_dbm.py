@@ -52,7 +52,7 @@ class LayerRBM(TAPRBM):
     def _kinds(self, X):
         return None
 
-    def _coded(self, X, *, reset=False, allow_nan=False):
+    def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
         X = self._validate(
             X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=reset,
             allow_nan=allow_nan and not issparse(X),
