@@ -9,6 +9,8 @@ from sklearn.utils import Bunch
 # An estimate is not to be trusted if fewer chains than this carry it, or if it is as
 # uncertain as this, in nats.
 MIN_ESS, MAX_STD_ERR = 5.0, 0.5
+# Two estimates contradict each other if they differ by so many standard errors.
+DISAGREEMENT = 5.0
 # An estimate of Z without bias is greater than e³ Z with a probability of e⁻³ = 5 % at most, by
 # Markov's inequality.
 MARKOV = 3.0
@@ -100,6 +102,43 @@ def best_known(estimate, floor):
     if estimate.method != "exact" and floor and floor.low > estimate.value:
         return floor.value
     return estimate.value
+
+
+def greater(climbed, other):
+    """The estimate of a ladder beside one of annealed chains: the greater where they differ.
+
+    Either is too low where it misses a part of the distribution.
+
+    Parameters
+    ----------
+    climbed : Bunch
+    other : Bunch
+        With `low` and `value`, or empty.
+
+    Returns
+    -------
+    estimate : Bunch
+    """
+    if not other:
+        return climbed
+    climbed.low = max(climbed.low, other.low)
+    error = other.get("std_err", 0.0)
+    apart = other.value - climbed.value > DISAGREEMENT * math.hypot(climbed.std_err, error)
+    carried = other.get("ess", 0.0) >= MIN_ESS
+    if not (other.low > climbed.value or (apart and carried)):
+        return climbed
+    verdict = (
+        f"The estimates of the log-partition contradict each other: {climbed.value:.1f} by the "
+        f"ladder, and {other.value:.1f} by annealed importance sampling. The model has mass that "
+        "the ladder has missed. The greater one is kept; it may be too low as well."
+    )
+    estimate = climbed
+    if "method" in other:
+        estimate = other
+    else:
+        estimate.update(value=other.value)
+    estimate.update(trusted=False, verdict=verdict, high=math.inf)
+    return estimate
 
 
 def temperature_ladder(n_temperatures):

@@ -20,7 +20,7 @@ from sklearn_boltz._base import (
 )
 from sklearn_boltz._batches import fresh, rows_of
 from sklearn_boltz._cells import foreign_coding, shown
-from sklearn_boltz._estimates import best_known, raise_floor, temperature_ladder
+from sklearn_boltz._estimates import best_known, greater, raise_floor, temperature_ladder
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._columns import (
@@ -38,7 +38,14 @@ from sklearn_boltz.restricted.mean_field._tap import (
     total_log_partition,
 )
 from sklearn_boltz.restricted.model import _enumeration
-from sklearn_boltz.restricted.sampling import _annealing, _conditional, _observed, _samples
+from sklearn_boltz.restricted.sampling import (
+    _annealing,
+    _climb,
+    _conditional,
+    _observed,
+    _samples,
+)
+from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._rows import StreamedRows, evenly_spaced, of_some
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -54,6 +61,10 @@ ROUNDING = 1e-6
 FIRST_ROWS = 10_000
 # Transitions of a chain from independent features to where TAP starts without rows of data.
 TAP_START_STEPS = 100
+# Standard error of ln Z in nats at which a ladder ends, if nothing else is wanted.
+TOL = 0.05
+# Chains of a ladder that samples come from, at most.
+LADDER_CHAINS = 1000
 _RANDOM_STATE = ["random_state", np.random.Generator]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
@@ -418,9 +429,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     @validate_arguments(
         {
-            "method": [StrOptions({"auto", "exact", "ais", "raise", "tap"})],
+            "method": [StrOptions({"auto", "exact", "ladder", "ais", "raise", "tap"})],
             "n_chains": _POSITIVE,
             "n_temperatures": [*_POSITIVE, "array-like"],
+            "tol": [Interval(Real, 0, None, closed="neither"), None],
+            "max_rounds": _POSITIVE,
             "X": ["array-like", "sparse matrix", None],
             "random_state": _RANDOM_STATE,
             "n_jobs": [Integral, None],
@@ -432,6 +445,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         *,
         n_chains=100,
         n_temperatures=1000,
+        tol=None,
+        max_rounds=1000,
         X=None,
         random_state=None,
         n_jobs=None,
@@ -440,8 +455,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
         Parameters
         ----------
-        method : {"auto", "exact", "ais", "raise", "tap"}, default="auto"
-            ``"exact"`` enumerates the smaller layer, of 26 units at most. ``"ais"`` is
+        method : {"auto", "exact", "ladder", "ais", "raise", "tap"}, default="auto"
+            ``"exact"`` enumerates the smaller layer, of 26 units at most. ``"ladder"`` runs
+            chains of a row of models from independent units to this one, which exchange states:
+            models that the training has saved, if it was followed (`track_likelihood`), and models
+            in between where the exchanges are too few. ln Z is the sum of Bennett's ratios of
+            neighbours [4]_. ``"ais"`` is
             annealed importance sampling [1]_ from the base rates of the training data: the
             estimate of Z is unbiased, that of ln Z too low in the mean, and with probability
             95 % ln Z is greater than the estimate less 3 nats, however few chains carry it.
@@ -451,12 +470,20 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             distribution that the annealing ends in, not that of the model. ``"tap"`` is
             ln Σ exp(−F) over distinct TAP solutions with free energies F [3]_: deterministic
             given where it starts, and
-            neither a bound nor unbiased. ``"auto"`` is exact up to 20 units, else AIS, or
-            TAP in an estimator that is trained by it.
+            neither a bound nor unbiased. ``"auto"`` is exact up to 20 units; with the ladder of a
+            training, both the ladder and AIS are run, and the greater estimate is kept where they
+            differ; else it is AIS, or TAP in an estimator that is trained by it.
         n_chains : int, default=100
-            Number of independent chains, or of starts of TAP.
+            Number of independent chains, of the ladder for each model, or of starts of TAP.
         n_temperatures : int or array-like of float, default=1000
             Number of equal steps of the inverse temperature, or all its values from 0 up to 1.
+        tol : float, default=None
+            The standard error that is wanted, in nats. The ladder makes rounds until it is
+            reached, each chain has been renewed once in the mean, and two halves of the
+            rounds agree; None stands for 0.05. AIS doubles its temperatures and its chains, up to
+            six times, until it is reached and two runs agree; None makes one run.
+        max_rounds : int, default=1000
+            Rounds of the ladder at most: a transition of all chains, and exchanges.
         X : array-like of shape (n_samples, n_features), default=None
             For ``"raise"``: rows whose likelihood is to be bounded. The chains start at
             them, in turn; more than `n_chains` are not used. None for the states that an
@@ -478,13 +505,17 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             method can tell, and infinite where it cannot; `verdict`, what the estimate is
             worth, in words; `ess`, the effective number of chains; `log_weights` of the
             chains; `states` where they ended; and `method`. Of TAP, `std_err` is NaN, `ess`
-            the number of distinct solutions and `log_weights` minus their free energies.
+            the number of distinct solutions and `log_weights` minus their free energies. Of the
+            ladder, `std_err` is that of the mean of `n_chains` independent simulations, `low` and
+            `high` are two standard errors away, `ess` is the number of states that came from
+            independent units to the model, `acceptances` are those of exchanges between
+            neighbours, and `log_partitions` the estimates for all models.
 
         Warns
         -----
         UserWarning
-            If few chains carry the estimate, or if AIS shows that ln Z is greater than RAISE
-            says.
+            If few chains carry the estimate, if AIS shows that ln Z is greater than RAISE
+            or the ladder says, or if the ladder is not connected.
         ConvergenceWarning
             If no start of TAP converges.
 
@@ -503,6 +534,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         .. [3] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala,
            "Deterministic and generalized framework for unsupervised learning with restricted
            Boltzmann machines", Physical Review X 8, 2018.
+        .. [4] N. Béreux, A. Decelle, C. Furtlehner, L. Rosset and B. Seoane, "Fast training and
+           sampling of restricted Boltzmann machines", arXiv:2405.15376, 2024.
         """
         check_is_fitted(self)
         model = self._model()
@@ -511,6 +544,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if method == "auto":
             few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
             method = "exact" if few else self._estimate_of_log_partition
+            ladder = self._former_ladder()
+            if not few and ladder is not None and same_parameters(ladder.rungs[-1].model, model):
+                method = "both"
         if method == "exact":
             return self._on_scale(_enumeration.exact_estimate(model))
         X = None if X is None else self._checked(X)
@@ -520,10 +556,21 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             if method == "tap":
                 estimate = self._tap_log_partition(model, X, n_chains, stream, workers)
                 return self._on_scale(estimate)
-            estimate = forward = _annealing.annealed_importance_sampling(
-                model, self._base(), betas, n_chains, stream, workers
-            )
-            self._on_scale(forward)
+            if method in ("ladder", "both"):
+                ladder = _climb.ladder_to(
+                    model, self._base(), self._former_ladder(), n_chains, stream, workers
+                )
+                climbed = _climb.ladder_estimate(ladder, tol or TOL, max_rounds, workers)
+                self._on_scale(climbed)
+            if method != "ladder":
+                estimate = forward = _annealing.annealed_within(
+                    tol, model, self._base(), betas, n_chains, stream, workers
+                )
+                self._on_scale(forward)
+                raise_floor(self._cached("log_partition_floor", Bunch), forward)
+            if method in ("ladder", "both"):
+                floor = self._cached("log_partition_floor", Bunch)
+                estimate = greater(climbed, floor if method == "ladder" else forward)
             if method == "raise":
                 n_rows = 1 if X is None else min(n_chains, X.shape[0])
                 if X is None:
@@ -535,18 +582,24 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 )
                 self._on_scale(backward)
                 estimate = _annealing.bracketed(forward, backward, from_model=X is None)
-        raise_floor(self._cached("log_partition_floor", Bunch), forward)
         if not estimate.trusted:
             warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
         return estimate
+
+    def _former_ladder(self):
+        """The ladder that the training has left, or None."""
+        training = vars(self).get("_training", vars(self).get("_growth"))
+        tracker = getattr(training, "tracker", None)
+        return None if tracker is None else tracker.ladder
 
     def _on_scale(self, estimate):
         """An estimate of ln Z where the densities are those of the columns of the table."""
         layout = self._layout_now()
         if layout.scale is not None:
             sign = -1 if estimate.method == "raise" else 1
-            for name in ("value", "low", "high"):
-                estimate[name] += layout.log_volume
+            for name in ("value", "low", "high", "log_partitions"):
+                if name in estimate:
+                    estimate[name] = estimate[name] + layout.log_volume
             if estimate.log_weights is not None:
                 estimate.log_weights = estimate.log_weights + sign * layout.log_volume
         return estimate
@@ -591,7 +644,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             "given": [dict, None],
             "temperature": [Interval(Real, 0, None, closed="neither")],
             "n_steps": _COUNT,
-            "init": ["array-like", "sparse matrix", None],
+            "init": ["array-like", "sparse matrix", StrOptions({"ladder"}), None],
             "n_temperatures": _POSITIVE,
         }
     )
@@ -625,9 +678,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             more frequent, and chains mix more slowly: take `n_temperatures` along.
         n_steps : int, default=1000
             Number of transitions of each Markov chain.
-        init : array-like of shape (n_rows, n_features), default=None
+        init : array-like of shape (n_rows, n_features) or "ladder", default=None
             Rows where the chains start, in turn. None for independent features with the
-            means of the training data.
+            means of the training data. ``"ladder"`` runs chains of a row of models from
+            independent units to this one, which exchange states, as ``log_partition("ladder")``
+            does: samples then come from all modes by their shares. `n_steps` counts the
+            transitions of all these models together.
         n_temperatures : int, default=1
             With more than 1, parallel tempering: each chain exchanges its state with chains
             at so many temperatures, of which the highest has independent units. It takes as
@@ -642,6 +698,19 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_is_fitted(self)
         model, rng = self._model(), make_generator(random_state)
         stream = Stream.from_generator(rng)
+        if isinstance(init, str):
+            if given or temperature != 1 or n_temperatures != 1:
+                raise ValueError(
+                    "init='ladder' draws from the whole model at temperature 1: it goes neither "
+                    "with `given` nor with another temperature. Use n_temperatures for these."
+                )
+            with Workers(self.n_jobs) as workers:
+                n_chains = min(n_samples, LADDER_CHAINS)
+                ladder = _climb.ladder_to(
+                    model, self._base(), self._former_ladder(), n_chains, stream, workers
+                )
+                states = _climb.ladder_samples(ladder, n_samples, n_steps, workers)
+            return self._as_table(states)
         if temperature != 1:
             model = model.tempered(1 / temperature)
         clamped, values = np.zeros(len(model.visible), dtype=bool), None

@@ -2,6 +2,7 @@
 
 import math
 from copy import copy
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +23,9 @@ from sklearn_boltz.restricted.sampling._gibbs import (
 )
 from sklearn_boltz.restricted.sampling._gibbs_kernel import anneal
 from sklearn_boltz.units._stacked import by_type
+
+# How often temperatures and chains are doubled where an error is asked for.
+MOST_DOUBLINGS = 6
 
 
 def resampled(estimate, rng):
@@ -64,6 +68,44 @@ def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
     log_weights = _anneal(model, base, betas, V, stream, workers)
     log_weights += base_log_partition(model, base)
     return estimate_from_weights("ais", log_weights, 1, V)
+
+
+def annealed_within(tol, model, base, betas, n_chains, stream, workers):
+    """`annealed_importance_sampling` with ever more temperatures and chains.
+
+    Parameters
+    ----------
+    tol : float or None
+        The standard error that is wanted, by which two runs may differ twice; None for one run.
+    model, base, betas, n_chains, stream, workers
+        As of `annealed_importance_sampling`.
+
+    Returns
+    -------
+    estimate : Bunch
+        Of the last run; its verdict says so if the error is greater than wanted.
+    """
+    run = partial(annealed_importance_sampling, model, base)
+    estimate = run(betas, n_chains, stream, workers)
+    if tol is None:
+        return estimate
+    for _ in range(MOST_DOUBLINGS):
+        former = estimate
+        betas, n_chains = doubled(betas), 2 * n_chains
+        estimate = run(betas, n_chains, stream, workers)
+        estimate.low = max(estimate.low, former.low)
+        if estimate.std_err <= tol and abs(estimate.value - former.value) <= 2 * tol:
+            return estimate
+    estimate.trusted = False
+    estimate.verdict += (
+        f" With {len(betas) - 1} temperatures and {n_chains} chains it is not within {tol:g}."
+    )
+    return estimate
+
+
+def doubled(betas):
+    """Inverse temperatures with one more between each two."""
+    return np.sort(np.concatenate([betas, (betas[1:] + betas[:-1]) / 2]))
 
 
 def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1):

@@ -49,7 +49,7 @@ def ladder_to(model, base, former, n_chains, stream, workers):
         ladder = of_size(deepcopy(former), n_chains)
         ladder.stream = stream
         top = ladder.rungs[-1]
-        if not same(top.model, model):
+        if not same_parameters(top.model, model):
             # The training ended elsewhere: its last model becomes a rung.
             ladder.insert(len(ladder) - 1, Rung(saved(top.model), top.states.copy()))
         ladder.rungs[-1].model = model
@@ -69,12 +69,14 @@ def of_size(ladder, n_chains):
     return ladder
 
 
-def same(one, other):
+def same_parameters(one, other):
     """Whether two models have the same parameters."""
     mine, theirs = (
         [model.weights, *model.visible.parameters().values(), *model.hidden.parameters().values()]
         for model in (one, other)
     )
+    if len(mine) != len(theirs):
+        return False
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(mine, theirs, strict=True))
 
 

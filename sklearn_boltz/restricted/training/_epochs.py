@@ -139,7 +139,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
                 return last, "diverged"
             converged = False
             if plan.patience or plan.keep_best:
-                remember_best(training, monitor(), plan)
+                remember_best(training, monitor(), plan, workers)
                 waited = training.n_epochs - training.best["waiting_since"]
                 converged = bool(plan.patience) and waited >= plan.patience
             ended = converged or training.n_epochs == n_epochs
@@ -175,11 +175,15 @@ def learn_epoch(training, rows, monitor, plan, workers):
     return True
 
 
-def remember_best(training, monitor, plan):
+def remember_best(training, monitor, plan, workers):
     """Compare the log-likelihood, of held-out rows if there are any, with the best so far."""
     figures, best = training.figures(training.n_epochs), training.best
     now = monitor.likelihood(figures)
-    if best is None or now > best["log_likelihood"] + plan.tol:
+    least = -np.inf if best is None else best["log_likelihood"] + plan.tol
+    if plan.keep_best and now > least and training.tracker is not None:
+        model = training.learner.model()
+        now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
+    if now > least:
         best = {
             "log_likelihood": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
             "parameters": [a.copy() for a in training.learner.parameters()],

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._ladder import Pair
 from sklearn_boltz._random import Stream
-from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling, resampled
+from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling
 from sklearn_boltz.restricted.sampling._rungs import (
     CALLS,
     Rung,
@@ -32,6 +32,8 @@ DENSE = 0.5
 MEASURING, MOST_ROUNDS = 6, 8
 # Chains of the annealing that is run beside the ladder, and its temperatures, at least and at most.
 WATCHING_CHAINS, LEAST_TEMPERATURES, MOST_TEMPERATURES = 50, 60, 10_000
+# Temperatures and chains of an annealing that decides whether an epoch is the best one.
+VERIFYING = 2000, 100
 # The ladder is given up when annealing has found so many nats more, so many times in a row.
 BEATEN_BY, BEATEN_TIMES = 1.0, 3
 
@@ -202,7 +204,7 @@ class Tracker:
         tracked : Tracked
         """
         climbed = self._climb(model, workers) if self.has_ladder() else None
-        annealed, found = self._anneal(model, workers, always=climbed is None)
+        annealed = self._anneal(model, workers, always=climbed is None)
         if annealed is None:
             return climbed
         if climbed is not None:
@@ -210,10 +212,6 @@ class Tracker:
             self._n_beaten = self._n_beaten + 1 if beaten else 0
         if not self.has_ladder():
             self.ladder = None
-        elif climbed is None or beaten:
-            # Chains of the top go to what they have not found.
-            states = self.ladder.rungs[-1].states[::2]
-            states[...] = resampled(found, self.stream.generator())[: len(states)]
         if climbed is None:
             return annealed
         # Either is too low where it misses a part of the distribution.
@@ -232,16 +230,26 @@ class Tracker:
         return Tracked(float(values[-1]), float(errors[-1]), "ladder")
 
     def _anneal(self, model, workers, always):
-        """The estimate of annealed chains, and where they end; None if it would cost too much."""
+        """The estimate of annealed chains; None if it would cost too much so early."""
         cost = 2.5 * WATCHING_CHAINS * model.weights.size + CALLS / 20
         n_temperatures = min(int(self._annealing / cost), MOST_TEMPERATURES)
         if n_temperatures < LEAST_TEMPERATURES:
             if not always:
-                return None, None
+                return None
             n_temperatures = LEAST_TEMPERATURES
         self._annealing = 0.0
-        betas = temperature_ladder(n_temperatures)
+        return self._annealed(model, n_temperatures, WATCHING_CHAINS, workers)
+
+    def _annealed(self, model, n_temperatures, n_chains, workers):
         found = annealed_importance_sampling(
-            model, self.base, betas, WATCHING_CHAINS, self.stream, workers
+            model, self.base, temperature_ladder(n_temperatures), n_chains, self.stream, workers
         )
-        return Tracked(found.value, found.std_err, "ais"), found
+        return Tracked(found.value, found.std_err, "ais")
+
+    def verified(self, model, workers):
+        """ln Z by many chains that are annealed slowly.
+
+        Of many epochs, the one whose ln Z is most underestimated looks like the best. So an epoch
+        that looks so is measured once more.
+        """
+        return self._annealed(laid_out(model), *VERIFYING, workers)
