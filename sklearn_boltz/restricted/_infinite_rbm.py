@@ -95,6 +95,11 @@ class InfiniteRBM(BaseRBM):
     n_gibbs : int, default=5
         Number of transitions of the chains after each change of a unit.
 
+    sampler : {"gibbs", "tempered"}, default="gibbs"
+        Where the samples of the model come from. With ``"tempered"``, after each insertion the
+        states at the top of a ladder of saved models, whose chains exchange states, take the
+        place of some of them: so the samples reach modes that no chain comes to by itself.
+
     n_bias_steps : int, default=30
         Number of steps of the visible biases after each insertion, at most; they end when
         the means of the model are those of the data, to within the noise of the chains.
@@ -256,6 +261,7 @@ class InfiniteRBM(BaseRBM):
         "n_restarts": [Interval(Integral, 1, None, closed="left")],
         "n_corrective": [Interval(Integral, 0, None, closed="left")],
         "away_steps": ["boolean"],
+        "sampler": [StrOptions({"gibbs", "tempered"})],
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
         "init": [HasMethods(["fit", "transform"]), None],
@@ -271,6 +277,7 @@ class InfiniteRBM(BaseRBM):
         learning_rate=0.1,
         n_model_samples=2000,
         n_gibbs=5,
+        sampler="gibbs",
         n_bias_steps=30,
         n_restarts=1,
         n_corrective=60,
@@ -296,6 +303,7 @@ class InfiniteRBM(BaseRBM):
         self.learning_rate = learning_rate
         self.n_model_samples = n_model_samples
         self.n_gibbs = n_gibbs
+        self.sampler = sampler
         self.n_bias_steps = n_bias_steps
         self.n_restarts = n_restarts
         self.n_corrective = n_corrective
@@ -476,10 +484,12 @@ class InfiniteRBM(BaseRBM):
 
     def _tracker(self, growth):
         """What follows ln Z while units come in, new or that of the last fit."""
-        wanted = self.track_likelihood or self.early_stopping
+        tempered = self.sampler == "tempered"
+        wanted = self.track_likelihood or self.early_stopping or tempered
         if not wanted or n_bits(growth.learner.visible) <= EXACT_UNITS:
             return None
-        return Tracker.begun(growth.tracker, growth.base, self, growth.evaluation_seed)
+        seed = growth.evaluation_seed
+        return Tracker.begun(growth.tracker, growth.base, self, seed, tempered)
 
     def _initial_learner(self, X, seen, stream):
         """The parameters at the start: of a fitted RBM, or of independent visible units."""

@@ -66,8 +66,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
-    # Where the negative phase comes from.
-    sampler = "gibbs"
+    # Whether the training takes chains from a ladder of saved models.
+    _is_tempered = False
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -237,18 +237,18 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             most = self._most_epochs * (MORE_BEFORE_STOP if self.early_stopping else 1)
             n_epochs = int(np.clip(round(self._auto_batches / n_batches), LEAST_EPOCHS, most))
         patience = self.n_iter_no_change if self.early_stopping else None
-        keep_best = self.sampler == "tempered"
-        return Plan(n_epochs, self.batch_size, self._rate, patience, self.tol, keep_best)
+        rate, tol = self._rate, self.tol
+        return Plan(n_epochs, self.batch_size, rate, patience, tol, self._is_tempered)
 
     def _tracker(self, training):
         """What follows ln Z in the course of the training, new or that of the last fit."""
-        model, tempered = training.learner.model().sides(), self.sampler == "tempered"
-        if not tempered:
+        model = training.learner.model().sides()
+        if not self._is_tempered:
             wanted = self.track_likelihood or self.early_stopping
             if not wanted or n_enumerated(model) <= EXACT_UNITS:
                 return None
         base, seed = self._side_base(training), training.evaluation_seed
-        return Tracker.begun(training.tracker, base, self, seed, tempered)
+        return Tracker.begun(training.tracker, base, self, seed, self._is_tempered)
 
     def _rate(self, n_passes):
         if self.learning_rate_schedule == "constant":

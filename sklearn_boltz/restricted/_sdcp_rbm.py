@@ -375,8 +375,12 @@ class SDCPRBM(MiniBatchRBM):
             tempered_fraction=self._tempered_fraction(),
         )
 
+    @property
+    def _is_tempered(self):
+        return self.sampler == "tempered"
+
     def _tempered_fraction(self):
-        if self.sampler == "gibbs":
+        if not self._is_tempered:
             return 0.0
         # The chains of the ladder take the place of persistent ones.
         return 1.0 if self.persistent else float(self.tempered_fraction)

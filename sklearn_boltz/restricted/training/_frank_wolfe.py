@@ -139,6 +139,12 @@ class ChainSample(Sample):
         H = np.empty((len(self), len(learner.hidden)), self.rows.dtype)
         run_chains(learner.model(), self.rows, H, n_steps, learner.stream, workers)
 
+    def exchange(self, states, rng):
+        """Let states of other chains take the place of as many of these, drawn at random."""
+        n_states = min(len(states), len(self))
+        places = rng.choice(len(self), n_states, replace=False)
+        self.rows[places] = states[:n_states]
+
     def noise(self, mean):
         """Mean squared error of `visible_mean`."""
         low, high = self.rows.min(), self.rows.max()
@@ -164,6 +170,9 @@ class Enumeration(Sample):
     def follow(self, learner, n_steps, workers):
         """Take on the distribution of the model as it stands."""
         self.probability = softmax(-learner.model().free_energy(self.rows))
+
+    def exchange(self, states, rng):
+        """Nothing to do: all states are here."""
 
     def noise(self, mean):
         """Mean squared error of `visible_mean`, but for rounding."""

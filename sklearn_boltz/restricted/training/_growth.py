@@ -66,6 +66,12 @@ class Growth:
         if self.tracker is not None:
             self.tracker.follow(self.learner.model(), work, workers)
 
+    def take_from_ladder(self):
+        """Let states of the top of the ladder into the sample of the model, if that is wanted."""
+        if self.tracker is not None and self.tracker.keep:
+            states = self.tracker.top(self.learner.model()).states
+            self.sample.exchange(states, self.rng)
+
     def copy(self):
         """The growth as it is now, in a copy that no one else changes."""
         other = copy(self)
@@ -198,6 +204,7 @@ def insert_unit(growth, data, monitor, plan, workers):
         train_together(growth, data, plan, workers)
     _match_means(growth, data, plan, plan.n_bias_steps, workers)
     fill(growth, data, workers)
+    growth.take_from_ladder()
     growth.n_iter += 1
     record(growth, monitor, workers, perf_counter() - start, change)
     return True

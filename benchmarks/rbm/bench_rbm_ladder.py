@@ -1,0 +1,268 @@
+"""The likelihood of RBMs by a ladder of models: in training, after it, and as a source of samples.
+
+Parts, each a table of its own:
+
+- ``tracking``: the log-likelihood that a fit reports beside annealed importance sampling at 20,000
+  temperatures on the same rows, and what following it costs: seconds of the processor of a fit
+  with it, divided by those of one without it.
+- ``planted``: ln Z of RBMs of 12 × 12 units with two to five planted modes, of which the exact
+  value is known: errors of the ladder and of annealing that makes as many transitions.
+- ``ising``: RBMs that learn samples of the Ising model on the periodic 7 × 7 lattice, of which the
+  log-probability of each row is known; with ordinary chains and with those of the ladder.
+- ``pumsb``: pumsb_star with ordinary chains and with those of the ladder, several seeds; minutes.
+- ``d2c3``: three clusters in two dimensions of 1,000 bits: where rows and samples lie.
+"""
+
+import time
+from functools import partial
+
+import _path  # noqa: F401
+import matplotlib.pyplot as plt
+import numpy as np
+from _common import (
+    make_parser,
+    print_check,
+    print_table,
+    report,
+    run_script,
+    unconverged_is_fine,
+)
+from _data import load_bits, load_clusters, load_density, load_ising
+
+from sklearn_boltz import SDCPRBM
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted.model._enumeration import exact_log_partition
+from sklearn_boltz.restricted.model._model import Model
+from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling
+from sklearn_boltz.restricted.sampling._climb import ladder_estimate, ladder_to
+from sklearn_boltz.units import Bernoulli
+
+# ln Z of the Ising model on the periodic 7 × 7 lattice, exact by transfer matrices.
+ISING = {0.2: 35.992579, 0.4: 43.447619, 0.5: 50.957647, 0.6: 59.989710}
+TRACKED = {"accidents": 200, "plants": 100, "mnist": 500}
+
+
+def fitted(X, model):
+    """The model after a fit, and seconds of the processor."""
+    start = time.process_time()
+    with unconverged_is_fine():
+        model.fit(X)
+    return model, time.process_time() - start
+
+
+def slowly_annealed(model, n_temperatures=20_000, n_chains=200):
+    """ln Z by annealed importance sampling."""
+    return model.log_partition(
+        "ais", n_temperatures=n_temperatures, n_chains=n_chains, random_state=0, n_jobs=1
+    )
+
+
+def tracking(args):
+    """What is reported, and what that costs."""
+    rows = []
+    for name, n_hidden in TRACKED.items():
+        X = load_bits(name, args.data)[0] if name == "mnist" else load_density(name, args.data)[0]
+        X = X.astype(np.float32)
+        make = partial(SDCPRBM, n_hidden, max_iter=10, random_state=0, n_jobs=1)
+        seconds, plain = [], []
+        for _ in range(args.repeats):
+            plain.append(fitted(X, make(track_likelihood=False))[1])
+            model, needed = fitted(X, make())
+            seconds.append(needed)
+        estimate = slowly_annealed(model)
+        # Of the rows that the fit looks at.
+        last = model.history_["log_likelihood"][-1]
+        tracked_constant = _reported_constant(model, X)
+        difference = estimate.value - tracked_constant
+        ratio = min(seconds) / min(plain)
+        rows.append([
+            name, n_hidden, f"{last:.2f}", f"{last - difference:.2f}",
+            f"{model.history_['log_likelihood_std_err'][-1]:.2f}", f"{estimate.ess:.0f}",
+            f"{ratio:.3f}",
+        ])  # fmt: skip
+        error = abs(difference)
+        print_check(f"{name}: |tracked − AIS|", "< 0.3", f"{error:.2f}", error < 0.3)
+        print_check(f"{name}: time, untracked = 1", "< 1.15", f"{ratio:.3f}", ratio < 1.15)
+    header = ["set", "units", "tracked", "by AIS", "its error", "chains of 200", "time"]
+    print_table(header, rows)
+    print()
+
+
+def _reported_constant(model, X):
+    """ln Z that the last figure of the history rests on."""
+    again = model._monitor(model._training, X, *_division(model, X), None)
+    free_energy = model.free_energy(again.likelihoods.train.rows).mean()
+    return -free_energy - model.history_["log_likelihood"][-1]
+
+
+def _division(model, X):
+    from sklearn_boltz.restricted.training._rows import divided
+
+    return divided(len(X), 0, model._training.evaluation_seed)
+
+
+def planted_model(n_modes, barrier, rng, n=12):
+    """An RBM in which random patterns are probable, and what lies between is not.
+
+    Each hidden unit stands for a pattern: it is on where the visible units agree with it.
+    """
+    patterns = rng.integers(2, size=(n_modes, n))
+    of_unit = patterns[np.arange(n) % n_modes]
+    strength = barrier / n * (n_modes / 2)
+    weights = strength * (2 * of_unit - 1.0)
+    hidden = -strength * (of_unit.sum(axis=1) - n / 4)
+    visible = rng.normal(scale=0.3, size=n)
+    return Model(np.asfortranarray(weights), Bernoulli(visible), Bernoulli(hidden))
+
+
+def planted(args):
+    """Errors of ln Z at the same cost."""
+    rng, errors = np.random.default_rng(0), {"ladder": [], "AIS": []}
+    with Workers(1) as workers:
+        for k in range(args.runs):
+            model = planted_model(2 + k % 4, rng.uniform(5, 20), rng)
+            base, exact = Bernoulli(np.zeros(12)), exact_log_partition(model)
+            ladder = ladder_to(model, base, None, 100, Stream(k), workers)
+            found = ladder_estimate(ladder, 0.02, 1000, workers)
+            errors["ladder"].append(found.value - exact)
+            # A round is a transition of each rung, and log-weights at two places.
+            n_temperatures = int(ladder.n_rounds * len(ladder) * 2)
+            betas = np.linspace(0, 1, n_temperatures + 1)
+            found = annealed_importance_sampling(model, base, betas, 100, Stream(k), workers)
+            errors["AIS"].append(found.value - exact)
+    errors = {name: np.abs(values) for name, values in errors.items()}
+    rows = [
+        [name, f"{np.median(values):.4f}", f"{np.quantile(values, 0.95):.4f}",
+         f"{values.max():.4f}", int((values < 0.05).sum()), int((values > 1).sum())]
+        for name, values in errors.items()
+    ]  # fmt: skip
+    print(f"{args.runs} RBMs of 12 × 12 units with two to five planted modes")
+    print_table(["|error|", "median", ".95 quantile", "largest", "< .05", "> 1"], rows)
+    share = (errors["ladder"] < 0.05).mean()
+    print_check("ladder: share of errors below .05", ">= 0.95", f"{share:.2f}", share >= 0.95)
+    print()
+
+
+def ising(args):
+    """Likelihoods beside the truth, and shares of the two modes."""
+    rows = []
+    for beta, samples in load_ising(args.data).items():
+        samples = samples[np.random.default_rng(0).permutation(len(samples))]
+        lattice = samples.reshape(-1, 7, 7)
+        neighbours = np.roll(lattice, 1, 1) + np.roll(lattice, 1, 2)
+        log_p = beta * (lattice * neighbours).sum(axis=(1, 2)) - ISING[beta]
+        X = ((samples + 1) / 2).astype(np.float32)
+        train, test, truth = X[:8000], X[8000:], log_p[8000:].mean()
+        for sampler, rate in (("gibbs", 0.05), ("tempered", 0.01)):
+            model = SDCPRBM(
+                60, sampler=sampler, learning_rate=rate, max_iter=args.epochs, random_state=0,
+                n_jobs=1,
+            )  # fmt: skip
+            _, seconds = fitted(train, model)
+            model.set_params(warm_start=True, learning_rate=rate / 5, max_iter=args.epochs // 2)
+            seconds += fitted(train, model)[1]
+            free_energy = model.free_energy(test).mean()
+            with unconverged_is_fine():
+                own = model.log_partition(random_state=0, n_jobs=1)
+                exhaustive = slowly_annealed(model, n_chains=1000)
+            likelihood = -free_energy - exhaustive.value
+            up = (model.sample(2000, init="ladder", random_state=0).mean(axis=1) > 0.5).mean()
+            rows.append([
+                beta, sampler, f"{truth:.3f}", f"{likelihood:.3f}", f"{exhaustive.ess:.0f}",
+                f"{-free_energy - own.value:.3f}", own.method, f"{(test.mean(1) > 0.5).mean():.3f}",
+                f"{up:.3f}", f"{seconds:.0f}",
+            ])  # fmt: skip
+            if sampler == "tempered":
+                least = truth - (0.15 if beta <= 0.5 else 0.2)
+                what = f"β = {beta}: log-likelihood"
+                print_check(what, f">= {least:.3f}", f"{likelihood:.3f}", likelihood >= least)
+                gap = abs(own.value - exhaustive.value)
+                print_check(f"β = {beta}: its own estimate", "< 0.05", f"{gap:.3f}", gap < 0.05)
+    header = ["β", "sampler", "truth", "test", "chains", "own", "by", "rows up", "samples up", "s"]
+    print_table(header, rows)
+    print()
+
+
+def pumsb(args):
+    """Test log-likelihoods with the two sources of the negative phase."""
+    X, _, test = (part.astype(np.float32) for part in load_density("pumsb_star", args.data))
+    rows = []
+    settings = [("gibbs", 0.05, 0)] + [("tempered", 0.01, seed) for seed in range(args.seeds)]
+    for sampler, rate, seed in settings:
+        n_epochs = args.pumsb_epochs if sampler == "tempered" else 40
+        model = SDCPRBM(
+            200, sampler=sampler, learning_rate=rate, max_iter=n_epochs, max_rungs=60,
+            random_state=seed, n_jobs=1,
+        )  # fmt: skip
+        _, seconds = fitted(X, model)
+        if sampler == "tempered":
+            model.set_params(warm_start=True, learning_rate=rate / 5, max_iter=2 * n_epochs // 3)
+            seconds += fitted(X, model)[1]
+        free_energy = model.free_energy(test).mean()
+        with unconverged_is_fine():
+            own = model.log_partition(random_state=0, n_jobs=1)
+            slow = slowly_annealed(model, 8000)
+        best = -free_energy - max(own.value, slow.value)
+        rows.append([
+            sampler, seed, f"{best:.2f}", f"{-free_energy - own.value:.2f}", own.method,
+            own.trusted, f"{-free_energy - slow.value:.2f}", f"{slow.ess:.0f}", f"{seconds:.0f}",
+        ])  # fmt: skip
+        if sampler == "tempered":
+            print_check(f"seed {seed}: test", ">= -22.8", f"{best:.2f}", best >= -22.8)
+    header = ["sampler", "seed", "test", "own", "by", "trusted", "AIS", "chains of 200", "s"]
+    print_table(header, rows)
+    print()
+
+
+def d2c3(args):
+    """Rows and samples along the two directions of the largest variance."""
+    X = load_clusters(args.data).astype(np.float32)
+    centre = X.mean(axis=0)
+    _, _, directions = np.linalg.svd(X[:2000] - centre, full_matrices=False)
+    samples, seconds = {"rows": X}, {}
+    for sampler, rate in (("gibbs", 0.05), ("tempered", 0.01)):
+        model = SDCPRBM(
+            100, sampler=sampler, learning_rate=rate, max_iter=30, random_state=0, n_jobs=1
+        )
+        seconds[sampler] = fitted(X, model)[1]
+        samples[sampler] = model.sample(2000, init="ladder", random_state=0)
+    fig, axes = plt.subplots(
+        1, 3, figsize=(11, 3.6), layout="constrained", sharex=True, sharey=True
+    )
+    found = {}
+    for ax, (name, rows) in zip(axes, samples.items(), strict=True):
+        place = (rows - centre) @ directions[:2].T
+        found[name] = np.histogram2d(*place.T, bins=12, range=[[-20, 20], [-20, 20]])[0]
+        ax.hist2d(*place.T, bins=60, cmap="viridis", cmin=1)
+        ax.set(title=name)
+    fig.savefig(args.output / "rbm_ladder_d2c3.png", dpi=110)
+    shares = {name: table / table.sum() for name, table in found.items()}
+    for name in ("gibbs", "tempered"):
+        distance = 0.5 * np.abs(shares[name] - shares["rows"]).sum()
+        print_check(
+            f"{name}: total variation to the rows on a 12 × 12 grid", "< 0.2", f"{distance:.2f}",
+            distance < 0.2,
+        )  # fmt: skip
+    print()
+
+
+PARTS = {f.__name__: f for f in (tracking, planted, ising, pumsb, d2c3)}
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--parts", nargs="+", choices=list(PARTS), default=list(PARTS))
+    parser.add_argument("--repeats", type=int, default=1, help="fits of each kind, of `tracking`")
+    parser.add_argument("--runs", type=int, default=100, help="models of `planted`")
+    parser.add_argument("--epochs", type=int, default=120, help="of `ising`, and half as many more")
+    parser.add_argument("--seeds", type=int, default=3, help="of `pumsb`")
+    parser.add_argument("--pumsb-epochs", type=int, default=150)
+    args = parser.parse_args()
+    for name in args.parts:
+        with report(args.output / f"rbm_ladder_{name}.txt", f"Ladder of models: {name}"):
+            PARTS[name](args)
+
+
+if __name__ == "__main__":
+    run_script(main)
