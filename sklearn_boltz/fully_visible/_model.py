@@ -1,6 +1,7 @@
 """Networks of pairs as distributions: what can be asked of them, whatever values columns have."""
 
 import math
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -101,6 +102,26 @@ class PairwiseModel:
         result[complete] = self.log_weight(codes[complete])
         result[~complete] = _incomplete.log_sums(self, codes[~complete], base)
         return result
+
+
+class Chains:
+    """States of many Gibbs chains, in arrays of a row for each that a child names in `arrays`."""
+
+    # Random numbers are functions of (seed, sweep, row): those of the first chain have this row.
+    first_row = 0
+
+    def copy(self):
+        """Chains with states of their own."""
+        other = copy(self)
+        for name in self.arrays:
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def swap(self, other, chains):
+        """Exchange the states of some chains with those of another population."""
+        for name in self.arrays:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            mine[chains], theirs[chains] = theirs[chains], mine[chains]
 
 
 def states_of_groups(n_values, label):

@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_boltz.fully_visible._bslm import row_fields
 from sklearn_boltz.fully_visible._gibbs import gibbs_sweeps
-from sklearn_boltz.fully_visible._model import PairwiseModel
+from sklearn_boltz.fully_visible._model import Chains, PairwiseModel
 from sklearn_boltz.fully_visible._potts_model import PottsModel
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 
@@ -125,7 +125,7 @@ class _Flipped:
         return 1 - self.model.sample(n_samples, generator)
 
 
-class SpinChains:
+class SpinChains(Chains):
     """States of many Gibbs chains with their local fields.
 
     Parameters
@@ -138,6 +138,8 @@ class SpinChains:
     free : ndarray of bool of shape (n_chains, d), default=None
         Which entries may change. None for all.
     """
+
+    arrays = ("spins", "local")
 
     def __init__(self, spins, coupling, seed, free=None):
         self.spins, self.coupling, self.seed = spins, np.ascontiguousarray(coupling), seed
@@ -162,12 +164,17 @@ class SpinChains:
             self.seed,
             self.n_sweeps,
             n_sweeps,
+            self.first_row,
         )
         self.n_sweeps += n_sweeps
 
     def log_weight(self, intercept):
         """½ xᵀ M x + bᵀ x of each state."""
         return log_weight(self.spins, self.local, intercept)
+
+    def field_weight(self, intercept):
+        """bᵀ x of each state."""
+        return self.spins @ intercept
 
     def probabilities(self, intercept):
         """p(x_j = a | the others) in the one-hot layout, (n_chains, 2 d)."""
