@@ -33,13 +33,14 @@ from sklearn_boltz.fully_visible._rows import (
     read_batches,
 )
 from sklearn_boltz.fully_visible._solvers import Monitor
+from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
 # each other.
 MIN_THREADED_FIT = 20_000
 
 
-class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
+class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     """Fully visible Boltzmann machine, fitted by maximum pseudo-likelihood.
 
     A network of pairwise interactions of discrete variables. Binary ones make the Ising model:

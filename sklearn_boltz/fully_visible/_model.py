@@ -57,6 +57,19 @@ class PairwiseModel:
         """-Σ_x p(x) ln p(x), exact."""
         return self.log_linear[0].entropy()
 
+    def cumulants(self, betas):
+        """Of the models p(x)^β / Z_β: ln Z_β, and mean and variance of the log-weight; exact.
+
+        Returns
+        -------
+        cumulants : ndarray of float64 of shape (3, n_betas)
+        """
+        exact, constant = self.log_linear
+        found = exact.cumulants(betas)
+        found[0] += np.multiply(betas, constant)
+        found[1] += constant
+        return found
+
     def marginal(self, columns):
         """Joint probabilities of some columns, an array with one axis for each; exact."""
         return self.log_linear[0].marginal(columns)
@@ -67,11 +80,15 @@ class PairwiseModel:
             return self.log_linear[0].sample(n_samples, generator)
         return gibbs_sample(self, n_samples, n_steps, generator)
 
+    @property
+    def scale(self):
+        """No log-weight is greater."""
+        return float(np.abs(self.coupling).sum() + np.abs(self.intercept).sum())
+
     def tempered(self, temperature):
         """The model p(x)^(1/T) / Z_T."""
         # Colder than this, the sums would overflow; all mass is at the mode long before.
-        coldest = (np.abs(self.coupling).sum() + np.abs(self.intercept).sum()) / 1e300
-        scale = 1 / max(temperature, coldest)
+        scale = 1 / max(temperature, self.scale / 1e300)
         return self.like(scale * self.coupling, scale * self.intercept)
 
     # Rows, complete or not.

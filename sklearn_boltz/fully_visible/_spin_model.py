@@ -35,6 +35,10 @@ class SpinModel(PairwiseModel):
         """Which columns are coupled, (d, d) bool."""
         return self.coupling != 0
 
+    def places(self, columns):
+        """Where the intercepts of some columns stand."""
+        return columns
+
     def fields(self, codes):
         """M x + b of each row, (n, d); missing cells count as 0."""
         spins = to_spins(codes)
@@ -117,6 +121,7 @@ class _Flipped:
     def __init__(self, model):
         self.model = model
         self.log_partition, self.entropy = model.log_partition, model.entropy
+        self.cumulants = model.cumulants
 
     def marginal(self, columns):
         return np.flip(self.model.marginal(columns))

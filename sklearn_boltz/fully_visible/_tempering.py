@@ -12,12 +12,13 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import Bunch
 
-from sklearn_boltz._estimates import MAX_STD_ERR
+from sklearn_boltz._estimates import MAX_STD_ERR, temperature_ladder
 from sklearn_boltz._ladder import BROKEN, Ladder, bennett
 from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers
 
-# Rungs at most, and chains that find them.
-MAX_RUNGS, N_PILOT = 200, 100
+# Chains of a rung; rungs at most, and chains that find them.
+N_CHAINS, MAX_RUNGS, N_PILOT = 100, 200, 100
 # Neighbours that accept fewer exchanges get a rung between them; a rung goes where its neighbours
 # would accept as many without it.
 SPARSE, DENSE = 0.3, 0.45
@@ -111,7 +112,8 @@ class Rung:
     def move(self, n_steps, stream, first_row):
         """Sweeps of Gibbs sampling; without couplings, one is a new draw."""
         chains = self.chains
-        chains.seed, chains.n_sweeps, chains.first_row = stream.seed, stream.take(n_steps), first_row
+        chains.seed, chains.n_sweeps = stream.seed, stream.take(n_steps)
+        chains.first_row = first_row
         chains.sweep(self.offset, n_steps if self.beta else 1, scale=self.beta)
         self._measure()
 
@@ -173,10 +175,11 @@ def _first_guess(path, targets, generator):
     room = max(MAX_RUNGS // 2, len(targets))
     for target in targets:
         while (beta := rungs[-1].beta) < target:
-            left = max(room - len(rungs), 1)
-            beta = max(beta + STEP / _spread(rungs[-1].rise), beta * (targets[-1] / beta) ** (1 / left)
-                       if beta else 0)  # fmt: skip
-            rungs.append(rungs[-1].at(float(min(beta, target))))
+            step = STEP / _spread(rungs[-1].rise)
+            if beta:
+                factor = (targets[-1] / beta) ** (1 / max(room - len(rungs), 1))
+                step = max(step, beta * (factor - 1))
+            rungs.append(rungs[-1].at(float(min(beta + step, target))))
             rungs[-1].move(N_ANNEALING, stream, 0)
     return Ladder(rungs, path.log_partition(), stream)
 
@@ -192,7 +195,7 @@ def _refine(ladder, targets):
     changed, rungs = False, ladder.rungs
     for i in reversed(range(len(rungs) - 1)):
         if ladder.pairs[i].acceptance < SPARSE and len(rungs) < MAX_RUNGS:
-            middle = (rungs[i].beta + rungs[i + 1].beta) / 2
+            middle = _between(rungs[i].beta, rungs[i + 1].beta)
             if rungs[i].beta < middle < rungs[i + 1].beta:
                 ladder.insert(i + 1, rungs[i].at(middle))
                 changed = True
@@ -204,6 +207,11 @@ def _refine(ladder, targets):
             changed = True
         i += 1  # the neighbours of a rung that goes stay for now
     return changed
+
+
+def _between(low, high):
+    """The mean of two inverse temperatures, the geometric one where they are far apart."""
+    return math.sqrt(low * high) if 0 < 4 * low < high else (low + high) / 2
 
 
 def _acceptance(low, high):
@@ -296,6 +304,10 @@ class Record:
         first = np.full((1, ratios.shape[1]), self.ladder.first_log_partition)
         return np.cumsum(np.concatenate([first, ratios]), axis=0)
 
+    def log_partition(self):
+        """ln Z of the top by each simulation, (n_chains,)."""
+        return self.log_partitions()[-1]
+
     def moments(self):
         """Mean and variance of w at each rung by each simulation, (n_rungs, n_chains) each."""
         sums = np.mean([block.sums for block in self.kept()], axis=0)
@@ -311,13 +323,17 @@ class Record:
         _, error = mean_and_error(first - second)
         return abs((first - second).mean()) <= SETTLED * error + 1e-9
 
-    def run_until(self, tol, max_rounds, places=(-1,)):
-        """Make rounds until ln Z of some rungs is known to `tol` nats; -> if it is."""
+    def run_until(self, tol, max_rounds, figures):
+        """Make rounds until the standard errors of some figures are within `tol`; -> if they are.
+
+        `figures` is a function of this record, whose result has the figures by each simulation,
+        (..., n_chains).
+        """
         max_blocks = max(FIRST_LOOK, max_rounds // BLOCK)
         look = FIRST_LOOK
         while True:
             self.run(look - len(self.blocks))
-            error = mean_and_error(self.log_partitions()[list(places)])[1].max()
+            error = mean_and_error(figures(self))[1].max()
             enough = self.n_arrivals() >= max(MIN_ARRIVALS, len(self.ladder.rungs[0]))
             if error <= tol and enough and self.is_settled():
                 return True
@@ -355,9 +371,35 @@ def _ratios(forward, backward):
 
 def mean_and_error(values):
     """Mean over the last axis, and its standard error."""
-    n = values.shape[-1]
-    error = values.std(axis=-1, ddof=1) / math.sqrt(n) if n > 1 else np.full(values.shape[:-1], np.inf)
-    return values.mean(axis=-1), error
+    return values.mean(axis=-1), values.std(axis=-1, ddof=1) / math.sqrt(values.shape[-1])
+
+
+def ladder_log_partition(path, n_temperatures, n_chains, tol, max_rounds, generator):
+    """ln Z by a ladder.
+
+    Parameters
+    ----------
+    path : Path
+    n_temperatures : int, array-like or None
+        As of `temperature_ladder`; None chooses inverse temperatures by the acceptance.
+    n_chains : int
+    tol : float
+    max_rounds : int
+    generator : Generator
+
+    Returns
+    -------
+    estimate : Bunch
+        Of `estimate_from_record`.
+    """
+    with Workers() as workers:
+        if n_temperatures is None:
+            betas = find_betas(path, [1.0], generator, workers)
+        else:
+            betas = temperature_ladder(n_temperatures)
+        record = Record(make_ladder(path, betas, n_chains, generator), workers)
+        reached = record.run_until(tol, max_rounds, Record.log_partition)
+    return estimate_from_record(record, tol, reached)
 
 
 def estimate_from_record(record, tol, reached):
@@ -374,45 +416,58 @@ def estimate_from_record(record, tol, reached):
     -------
     estimate : Bunch
     """
-    value, std_err = map(float, mean_and_error(record.log_partitions()[-1]))
-    acceptances, n_arrivals = record.acceptances(), record.n_arrivals()
+    value, std_err = map(float, mean_and_error(record.log_partition()))
     estimate = Bunch(
-        value=value, std_err=std_err, low=-math.inf, high=math.inf, ess=float(n_arrivals),
-        log_weights=None, method="ladder", states=record.ladder.rungs[-1].chains.codes,
-        acceptances=acceptances, betas=record.betas, n_rounds=record.n_rounds,
+        value=value, std_err=std_err, low=value - 2 * std_err, high=value + 2 * std_err,
+        ess=float(record.n_arrivals()), log_weights=None, method="ladder",
+        states=record.ladder.rungs[-1].chains.codes, acceptances=record.acceptances(),
+        betas=record.betas, n_rounds=record.n_rounds, trusted=True,
+        verdict=f"The ladder's estimate of the log-partition has nothing against it: "
+        f"{figures(record)}, and the standard error is {std_err:.2g} nats.",
     )  # fmt: skip
-    against = _against(record, std_err, tol, reached)
-    estimate.trusted = against is None or against.startswith("but")
-    if estimate.trusted:
-        estimate.low, estimate.high = value - 2 * std_err, value + 2 * std_err
-    figures = (
-        f"between {len(record.betas)} temperatures {acceptances.min():.2f} of the exchanges and "
-        f"more are accepted, {n_arrivals} states came from independent columns to the model, and "
-        f"the standard error is {std_err:.2g} nats"
-    )
-    verdict = "has nothing against it" if estimate.trusted else "is not to be trusted"
-    estimate.verdict = (
-        f"The ladder's estimate of the log-partition {verdict}: {figures}"
-        + (f", {against}" if against else "")
-        + "."
-    )
+    against = None if reached else objection(record, std_err)
+    if against:
+        distrust(estimate, against)
+    elif std_err > tol:
+        estimate.verdict += f" More than {tol:.2g} after {record.n_rounds} rounds, though."
     return estimate
 
 
-def _against(record, std_err, tol, reached):
-    """What speaks against an estimate; None for nothing, "but ..." for a remark."""
-    if reached:
-        return None
+def figures(record):
+    """What tells how well the temperatures are connected, in words."""
+    return (
+        f"between {len(record.betas)} temperatures {record.acceptances().min():.2f} of the "
+        f"exchanges and more are accepted, and {record.n_arrivals()} states came from independent "
+        "columns to the model"
+    )
+
+
+def distrust(estimate, why):
+    """Say that an estimate is not to be trusted, which then has no bounds."""
+    estimate.trusted, estimate.low, estimate.high = False, -math.inf, math.inf
+    estimate.verdict = (
+        f"The estimate of the log-partition by {len(estimate.betas)} temperatures, "
+        f"{estimate.value:.7g}, is not to be trusted: {why}."
+    )
+
+
+def objection(record, std_err):
+    """What speaks against the figures of a ladder; None for nothing."""
     if record.is_broken():
-        return "and somewhere hardly any exchange is. Let the temperatures be chosen"
+        lowest = record.acceptances().min()
+        return (
+            f"of the exchanges between two of them only {lowest:.1g} are accepted. Let "
+            "n_temperatures be chosen; there may be modes that no temperature connects"
+        )
     if record.n_arrivals() < MIN_ARRIVALS:
-        return "too few to know the shares of modes. Use more rounds (max_rounds)"
+        return (
+            f"in {record.n_rounds} rounds only {record.n_arrivals()} states came from independent "
+            "columns to the model. Use more (max_rounds)"
+        )
     if not record.is_settled():
-        return "and the first and the second half of the rounds differ. Use more (max_rounds)"
-    if std_err > MAX_STD_ERR:
-        return "too much. Use more rounds (max_rounds) or chains"
-    if std_err > tol:
-        return f"but not the {tol:.2g} asked for after {record.n_rounds} rounds"
+        return "the two halves of the rounds differ. Use more (max_rounds)"
+    if not std_err <= MAX_STD_ERR:
+        return f"the standard error is {std_err:.2g} nats. Use more rounds (max_rounds) or chains"
     return None
 
 
@@ -433,15 +488,15 @@ def draw(path, betas, n_samples, n_steps, generator, workers):
     Returns
     -------
     codes : ndarray of int of shape (n_samples, d)
-    n_arrivals : float
-        States that came from independent columns to the top, for each sample.
+    is_broken : bool
+        Whether neighbours somewhere hardly exchange states.
     """
     n_chains = min(n_samples, MAX_CHAINS)
     ladder = make_ladder(path, betas, n_chains, generator)
     n_draws, interval = -(-n_samples // n_chains), -(-n_steps // len(betas))
-    found, n_arrivals = [], 0
+    found = []
     for k in range(n_draws):
         for _ in range(interval if k else max(interval, int(WARM_UP * n_steps))):
-            n_arrivals += one_round(ladder, workers)
+            ladder.round(workers)
         found.append(ladder.rungs[-1].chains.codes.copy())
-    return np.concatenate(found)[:n_samples], n_arrivals / (n_draws * n_chains)
+    return np.concatenate(found)[:n_samples], ladder.is_broken()
