@@ -12,7 +12,7 @@ from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.fully_visible import _incomplete
 from sklearn_boltz.fully_visible._sampling import gibbs_sample
-from sklearn_boltz.fully_visible._tempering import draw, find_betas
+from sklearn_boltz.fully_visible._tempering import Path, draw, find_betas
 
 
 def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
@@ -104,12 +104,14 @@ class Drawing:
         codes[:, columns] = places
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         # Given some columns, the others are a model of the same kind.
-        path, generator = self._path(temperature, columns, places), make_generator(random_state)
-        if path.model.is_enumerable():
-            codes[:, free] = path.model.sample(n_samples, generator, n_steps)
+        model, base = self._tempered(temperature, columns, places)
+        generator = make_generator(random_state)
+        if model.is_enumerable():
+            codes[:, free] = model.sample(n_samples, generator, n_steps)
         elif n_temperatures == 1:
-            codes[:, free] = gibbs_sample(path.model, n_samples, n_steps, generator)
+            codes[:, free] = gibbs_sample(model, n_samples, n_steps, generator)
         else:
+            path = Path.from_model(model, base, generator)
             codes[:, free] = tempered_sample(path, n_samples, n_steps, n_temperatures, generator)
         if not len(columns) and temperature == 1:
             self._warn_if_far_from_data("In these samples,", codes, None, n_samples)

@@ -282,20 +282,25 @@ class Likelihoods(BaseBoltzmann):
         check_is_fitted(self)
         if method == "exact":
             self._check_enumerable("Use method='ladder'.")
-        path, generator = self._path(temperature), make_generator(random_state)
-        if method in ("auto", "exact") and path.model.is_enumerable():
+        (model, base), generator = self._tempered(temperature), make_generator(random_state)
+        if method in ("auto", "exact") and model.is_enumerable():
             exact = self._cached(
-                "exact_log_partition", path.model.log_partition, np.array([temperature])
+                "exact_log_partition", model.log_partition, np.array([temperature])
             )
             return estimate_from_value(exact)
         if method == "ais":
             estimate = annealed_log_partition(
-                path.model, path.base, temperature_ladder(n_temperatures or 1000), n_chains or 500,
+                model, base, temperature_ladder(n_temperatures or 1000), n_chains or 500,
                 generator,
             )  # fmt: skip
         else:
             estimate = ladder_log_partition(
-                path, n_temperatures, n_chains or N_CHAINS, tol, max_rounds, generator
+                Path.from_model(model, base, generator),
+                n_temperatures,
+                n_chains or N_CHAINS,
+                tol,
+                max_rounds,
+                generator,
             )
         if temperature == 1:
             self._compare_with_floor(estimate)
@@ -305,18 +310,18 @@ class Likelihoods(BaseBoltzmann):
         estimate.states = self._coding.decode(estimate.states).astype(self._sample_dtype)
         return estimate
 
-    def _path(self, temperature, columns=(), places=()):
-        """From independent columns to the model at a temperature, given some columns."""
+    def _tempered(self, temperature, columns=(), places=()):
+        """The model at a temperature, given some columns, and intercepts of independent ones."""
         model, columns = self._model(), np.array(columns, dtype=np.int64)
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         base = min(1, 1 / temperature) * self._base[model.places(free)]
-        return Path(model.given(columns, np.array(places, np.int64)).tempered(temperature), base)
+        return model.given(columns, np.array(places, np.int64)).tempered(temperature), base
 
     def _compare_with_floor(self, estimate):
         """Remember the greatest lower end; say so if an earlier one contradicts an estimate."""
         floor = self._cached("log_partition_floor", Bunch)
         if floor and floor.low > estimate.high:
-            distrust(estimate, f"but an AIS run before says {floor.low:.1f} at least")
+            distrust(estimate, f"an AIS run before says {floor.low:.1f} at least")
         elif estimate.method == "ais":
             raise_floor(floor, estimate)
 

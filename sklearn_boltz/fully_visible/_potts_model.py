@@ -91,6 +91,10 @@ class PottsModel(PairwiseModel):
         """The same for independent columns with the intercepts `base`."""
         return np.exp(self.log_softmax(base.copy()))
 
+    def independent_intercept(self, probabilities):
+        """The intercepts of independent columns whose values have these, (Q,)."""
+        return np.log(probabilities)
+
     def given(self, columns, values):
         """The model of the other columns, given the values of some."""
         free = np.setdiff1d(np.arange(len(self.n_values)), columns)

@@ -16,6 +16,7 @@ from sklearn_boltz._estimates import MAX_STD_ERR, temperature_ladder
 from sklearn_boltz._ladder import BROKEN, Ladder, bennett
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
+from sklearn_boltz.fully_visible._sampling import draw_seed
 
 # Chains of a rung; rungs at most, and chains that find them.
 N_CHAINS, MAX_RUNGS, N_PILOT = 100, 200, 100
@@ -25,6 +26,9 @@ SPARSE, DENSE = 0.3, 0.45
 # The first guess: steps of the inverse temperature, in standard deviations of the log-weight, at
 # which normal ones are accepted with a probability of .4; and sweeps at each.
 STEP, N_ANNEALING = 1.2, 5
+# Sweeps of the chains that look for modes of the model by themselves; the rates of independent
+# columns that are fitted to them are no less.
+N_EXPLORING, LEAST_RATE = 200, 1e-3
 # Rounds before the acceptances are looked at, and how often this is done.
 N_TRIAL, MAX_TRIALS = 32, 12
 # Rounds of a block, whose ratios are computed together; blocks before the first look at them.
@@ -50,11 +54,32 @@ class Path:
     base : ndarray
         Intercepts of the independent columns. Those of 0 make β an inverse temperature: any
         β > 0 is then the model p(x)^β, also above 1.
+    found : ndarray of int of shape (n, d)
+        Codes of states that chains of the model itself have found, wherever they began. Half of
+        the chains of a ladder begin there, the others at independent columns: where it makes a
+        difference, the chains differ, and standard errors are large.
     """
 
-    def __init__(self, model, base):
+    def __init__(self, model, base, found):
         self.model, self.base = model, np.ascontiguousarray(base, dtype=np.float64)
+        self.found = found
         self.nowhere = np.full(len(model.n_values), -1)
+
+    @classmethod
+    def from_model(cls, model, base, generator):
+        """The path from columns with the rates of the model, as far as chains find them.
+
+        Half of these chains begin at columns with the intercepts `base`, half at uniform ones.
+        """
+        chains = explore(model, base, 1.0, generator)
+        rates = chains.probabilities(model.intercept).mean(axis=0)
+        return cls(model, model.independent_intercept(np.maximum(rates, LEAST_RATE)), chains.codes)
+
+    @classmethod
+    def of_temperatures(cls, model, top, generator):
+        """The path from uniform columns, at which β is an inverse temperature up to `top`."""
+        base = np.zeros_like(model.intercept)
+        return cls(model, base, explore(model, model.intercept, top, generator).codes)
 
     def log_partition(self):
         """ln Z of the independent columns."""
@@ -133,13 +158,32 @@ class Rung:
             mine[chains], theirs[chains] = theirs[chains], mine[chains]
 
 
+def explore(model, base, beta, generator):
+    """Gibbs chains of p(x)^β from independent columns, half of them uniform, half with `base`."""
+    nowhere = np.full((N_PILOT // 2, len(model.n_values)), -1)
+    starts = [model.fill(b, nowhere, generator) for b in (base, np.zeros_like(base))]
+    chains = model.chains(generator.permutation(np.concatenate(starts)), draw_seed(generator))
+    chains.sweep(beta * model.intercept, N_EXPLORING, scale=beta)
+    return chains
+
+
 def make_ladder(path, betas, n_chains, generator):
-    """A ladder of given inverse temperatures, its chains annealed from one to the next."""
+    """A ladder of given inverse temperatures.
+
+    Every second chain is annealed from independent columns up, the others from the states that
+    chains of the model have found down.
+    """
     stream = Stream.from_generator(generator)
     rungs = [Rung(path, 0.0, path.independent(n_chains, generator))]
     for beta in betas[1:]:
         rungs.append(rungs[-1].at(beta))
         rungs[-1].move(N_ANNEALING, stream, 0)
+    found = path.found[np.arange(n_chains) % len(path.found)]
+    down = Rung(path, betas[-1], path.model.chains(found, 0))
+    for rung in reversed(rungs[1:]):
+        down = down.at(rung.beta)
+        down.move(N_ANNEALING, stream, 0)
+        rung.swap(down.copy(), np.arange(1, n_chains, 2))
     return Ladder(rungs, path.log_partition(), stream)
 
 
@@ -159,7 +203,7 @@ def find_betas(path, targets, generator, workers):
     betas : ndarray of float64
         From 0 to the top.
     """
-    ladder = _first_guess(path, targets, generator)
+    ladder = make_ladder(path, _first_guess(path, targets, generator), N_PILOT, generator)
     for _ in range(MAX_TRIALS):
         for _ in range(N_TRIAL):
             ladder.round(workers)
@@ -181,7 +225,7 @@ def _first_guess(path, targets, generator):
                 step = max(step, beta * (factor - 1))
             rungs.append(rungs[-1].at(float(min(beta + step, target))))
             rungs[-1].move(N_ANNEALING, stream, 0)
-    return Ladder(rungs, path.log_partition(), stream)
+    return [rung.beta for rung in rungs]
 
 
 def _spread(values):

@@ -196,7 +196,7 @@ class Thermodynamics:
 
 def by_ladder(model, betas, n_chains, tol, max_rounds, generator):
     """The figures at some inverse temperatures, their standard errors, and what they are worth."""
-    path = Path(model, np.zeros_like(model.intercept))
+    path = Path.of_temperatures(model, betas[-1], generator)
 
     def estimates(record):
         """(4, n_betas, n_chains)"""
