@@ -180,6 +180,14 @@ def load_spikes(folder):
     return {name: data[name] for name in ("spikes15", "spikes50")}
 
 
+def load_ising(folder):
+    """Samples of the Ising model on the periodic 7 × 7 lattice, -1 and 1: dict by β."""
+    data = _read("landscapes/ising2d.npz", folder)
+    betas = [0.2, 0.4, 0.5, 0.6]
+    bits = {beta: np.unpackbits(data[f"L7_beta{beta}"], axis=1)[:, :49] for beta in betas}
+    return {beta: 2 * rows.astype(np.int64) - 1 for beta, rows in bits.items()}
+
+
 def alignment_file(name, folder):
     """Path of the file of an alignment, in the folder or below ``oracles/potts`` in it."""
     file_name, _ = ALIGNMENTS[name]

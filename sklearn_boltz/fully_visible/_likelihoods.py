@@ -217,9 +217,9 @@ class Likelihoods(BaseBoltzmann):
         method : {"auto", "exact", "ladder", "ais"}, default="auto"
             ``"exact"`` enumerates the states of connected variables, 2**26 at most. ``"ladder"``
             runs Gibbs chains at several inverse temperatures, from independent columns with the
-            base rates of the training data to the model, which exchange states (parallel
+            rates of the model to the model, which exchange states (parallel
             tempering); ln Z is the sum of Bennett's acceptance ratios [1]_ of neighbours.
-            ``"ais"`` is annealed importance sampling from the same columns: the
+            ``"ais"`` is annealed importance sampling from the base rates of the training data: the
             estimate of Z is unbiased, that of ln Z too low in the mean, and with probability
             95 % ln Z is greater than the estimate less 3 nats, however few chains carry it.
             ``"auto"`` is exact up to 2**26 joint states of connected variables, else the ladder.
@@ -271,8 +271,10 @@ class Likelihoods(BaseBoltzmann):
 
         The standard error of the ladder is that of the mean of `n_chains` independent
         simulations, since states are exchanged between chains of the same number only; so it
-        knows of correlations in time and between temperatures. It does not know of a mode that
-        no chain has seen. If `low` of an earlier AIS run is above `high`, the verdict says so.
+        knows of correlations in time and between temperatures. Half of the chains begin at
+        independent columns, half where plain Gibbs chains of the model from several starts have
+        ended. It does not know of a mode that no chain has seen. If `low` of an earlier AIS run
+        is above `high`, the verdict says so.
 
         References
         ----------
@@ -289,10 +291,8 @@ class Likelihoods(BaseBoltzmann):
             )
             return estimate_from_value(exact)
         if method == "ais":
-            estimate = annealed_log_partition(
-                model, base, temperature_ladder(n_temperatures or 1000), n_chains or 500,
-                generator,
-            )  # fmt: skip
+            betas = temperature_ladder(1000 if n_temperatures is None else n_temperatures)
+            estimate = annealed_log_partition(model, base, betas, n_chains or 500, generator)
         else:
             estimate = ladder_log_partition(
                 Path.from_model(model, base, generator),
