@@ -227,6 +227,29 @@ def test_steps_as_given(estimator):
     assert abs(found.value - estimator.log_partition_) < 4 * found.std_err
 
 
+@pytest.mark.parametrize("n_values", [[2] * 12, [2, 3, 4]])
+def test_same_bits_whatever_the_threads(n_values, monkeypatch):
+    monkeypatch.setattr(Rung, "cost", 1e9)  # threads are worth their while
+    model, found = random_model(n_values, 0.5, 0), []
+    for n_jobs in (1, 2):
+        path, rng = path_to(model)
+        with Workers(n_jobs) as workers:
+            betas = find_betas(path, [1.0], rng, workers)
+            record = Record(make_ladder(path, np.linspace(0, 1, 5), 40, rng), workers)
+            record.run(2)
+        found.append((betas, record.log_partition(), record.ladder.rungs[-1].chains.codes))
+    for one, two in zip(*found, strict=True):
+        assert_array_equal(one, two)
+
+
+def test_one_chain_has_no_error(estimator):
+    with pytest.raises(ValueError, match="n_chains must be 2 or more for the ladder"):
+        estimator.log_partition("ladder", n_chains=1)
+    few = estimator.log_partition("ladder", n_chains=8, random_state=0)
+    # Student's t of 7 degrees of freedom: beyond 8 with a probability of 1e-4.
+    assert abs(few.value - estimator.log_partition_) < 8 * few.std_err
+
+
 def test_a_broken_ladder_says_so():
     """From independent columns to a cold lattice in one step: no bounds, and a warning."""
     model = with_model(lattice(7, 2.0))

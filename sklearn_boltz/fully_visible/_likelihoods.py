@@ -191,7 +191,7 @@ class Likelihoods(BaseBoltzmann):
     @validate_arguments(
         {
             "method": [StrOptions({"auto", "exact", "ais", "ladder"})],
-            "n_chains": [Interval(Integral, 2, None, closed="left"), None],
+            "n_chains": [Interval(Integral, 1, None, closed="left"), None],
             "n_temperatures": [Interval(Integral, 1, None, closed="left"), "array-like", None],
             "temperature": [Interval(Real, 0, None, closed="neither")],
             "tol": [Interval(Real, 0, None, closed="neither")],
@@ -224,8 +224,8 @@ class Likelihoods(BaseBoltzmann):
             95 % ln Z is greater than the estimate less 3 nats, however few chains carry it.
             ``"auto"`` is exact up to 2**26 joint states of connected variables, else the ladder.
         n_chains : int, default=None
-            Number of independent chains, of the ladder at each temperature. None for 100 of the
-            ladder and 500 of AIS.
+            Number of independent chains, of the ladder at each temperature, 2 or more. None for
+            100 of the ladder and 500 of AIS.
         n_temperatures : int or array-like of float, default=None
             Number of equal steps of the inverse temperature, or all its values from 0 up to 1.
             None chooses those of the ladder so that enough exchanges are accepted, and 1,000 of
@@ -293,14 +293,15 @@ class Likelihoods(BaseBoltzmann):
         if method == "ais":
             betas = temperature_ladder(1000 if n_temperatures is None else n_temperatures)
             estimate = annealed_log_partition(model, base, betas, n_chains or 500, generator)
+        elif n_chains == 1:
+            raise ValueError(
+                f"{type(self).__name__}.log_partition: n_chains must be 2 or more for the ladder: "
+                "how far chains differ is the standard error."
+            )
         else:
+            n_chains, path = n_chains or N_CHAINS, Path.from_model(model, base, generator)
             estimate = ladder_log_partition(
-                Path.from_model(model, base, generator),
-                n_temperatures,
-                n_chains or N_CHAINS,
-                tol,
-                max_rounds,
-                generator,
+                path, n_temperatures, n_chains, tol, max_rounds, generator
             )
         if temperature == 1:
             self._compare_with_floor(estimate)

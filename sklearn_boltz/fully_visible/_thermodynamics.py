@@ -69,9 +69,9 @@ class Thermodynamics:
         Returns
         -------
         specific_heat : float
-            dE/dT = Var(E) / T² of the whole model, in nats for a unit of temperature; divide by
-            the number of variables for that of a variable. Exact up to 2**26 joint states
-            of connected variables, else by the fluctuation of the energy in
+            The slope dU/dT = Var(E) / T² of the mean energy U, of the whole model, in nats for a
+            unit of temperature; divide by the number of variables for that of a variable. Exact up
+            to 2**26 joint states of connected variables, else by the fluctuation of the energy in
             `thermodynamics` with a fixed seed, which gives the standard error, too.
 
         Warns
