@@ -39,6 +39,29 @@ def true_model(X, beta):
     return model
 
 
+def log_partition(beta, field):
+    """ln Z with equal intercepts, by the transfer matrix between rows."""
+    rows = 2.0 * ((np.arange(2**SIDE)[:, np.newaxis] >> np.arange(SIDE)) & 1) - 1
+    inside = beta * (rows * np.roll(rows, 1, axis=1)).sum(axis=1) + field * rows.sum(axis=1)
+    transfer = beta * rows @ rows.T + (inside[:, np.newaxis] + inside) / 2
+    peak = transfer.max()
+    values = np.linalg.eigvalsh(np.exp(transfer - peak))
+    return SIDE * (peak + np.log(values[-1])) + np.log(((values / values[-1]) ** SIDE).sum())
+
+
+def measure_tilted(X, beta, field):
+    """Two modes of different mass: ln Z and mean spin, a row of a table."""
+    model = true_model(X, beta)
+    model.intercept_ = np.full(SIDE**2, field)
+    exact, step = log_partition(beta, field), 1e-5
+    slope = (log_partition(beta, field + step) - log_partition(beta, field - step)) / (2 * step)
+    found = model.log_partition("ladder", random_state=0)
+    rows = model.sample(N_SAMPLES, random_state=0)
+    plain = model.sample(N_SAMPLES, random_state=0, n_temperatures=1)
+    return [field, f"{exact:.4f}", f"{found.value:.4f}", f"{found.std_err:.4f}",
+            f"{slope / SIDE**2:.3f}", f"{rows.mean():.3f}", f"{plain.mean():.3f}"]  # fmt: skip
+
+
 def share_up(X):
     """Percent of the rows with more ones than minus ones."""
     return 100 * (X.sum(axis=1) > 0).mean()
@@ -69,7 +92,7 @@ def measure(X, beta, tol):
 
 def main():
     parser = make_parser(__doc__)
-    parser.add_argument("--tol", type=float, default=0.006, help="standard error asked for")
+    parser.add_argument("--tol", type=float, default=0.008, help="standard error asked for")
     args = parser.parse_args()
     data = load_ising(args.data)
     with report(args.output / "fvbm_ladder.txt", "Ising model, 7 × 7, periodic: true couplings"):
@@ -85,6 +108,10 @@ def main():
         header = ["β", "exact", "by the ladder", "stored up", "ladder up", "plain Gibbs up",
                   "seconds of the ladder's samples"]  # fmt: skip
         print_table(header, [row[2] for row in found])
+        print("β = .6 with equal intercepts: modes of different mass, defaults of log_partition")
+        header = ["intercept", "exact ln Z", "ladder", "std_err", "exact mean spin", "ladder",
+                  "plain Gibbs"]  # fmt: skip
+        print_table(header, [measure_tilted(data[0.6], 0.6, field) for field in (0.01, 0.03)])
         *_, error, up = found[-1]
         print_check("ln Z at β = .6", "within .02", f"{error:.4f}", error < 0.02)
         print_check("samples up at β = .6", "50 ± 3 %", f"{up:.1f} %", abs(up - 50) < 3)

@@ -91,9 +91,9 @@ class PottsModel(PairwiseModel):
         """The same for independent columns with the intercepts `base`."""
         return np.exp(self.log_softmax(base.copy()))
 
-    def independent_intercept(self, probabilities):
-        """The intercepts of independent columns whose values have these, (Q,)."""
-        return np.log(probabilities)
+    def independent_intercept(self, log_p):
+        """The intercepts of independent columns, from ln p of their values, (Q,)."""
+        return log_p
 
     def given(self, columns, values):
         """The model of the other columns, given the values of some."""

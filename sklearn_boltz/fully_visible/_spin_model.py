@@ -77,9 +77,9 @@ class SpinModel(PairwiseModel):
         """The same for independent columns with the intercepts `base`."""
         return (1 + np.tanh(base)) / 2
 
-    def independent_intercept(self, probabilities):
-        """The intercepts of independent columns whose values have these, (2 d,)."""
-        return 0.5 * (np.log(probabilities[1::2]) - np.log(probabilities[::2]))
+    def independent_intercept(self, log_p):
+        """The intercepts of independent columns, from ln p of their values, (2 d,)."""
+        return 0.5 * (log_p[1::2] - log_p[::2])
 
     def given(self, columns, values):
         """The model of the other columns, given the values of some."""

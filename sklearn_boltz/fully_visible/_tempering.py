@@ -13,7 +13,7 @@ from scipy.special import expit
 from sklearn.utils import Bunch
 
 from sklearn_boltz._estimates import MAX_STD_ERR, temperature_ladder
-from sklearn_boltz._ladder import BROKEN, Ladder, bennett
+from sklearn_boltz._ladder import BROKEN, Ladder, Pair, bennett
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.fully_visible._sampling import draw_seed
@@ -29,6 +29,8 @@ STEP, N_ANNEALING = 1.2, 5
 # Sweeps of the chains that look for modes of the model by themselves; the rates of independent
 # columns that are fitted to them are no less.
 N_EXPLORING, LEAST_RATE = 200, 1e-3
+# Standard deviation of their probabilities in a direction, from which on they are several modes.
+LEAST_SPREAD = 1.0
 # Rounds before the acceptances are looked at, and how often this is done.
 N_TRIAL, MAX_TRIALS = 32, 12
 # Rounds of a block, whose ratios are computed together; blocks before the first look at them.
@@ -40,7 +42,7 @@ MIN_ARRIVALS = 20
 # Standard errors by which two halves of the rounds may differ.
 SETTLED = 4.0
 # Chains of a sample at most. The share of n_steps that counts as rounds before the first one.
-MAX_CHAINS, WARM_UP = 1000, 0.25
+MAX_CHAINS, WARM_UP = 1000, 0.5
 
 
 class Path:
@@ -70,10 +72,18 @@ class Path:
         """The path from columns with the rates of the model, as far as chains find them.
 
         Half of these chains begin at columns with the intercepts `base`, half at uniform ones.
+        What they found has modes in any shares; intercepts that prefer one to another would
+        suppress the other half-way, where chains can pass between them. So those have no part in
+        the directions in which the chains differ.
         """
         chains = explore(model, base, 1.0, generator)
-        rates = chains.probabilities(model.intercept).mean(axis=0)
-        return cls(model, model.independent_intercept(np.maximum(rates, LEAST_RATE)), chains.codes)
+        p = chains.probabilities(model.intercept)
+        rates = p.mean(axis=0)
+        log_rates = np.log(np.maximum(rates, LEAST_RATE))
+        _, spread, directions = np.linalg.svd((p - rates) / math.sqrt(len(p)), full_matrices=False)
+        directions = directions[spread > LEAST_SPREAD]
+        log_rates -= directions.T @ (directions @ log_rates)
+        return cls(model, model.independent_intercept(log_rates), chains.codes)
 
     @classmethod
     def of_temperatures(cls, model, top, generator):
@@ -158,6 +168,14 @@ class Rung:
             mine[chains], theirs[chains] = theirs[chains], mine[chains]
 
 
+class Exchanges(Pair):
+    """What is known of two neighbours: acceptances alone, since `Record` finds the ratios."""
+
+    def add(self, forward, backward):
+        """Take in the differences of log-weights of one round."""
+        self.acceptances.append(float(np.exp(np.minimum(forward + backward, 0)).mean()))
+
+
 def explore(model, base, beta, generator):
     """Gibbs chains of p(x)^β from independent columns, half of them uniform, half with `base`."""
     nowhere = np.full((N_PILOT // 2, len(model.n_values)), -1)
@@ -184,7 +202,9 @@ def make_ladder(path, betas, n_chains, generator):
         down = down.at(rung.beta)
         down.move(N_ANNEALING, stream, 0)
         rung.swap(down.copy(), np.arange(1, n_chains, 2))
-    return Ladder(rungs, path.log_partition(), stream)
+    ladder = Ladder(rungs, path.log_partition(), stream)
+    ladder.pairs = [Exchanges() for _ in rungs[1:]]
+    return ladder
 
 
 def find_betas(path, targets, generator, workers):
@@ -524,7 +544,7 @@ def draw(path, betas, n_samples, n_steps, generator, workers):
     betas : ndarray
     n_samples : int
     n_steps : int
-        Sweeps for a sample, those of all temperatures together; a quarter as many rounds come
+        Sweeps for a sample, those of all temperatures together; half as many rounds come
         before the first one.
     generator : Generator
     workers : Workers
