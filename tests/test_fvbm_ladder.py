@@ -135,15 +135,15 @@ def test_random_numbers_are_those_of_the_row(n_values):
 def test_independent_columns_prefer_no_mode():
     """Whatever shares of two modes the first chains find, half-way both have their chance."""
     path, _ = path_to(SpinModel(lattice(7, 0.6), np.full(49, 0.01)))
+    # Six of ten chains in one mode would make it 49 · atanh(.2) = 10.
     assert np.abs(path.base.sum()) < 0.1
-    # Seven of ten chains in one mode would have made it 49 · atanh(.4) = 21.
 
 
 def test_mean_spin_of_two_modes_of_different_mass():
-    """The exact one is .433: 1,000 samples, 4 standard errors of .03, and as much for the start."""
+    """The exact one is .433: 300 samples, 4 standard errors of .05."""
     model = with_model(lattice(7, 0.6), np.full(49, 0.01))
-    X = model.sample(1000, random_state=0, n_steps=600)
-    assert abs(X.mean() - 0.433) < 0.15
+    X = model.sample(300, random_state=0, n_steps=800)
+    assert abs(X.mean() - 0.433) < 0.2
 
 
 def test_independent_columns_have_the_rates_of_the_model():
