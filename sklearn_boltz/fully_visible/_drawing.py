@@ -1,14 +1,36 @@
 """What a fitted network draws: samples, missing cells, one column given the others."""
 
+import warnings
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import validate_arguments
+from sklearn_boltz._base import find_stack_level, validate_arguments
 from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import Workers
 from sklearn_boltz.fully_visible import _incomplete
+from sklearn_boltz.fully_visible._sampling import gibbs_sample
+from sklearn_boltz.fully_visible._tempering import Path, draw, find_betas
+
+
+def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
+    """States of a ladder's top; warns if they do not come from its foot."""
+    with Workers() as workers:
+        if n_temperatures == "auto":
+            betas = find_betas(path, [1.0], generator, workers)
+        else:
+            betas = np.linspace(0, 1, n_temperatures)
+        codes, is_broken = draw(path, betas, n_samples, n_steps, generator, workers)
+    if is_broken:
+        warnings.warn(
+            f"Of {len(betas)} temperatures, some neighbours hardly exchange states: the shares of "
+            "modes in these samples are not to be trusted. Use n_temperatures='auto'; a network "
+            "with couplings as large as these may have modes that no temperature connects.",
+            stacklevel=find_stack_level(),
+        )
+    return codes
 
 
 class Drawing:
@@ -21,9 +43,19 @@ class Drawing:
             "given": [dict, None],
             "temperature": [Interval(Real, 0, None, closed="neither")],
             "n_steps": [Interval(Integral, 1, None, closed="left")],
+            "n_temperatures": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         }
     )
-    def sample(self, n_samples=1, random_state=None, *, given=None, temperature=1.0, n_steps=1000):
+    def sample(
+        self,
+        n_samples=1,
+        random_state=None,
+        *,
+        given=None,
+        temperature=1.0,
+        n_steps=1000,
+        n_temperatures="auto",
+    ):
         """Draw samples from the model.
 
         Parameters
@@ -38,18 +70,28 @@ class Drawing:
         temperature : float, default=1.0
             T > 0: rows are drawn with probabilities in proportion to P(x)^(1/T).
         n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) that lead to each sample, in a chain of its
-            own, if connected variables that are not given have more than 2**26 joint states.
+            Transitions (sweeps of Gibbs sampling) that lead to each sample, those at all
+            temperatures together, if connected variables that are not given have more than 2**26
+            joint states.
+        n_temperatures : "auto" or int, default="auto"
+            How many temperatures there are, if connected variables that are not given have more
+            than 2**26 joint states. Chains at neighbouring temperatures exchange their states;
+            the highest has independent columns. So samples find all modes, in the right shares.
+            ``"auto"`` chooses temperatures between which exchanges are accepted, an int takes
+            equal steps. 1 is Gibbs sampling of the model alone, with a chain for each sample.
 
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            Independent samples as a table like the training data, with its columns and types;
-            exact up to 2**26 joint states of connected variables, which 26 binary ones have.
+            Samples as a table like the training data, with its columns and types; exact and
+            independent up to 2**26 joint states of connected variables, which 26 binary ones have.
+            Beyond, of more than 1,000 samples, each chain gives several.
 
         Warns
         -----
         UserWarning
+            If temperatures hardly exchange states, so that the shares of modes are not to be
+            trusted.
             If the rate of a column differs from that in the training data by 0.05 and more
             than chance explains: the model then has mass far from the data, see Notes of the
             class. This is looked at without `given` and at temperature 1. While no rate under
@@ -62,8 +104,15 @@ class Drawing:
         codes[:, columns] = places
         free = np.setdiff1d(np.arange(self.n_features_in_), columns)
         # Given some columns, the others are a model of the same kind.
-        model = self._model().given(columns, places).tempered(temperature)
-        codes[:, free] = model.sample(n_samples, make_generator(random_state), n_steps)
+        model, base = self._tempered(temperature, columns, places)
+        generator = make_generator(random_state)
+        if model.is_enumerable():
+            codes[:, free] = model.sample(n_samples, generator, n_steps)
+        elif n_temperatures == 1:
+            codes[:, free] = gibbs_sample(model, n_samples, n_steps, generator)
+        else:
+            path = Path.from_model(model, base, generator)
+            codes[:, free] = tempered_sample(path, n_samples, n_steps, n_temperatures, generator)
         if not len(columns) and temperature == 1:
             self._warn_if_far_from_data("In these samples,", codes, None, n_samples)
         return self._table.decode(self._coding.decode(codes))

@@ -34,13 +34,14 @@ from sklearn_boltz.fully_visible._rows import (
     read_batches,
 )
 from sklearn_boltz.fully_visible._solvers import Monitor
+from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
 # each other.
 MIN_THREADED_FIT = 20_000
 
 
-class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
+class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     """Fully visible Boltzmann machine, fitted by maximum pseudo-likelihood.
 
     A network of pairwise interactions of discrete variables. Binary ones make the Ising model:
@@ -196,8 +197,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Likelihoods):
 
     Up to 26 connected binary variables, or 2**26 joint states, everything is exact:
     `log_partition_`, `score_samples`, `marginal`, independent samples from `sample`. Beyond,
-    samples come from Gibbs chains, and the normalising constant from annealed importance
-    sampling, with a fixed seed.
+    samples, the normalising constant, `entropy` and `specific_heat` come from Gibbs chains at
+    several temperatures that exchange states. `log_partition_` and `entropy` then have a fixed
+    seed and a standard error of 0.05 nats or less, if 5,000 rounds are enough; `log_partition`
+    and `thermodynamics` say what they are worth, and an estimate not to be trusted warns.
 
     The fit is deterministic, so there is no `random_state`; methods that draw have one. Its time is
     spent in BLAS, which has threads of its own, so there is no `n_jobs`.

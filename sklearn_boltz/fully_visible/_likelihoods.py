@@ -1,7 +1,7 @@
 """What can be asked of a fitted network: conditional means, likelihoods, ln Z, marginals."""
 
 import warnings
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import Bunch
@@ -22,6 +22,12 @@ from sklearn_boltz.fully_visible._potts_model import PottsModel
 from sklearn_boltz.fully_visible._sampling import annealed_log_partition, gibbs_sample
 from sklearn_boltz.fully_visible._spin_model import SpinModel
 from sklearn_boltz.fully_visible._spurious import spurious_message, strange_columns
+from sklearn_boltz.fully_visible._tempering import (
+    N_CHAINS,
+    Path,
+    distrust,
+    ladder_log_partition,
+)
 
 # Nats of standard error, above which an estimate of the normalising constant is not trusted.
 DOUBTFUL = 0.2
@@ -169,23 +175,6 @@ class Likelihoods(BaseBoltzmann):
         codes, _ = self._codes(X)
         return -self._model().log_sums(codes, self._base)
 
-    def entropy(self):
-        """Return the entropy of the model.
-
-        Returns
-        -------
-        entropy : float
-            -Σ_x P(x) ln P(x), exact, in nats.
-
-        Raises
-        ------
-        ValueError
-            If connected variables have more than 2**26 joint states (26 binary ones).
-        """
-        check_is_fitted(self)
-        self._check_enumerable("There is no estimate of the entropy.")
-        return self._cached("entropy", lambda: self._model().entropy())
-
     @property
     def log_partition_(self):
         """Logarithm of the normalising constant, in nats; computed when first asked for."""
@@ -201,27 +190,53 @@ class Likelihoods(BaseBoltzmann):
 
     @validate_arguments(
         {
-            "method": [StrOptions({"auto", "exact", "ais"})],
-            "n_chains": [Interval(Integral, 1, None, closed="left")],
-            "n_temperatures": [Interval(Integral, 1, None, closed="left"), "array-like"],
+            "method": [StrOptions({"auto", "exact", "ais", "ladder"})],
+            "n_chains": [Interval(Integral, 1, None, closed="left"), None],
+            "n_temperatures": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+            "temperature": [Interval(Real, 0, None, closed="neither")],
+            "tol": [Interval(Real, 0, None, closed="neither")],
+            "max_rounds": [Interval(Integral, 1, None, closed="left")],
             "random_state": ["random_state", Options(type, {np.random.Generator})],
         }
     )
-    def log_partition(self, method="auto", *, n_chains=500, n_temperatures=1000, random_state=None):
+    def log_partition(
+        self,
+        method="auto",
+        *,
+        n_chains=None,
+        n_temperatures=None,
+        temperature=1.0,
+        tol=0.05,
+        max_rounds=5000,
+        random_state=None,
+    ):
         """Compute or estimate the logarithm of the normalising constant.
 
         Parameters
         ----------
-        method : {"auto", "exact", "ais"}, default="auto"
-            ``"exact"`` enumerates the states of connected variables, 2**26 at most. ``"ais"`` is
-            annealed importance sampling from the base rates of the training data: the
+        method : {"auto", "exact", "ladder", "ais"}, default="auto"
+            ``"exact"`` enumerates the states of connected variables, 2**26 at most. ``"ladder"``
+            runs Gibbs chains at several inverse temperatures, from independent columns with the
+            rates of the model to the model, which exchange states (parallel
+            tempering); ln Z is the sum of Bennett's acceptance ratios [1]_ of neighbours.
+            ``"ais"`` is annealed importance sampling from the base rates of the training data: the
             estimate of Z is unbiased, that of ln Z too low in the mean, and with probability
             95 % ln Z is greater than the estimate less 3 nats, however few chains carry it.
-            ``"auto"`` is exact up to 2**26 joint states of connected variables, else AIS.
-        n_chains : int, default=500
-            Number of independent chains.
-        n_temperatures : int or array-like of float, default=1000
+            ``"auto"`` is exact up to 2**26 joint states of connected variables, else the ladder.
+        n_chains : int, default=None
+            Number of independent chains, of the ladder at each temperature, 2 or more. None for
+            100 of the ladder and 500 of AIS.
+        n_temperatures : int or array-like of float, default=None
             Number of equal steps of the inverse temperature, or all its values from 0 up to 1.
+            None chooses those of the ladder so that enough exchanges are accepted, and 1,000 of
+            AIS.
+        temperature : float, default=1.0
+            T > 0: that of the model P(x)^(1/T), of which Z = Σ_x exp(-E(x) / T).
+        tol : float, default=0.05
+            The ladder ends when the standard error is no greater, in nats, each chain has been
+            renewed once in the mean, and two halves of the rounds agree.
+        max_rounds : int, default=5000
+            Rounds of the ladder at most: a sweep at every temperature, and exchanges.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
@@ -229,10 +244,13 @@ class Likelihoods(BaseBoltzmann):
         -------
         estimate : Bunch
             `value` in nats; `std_err`, its standard error by the delta method; `low` and
-            `high`, between which ln Z lies with a probability of 95 % each, infinite where
-            the method cannot tell; `trusted` and `verdict`, what the estimate is worth;
-            `ess`, the effective number of chains; `log_weights` of the chains; `states` where they
-            ended, in the coding of the training data; and `method`.
+            `high`, between which ln Z lies with a probability of 95 % each, of the ladder two
+            standard errors away, infinite where the method cannot tell; `trusted` and `verdict`,
+            what the estimate is worth; `ess`, the effective number of chains, of the ladder the
+            number of states that came from independent columns to the model; `log_weights` of the
+            chains; `states` where they ended, in the coding of the training data; and `method`.
+            Of the ladder also `betas`, the inverse temperatures; `acceptances` of exchanges
+            between neighbours; and `n_rounds`.
 
         Raises
         ------
@@ -242,33 +260,80 @@ class Likelihoods(BaseBoltzmann):
         Warns
         -----
         UserWarning
-            If few chains carry the estimate, or if they show that the model has mass far from
-            the data, see Notes of the class.
+            If the estimate is not to be trusted, or if its states show that the model has mass
+            far from the data, see Notes of the class.
 
         Notes
         -----
         `log_partition_`, and with it `score_samples`, is the estimate of ``method="auto"``. If
         `low` of a later run is above that, the estimate of this run takes its place for as long
         as the parameters are the same.
+
+        The standard error of the ladder is that of the mean of `n_chains` independent
+        simulations, since states are exchanged between chains of the same number only; so it
+        knows of correlations in time and between temperatures. Half of the chains begin at
+        independent columns, half where plain Gibbs chains of the model from several starts have
+        ended. It does not know of a mode that no chain has seen. If `low` of an earlier AIS run
+        is above `high`, the verdict says so.
+
+        References
+        ----------
+        .. [1] C. H. Bennett, "Efficient estimation of free energy differences from Monte Carlo
+           data", Journal of Computational Physics 22, 245–268, 1976.
         """
         check_is_fitted(self)
         if method == "exact":
-            self._check_enumerable("Use method='ais'.")
-        if method != "ais" and self._model().is_enumerable():
-            return estimate_from_value(
-                self._cached("exact_log_partition", lambda: self._model().log_partition())
+            self._check_enumerable("Use method='ladder'.")
+        (model, base), generator = self._tempered(temperature), make_generator(random_state)
+        if method in ("auto", "exact") and model.is_enumerable():
+            exact = self._cached(
+                "exact_log_partition", model.log_partition, np.array([temperature])
             )
-        estimate = annealed_log_partition(
-            self._model(), self._base, temperature_ladder(n_temperatures), n_chains,
-            make_generator(random_state),
-        )  # fmt: skip
-        raise_floor(self._cached("log_partition_floor", Bunch), estimate)
-        self._warn_of_partition(estimate)
+            return estimate_from_value(exact)
+        if method == "ais":
+            betas = temperature_ladder(1000 if n_temperatures is None else n_temperatures)
+            estimate = annealed_log_partition(model, base, betas, n_chains or 500, generator)
+        elif n_chains == 1:
+            raise ValueError(
+                f"{type(self).__name__}.log_partition: n_chains must be 2 or more for the ladder: "
+                "how far chains differ is the standard error."
+            )
+        else:
+            n_chains, path = n_chains or N_CHAINS, Path.from_model(model, base, generator)
+            estimate = ladder_log_partition(
+                path, n_temperatures, n_chains, tol, max_rounds, generator
+            )
+        if temperature == 1:
+            self._compare_with_floor(estimate)
+            self._warn_of_partition(estimate)
+        elif not estimate.trusted:
+            warnings.warn(estimate.verdict, stacklevel=find_stack_level())
         estimate.states = self._coding.decode(estimate.states).astype(self._sample_dtype)
         return estimate
 
+    def _tempered(self, temperature, columns=(), places=()):
+        """The model at a temperature, given some columns, and intercepts of independent ones."""
+        model, columns = self._model(), np.array(columns, dtype=np.int64)
+        free = np.setdiff1d(np.arange(self.n_features_in_), columns)
+        base = min(1, 1 / temperature) * self._base[model.places(free)]
+        return model.given(columns, np.array(places, np.int64)).tempered(temperature), base
+
+    def _compare_with_floor(self, estimate):
+        """Remember the greatest lower end; say so if an earlier one contradicts an estimate."""
+        floor = self._cached("log_partition_floor", Bunch)
+        if floor and floor.low > estimate.high:
+            distrust(estimate, f"an AIS run before says {floor.low:.1f} at least")
+        elif estimate.method == "ais":
+            raise_floor(floor, estimate)
+
     def _warn_of_partition(self, estimate):
         """Warn if the estimate of ln Z is uncertain, or if the model has mass far from the data."""
+        if estimate.method == "ladder":
+            if not estimate.trusted or estimate.std_err > DOUBTFUL:
+                warnings.warn(estimate.verdict, stacklevel=find_stack_level())
+            n = len(estimate.states)
+            self._warn_if_far_from_data("In samples of the model,", estimate.states, None, n)
+            return
         where = "In the weighted states from which log_partition_ is estimated,"
         weights = np.exp(estimate.log_weights - estimate.log_weights.max())
         codes, n = estimate.states, estimate.ess

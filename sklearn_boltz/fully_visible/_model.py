@@ -1,6 +1,7 @@
 """Networks of pairs as distributions: what can be asked of them, whatever values columns have."""
 
 import math
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -56,6 +57,19 @@ class PairwiseModel:
         """-Σ_x p(x) ln p(x), exact."""
         return self.log_linear[0].entropy()
 
+    def cumulants(self, betas):
+        """Of the models p(x)^β / Z_β: ln Z_β, and mean and variance of the log-weight; exact.
+
+        Returns
+        -------
+        cumulants : ndarray of float64 of shape (3, n_betas)
+        """
+        exact, constant = self.log_linear
+        found = exact.cumulants(betas)
+        found[0] += np.multiply(betas, constant)
+        found[1] += constant
+        return found
+
     def marginal(self, columns):
         """Joint probabilities of some columns, an array with one axis for each; exact."""
         return self.log_linear[0].marginal(columns)
@@ -66,11 +80,15 @@ class PairwiseModel:
             return self.log_linear[0].sample(n_samples, generator)
         return gibbs_sample(self, n_samples, n_steps, generator)
 
+    @property
+    def scale(self):
+        """No log-weight is greater."""
+        return float(np.abs(self.coupling).sum() + np.abs(self.intercept).sum())
+
     def tempered(self, temperature):
         """The model p(x)^(1/T) / Z_T."""
         # Colder than this, the sums would overflow; all mass is at the mode long before.
-        coldest = (np.abs(self.coupling).sum() + np.abs(self.intercept).sum()) / 1e300
-        scale = 1 / max(temperature, coldest)
+        scale = 1 / max(temperature, self.scale / 1e300)
         return self.like(scale * self.coupling, scale * self.intercept)
 
     # Rows, complete or not.
@@ -101,6 +119,26 @@ class PairwiseModel:
         result[complete] = self.log_weight(codes[complete])
         result[~complete] = _incomplete.log_sums(self, codes[~complete], base)
         return result
+
+
+class Chains:
+    """States of many Gibbs chains, in arrays of a row for each that a child names in `arrays`."""
+
+    # Random numbers are functions of (seed, sweep, row): those of the first chain have this row.
+    first_row = 0
+
+    def copy(self):
+        """Chains with states of their own."""
+        other = copy(self)
+        for name in self.arrays:
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def swap(self, other, chains):
+        """Exchange the states of some chains with those of another population."""
+        for name in self.arrays:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            mine[chains], theirs[chains] = theirs[chains], mine[chains]
 
 
 def states_of_groups(n_values, label):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sklearn_boltz.fully_visible._categorical_gibbs import categorical_sweeps
-from sklearn_boltz.fully_visible._model import PairwiseModel
+from sklearn_boltz.fully_visible._model import Chains, PairwiseModel
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 
@@ -91,6 +91,10 @@ class PottsModel(PairwiseModel):
         """The same for independent columns with the intercepts `base`."""
         return np.exp(self.log_softmax(base.copy()))
 
+    def independent_intercept(self, log_p):
+        """The intercepts of independent columns, from ln p of their values, (Q,)."""
+        return log_p
+
     def given(self, columns, values):
         """The model of the other columns, given the values of some."""
         free = np.setdiff1d(np.arange(len(self.n_values)), columns)
@@ -156,7 +160,7 @@ class PottsModel(PairwiseModel):
         return np.where(codes < 0, drawn, codes)
 
 
-class PottsChains:
+class PottsChains(Chains):
     """States of many Gibbs chains with their local fields.
 
     Parameters
@@ -170,12 +174,20 @@ class PottsChains:
         Which entries may change. None for all.
     """
 
+    arrays = ("codes", "local")
+
     def __init__(self, model, codes, seed, free=None):
         self.model, self.seed, self.n_sweeps = model, seed, 0
         self.codes = np.array(codes, dtype=np.int32, order="C")
         self.free = np.ones(codes.shape, dtype=np.uint8) if free is None else free.view(np.uint8)
         self.local = np.ascontiguousarray(model.one_hot(self.codes) @ model.coupling)
         self._work = np.empty(model.n_values.max(initial=1))
+
+    def copy(self):
+        """Chains with states of their own."""
+        other = super().copy()
+        other._work = np.empty_like(self._work)  # of one thread
+        return other
 
     def sweep(self, intercept, n_sweeps=1, scale=1.0):
         """Resample all free cells, one after another, with couplings times `scale`."""
@@ -191,6 +203,7 @@ class PottsChains:
             self.seed,
             self.n_sweeps,
             n_sweeps,
+            self.first_row,
         )
         self.n_sweeps += n_sweeps
 
@@ -199,6 +212,10 @@ class PottsChains:
         places = self.codes + self.model.starts[:-1]
         local = np.take_along_axis(self.local, places, axis=1)
         return (0.5 * local + intercept[places]).sum(axis=1)
+
+    def field_weight(self, intercept):
+        """Σ_j h_j(x_j) of each state."""
+        return intercept[self.codes + self.model.starts[:-1]].sum(axis=1)
 
     def probabilities(self, intercept):
         """p(x_j = a | the others) in the one-hot layout, (n_chains, Q)."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from sklearn_boltz.fully_visible._bslm import row_fields
 from sklearn_boltz.fully_visible._gibbs import gibbs_sweeps
-from sklearn_boltz.fully_visible._model import PairwiseModel
+from sklearn_boltz.fully_visible._model import Chains, PairwiseModel
 from sklearn_boltz.fully_visible._potts_model import PottsModel
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 
@@ -34,6 +34,10 @@ class SpinModel(PairwiseModel):
     def adjacency(self):
         """Which columns are coupled, (d, d) bool."""
         return self.coupling != 0
+
+    def places(self, columns):
+        """Where the intercepts of some columns stand."""
+        return columns
 
     def fields(self, codes):
         """M x + b of each row, (n, d); missing cells count as 0."""
@@ -72,6 +76,10 @@ class SpinModel(PairwiseModel):
     def rates_of_independent(self, base):
         """The same for independent columns with the intercepts `base`."""
         return (1 + np.tanh(base)) / 2
+
+    def independent_intercept(self, log_p):
+        """The intercepts of independent columns, from ln p of their values, (2 d,)."""
+        return 0.5 * (log_p[1::2] - log_p[::2])
 
     def given(self, columns, values):
         """The model of the other columns, given the values of some."""
@@ -117,6 +125,7 @@ class _Flipped:
     def __init__(self, model):
         self.model = model
         self.log_partition, self.entropy = model.log_partition, model.entropy
+        self.cumulants = model.cumulants
 
     def marginal(self, columns):
         return np.flip(self.model.marginal(columns))
@@ -125,7 +134,7 @@ class _Flipped:
         return 1 - self.model.sample(n_samples, generator)
 
 
-class SpinChains:
+class SpinChains(Chains):
     """States of many Gibbs chains with their local fields.
 
     Parameters
@@ -138,6 +147,8 @@ class SpinChains:
     free : ndarray of bool of shape (n_chains, d), default=None
         Which entries may change. None for all.
     """
+
+    arrays = ("spins", "local")
 
     def __init__(self, spins, coupling, seed, free=None):
         self.spins, self.coupling, self.seed = spins, np.ascontiguousarray(coupling), seed
@@ -162,12 +173,17 @@ class SpinChains:
             self.seed,
             self.n_sweeps,
             n_sweeps,
+            self.first_row,
         )
         self.n_sweeps += n_sweeps
 
     def log_weight(self, intercept):
         """½ xᵀ M x + bᵀ x of each state."""
         return log_weight(self.spins, self.local, intercept)
+
+    def field_weight(self, intercept):
+        """bᵀ x of each state."""
+        return self.spins @ intercept
 
     def probabilities(self, intercept):
         """p(x_j = a | the others) in the one-hot layout, (n_chains, 2 d)."""

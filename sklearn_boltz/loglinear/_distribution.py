@@ -64,6 +64,10 @@ class LogLinearModel:
         """-Σ_x p(x) ln p(x) = ln Z - Σ_y θ_y E[Φ_y]."""
         return float(self.log_partition() - self.theta @ self.expectation(self.basis))
 
+    def cumulants(self, betas):
+        """Of p(x)^β / Z_β: ln Z_β, and mean and variance of Σ_y θ_y Φ_y, (3, n_betas)."""
+        return sum((factor.cumulants(betas) for _, factor in self.factors()), np.zeros((3, 1)))
+
     def tempered(self, temperature):
         """The model p(x)^(1/T) / Z_T."""
         # Colder than this, the sums would overflow; all mass is at the mode long before.

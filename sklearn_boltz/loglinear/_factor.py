@@ -50,6 +50,20 @@ class Factor:
             total = np.logaddexp(total, peak + math.log(np.exp(weights, out=weights).sum()))
         return float(total)
 
+    def cumulants(self, betas):
+        """Of the models p(x)^β / Z_β: ln Z_β, and mean and variance of the log-weight at β = 1.
+
+        Returns
+        -------
+        cumulants : ndarray of float64 of shape (3, n_betas)
+        """
+        found = [_NOTHING] * len(betas)
+        for block in range(self._n_blocks):
+            weights = self._log_weights(block)
+            for i, beta in enumerate(betas):
+                found[i] = _merged(found[i], _cumulants(weights, beta))
+        return np.transpose(found)
+
     def _outer_states(self, blocks):
         return self.space.decode(np.asarray(blocks) * self._block_space.size)
 
@@ -119,6 +133,28 @@ class Factor:
             codes.append(block * self._block_space.size + within)
         # Block by block is not an exchangeable order.
         return self.space.decode(generator.permutation(np.concatenate(codes)))
+
+
+# The cumulants of no states.
+_NOTHING = -math.inf, 0.0, 0.0
+
+
+def _cumulants(weights, beta):
+    """ln Σ exp(β w), and mean and variance of w with these probabilities."""
+    p = beta * weights
+    peak = p.max()
+    np.exp(np.subtract(p, peak, out=p), out=p)
+    mass = p.sum()
+    mean = p @ weights / mass
+    return peak + math.log(mass), mean, p @ (weights - mean) ** 2 / mass
+
+
+def _merged(first, second):
+    """The cumulants of two sets of states together."""
+    log_mass = np.logaddexp(first[0], second[0])
+    share, apart = math.exp(second[0] - log_mass), second[1] - first[1]
+    variance = (1 - share) * first[2] + share * second[2] + share * (1 - share) * apart**2
+    return log_mass, first[1] + share * apart, variance
 
 
 def _merged_axes(shape, kept):

@@ -1,0 +1,222 @@
+"""What physics asks of a network: energy, entropy and specific heat at any temperature."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import Interval, Options
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_boltz._base import find_stack_level, validate_arguments
+from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.fully_visible._tempering import (
+    N_CHAINS,
+    Path,
+    Record,
+    figures,
+    find_betas,
+    make_ladder,
+    mean_and_error,
+    objection,
+)
+
+# Below this temperature, for log-weights of the order of 1, rounding errors are greater than a nat.
+COLDEST = 1e-13
+# The figures of `thermodynamics`, in the order of `_figures`.
+NAMES = "log_partition", "energy", "entropy", "specific_heat"
+
+
+class Thermodynamics:
+    """Methods of an estimator that has `_model`, with P(x)^(1/T) at temperature T."""
+
+    @validate_arguments({"temperature": [Interval(Real, 0, None, closed="neither")]})
+    def entropy(self, temperature=1.0):
+        """Return the entropy of the model.
+
+        Parameters
+        ----------
+        temperature : float, default=1.0
+            T > 0: that of the model P(x)^(1/T).
+
+        Returns
+        -------
+        entropy : float
+            -Σ_x P(x) ln P(x), in nats: exact up to 2**26 joint states of connected variables, else
+            by `thermodynamics` with a fixed seed, which gives the standard error, too.
+
+        Warns
+        -----
+        UserWarning
+            If an estimate is not to be trusted.
+        """
+        check_is_fitted(self)
+        model = self._model().tempered(temperature)
+        if model.is_enumerable():
+            return self._cached("entropy", model.entropy, np.array([temperature]))
+        return self._thermodynamics_at(temperature).entropy[0]
+
+    @validate_arguments({"temperature": [Interval(Real, 0, None, closed="neither")]})
+    def specific_heat(self, temperature=1.0):
+        """Return the specific heat of the model: how its mean energy rises with the temperature.
+
+        Parameters
+        ----------
+        temperature : float, default=1.0
+            T > 0: that of the model P(x)^(1/T).
+
+        Returns
+        -------
+        specific_heat : float
+            The slope dU/dT = Var(E) / T² of the mean energy U, of the whole model, in nats for a
+            unit of temperature; divide by the number of variables for that of a variable. Exact up
+            to 2**26 joint states of connected variables, else by the fluctuation of the energy in
+            `thermodynamics` with a fixed seed, which gives the standard error, too.
+
+        Warns
+        -----
+        UserWarning
+            If an estimate is not to be trusted.
+        """
+        check_is_fitted(self)
+        return self._thermodynamics_at(temperature).specific_heat[0]
+
+    def _thermodynamics_at(self, temperature):
+        return self._cached(
+            "thermodynamics",
+            lambda: self.thermodynamics(temperature, random_state=0),
+            np.array([temperature]),
+        )
+
+    @validate_arguments(
+        {
+            "temperatures": [Interval(Real, 0, None, closed="neither"), "array-like"],
+            "n_chains": [Interval(Integral, 2, None, closed="left")],
+            "tol": [Interval(Real, 0, None, closed="neither")],
+            "max_rounds": [Interval(Integral, 1, None, closed="left")],
+            "random_state": ["random_state", Options(type, {np.random.Generator})],
+        }
+    )
+    def thermodynamics(
+        self, temperatures=1.0, *, n_chains=N_CHAINS, tol=0.05, max_rounds=5000, random_state=None
+    ):
+        """Return ln Z, energy, entropy and specific heat at some temperatures.
+
+        Of the models P(x)^(1/T) / Z_T, with the energy of `energy`. Boltzmann's constant is 1.
+        Exact up to 2**26 joint states of connected variables. Beyond, all are means over one
+        ladder: Gibbs chains at these temperatures and at others between them, up to an infinite
+        one, that exchange states.
+
+        Parameters
+        ----------
+        temperatures : float or array-like of float, default=1.0
+            T > 0.
+        n_chains : int, default=100
+            Number of chains at each temperature.
+        tol : float, default=0.05
+            The ladder ends when the standard errors of ln Z and of the entropy are no greater, in
+            nats, at all temperatures.
+        max_rounds : int, default=5000
+            Rounds of the ladder at most: a sweep at every temperature, and exchanges.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        figures : Bunch
+            Arrays with an entry for each temperature: `temperature`; `log_partition`,
+            ln Σ_x exp(-E(x)/T); `energy`, the mean U of E; `entropy`, S = ln Z + U/T, in nats; and
+            `specific_heat`, C = Var(E)/T², of the whole model. `std_err` is a Bunch of the
+            standard errors of these four, 0 where they are exact. `method` is ``"exact"`` or
+            ``"ladder"``; `trusted` and `verdict` say what an estimate is worth.
+
+        Warns
+        -----
+        UserWarning
+            If an estimate is not to be trusted.
+
+        Notes
+        -----
+        The standard errors are those of the mean of `n_chains` independent simulations. They do
+        not know of a mode that no chain has seen.
+
+        References
+        ----------
+        M. E. J. Newman and G. T. Barkema, "Monte Carlo Methods in Statistical Physics",
+        Oxford University Press, 1999, sections 1.2 (fluctuations) and 6.4 (parallel tempering).
+
+        Examples
+        --------
+        A chain of 20 spins, whose entropy rises from ln 2, that of its two ground states.
+
+        >>> import numpy as np
+        >>> from sklearn_boltz import FVBMPseudoLikelihood
+        >>> rng = np.random.default_rng(0)
+        >>> steps = rng.choice([-1, 1], size=(500, 20), p=[0.1, 0.9])
+        >>> model = FVBMPseudoLikelihood(alpha=0.1).fit(np.cumprod(steps, axis=1))
+        >>> figures = model.thermodynamics([0.1, 1, 10])
+        >>> bool((np.diff(figures.entropy) > 0).all())
+        True
+        >>> figures.method
+        'exact'
+        """
+        check_is_fitted(self)
+        T = np.atleast_1d(np.asarray(temperatures, dtype=np.float64))
+        if T.ndim != 1 or not len(T) or not (np.isfinite(T) & (T > 0)).all():
+            raise ValueError(
+                f"{type(self).__name__}.thermodynamics: temperatures must be positive numbers."
+            )
+        model = self._model()
+        if (T < COLDEST * model.scale).any():
+            raise ValueError(
+                f"{type(self).__name__}.thermodynamics: at the temperature {T.min():g} "
+                f"log-weights are too large for nats to be told. Use {COLDEST * model.scale:.2g} "
+                "or more, where all mass is at the modes already."
+            )
+        betas, place = np.unique(1 / T, return_inverse=True)
+        if model.is_enumerable():
+            log_z, weight, variance = model.cumulants(betas)
+            found = np.array([log_z, -weight, log_z - betas * weight, betas**2 * variance])
+            errors, worth = np.zeros_like(found), ("exact", True, "Exact, by enumeration.")
+        else:
+            found, errors, worth = by_ladder(
+                model, betas, n_chains, tol, max_rounds, make_generator(random_state)
+            )
+        method, trusted, verdict = worth
+        if not trusted:
+            warnings.warn(verdict, stacklevel=find_stack_level())
+        return Bunch(
+            temperature=T,
+            **dict(zip(NAMES, found[:, place], strict=True)),
+            std_err=Bunch(**dict(zip(NAMES, errors[:, place], strict=True))),
+            method=method, trusted=trusted, verdict=verdict,
+        )  # fmt: skip
+
+
+def by_ladder(model, betas, n_chains, tol, max_rounds, generator):
+    """The figures at some inverse temperatures, their standard errors, and what they are worth."""
+    path = Path.of_temperatures(model, betas[-1], generator)
+
+    def estimates(record):
+        """(4, n_betas, n_chains)"""
+        places = np.searchsorted(record.betas, betas)
+        beta = betas[:, np.newaxis]
+        log_z = record.log_partitions()[places]
+        weight, variance = (moment[places] for moment in record.moments())
+        return np.array([log_z, -weight, log_z - beta * weight, beta**2 * variance])
+
+    with Workers() as workers:
+        ladder = make_ladder(path, find_betas(path, betas, generator, workers), n_chains, generator)
+        record = Record(ladder, workers)
+        reached = record.run_until(tol, max_rounds, lambda record: estimates(record)[[0, 2]])
+    found, errors = mean_and_error(estimates(record))
+    against = None if reached else objection(record, errors[[0, 2]].max())
+    if against:
+        n = len(record.betas)
+        verdict = f"The estimates by {n} temperatures are not to be trusted: {against}."
+    else:
+        verdict = f"There is nothing against the estimates: {figures(record)}."
+        if not reached:
+            verdict += f" Standard errors are up to {errors[[0, 2]].max():.2g} nats."
+    return found, errors, ("ladder", against is None, verdict)

@@ -1,0 +1,431 @@
+"""Networks of pairs beyond enumeration: the ladder of temperatures, against enumeration.
+
+Where a figure is said to be within 4 standard errors, that fails by chance with a probability of
+1e-4, since the errors are those of the mean of 100 independent simulations. Random numbers have
+fixed seeds, but for those that hypothesis chooses.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import gammaln
+from sklearn.utils import Bunch
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.fully_visible import _model
+from sklearn_boltz.fully_visible._potts_model import PottsModel
+from sklearn_boltz.fully_visible._spin_model import SpinModel
+from sklearn_boltz.fully_visible._tempering import (
+    Path,
+    Record,
+    Rung,
+    draw,
+    find_betas,
+    ladder_log_partition,
+    make_ladder,
+    mean_and_error,
+)
+from sklearn_boltz.loglinear import _factor
+
+NAMES = "log_partition", "energy", "entropy", "specific_heat"
+# ln Z of the Ising model on the periodic 7 × 7 lattice, by transfer matrix.
+ISING = {0.2: 35.992579, 0.4: 43.447619, 0.5: 50.957647, 0.6: 59.989710}
+
+
+def lattice(side, beta):
+    """Couplings of the Ising model on a periodic square lattice."""
+    coupling = np.zeros((side, side, side, side))
+    i, j = np.indices((side, side)).reshape(2, -1)
+    for there in (((i + 1) % side, j), (i, (j + 1) % side)):
+        coupling[i, j, there[0], there[1]] = coupling[there[0], there[1], i, j] = beta
+    return coupling.reshape(side**2, side**2)
+
+
+def random_model(n_values, scale, seed):
+    """A spin model if all columns are binary, else a Potts model."""
+    rng, n_values = np.random.default_rng(seed), np.array(n_values)
+    binary = (n_values == 2).all()
+    size = len(n_values) if binary else n_values.sum()
+    coupling = scale * rng.normal(size=(size, size))
+    column = np.arange(size) if binary else np.repeat(np.arange(len(n_values)), n_values)
+    coupling[column[:, None] == column] = 0
+    coupling = np.tril(coupling) + np.tril(coupling).T
+    intercept = scale * rng.normal(size=size)
+    return SpinModel(coupling, intercept) if binary else PottsModel(coupling, intercept, n_values)
+
+
+def enumerated(model):
+    """All states, their log-weights, and ln Z."""
+    states = np.stack(np.meshgrid(*map(np.arange, model.n_values)), -1).reshape(
+        -1, len(model.n_values)
+    )
+    weights = model.log_weight(states)
+    return states, weights, np.logaddexp.reduce(weights)
+
+
+def path_to(model, seed=0):
+    """The path from independent columns, and a generator."""
+    rng = np.random.default_rng(seed)
+    return Path.from_model(model, np.zeros_like(model.intercept), rng), rng
+
+
+def with_model(coupling, intercept=None):
+    """An estimator of ±1 with given parameters."""
+    d = len(coupling)
+    model = FVBMPseudoLikelihood().fit(np.random.default_rng(0).choice([-1, 1], (100, d)))
+    model.coupling_, model.intercept_ = coupling, np.zeros(d) if intercept is None else intercept
+    return model
+
+
+@pytest.fixture(scope="module")
+def estimator():
+    """A small network of strong couplings, whose two modes differ in mass."""
+    rng = np.random.default_rng(0)
+    coupling = 0.3 + 0.1 * rng.normal(size=(8, 8))
+    coupling = np.triu(coupling, 1) + np.triu(coupling, 1).T
+    return with_model(coupling, 0.1 * rng.normal(size=8))
+
+
+# Rungs.
+
+
+@pytest.mark.parametrize("n_values", [[2] * 5, [2, 3, 4]])
+def test_rungs_know_their_states(n_values):
+    """After sweeps and exchanges, local fields and log-weights are those of the states."""
+    model = random_model(n_values, 0.5, 0)
+    path, rng = path_to(model)
+    ladder = make_ladder(path, [0, 0.4, 1], 30, rng)
+    with Workers(1) as workers:
+        for _ in range(10):
+            ladder.round(workers, n_steps=2)
+    for rung in ladder.rungs:
+        codes = rung.chains.codes
+        fresh = model.chains(codes, 0)
+        assert_allclose(rung.chains.local, fresh.local, atol=1e-12)
+        assert_allclose(rung.log_weight, model.log_weight(codes), atol=1e-12)
+        base = fresh.field_weight(path.base)
+        assert_allclose(rung.rise, model.log_weight(codes) - base, atol=1e-12)
+        for other in ladder.rungs:
+            expected = (1 - other.beta) * base + other.beta * model.log_weight(codes)
+            assert_allclose(other.log_weights(rung), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_values", [[2] * 5, [2, 3, 4]])
+def test_random_numbers_are_those_of_the_row(n_values):
+    """A chain by itself moves as it does among others, wherever the population is cut."""
+    model = random_model(n_values, 0.5, 0)
+    path, rng = path_to(model)
+    for beta in (0.0, 0.7):
+        rung = Rung(path, beta, path.independent(10, rng))
+        alone = Rung(path, beta, model.chains(rung.chains.codes[4:5], 0))
+        rung.move(3, Stream(5), 20)
+        alone.move(3, Stream(5), 24)
+        assert_array_equal(alone.chains.codes[0], rung.chains.codes[4])
+        copy = rung.copy()
+        copy.move(1, Stream(5), 0)
+        assert (copy.chains.codes != rung.chains.codes).any()
+
+
+def test_independent_columns_prefer_no_mode():
+    """Whatever shares of two modes the first chains find, half-way both have their chance."""
+    path, _ = path_to(SpinModel(lattice(7, 0.6), np.full(49, 0.01)))
+    # Six of ten chains in one mode would make it 49 · atanh(.2) = 10.
+    assert np.abs(path.base.sum()) < 0.1
+
+
+def test_mean_spin_of_two_modes_of_different_mass():
+    """The exact one is .433: 300 samples, 4 standard errors of .05."""
+    model = with_model(lattice(7, 0.6), np.full(49, 0.01))
+    X = model.sample(300, random_state=0, n_steps=800)
+    assert abs(X.mean() - 0.433) < 0.2
+
+
+def test_independent_columns_have_the_rates_of_the_model():
+    model = random_model([2, 3, 2], 0.1, 0)
+    path, _ = path_to(model)
+    states, weights, log_z = enumerated(model)
+    rates = model.rates(states, np.exp(weights - log_z))
+    # 100 chains: 5 standard errors, of which a Rao-Blackwell mean has less.
+    assert np.abs(model.rates_of_independent(path.base) - rates).max() < 5 * 0.05
+
+
+def test_temperatures_by_acceptance():
+    """Neighbours accept .3 of the exchanges or more (.05 is four errors of the mean), not all."""
+    path, rng = path_to(SpinModel(lattice(6, 0.4), np.zeros(36)))
+    with Workers(1) as workers:
+        betas = find_betas(path, [0.5, 1.0], rng, workers)
+        record = Record(make_ladder(path, betas, 100, rng), workers)
+        record.run(8)
+    assert betas[0] == 0 and betas[-1] == 1 and 0.5 in betas and (np.diff(betas) > 0).all()
+    assert record.acceptances().min() > 0.25
+    assert len(betas) < 10
+
+
+# ln Z.
+
+
+@pytest.mark.parametrize("n_values", [[2] * 8, [2, 3, 4, 2], [5, 5, 5]])
+@pytest.mark.parametrize("scale", [0.1, 0.5, 1.0])
+def test_log_partition(n_values, scale):
+    model = random_model(n_values, scale, 1)
+    path, rng = path_to(model)
+    estimate = ladder_log_partition(path, None, 100, 0.05, 5000, rng)
+    exact = enumerated(model)[2]
+    assert estimate.trusted and 0 < estimate.std_err <= 0.05
+    assert abs(estimate.value - exact) < 4 * estimate.std_err
+    assert estimate.high - estimate.low == pytest.approx(4 * estimate.std_err)
+
+
+@given(st.lists(st.integers(2, 4), min_size=2, max_size=5), st.floats(0, 1), st.integers(0, 2**20))
+@settings(max_examples=15, deadline=None)
+def test_log_partition_of_any_model(n_values, scale, seed):
+    """Within 6 standard errors: a false alarm once in 1e7 runs, by Student's t of 99 degrees."""
+    model = random_model(n_values, scale, seed)
+    path, rng = path_to(model, seed)
+    estimate = ladder_log_partition(path, None, 100, 0.1, 3000, rng)
+    assert abs(estimate.value - enumerated(model)[2]) < 6 * estimate.std_err + 1e-9
+
+
+def test_standard_errors_are_right():
+    """z scores of 40 runs: mean 0 within 4 / √40, and variance 1 within its quantiles of 1e-4."""
+    model = random_model([2] * 8, 0.4, 3)
+    exact, z = enumerated(model)[2], []
+    with Workers(1) as workers:
+        for seed in range(40):
+            path, rng = path_to(model, seed)
+            record = Record(make_ladder(path, [0, 0.5, 1], 50, rng), workers)
+            record.run(4)
+            value, error = mean_and_error(record.log_partition())
+            z.append((value - exact) / error)
+    assert abs(np.mean(z)) < 4 / np.sqrt(40)
+    assert 0.33 < np.var(z) < 2.3
+
+
+@pytest.mark.parametrize("beta", ISING)
+def test_two_modes_of_the_ising_model(beta):
+    """ln Z and the share of the mode that is up, both within 4 standard errors."""
+    path, rng = path_to(SpinModel(lattice(7, beta), np.zeros(49)))
+    estimate = ladder_log_partition(path, None, 100, 0.1, 2000, rng)
+    assert estimate.trusted and estimate.std_err <= 0.1
+    assert abs(estimate.value - ISING[beta]) < 4 * estimate.std_err
+    with Workers(1) as workers:
+        codes, is_broken = draw(path, estimate.betas, 200, 200, rng, workers)
+    assert abs((codes.mean(axis=1) > 0.5).mean() - 0.5) < 4 * np.sqrt(0.25 / 200)
+    assert not is_broken
+
+
+def test_one_voice_with_enumeration(estimator):
+    exact, found = estimator.log_partition(), estimator.log_partition("ladder", random_state=0)
+    assert abs(found.value - exact.value) < 4 * found.std_err
+    assert (found.method, found.trusted, found.log_weights) == ("ladder", True, None)
+    assert found.low < found.value < found.high and found.ess > 20
+    assert len(found.acceptances) == len(found.betas) - 1
+    assert set(found.states.ravel()) == {-1, 1} and found.states.shape == (100, 8)
+    assert "nothing against it" in found.verdict
+    again = estimator.log_partition("ladder", random_state=0)
+    assert again.value == found.value
+    hot = estimator.log_partition("ladder", temperature=3.0, random_state=0)
+    assert abs(hot.value - estimator.log_partition(temperature=3.0).value) < 4 * hot.std_err
+    assert hot.value < found.value
+
+
+def test_steps_as_given(estimator):
+    found = estimator.log_partition("ladder", n_temperatures=4, random_state=0)
+    assert_allclose(found.betas, [0, 0.25, 0.5, 0.75, 1])
+    assert abs(found.value - estimator.log_partition_) < 4 * found.std_err
+
+
+@pytest.mark.parametrize("n_values", [[2] * 12, [2, 3, 4]])
+def test_same_bits_whatever_the_threads(n_values, monkeypatch):
+    monkeypatch.setattr(Rung, "cost", 1e9)  # threads are worth their while
+    model, found = random_model(n_values, 0.5, 0), []
+    for n_jobs in (1, 2):
+        path, rng = path_to(model)
+        with Workers(n_jobs) as workers:
+            betas = find_betas(path, [1.0], rng, workers)
+            record = Record(make_ladder(path, np.linspace(0, 1, 5), 40, rng), workers)
+            record.run(2)
+        found.append((betas, record.log_partition(), record.ladder.rungs[-1].chains.codes))
+    for one, two in zip(*found, strict=True):
+        assert_array_equal(one, two)
+
+
+def test_one_chain_has_no_error(estimator):
+    with pytest.raises(ValueError, match="n_chains must be 2 or more for the ladder"):
+        estimator.log_partition("ladder", n_chains=1)
+    few = estimator.log_partition("ladder", n_chains=8, random_state=0)
+    # Student's t of 7 degrees of freedom: beyond 8 with a probability of 1e-4.
+    assert abs(few.value - estimator.log_partition_) < 8 * few.std_err
+
+
+def test_a_broken_ladder_says_so():
+    """From independent columns to a cold lattice in one step: no bounds, and a warning."""
+    model = with_model(lattice(7, 2.0))
+    with pytest.warns(UserWarning, match="is not to be trusted: of the exchanges between two"):
+        found = model.log_partition("ladder", n_temperatures=1, random_state=0)
+    assert not found.trusted and (found.low, found.high) == (-np.inf, np.inf)
+    with pytest.warns(UserWarning, match="hardly exchange states"):
+        model.sample(50, random_state=0, n_steps=50, n_temperatures=2)
+
+
+def test_too_few_rounds_say_so():
+    model = with_model(lattice(7, 0.5))
+    found = model.log_partition("ladder", tol=1e-3, max_rounds=1, random_state=0)
+    assert found.n_rounds == 128 and found.std_err > 1e-3
+    assert found.verdict.endswith("More than 0.001 after 128 rounds, though.")
+
+
+def test_an_annealed_run_that_contradicts(estimator):
+    model = with_model(estimator.coupling_)
+    floor = model._cached("log_partition_floor", Bunch)
+    floor.update(low=100.0, value=103.0)
+    with pytest.warns(UserWarning, match="not to be trusted: an AIS run before says 100.0"):
+        found = model.log_partition("ladder", random_state=0)
+    assert not found.trusted and found.high == np.inf
+
+
+def test_mass_that_chains_from_the_data_do_not_see():
+    """A mode of ones, far from the base rates, with nearly all mass: it is found and exact."""
+    d = 20
+    coupling = np.full((d, d), 0.25) - 0.25 * np.eye(d)
+    model = SpinModel(coupling, np.full(d, -1.0))
+    log_z = enumerated_by_sums(d, 0.25, -1.0)
+    rng = np.random.default_rng(0)
+    path = Path.from_model(model, np.full(d, -2.0), rng)
+    estimate = ladder_log_partition(path, None, 100, 0.05, 3000, rng)
+    assert abs(estimate.value - log_z) < 4 * estimate.std_err
+
+
+def enumerated_by_sums(d, coupling, intercept):
+    """ln Z of equal couplings: a sum over the number of ones."""
+    k = np.arange(d + 1)
+    total = 2 * k - d
+    weights = coupling * (total**2 - d) / 2 + intercept * total
+    return np.logaddexp.reduce(weights + gammaln(d + 1) - gammaln(k + 1) - gammaln(d - k + 1))
+
+
+# Energy, entropy, specific heat.
+
+
+def brute_force(model, T):
+    """The figures of `thermodynamics` at one temperature."""
+    _, weights, _ = enumerated(model)
+    log_z = np.logaddexp.reduce(weights / T)
+    p = np.exp(weights / T - log_z)
+    mean = p @ weights
+    return log_z, -mean, -(p * (weights / T - log_z)).sum(), p @ (weights - mean) ** 2 / T**2
+
+
+@pytest.mark.parametrize("n_values", [[2] * 6, [3, 2, 4], [2]])
+def test_exact_thermodynamics(n_values):
+    model = random_model(n_values, 0.8, 2)
+    for T in (0.1, 1.0, 30.0):
+        log_z, weight, variance = model.cumulants([1 / T])[:, 0]
+        log_z_, energy, entropy, heat = brute_force(model, T)
+        assert_allclose([log_z, -weight], [log_z_, energy], atol=1e-9)
+        assert_allclose([log_z - weight / T, variance / T**2], [entropy, heat], atol=1e-9)
+
+
+def test_exact_thermodynamics_of_unconnected_parts():
+    model = SpinModel(np.zeros((40, 40)), np.linspace(-1, 1, 40))
+    log_z, weight, variance = model.cumulants([2.0])[:, 0]
+    field = 2 * model.intercept
+    assert log_z == pytest.approx(np.logaddexp(field, -field).sum())
+    assert weight == pytest.approx((model.intercept * np.tanh(field)).sum())
+    assert variance == pytest.approx((model.intercept**2 / np.cosh(field) ** 2).sum())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_sums_over_many_blocks(seed, monkeypatch):
+    model = random_model([2] * 9, 0.5, seed)
+    whole = model.cumulants([0.5, 1, 2])
+    monkeypatch.setattr(_factor, "BLOCK", 16)
+    again = SpinModel(model.coupling, model.intercept)
+    assert_allclose(again.cumulants([0.5, 1, 2]), whole, rtol=1e-10)
+
+
+def test_thermodynamics_by_the_ladder(estimator, monkeypatch):
+    """All figures at all temperatures within 4.5 standard errors: a false alarm in 1e-4."""
+    T = [5.0, 0.5, 1.0, 1.0, 2.0]
+    exact = estimator.thermodynamics(T)
+    assert exact.method == "exact" and not any(exact.std_err[name].any() for name in NAMES)
+    monkeypatch.setattr(_model, "MAX_STATES", 1)
+    found = estimator.thermodynamics(T, random_state=0)
+    assert found.method == "ladder" and found.trusted
+    assert_array_equal(found.temperature, T)
+    for name in NAMES:
+        assert (found.std_err[name] > 0).all()
+        z = (found[name] - exact[name]) / found.std_err[name]
+        assert np.abs(z).max() < 4.5, name
+        assert found[name][2] == found[name][3]
+    assert (found.std_err.entropy < 0.05).all()
+
+
+def test_entropy_and_specific_heat(estimator, monkeypatch):
+    T = 1.5
+    exact = estimator.thermodynamics(T)
+    assert estimator.entropy(T) == pytest.approx(exact.entropy[0], abs=1e-10)
+    assert estimator.specific_heat(T) == pytest.approx(exact.specific_heat[0], abs=1e-10)
+    # The slope of the energy, by differences of exact values.
+    heat = np.diff(estimator.thermodynamics([T - 1e-3, T + 1e-3]).energy)[0] / 2e-3
+    assert heat == pytest.approx(exact.specific_heat[0], rel=1e-4)
+    monkeypatch.setattr(_model, "MAX_STATES", 1)
+    other = with_model(estimator.coupling_, estimator.intercept_)
+    assert abs(other.entropy(T) - exact.entropy[0]) < 4 * 0.05
+    assert other.entropy(T) == other.entropy(T)
+    assert other.specific_heat(T) == pytest.approx(heat, rel=0.1)
+
+
+def test_bad_temperatures_are_named(estimator):
+    for bad in ([], [1.0, -1.0], [np.nan], [[1.0]]):
+        with pytest.raises(ValueError, match="temperatures must be positive numbers"):
+            estimator.thermodynamics(bad)
+    with pytest.raises(ValueError, match="at the temperature 1e-30 log-weights are too large"):
+        estimator.thermodynamics([1.0, 1e-30])
+    for method in (estimator.entropy, estimator.specific_heat):
+        with pytest.raises(ValueError, match="temperature"):
+            method(0.0)
+
+
+# Samples.
+
+
+@pytest.mark.parametrize("T", [1.0, 2.5])
+def test_samples_at_a_temperature(estimator, monkeypatch, T):
+    """Means of columns and of pairs within 5 standard errors of 1,000 independent samples."""
+    monkeypatch.setattr(_model, "MAX_STATES", 1)
+    X = estimator.sample(1000, random_state=0, temperature=T, n_steps=300)
+    model = SpinModel(estimator.coupling_, estimator.intercept_)
+    states, weights, _ = enumerated(model)
+    p = np.exp(weights / T - np.logaddexp.reduce(weights / T))
+    spins = 2 * states - 1
+    assert_allclose(X.mean(axis=0), p @ spins, atol=5 / np.sqrt(1000))
+    assert_allclose(X.T @ X / 1000, spins.T @ (p[:, None] * spins), atol=5 / np.sqrt(1000))
+    assert_array_equal(X, estimator.sample(1000, random_state=0, temperature=T, n_steps=300))
+
+
+def test_shares_of_modes_in_samples():
+    """Two modes that plain chains never leave: 200 samples, 4 standard errors."""
+    model = with_model(lattice(6, 0.7), np.full(36, 0.01))
+    magnetisation = model.sample(200, random_state=0, n_steps=300).mean(axis=1)
+    # The modes differ by 2 · 36 · .01 · m with m nearly 1.
+    expected = 1 / (1 + np.exp(-2 * 36 * 0.01 * np.abs(magnetisation).mean()))
+    share = (magnetisation > 0).mean()
+    assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / 200)
+    assert len(model.sample(3, random_state=0, n_steps=20, n_temperatures=1)) == 3
+    held = model.sample(20, random_state=0, n_steps=50, given={0: 1, 5: -1})
+    assert (held[:, 0] == 1).all() and (held[:, 5] == -1).all()
+
+
+def test_a_single_sample_and_many(estimator, monkeypatch):
+    monkeypatch.setattr(_model, "MAX_STATES", 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert estimator.sample(1, random_state=0, n_steps=5).shape == (1, 8)
+        assert estimator.sample(1501, random_state=0, n_steps=5).shape == (1501, 8)
