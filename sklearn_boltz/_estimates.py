@@ -84,6 +84,23 @@ def judged(estimate):
     return estimate
 
 
+def distrust(estimate, by, why):
+    """Say that an estimate is not to be trusted, which then has no bounds.
+
+    Parameters
+    ----------
+    estimate : Bunch
+        Changed in place.
+    by, why : str
+        What it is made by, and what speaks against it.
+    """
+    estimate.update(trusted=False, low=-math.inf, high=math.inf)
+    estimate.verdict = (
+        f"The estimate of the log-partition by {by}, {estimate.value:.7g}, is not to be trusted: "
+        f"{why}."
+    )
+
+
 def raise_floor(floor, estimate):
     """Remember an estimate whose lower end is above all others so far.
 

@@ -10,13 +10,14 @@ FAMILIES = {"loglinear", "fully_visible", "restricted"}
 # Which other places each may import from. The ground floor is open to all families.
 GROUND = {
     "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates", "_ladder",
-    "_random", "_random_kernel", "_tables", "_threads", "_warnings",
+    "_ladder_record", "_random", "_random_kernel", "_tables", "_threads", "_warnings",
 }  # fmt: skip
 MAY_IMPORT = {
     "_callbacks": set(),
     "_estimates": set(),
     "_cells": set(),
-    "_ladder": {"_estimates"},
+    "_ladder": set(),
+    "_ladder_record": {"_estimates", "_ladder"},
     "_warnings": set(),
     "_tables": {"_cells", "_warnings"},
     "_random_kernel": set(),

@@ -16,6 +16,7 @@ from scipy.special import gammaln
 from sklearn.utils import Bunch
 
 from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz._ladder_record import mean_and_error
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.fully_visible import _model
@@ -23,13 +24,12 @@ from sklearn_boltz.fully_visible._potts_model import PottsModel
 from sklearn_boltz.fully_visible._spin_model import SpinModel
 from sklearn_boltz.fully_visible._tempering import (
     Path,
-    Record,
     Rung,
+    ThermalRecord,
     draw,
     find_betas,
     ladder_log_partition,
     make_ladder,
-    mean_and_error,
 )
 from sklearn_boltz.loglinear import _factor
 
@@ -160,7 +160,7 @@ def test_temperatures_by_acceptance():
     path, rng = path_to(SpinModel(lattice(6, 0.4), np.zeros(36)))
     with Workers(1) as workers:
         betas = find_betas(path, [0.5, 1.0], rng, workers)
-        record = Record(make_ladder(path, betas, 100, rng), workers)
+        record = ThermalRecord(make_ladder(path, betas, 100, rng), workers)
         record.run(8)
     assert betas[0] == 0 and betas[-1] == 1 and 0.5 in betas and (np.diff(betas) > 0).all()
     assert record.acceptances().min() > 0.25
@@ -199,7 +199,7 @@ def test_standard_errors_are_right():
     with Workers(1) as workers:
         for seed in range(40):
             path, rng = path_to(model, seed)
-            record = Record(make_ladder(path, [0, 0.5, 1], 50, rng), workers)
+            record = ThermalRecord(make_ladder(path, [0, 0.5, 1], 50, rng), workers)
             record.run(4)
             value, error = mean_and_error(record.log_partition())
             z.append((value - exact) / error)
@@ -249,7 +249,7 @@ def test_same_bits_whatever_the_threads(n_values, monkeypatch):
         path, rng = path_to(model)
         with Workers(n_jobs) as workers:
             betas = find_betas(path, [1.0], rng, workers)
-            record = Record(make_ladder(path, np.linspace(0, 1, 5), 40, rng), workers)
+            record = ThermalRecord(make_ladder(path, np.linspace(0, 1, 5), 40, rng), workers)
             record.run(2)
         found.append((betas, record.log_partition(), record.ladder.rungs[-1].chains.codes))
     for one, two in zip(*found, strict=True):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._base import BaseBoltzmann, find_stack_level, fingerprint, validate_arguments
 from sklearn_boltz._estimates import (
     best_known,
+    distrust,
     estimate_from_value,
     raise_floor,
     temperature_ladder,
@@ -25,7 +26,6 @@ from sklearn_boltz.fully_visible._spurious import spurious_message, strange_colu
 from sklearn_boltz.fully_visible._tempering import (
     N_CHAINS,
     Path,
-    distrust,
     ladder_log_partition,
 )
 
@@ -322,7 +322,8 @@ class Likelihoods(BaseBoltzmann):
         """Remember the greatest lower end; say so if an earlier one contradicts an estimate."""
         floor = self._cached("log_partition_floor", Bunch)
         if floor and floor.low > estimate.high:
-            distrust(estimate, f"an AIS run before says {floor.low:.1f} at least")
+            by = f"{len(estimate.betas)} temperatures"
+            distrust(estimate, by, f"an AIS run before says {floor.low:.1f} at least")
         elif estimate.method == "ais":
             raise_floor(floor, estimate)
 

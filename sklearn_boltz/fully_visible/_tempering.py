@@ -6,14 +6,12 @@ pass from mode to mode by themselves, and the differences of log-weights give ln
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit
-from sklearn.utils import Bunch
 
-from sklearn_boltz._estimates import MAX_STD_ERR, temperature_ladder
-from sklearn_boltz._ladder import BROKEN, Ladder, Pair, bennett
+from sklearn_boltz._estimates import temperature_ladder
+from sklearn_boltz._ladder import Ladder, Pair
+from sklearn_boltz._ladder_record import RECORD_ROUNDS, Block, Record, ratios_by_chain
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.fully_visible._sampling import draw_seed
@@ -33,14 +31,6 @@ N_EXPLORING, LEAST_RATE = 200, 1e-3
 LEAST_SPREAD = 1.0
 # Rounds before the acceptances are looked at, and how often this is done.
 N_TRIAL, MAX_TRIALS = 32, 12
-# Rounds of a block, whose ratios are computed together; blocks before the first look at them.
-BLOCK, FIRST_LOOK = 16, 8
-# Of all blocks, this share at the beginning is not used.
-BURN_IN = 0.25
-# States that came from independent columns: with fewer, the shares of modes are unknown.
-MIN_ARRIVALS = 20
-# Standard errors by which two halves of the rounds may differ.
-SETTLED = 4.0
 # Chains of a sample at most. The share of n_steps that counts as rounds before the first one.
 MAX_CHAINS, WARM_UP = 1000, 0.5
 
@@ -116,14 +106,11 @@ class Rung:
         w of the states.
     rise : ndarray of float64 of shape (n_chains,)
         w − g of the states.
-    from_below : ndarray of bool of shape (n_chains,)
-        Whether a state was at the first rung after it was last at the top.
     """
 
     def __init__(self, path, beta, chains):
         self.path, self.beta, self.chains = path, beta, chains
         self.offset = (1 - beta) * path.base + beta * path.model.intercept
-        self.from_below = np.zeros(len(chains.local), dtype=bool)
         self._measure()
 
     def __len__(self):
@@ -135,9 +122,7 @@ class Rung:
 
     def copy(self):
         """A rung with states of its own."""
-        other = self.at(self.beta)
-        other.from_below = self.from_below.copy()
-        return other
+        return self.at(self.beta)
 
     @property
     def cost(self):
@@ -163,13 +148,13 @@ class Rung:
     def swap(self, other, chains):
         """Exchange the states of some chains."""
         self.chains.swap(other.chains, chains)
-        for name in ("log_weight", "rise", "from_below"):
+        for name in ("log_weight", "rise"):
             mine, theirs = getattr(self, name), getattr(other, name)
             mine[chains], theirs[chains] = theirs[chains], mine[chains]
 
 
 class Exchanges(Pair):
-    """What is known of two neighbours: acceptances alone, since `Record` finds the ratios."""
+    """What is known of two neighbours: acceptances alone, since a record finds the ratios."""
 
     def add(self, forward, backward):
         """Take in the differences of log-weights of one round."""
@@ -284,31 +269,8 @@ def _acceptance(low, high):
         return np.exp(np.minimum((high.beta - low.beta) * (low.rise - high.rise), 0)).mean()
 
 
-@dataclass
-class Block:
-    """What is kept of some rounds, each array with a column for each chain.
-
-    ratios : (n_rungs − 1, n_chains), ln of the ratio of neighbouring constants by Bennett's
-        ratio of all chains, plus what each chain contributes to its error: their mean is the
-        estimate, and their spread its error.
-    sums, squares : (n_rungs, n_chains), means of w less `centre`, and of its square.
-    acceptances : (n_rungs − 1,).
-    n_arrivals : how many states came to the top from the first rung.
-    """
-
-    ratios: np.ndarray
-    sums: np.ndarray
-    squares: np.ndarray
-    acceptances: np.ndarray
-    n_arrivals: int
-
-
-class Record:
-    """Rounds of a ladder, and the figures that follow from them.
-
-    Exchanges are between chains of the same number, so that the populations of a number are one
-    simulation, independent of all others. Standard errors are those of the mean of these: they
-    account for the correlation of rounds and of temperatures.
+class ThermalRecord(Record):
+    """A record that knows the energies, too.
 
     Parameters
     ----------
@@ -317,125 +279,47 @@ class Record:
     workers : Workers
     """
 
+    rungs = "temperatures"
+    remedy = "Let n_temperatures be chosen; there may be modes that no temperature connects"
+
     def __init__(self, ladder, workers):
-        self.ladder, self.workers, self.blocks = ladder, workers, []
+        super().__init__(ladder, workers)
         self.betas = np.array([rung.beta for rung in ladder.rungs])
         self.centre = np.array([rung.log_weight.mean() for rung in ladder.rungs])[:, np.newaxis]
-
-    @property
-    def n_rounds(self):
-        """All of them."""
-        return BLOCK * len(self.blocks)
-
-    def run(self, n_blocks):
-        """Make rounds."""
-        for _ in range(n_blocks):
-            self.blocks.append(self._block())
+        # Of each block, means of w less `centre` and of its square, (n_rungs, n_chains).
+        self._sums, self._squares = [], []
 
     def _block(self):
         ladder, n_arrivals = self.ladder, 0
-        shape = len(ladder), BLOCK, len(ladder.rungs[0])
+        shape = len(ladder), RECORD_ROUNDS, len(ladder.rungs[0])
         rise, weights = np.empty(shape), np.empty(shape)
-        for t in range(BLOCK):
-            n_arrivals += one_round(ladder, self.workers)
+        for t in range(RECORD_ROUNDS):
+            ladder.round(self.workers)
+            n_arrivals += ladder.arrivals()
             for k, rung in enumerate(ladder.rungs):
                 rise[k, t], weights[k, t] = rung.rise, rung.log_weight
         weights -= self.centre[:, np.newaxis]
+        # The differences are known of all pairs, not only of those that exchanged states.
         steps = np.diff(self.betas)[:, np.newaxis, np.newaxis]
         forward, backward = steps * rise[:-1], -steps * rise[1:]
         with np.errstate(over="ignore"):
             accepted = np.exp(np.minimum(forward + backward, 0)).mean(axis=(1, 2))
-            squares = (weights**2).mean(axis=1)
-        return Block(
-            _ratios(forward, backward), weights.mean(axis=1), squares, accepted, n_arrivals
-        )
-
-    def kept(self):
-        """The blocks that count."""
-        return self.blocks[int(BURN_IN * len(self.blocks)) :]
-
-    def acceptances(self):
-        """Mean probabilities of exchanges between neighbours, (n_rungs − 1,)."""
-        return np.mean([block.acceptances for block in self.kept()], axis=0)
-
-    def n_arrivals(self):
-        """How many states came from independent columns to the top."""
-        return sum(block.n_arrivals for block in self.kept())
-
-    def log_partitions(self, blocks=None):
-        """ln Z of each rung by each simulation, (n_rungs, n_chains): the mean is the estimate."""
-        ratios = np.mean([block.ratios for block in blocks or self.kept()], axis=0)
-        first = np.full((1, ratios.shape[1]), self.ladder.first_log_partition)
-        return np.cumsum(np.concatenate([first, ratios]), axis=0)
-
-    def log_partition(self):
-        """ln Z of the top by each simulation, (n_chains,)."""
-        return self.log_partitions()[-1]
+            self._squares.append((weights**2).mean(axis=1))
+        self._sums.append(weights.mean(axis=1))
+        return Block(ratios_by_chain(forward, backward), accepted, n_arrivals)
 
     def moments(self):
         """Mean and variance of w at each rung by each simulation, (n_rungs, n_chains) each."""
-        sums = np.mean([block.sums for block in self.kept()], axis=0)
-        squares = np.mean([block.squares for block in self.kept()], axis=0)
+        first = len(self.blocks) - len(self.kept())
+        sums, squares = (np.mean(a[first:], axis=0) for a in (self._sums, self._squares))
         mean = sums.mean(axis=1, keepdims=True)
         return self.centre + sums, squares - 2 * mean * sums + mean**2
 
-    def is_settled(self):
-        """Whether both halves of the rounds say the same of ln Z."""
-        blocks = self.kept()
-        half = len(blocks) // 2
-        first, second = (self.log_partitions(part)[-1] for part in (blocks[:half], blocks[half:]))
-        _, error = mean_and_error(first - second)
-        return abs((first - second).mean()) <= SETTLED * error + 1e-9
-
-    def run_until(self, tol, max_rounds, figures):
-        """Make rounds until the standard errors of some figures are within `tol`; -> if they are.
-
-        `figures` is a function of this record, whose result has the figures by each simulation,
-        (..., n_chains).
-        """
-        max_blocks = max(FIRST_LOOK, max_rounds // BLOCK)
-        look = FIRST_LOOK
-        while True:
-            self.run(look - len(self.blocks))
-            error = mean_and_error(figures(self))[1].max()
-            enough = self.n_arrivals() >= max(MIN_ARRIVALS, len(self.ladder.rungs[0]))
-            if error <= tol and enough and self.is_settled():
-                return True
-            if look >= max_blocks or self.is_broken():
-                return False
-            look = min(look + look // 2, max_blocks)
-
-    def is_broken(self):
-        """Whether neighbours somewhere hardly exchange states."""
-        return bool((self.acceptances() < BROKEN).any())
-
-
-def one_round(ladder, workers):
-    """A sweep and exchanges; -> how many states came to the top from the first rung."""
-    ladder.round(workers)
-    first, top = ladder.rungs[0], ladder.rungs[-1]
-    first.from_below[:] = True
-    n_arrivals = int(top.from_below.sum())
-    top.from_below[:] = False
-    return n_arrivals
-
-
-def _ratios(forward, backward):
-    """Bennett's ratios with the contributions of the chains, (n_pairs, n_chains)."""
-    n_pairs = len(forward)
-    value, _ = bennett(forward.reshape(n_pairs, -1), backward.reshape(n_pairs, -1))
-    x = value[:, np.newaxis, np.newaxis]
-    f, b = expit(forward - x), expit(backward + x)
-    # The root x of mean(f) − mean(b), and how it moves with what each chain adds.
-    slope = (f * (1 - f) + b * (1 - b)).mean(axis=(1, 2))
-    share = (f - b).mean(axis=1)
-    share -= share.mean(axis=1, keepdims=True)
-    return value[:, np.newaxis] + share / np.maximum(slope, 1e-300)[:, np.newaxis]
-
-
-def mean_and_error(values):
-    """Mean over the last axis, and its standard error."""
-    return values.mean(axis=-1), values.std(axis=-1, ddof=1) / math.sqrt(values.shape[-1])
+    def estimate(self, tol, reached):
+        """ln Z at the top, with the inverse temperatures."""
+        estimate = super().estimate(tol, reached)
+        estimate.update(betas=self.betas, states=self.ladder.rungs[-1].chains.codes)
+        return estimate
 
 
 def ladder_log_partition(path, n_temperatures, n_chains, tol, max_rounds, generator):
@@ -454,85 +338,16 @@ def ladder_log_partition(path, n_temperatures, n_chains, tol, max_rounds, genera
     Returns
     -------
     estimate : Bunch
-        Of `estimate_from_record`.
+        Of `Record.estimate`.
     """
     with Workers() as workers:
         if n_temperatures is None:
             betas = find_betas(path, [1.0], generator, workers)
         else:
             betas = temperature_ladder(n_temperatures)
-        record = Record(make_ladder(path, betas, n_chains, generator), workers)
-        reached = record.run_until(tol, max_rounds, Record.log_partition)
-    return estimate_from_record(record, tol, reached)
-
-
-def estimate_from_record(record, tol, reached):
-    """ln Z at the top, in the form of an estimate.
-
-    Parameters
-    ----------
-    record : Record
-    tol : float
-    reached : bool
-        Whether the error is what was asked for.
-
-    Returns
-    -------
-    estimate : Bunch
-    """
-    value, std_err = map(float, mean_and_error(record.log_partition()))
-    estimate = Bunch(
-        value=value, std_err=std_err, low=value - 2 * std_err, high=value + 2 * std_err,
-        ess=float(record.n_arrivals()), log_weights=None, method="ladder",
-        states=record.ladder.rungs[-1].chains.codes, acceptances=record.acceptances(),
-        betas=record.betas, n_rounds=record.n_rounds, trusted=True,
-        verdict=f"The ladder's estimate of the log-partition has nothing against it: "
-        f"{figures(record)}, and the standard error is {std_err:.2g} nats.",
-    )  # fmt: skip
-    against = None if reached else objection(record, std_err)
-    if against:
-        distrust(estimate, against)
-    elif std_err > tol:
-        estimate.verdict += f" More than {tol:.2g} after {record.n_rounds} rounds, though."
-    return estimate
-
-
-def figures(record):
-    """What tells how well the temperatures are connected, in words."""
-    return (
-        f"between {len(record.betas)} temperatures {record.acceptances().min():.2f} of the "
-        f"exchanges and more are accepted, and {record.n_arrivals()} states came from independent "
-        "columns to the model"
-    )
-
-
-def distrust(estimate, why):
-    """Say that an estimate is not to be trusted, which then has no bounds."""
-    estimate.trusted, estimate.low, estimate.high = False, -math.inf, math.inf
-    estimate.verdict = (
-        f"The estimate of the log-partition by {len(estimate.betas)} temperatures, "
-        f"{estimate.value:.7g}, is not to be trusted: {why}."
-    )
-
-
-def objection(record, std_err):
-    """What speaks against the figures of a ladder; None for nothing."""
-    if record.is_broken():
-        lowest = record.acceptances().min()
-        return (
-            f"of the exchanges between two of them only {lowest:.1g} are accepted. Let "
-            "n_temperatures be chosen; there may be modes that no temperature connects"
-        )
-    if record.n_arrivals() < MIN_ARRIVALS:
-        return (
-            f"in {record.n_rounds} rounds only {record.n_arrivals()} states came from independent "
-            "columns to the model. Use more (max_rounds)"
-        )
-    if not record.is_settled():
-        return "the two halves of the rounds differ. Use more (max_rounds)"
-    if not std_err <= MAX_STD_ERR:
-        return f"the standard error is {std_err:.2g} nats. Use more rounds (max_rounds) or chains"
-    return None
+        record = ThermalRecord(make_ladder(path, betas, n_chains, generator), workers)
+        reached = record.run_until(tol, max_rounds)
+    return record.estimate(tol, reached)
 
 
 def draw(path, betas, n_samples, n_steps, generator, workers):

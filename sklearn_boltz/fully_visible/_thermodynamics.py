@@ -9,17 +9,15 @@ from sklearn.utils._param_validation import Interval, Options
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import find_stack_level, validate_arguments
+from sklearn_boltz._ladder_record import mean_and_error
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.fully_visible._tempering import (
     N_CHAINS,
     Path,
-    Record,
-    figures,
+    ThermalRecord,
     find_betas,
     make_ladder,
-    mean_and_error,
-    objection,
 )
 
 # Below this temperature, for log-weights of the order of 1, rounding errors are greater than a nat.
@@ -208,15 +206,15 @@ def by_ladder(model, betas, n_chains, tol, max_rounds, generator):
 
     with Workers() as workers:
         ladder = make_ladder(path, find_betas(path, betas, generator, workers), n_chains, generator)
-        record = Record(ladder, workers)
+        record = ThermalRecord(ladder, workers)
         reached = record.run_until(tol, max_rounds, lambda record: estimates(record)[[0, 2]])
     found, errors = mean_and_error(estimates(record))
-    against = None if reached else objection(record, errors[[0, 2]].max())
+    against = None if reached else record.objection(errors[[0, 2]].max())
     if against:
         n = len(record.betas)
         verdict = f"The estimates by {n} temperatures are not to be trusted: {against}."
     else:
-        verdict = f"There is nothing against the estimates: {figures(record)}."
+        verdict = f"There is nothing against the estimates: {record.figures()}."
         if not reached:
             verdict += f" Standard errors are up to {errors[[0, 2]].max():.2g} nats."
     return found, errors, ("ladder", against is None, verdict)

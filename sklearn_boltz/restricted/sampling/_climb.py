@@ -4,7 +4,8 @@ from copy import deepcopy
 
 import numpy as np
 
-from sklearn_boltz._ladder import Pair, Record
+from sklearn_boltz._ladder import Pair
+from sklearn_boltz._ladder_record import Record
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.sampling._rungs import (
     Rung,

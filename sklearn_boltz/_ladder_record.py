@@ -1,0 +1,220 @@
+"""Rounds of a ladder of models: ln Z, its error, and what it is worth."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils import Bunch
+
+from sklearn_boltz._estimates import MAX_STD_ERR, distrust
+from sklearn_boltz._ladder import BROKEN, bennett
+
+# Rounds of a block of a record; blocks before the first look at them; and the share of all
+# blocks, at the beginning, that is not used.
+RECORD_ROUNDS, FIRST_LOOK, BURN_IN = 16, 8, 0.25
+# States that came from the first rung to the top: with fewer, the shares of modes are unknown.
+MIN_ARRIVALS = 20
+# Standard errors by which two halves of a record may differ.
+SETTLED = 4.0
+
+
+class Block(NamedTuple):
+    """What is kept of some rounds.
+
+    Attributes
+    ----------
+    ratios : ndarray of shape (n_rungs − 1, n_chains)
+        ln of the ratio of neighbouring constants by all chains, plus what each chain contributes
+        to its error: their mean is the estimate, and their spread its error.
+    acceptances : ndarray of shape (n_rungs − 1,)
+    n_arrivals : int
+        How many states came from the first rung to the top.
+    """
+
+    ratios: np.ndarray
+    acceptances: np.ndarray
+    n_arrivals: int
+
+
+class Record:
+    """Rounds of a ladder of models that do not change, and the figures that follow from them.
+
+    Exchanges are between chains of the same number, so that the populations of a number are one
+    simulation, independent of all others. Standard errors are those of the mean of these: they
+    account for the correlation of rounds and of rungs.
+
+    Parameters
+    ----------
+    ladder : Ladder
+    workers : Workers
+    """
+
+    # What the rungs are, and what to do where they are not connected.
+    rungs, remedy = "models", "There may be modes that nothing connects"
+
+    def __init__(self, ladder, workers):
+        self.ladder, self.workers, self.blocks = ladder, workers, []
+
+    @property
+    def n_rounds(self):
+        """All of them."""
+        return RECORD_ROUNDS * len(self.blocks)
+
+    def run(self, n_blocks):
+        """Make rounds."""
+        for _ in range(n_blocks):
+            self.blocks.append(self._block())
+
+    def _block(self):
+        works, n_arrivals = [[] for _ in self.ladder.pairs], 0
+        for _ in range(RECORD_ROUNDS):
+            for i, differences in self.ladder.round(self.workers).items():
+                works[i].append(differences)
+            n_arrivals += self.ladder.arrivals()
+        ratios, accepted = [], []
+        for rounds in works:
+            forward, backward = (np.array(side) for side in zip(*rounds, strict=True))
+            ratios.append(ratios_by_chain(forward[np.newaxis], backward[np.newaxis])[0])
+            accepted.append(np.exp(np.minimum(forward + backward, 0)).mean())
+        return Block(np.array(ratios), np.array(accepted), n_arrivals)
+
+    def kept(self):
+        """The blocks that count."""
+        return self.blocks[int(BURN_IN * len(self.blocks)) :]
+
+    def acceptances(self):
+        """Mean probabilities of exchanges between neighbours, (n_rungs − 1,)."""
+        return np.mean([block.acceptances for block in self.kept()], axis=0)
+
+    def n_arrivals(self):
+        """How many states came from the first rung to the top."""
+        return sum(block.n_arrivals for block in self.kept())
+
+    def log_partitions(self, blocks=None):
+        """ln Z of each rung by each simulation, (n_rungs, n_chains): the mean is the estimate."""
+        ratios = np.mean([block.ratios for block in blocks or self.kept()], axis=0)
+        first = np.full((1, ratios.shape[1]), self.ladder.first_log_partition)
+        return np.cumsum(np.concatenate([first, ratios]), axis=0)
+
+    def log_partition(self):
+        """ln Z of the top by each simulation, (n_chains,)."""
+        return self.log_partitions()[-1]
+
+    def is_settled(self):
+        """Whether both halves of the rounds say the same of ln Z."""
+        blocks = self.kept()
+        half = len(blocks) // 2
+        first, second = (self.log_partitions(part)[-1] for part in (blocks[:half], blocks[half:]))
+        _, error = mean_and_error(first - second)
+        return abs((first - second).mean()) <= SETTLED * error + 1e-9
+
+    def run_until(self, tol, max_rounds, figures=None):
+        """Make rounds until the standard errors of some figures are within `tol`; -> if they are.
+
+        `figures` is a function of this record, whose result has the figures by each simulation,
+        (..., n_chains); None for ln Z of the top.
+        """
+        figures = figures or type(self).log_partition
+        max_blocks = max(FIRST_LOOK, max_rounds // RECORD_ROUNDS)
+        look = FIRST_LOOK
+        while True:
+            self.run(look - len(self.blocks))
+            error = mean_and_error(figures(self))[1].max()
+            enough = self.n_arrivals() >= max(MIN_ARRIVALS, len(self.ladder.rungs[0]))
+            if error <= tol and enough and self.is_settled():
+                return True
+            if look >= max_blocks or self.is_broken():
+                return False
+            look = min(look + look // 2, max_blocks)
+
+    def is_broken(self):
+        """Whether neighbours somewhere hardly exchange states."""
+        return bool((self.acceptances() < BROKEN).any())
+
+    def estimate(self, tol, reached):
+        """ln Z at the top, in the form of an estimate.
+
+        Parameters
+        ----------
+        tol : float
+        reached : bool
+            Whether the error is what was asked for.
+
+        Returns
+        -------
+        estimate : Bunch
+        """
+        values, errors = mean_and_error(self.log_partitions())
+        value, std_err = float(values[-1]), float(errors[-1])
+        estimate = Bunch(
+            value=value, std_err=std_err, low=value - 2 * std_err, high=value + 2 * std_err,
+            ess=float(self.n_arrivals()), log_weights=None, method="ladder", states=None,
+            acceptances=self.acceptances(), log_partitions=values, n_rounds=self.n_rounds,
+            trusted=True,
+            verdict="The ladder's estimate of the log-partition has nothing against it: "
+            f"{self.figures()}, and the standard error is {std_err:.2g} nats.",
+        )  # fmt: skip
+        against = None if reached else self.objection(std_err)
+        if against:
+            distrust(estimate, f"{len(self.ladder)} {self.rungs}", against)
+        elif std_err > tol:
+            estimate.verdict += f" More than {tol:.2g} after {self.n_rounds} rounds, though."
+        return estimate
+
+    def figures(self):
+        """What tells how well the rungs are connected, in words."""
+        return (
+            f"between {len(self.ladder)} {self.rungs} {self.acceptances().min():.2f} of the "
+            f"exchanges and more are accepted, and {self.n_arrivals()} states came from "
+            "independent columns to the model"
+        )
+
+    def objection(self, std_err):
+        """What speaks against the figures; None for nothing."""
+        if self.is_broken():
+            lowest = self.acceptances().min()
+            return (
+                f"of the exchanges between two of them only {lowest:.1g} are accepted. "
+                f"{self.remedy}"
+            )
+        if self.n_arrivals() < MIN_ARRIVALS:
+            return (
+                f"in {self.n_rounds} rounds only {self.n_arrivals()} states came from independent "
+                "columns to the model. Use more (max_rounds)"
+            )
+        if not self.is_settled():
+            return "the two halves of the rounds differ. Use more (max_rounds)"
+        if not std_err <= MAX_STD_ERR:
+            return (
+                f"the standard error is {std_err:.2g} nats. Use more rounds (max_rounds) or chains"
+            )
+        return None
+
+
+def ratios_by_chain(forward, backward):
+    """Bennett's ratios with the contributions of the chains.
+
+    Parameters
+    ----------
+    forward, backward : ndarray of float64 of shape (n_pairs, n_rounds, n_chains)
+        As of `bennett`.
+
+    Returns
+    -------
+    ratios : ndarray of float64 of shape (n_pairs, n_chains)
+    """
+    n_pairs = len(forward)
+    value, _ = bennett(forward.reshape(n_pairs, -1), backward.reshape(n_pairs, -1))
+    x = value[:, np.newaxis, np.newaxis]
+    f, b = expit(forward - x), expit(backward + x)
+    # The root x of mean(f) − mean(b), and how it moves with what each chain adds.
+    slope = (f * (1 - f) + b * (1 - b)).mean(axis=(1, 2))
+    share = (f - b).mean(axis=1)
+    share -= share.mean(axis=1, keepdims=True)
+    return value[:, np.newaxis] + share / np.maximum(slope, 1e-300)[:, np.newaxis]
+
+
+def mean_and_error(values):
+    """Mean over the last axis, and its standard error."""
+    return values.mean(axis=-1), values.std(axis=-1, ddof=1) / math.sqrt(values.shape[-1])
