@@ -286,7 +286,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _conclude(self, training, status, monitor, workers):
         """Warn of a fit that ended badly."""
-        epoch = training.best["epoch"] if status == "converged" else training.n_epochs
+        kept_best = status == "converged" or (status == "max_iter" and self.sampler == "tempered")
+        epoch = training.best["epoch"] if kept_best and training.best else training.n_epochs
         comparison = None
         if epoch and status != "diverged":
             model = training.learner.model()

@@ -19,8 +19,9 @@ from sklearn_boltz.restricted.sampling._rungs import (
 MOST_RUNGS = 200
 # Rounds before acceptances are looked at, how often this is done, and what acceptance is wanted.
 TRIAL, MOST_TRIALS, WANTED = 6, 40, 0.25
-# Rounds for each rung before those that count.
-SETTLING = 2
+# Rounds for each rung before those that count, as for so many rungs at least; and how often rungs
+# are looked for and left to settle.
+SETTLING, LEAST_RUNGS, MOST_SETTLINGS = 2, 15, 5
 
 
 def ladder_to(model, base, former, n_chains, stream, workers):
@@ -54,11 +55,20 @@ def ladder_to(model, base, former, n_chains, stream, workers):
             # The training ended elsewhere: its last model becomes a rung.
             ladder.insert(len(ladder) - 1, Rung(saved(top.model), top.states.copy()))
         ladder.rungs[-1].model = model
-    ladder.pairs = [Pair() for _ in ladder.pairs]
-    connect(ladder, workers)
-    for _ in range(SETTLING * len(ladder)):
-        ladder.round(workers)
+    settle(ladder, workers)
     return ladder
+
+
+def settle(ladder, workers):
+    """Connect all neighbours, and make rounds that do not count."""
+    for _ in range(MOST_SETTLINGS):
+        ladder.pairs = [Pair() for _ in ladder.pairs]
+        connect(ladder, workers)
+        for _ in range(SETTLING * max(len(ladder), LEAST_RUNGS)):
+            ladder.round(workers)
+        # Where chains have fallen into a mode meanwhile, exchanges may have become few.
+        if (ladder.acceptances >= WANTED / 2).all():
+            return
 
 
 def of_size(ladder, n_chains):
@@ -112,8 +122,12 @@ def ladder_estimate(ladder, tol, max_rounds, workers):
     estimate : Bunch
         Of `Record.estimate`; `states` are those at the top.
     """
-    record = Record(ladder, workers)
-    reached = record.run_until(tol, max_rounds)
+    for n_left in reversed(range(MOST_SETTLINGS)):
+        record = Record(ladder, workers)
+        reached = record.run_until(tol, max_rounds)
+        if not n_left or (record.acceptances() >= WANTED / 2).all():
+            break
+        settle(ladder, workers)  # a mode has been found late
     estimate = record.estimate(tol, reached)
     estimate.states = ladder.rungs[-1].states.copy()
     return estimate

@@ -307,18 +307,18 @@ class PairsOnCluster:
         parts, scheme = self.parts, learner.scheme
         found = parts.map(_hidden_means, deepcopy(learner.model()), parts.rows)
         self._data = parts.total(found)
-        if scheme.persistent and learner.chains is None:
+        if scheme.goes_on and learner.chains is None:
             starts = rows_to_start_at(scheme.n_chains, len(parts))
             rows = parts.all_rows()[starts] if not learner.hidden.is_binary else None
             learner.chains = draw_hidden(learner, rows, parts.second(found)[starts])
-        n_chains = len(learner.chains) if scheme.persistent else len(parts)
+        n_chains = len(learner.chains) if scheme.goes_on else len(parts)
         self._ends = _split(n_chains, parts.lengths)
         return self._data.means()
 
     def negative(self, learner, workers):
         """Make transitions of the chains; -> means of the visible and of the hidden units."""
         parts, scheme, ends = self.parts, learner.scheme, self._ends
-        if scheme.persistent:
+        if scheme.goes_on:
             self._states = [learner.chains[a:b] for a, b in zip(ends, ends[1:], strict=False)]
         step = learner.stream.take(steps_of_transition(learner.model()) * scheme.n_gibbs)
         same = [[v] * len(self._states) for v in (scheme.n_gibbs, learner.stream.seed, step)]

@@ -180,7 +180,8 @@ def remember_best(training, monitor, plan, workers):
     figures, best = training.figures(training.n_epochs), training.best
     now = monitor.likelihood(figures)
     least = -np.inf if best is None else best["log_likelihood"] + plan.tol
-    if plan.keep_best and now > least and training.tracker is not None:
+    uncertain = training.tracker is not None and figures["log_likelihood_std_err"] > 0
+    if plan.keep_best and now > least and uncertain:
         model = training.learner.model()
         now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
     if now > least:

@@ -38,6 +38,11 @@ class Scheme(NamedTuple):
     weight_decay: float = 0.0
     tempered_fraction: float = 0.0  # of the negative phase, from the ladder
 
+    @property
+    def goes_on(self):
+        """Whether chains go on from one mini-batch to the next; those of a ladder do anyway."""
+        return self.persistent and not self.tempered_fraction
+
 
 class Learner:
     """The parameters in training, and all that travels from one mini-batch to the next.
@@ -125,7 +130,7 @@ class Learner:
             if scheme.weight_decay:
                 step -= rate * scheme.weight_decay * self.weights
             biases = [rate * (m - c) for m, c in zip(means, chain_means, strict=True)]
-            if scheme.persistent and not scheme.tempered_fraction:
+            if scheme.goes_on:
                 # The next transition starts with hidden units that are drawn from means that
                 # are there already, as in scikit-learn's BernoulliRBM.
                 self.chains = batch.hidden_states(self)
@@ -290,7 +295,7 @@ class ArrayBatch:
         """Compute E[h | v]; -> means of the visible and of the hidden units."""
         # No transition: the means given V.
         run_chains(learner.model(), self.V, self.H, 0, learner.stream, workers)
-        if not learner.scheme.persistent or self.n_tempered:
+        if not learner.scheme.goes_on:
             self.V_chains[self.own] = self.V[self.own]
         elif learner.chains is None:
             starts = self._starts
@@ -299,7 +304,7 @@ class ArrayBatch:
 
     def negative(self, learner, workers):
         """Make transitions of the chains; -> means of the visible and of the hidden units."""
-        scheme, from_hidden = learner.scheme, learner.chains is not None
+        scheme, from_hidden = learner.scheme, learner.scheme.goes_on
         if from_hidden:
             self.H_chains[self.own] = learner.chains
         run_chains(
@@ -348,7 +353,7 @@ class ArrayBatch:
 
     def _parts_of_chains(self, scheme):
         """Visible states and means of the hidden units of chains, and the part that each makes."""
-        fraction = self.V_chains.dtype.type(scheme.tempered_fraction)
+        fraction = scheme.tempered_fraction
         parts = (self.own, 1 - fraction), (self.others, fraction)
         return [(self.V_chains[rows], self.H_chains[rows], part) for rows, part in parts if part]
 

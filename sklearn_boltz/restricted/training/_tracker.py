@@ -175,7 +175,7 @@ class Tracker:
             top = ladder.rungs[-1]
             rung, pair = Rung(saved(top.model), top.states.copy()), ladder.pairs[-1]
             ladder.insert(len(ladder) - 1, rung, below=pair)
-            if len(ladder) > self.max_rungs:
+            while len(ladder) > self.max_rungs:  # of which there may be fewer than in the last fit
                 self._drop_one()
 
     def _thin(self):
