@@ -9,12 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.neural_network import BernoulliRBM
+from sklearn.utils import Bunch
 
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.datasets import make_bars_and_stripes
 from sklearn_boltz.inspection import (
     CouplingDisplay,
     HistoryDisplay,
+    LadderDisplay,
     LandscapeDisplay,
     ReceptiveFieldDisplay,
     SampleDisplay,
@@ -275,7 +277,8 @@ def test_wrong_images(rbm):
 @pytest.mark.parametrize(
     ("key", "ylabel"),
     [
-        (None, "log-likelihood"),
+        (None, "validation log-likelihood"),
+        ("log_likelihood", "log-likelihood"),
         ("free_energy_gap", "free-energy gap"),
         ("log_pseudo_likelihood", "log pseudo-likelihood"),
         ("reconstruction_error", "reconstruction error"),
@@ -284,7 +287,7 @@ def test_wrong_images(rbm):
 def test_learning_curves(rbm, key, ylabel):
     display = HistoryDisplay.from_estimator(rbm, key)
     assert_array_equal(display.line_.get_xdata(), [1, 2, 3, 4, 5])
-    assert_array_equal(display.line_.get_ydata(), rbm.history_[key or "log_likelihood"])
+    assert_array_equal(display.line_.get_ydata(), rbm.history_[key or "validation_log_likelihood"])
     assert display.ax_.get_ylabel() == ylabel and display.ax_.get_xlabel() == "iteration"
     # The dashed curve is there if it is asked for.
     assert display.increase_ax_ is None
@@ -305,6 +308,114 @@ def test_several_learning_curves_against_time(rbm, model):
     assert_allclose(full_batch.line_.get_xdata(), np.cumsum(model.history_["seconds"]))
     with pytest.raises(ValueError, match="no history of 'loss'"):
         HistoryDisplay.from_estimator(model, "loss", against="seconds")
+
+
+def band(collection):
+    """Least and greatest ordinate of a band at each abscissa."""
+    vertices = collection.get_paths()[0].vertices
+    at = np.unique(vertices[:, 0])
+    heights = [vertices[vertices[:, 0] == x, 1] for x in at]
+    return at, np.array([(h.min(), h.max()) for h in heights]).T
+
+
+@pytest.mark.parametrize("key", ["log_likelihood", "validation_log_likelihood"])
+def test_log_likelihoods_have_a_band(rbm, key):
+    assert HistoryDisplay.from_estimator(rbm, key).band_ is None  # exact
+    history = {**rbm.history_, "log_likelihood_std_err": np.array([0.0, 0.1, 0.2, 0.3, 0.1])}
+    estimator = SDCPRBM()
+    vars(estimator).update(vars(rbm) | {"history_": history})
+    display = HistoryDisplay.from_estimator(estimator, key, color="C3")
+    at, (low, high) = band(display.band_)
+    assert_array_equal(at, [1, 2, 3, 4, 5])
+    assert_allclose(low, history[key] - 2 * history["log_likelihood_std_err"])
+    assert_allclose(high, history[key] + 2 * history["log_likelihood_std_err"])
+    assert_allclose(display.band_.get_facecolor()[0, :3], plt.matplotlib.colors.to_rgb("C3"))
+    assert HistoryDisplay.from_estimator(estimator, "log_pseudo_likelihood").band_ is None
+    # An error that is not known has no band, and an axis that it leaves alone.
+    history["log_likelihood_std_err"][1] = np.inf
+    display = HistoryDisplay.from_estimator(estimator, key)
+    display.figure_.canvas.draw()
+    assert np.isfinite(display.ax_.get_ylim()).all()
+
+
+# The ladder of models.
+
+
+def ladder_estimate(**changed):
+    """What `log_partition("ladder")` returns."""
+    figures = {
+        "value": 5.0, "std_err": 0.3, "low": 4.4, "high": 5.6, "trusted": True, "verdict": "",
+        "method": "ladder", "acceptances": np.array([0.5, 0.3, 0.8]),
+        "log_partitions": np.array([1.0, 2.0, 4.0, 5.0]),
+        "log_partition_errors": np.array([0.0, 0.1, 0.2, 0.3]),
+    }  # fmt: skip
+    return Bunch(**(figures | changed))
+
+
+def test_ladder_of_a_model(rbm):
+    display = LadderDisplay.from_estimator(rbm, random_state=0, n_chains=50, tol=0.2)
+    expected = rbm.log_partition("ladder", random_state=0, n_chains=50, tol=0.2)
+    heights = [bar.get_height() for bar in display.bars_]
+    assert_array_equal(heights, expected.acceptances)
+    assert_array_equal(display.line_.get_ydata(), expected.log_partitions)
+    at, (low, high) = band(display.band_)
+    assert_array_equal(at, np.arange(len(expected.log_partitions)))
+    assert_allclose(high - low, 4 * expected.log_partition_errors, atol=1e-12)
+    # Errors add up from the first model, whose ln Z is known, to the last.
+    assert abs(expected.log_partition_errors[0]) < 1e-12
+    assert_allclose(expected.log_partition_errors[-1], expected.std_err)
+    assert len(display.broken_) == 0 and not display.axes_["acceptance"].texts
+
+
+def test_broken_ladder():
+    estimate = ladder_estimate(
+        acceptances=np.array([0.5, 0.001, 0.8]), trusted=False,
+        log_partition_errors=np.array([0.0, 0.1, 1e250, 1e250]),
+    )  # fmt: skip
+    display = LadderDisplay(estimate).plot()
+    assert_array_equal(display.broken_, [1])
+    colours = [bar.get_facecolor() for bar in display.bars_]
+    assert colours[0] == colours[2] != colours[1]
+    (mark,) = display.axes_["acceptance"].texts
+    assert mark.get_text() == "broken" and mark.get_position()[0] == 1.5
+    (name,) = display.axes_["log_partition"].get_legend().get_texts()
+    assert "5.00" in name.get_text() and "not to be trusted" in name.get_text()
+    # What is not known at all does not hide what is.
+    display.figure_.canvas.draw()
+    low, high = display.axes_["log_partition"].get_ylim()
+    assert high - low < 20
+
+
+def test_ladder_of_temperatures():
+    betas = np.array([0.0, 0.5, 0.8, 1.0])
+    _, axes = plt.subplots(2, 1)
+    display = LadderDisplay(ladder_estimate(betas=betas, value=6.0)).plot(ax=axes)
+    assert display.axes_["log_partition"] is axes[1] and display.figure_ is axes[0].figure
+    assert_array_equal(display.line_.get_xdata(), betas)
+    centers = [bar.get_x() + bar.get_width() / 2 for bar in display.bars_]
+    assert_allclose(centers, [0.25, 0.65, 0.9])
+    assert axes[0].get_xlabel() == "inverse temperature"
+    # What annealing has found beyond the ladder is the value that is shown.
+    assert_array_equal(axes[1].lines[-1].get_data(), [[1.0], [6.0]])
+
+
+def test_ladder_without_errors_and_what_is_no_ladder(rbm):
+    estimate = ladder_estimate()
+    del estimate["log_partition_errors"]
+    assert LadderDisplay(estimate).plot().band_ is None
+    with pytest.raises(ValueError, match="not of a ladder"):
+        LadderDisplay(rbm.log_partition("exact")).plot()
+    with pytest.raises(ValueError, match="two Axes"):
+        LadderDisplay(ladder_estimate()).plot(ax=plt.subplots()[1])
+    with pytest.raises(NotFittedError):
+        LadderDisplay.from_estimator(SDCPRBM())
+
+
+def test_a_bar_is_broken_where_the_estimate_is():
+    from sklearn_boltz import _ladder as ladder
+    from sklearn_boltz.inspection import _ladder as display
+
+    assert display.BROKEN == ladder.BROKEN
 
 
 # The landscape of a TAP model.

@@ -2,6 +2,7 @@
 
 from sklearn_boltz.inspection._coupling import CouplingDisplay
 from sklearn_boltz.inspection._history import HistoryDisplay
+from sklearn_boltz.inspection._ladder import LadderDisplay
 from sklearn_boltz.inspection._landscape import LandscapeDisplay
 from sklearn_boltz.inspection._receptive_field import ReceptiveFieldDisplay
 from sklearn_boltz.inspection._sample import SampleDisplay
@@ -9,6 +10,7 @@ from sklearn_boltz.inspection._sample import SampleDisplay
 __all__ = [
     "CouplingDisplay",
     "HistoryDisplay",
+    "LadderDisplay",
     "LandscapeDisplay",
     "ReceptiveFieldDisplay",
     "SampleDisplay",

@@ -5,6 +5,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.inspection._axes import axes_or_new
 
+LIKELIHOODS = "validation_log_likelihood", "log_likelihood"
+
 
 class HistoryDisplay:
     """The course of a fit: a quantity by iteration or by time.
@@ -24,6 +26,8 @@ class HistoryDisplay:
         iteration.
     against : str, default="iteration"
         Name of the horizontal axis.
+    std_err : array-like of shape (n_values,), default=None
+        Standard errors of the values, of which a band shows two.
 
     Attributes
     ----------
@@ -35,6 +39,8 @@ class HistoryDisplay:
         Which contains them.
     line_ : matplotlib Line2D
         The values.
+    band_ : matplotlib PolyCollection or None
+        Two standard errors about them, if they have errors.
     increase_line_ : matplotlib Line2D or None
         The increases.
 
@@ -54,12 +60,13 @@ class HistoryDisplay:
     'log pseudo-likelihood'
     """
 
-    def __init__(self, *, values, key, label=None, at=None, against="iteration"):
+    def __init__(self, *, values, key, label=None, at=None, against="iteration", std_err=None):
         self.values = np.asarray(values)
         self.key = key
         self.label = label
         self.at = np.arange(1, len(self.values) + 1) if at is None else np.asarray(at)
         self.against = against
+        self.std_err = None if std_err is None else np.asarray(std_err)
 
     @classmethod
     def from_estimator(cls, estimator, key=None, *, against="iteration", show_increase=False,
@@ -71,8 +78,9 @@ class HistoryDisplay:
         estimator : estimator
             A fitted estimator with `history_`.
         key : str, default=None
-            Which entry. None means the log-likelihood, the log pseudo-likelihood or the first
-            entry: the first of these that is there.
+            Which entry. None means the log-likelihood of rows that were set aside, that of
+            training rows, the log pseudo-likelihood or the first entry: the first of these that
+            is there. Log-likelihoods whose ln Z is an estimate have a band of two standard errors.
         against : {"iteration", "seconds"}, default="iteration"
             What the horizontal axis shows: the number of iterations (for mini-batches, of
             epochs), or the time that they took, to compare unlike algorithms fairly.
@@ -97,13 +105,17 @@ class HistoryDisplay:
         if against not in ("iteration", "seconds"):
             raise ValueError(f"against must be 'iteration' or 'seconds', got {against!r}.")
         if key is None:
-            preferred = ["log_likelihood", "log_pseudo_likelihood", *history]
+            preferred = [*LIKELIHOODS, "log_pseudo_likelihood", *history]
             key = next((name for name in preferred if name in history), None)
         for name in [key] + (["seconds"] if against == "seconds" else []):
             if name not in history:
                 raise ValueError(f"There is no history of {name!r}; there is {list(history)}")
         at = np.cumsum(history["seconds"]) if against == "seconds" else None
-        display = cls(values=history[key], key=key, label=label, at=at, against=against)
+        # Both have the same ln Z, and so the same error.
+        std_err = history.get("log_likelihood_std_err") if key in LIKELIHOODS else None
+        display = cls(
+            values=history[key], key=key, label=label, at=at, against=against, std_err=std_err
+        )
         return display.plot(show_increase=show_increase, ax=ax, **line_kw)
 
     def plot(self, *, show_increase=False, ax=None, **line_kw):
@@ -126,6 +138,11 @@ class HistoryDisplay:
         self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
         (self.line_,) = ax.plot(self.at, self.values, **{"label": self.label, **line_kw})
+        self.band_ = None
+        if self.std_err is not None and (self.std_err > 0).any():
+            reach = np.where(np.isfinite(self.std_err), 2 * self.std_err, np.nan)
+            low, high, color = self.values - reach, self.values + reach, self.line_.get_color()
+            self.band_ = ax.fill_between(self.at, low, high, color=color, alpha=0.25, lw=0)
         ylabel = self.key.replace("_", " ")
         for words in ("pseudo likelihood", "log likelihood", "free energy"):
             ylabel = ylabel.replace(words, words.replace(" ", "-"))
