@@ -150,8 +150,8 @@ class Record:
         estimate = Bunch(
             value=value, std_err=std_err, low=value - 2 * std_err, high=value + 2 * std_err,
             ess=float(self.n_arrivals()), log_weights=None, method="ladder", states=None,
-            acceptances=self.acceptances(), log_partitions=values, log_partition_errors=errors, n_rounds=self.n_rounds,
-            trusted=True,
+            acceptances=self.acceptances(), log_partitions=values, log_partition_errors=errors,
+            n_rounds=self.n_rounds, trusted=True,
             verdict="The ladder's estimate of the log-partition has nothing against it: "
             f"{self.figures()}, and the standard error is {std_err:.2g} nats.",
         )  # fmt: skip
