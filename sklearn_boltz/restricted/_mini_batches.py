@@ -286,7 +286,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _conclude(self, training, status, monitor, workers):
         """Warn of a fit that ended badly."""
-        kept_best = status == "converged" or (status == "max_iter" and self.sampler == "tempered")
+        kept_best = status == "converged" or (status == "max_iter" and self._is_tempered)
         epoch = training.best["epoch"] if kept_best and training.best else training.n_epochs
         comparison = None
         if epoch and status != "diverged":

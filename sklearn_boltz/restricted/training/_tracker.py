@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._ladder import Pair
 from sklearn_boltz._random import Stream
-from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling
+from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling, resampled
 from sklearn_boltz.restricted.sampling._rungs import (
     CALLS,
     Rung,
@@ -20,7 +20,7 @@ from sklearn_boltz.restricted.sampling._rungs import (
 
 # What following ln Z may cost, as a part of the training, and what a ladder may that the training
 # itself takes its chains from.
-TRACKING_SHARE, TEMPERED_SHARE = 0.15, 1.0
+TRACKING_SHARE, TEMPERED_SHARE = 0.12, 1.0
 # Chains at each rung.
 N_CHAINS = 100
 # The state of the model is saved when its chains exchange with those of the last saved one less
@@ -32,6 +32,8 @@ DENSE = 0.5
 MEASURING, MOST_ROUNDS = 6, 8
 # Chains of the annealing that is run beside the ladder, and its temperatures, at least and at most.
 WATCHING_CHAINS, LEAST_TEMPERATURES, MOST_TEMPERATURES = 50, 60, 10_000
+# Every so many chains of the top go to where annealed chains have ended.
+SENT = 10
 # Temperatures and chains of an annealing that decides whether an epoch is the best one.
 VERIFYING = 2000, 100
 # The ladder is given up when annealing has found so many nats more, so many times in a row.
@@ -204,9 +206,12 @@ class Tracker:
         tracked : Tracked
         """
         climbed = self._climb(model, workers) if self.has_ladder() else None
-        annealed = self._anneal(model, workers, always=climbed is None)
-        if annealed is None:
+        found = self._anneal(model, workers, always=climbed is None)
+        if found is None:
             return climbed
+        annealed = Tracked(found.value, found.std_err, "ais")
+        if self.has_ladder():
+            self._send(found)
         if climbed is not None:
             beaten = annealed.value > climbed.value + BEATEN_BY
             self._n_beaten = self._n_beaten + 1 if beaten else 0
@@ -240,11 +245,19 @@ class Tracker:
         self._annealing = 0.0
         return self._annealed(model, n_temperatures, WATCHING_CHAINS, workers)
 
+    def _send(self, found):
+        """Let some chains of the top go to where annealed chains have ended, by their weights.
+
+        A mode that is new since the last saved model is not in the ladder yet. If its mass is
+        small, exchanges take the chains away again.
+        """
+        states = self.ladder.rungs[-1].states[::SENT]
+        states[...] = resampled(found, self.stream.generator())[: len(states)]
+
     def _annealed(self, model, n_temperatures, n_chains, workers):
-        found = annealed_importance_sampling(
+        return annealed_importance_sampling(
             model, self.base, temperature_ladder(n_temperatures), n_chains, self.stream, workers
         )
-        return Tracked(found.value, found.std_err, "ais")
 
     def verified(self, model, workers):
         """ln Z by many chains that are annealed slowly.
@@ -252,4 +265,5 @@ class Tracker:
         Of many epochs, the one whose ln Z is most underestimated looks like the best. So an epoch
         that looks so is measured once more.
         """
-        return self._annealed(laid_out(model), *VERIFYING, workers)
+        found = self._annealed(laid_out(model), *VERIFYING, workers)
+        return Tracked(found.value, found.std_err, "ais")
