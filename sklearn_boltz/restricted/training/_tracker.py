@@ -34,8 +34,9 @@ MEASURING, MOST_ROUNDS = 6, 8
 WATCHING_CHAINS, LEAST_TEMPERATURES, MOST_TEMPERATURES = 50, 60, 10_000
 # Every so many chains of the top go to where annealed chains have ended.
 SENT = 10
-# Temperatures and chains of an annealing that decides whether an epoch is the best one.
-VERIFYING = 2000, 100
+# Chains of an annealing that decides whether an epoch is the best one, and its temperatures: so
+# many times those of the watch, within limits.
+VERIFYING_CHAINS, SLOWER, LEAST_VERIFYING, MOST_VERIFYING = 100, 4, 200, 4000
 # The ladder is given up when annealing has found so many nats more, so many times in a row.
 BEATEN_BY, BEATEN_TIMES = 1.0, 3
 
@@ -82,6 +83,7 @@ class Tracker:
         self._looks = self._rounds = self._annealing = 0.0
         self._place = 0  # the rung that was looked at last, whether it can go
         self._n_beaten = 0
+        self._n_temperatures = LEAST_TEMPERATURES  # of the last annealing
 
     def __deepcopy__(self, memo):
         other = copy(self)
@@ -242,7 +244,7 @@ class Tracker:
             if not always:
                 return None
             n_temperatures = LEAST_TEMPERATURES
-        self._annealing = 0.0
+        self._annealing, self._n_temperatures = 0.0, n_temperatures
         return self._annealed(model, n_temperatures, WATCHING_CHAINS, workers)
 
     def _send(self, found):
@@ -265,5 +267,6 @@ class Tracker:
         Of many epochs, the one whose ln Z is most underestimated looks like the best. So an epoch
         that looks so is measured once more.
         """
-        found = self._annealed(laid_out(model), *VERIFYING, workers)
+        wanted = np.clip(SLOWER * self._n_temperatures, LEAST_VERIFYING, MOST_VERIFYING)
+        found = self._annealed(laid_out(model), int(wanted), VERIFYING_CHAINS, workers)
         return Tracked(found.value, found.std_err, "ais")
