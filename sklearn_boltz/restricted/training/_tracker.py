@@ -1,5 +1,6 @@
 """Tracker: ln Z of a model in the course of its training, by a ladder of its own saved states."""
 
+import math
 from copy import copy, deepcopy
 from typing import NamedTuple
 
@@ -37,6 +38,8 @@ SENT = 10
 # Chains of an annealing that decides whether an epoch is the best one, and its temperatures: so
 # many times those of the watch, within limits.
 VERIFYING_CHAINS, SLOWER, LEAST_VERIFYING, MOST_VERIFYING = 100, 4, 200, 4000
+# Estimates of ladder and annealing agree within so many standard errors.
+AGREEING = 2.0
 # The ladder is given up when annealing has found so many nats more, so many times in a row.
 BEATEN_BY, BEATEN_TIMES = 1.0, 3
 
@@ -208,11 +211,9 @@ class Tracker:
         tracked : Tracked
         """
         climbed = self._climb(model, workers) if self.has_ladder() else None
-        found = self._anneal(model, workers, always=climbed is None)
-        if found is None:
-            return climbed
+        found = self._anneal(model, workers)
         annealed = Tracked(found.value, found.std_err, "ais")
-        if self.has_ladder():
+        if self.has_ladder() and (climbed is None or annealed.value > climbed.value):
             self._send(found)
         if climbed is not None:
             beaten = annealed.value > climbed.value + BEATEN_BY
@@ -221,8 +222,12 @@ class Tracker:
             self.ladder = None
         if climbed is None:
             return annealed
-        # Either is too low where it misses a part of the distribution.
-        return max(annealed, climbed)
+        # Either is too low where it misses a part of the distribution. Of two that agree, the
+        # greater would be too high in the mean.
+        apart = abs(annealed.value - climbed.value)
+        if apart > AGREEING * math.hypot(annealed.std_err, climbed.std_err):
+            return max(annealed, climbed)
+        return min(annealed, climbed, key=lambda tracked: tracked.std_err)
 
     def _climb(self, model, workers):
         """The estimate of the ladder; None if it is not connected."""
@@ -236,14 +241,13 @@ class Tracker:
         values, errors = ladder.log_partitions()
         return Tracked(float(values[-1]), float(errors[-1]), "ladder")
 
-    def _anneal(self, model, workers, always):
-        """The estimate of annealed chains; None if it would cost too much so early."""
+    def _anneal(self, model, workers):
+        """The estimate of annealed chains, of a few temperatures at least.
+
+        Without these, nothing would tell of a mode that the chains of the ladder have missed.
+        """
         cost = 2.5 * WATCHING_CHAINS * model.weights.size + CALLS / 20
-        n_temperatures = min(int(self._annealing / cost), MOST_TEMPERATURES)
-        if n_temperatures < LEAST_TEMPERATURES:
-            if not always:
-                return None
-            n_temperatures = LEAST_TEMPERATURES
+        n_temperatures = int(np.clip(self._annealing / cost, LEAST_TEMPERATURES, MOST_TEMPERATURES))
         self._annealing, self._n_temperatures = 0.0, n_temperatures
         return self._annealed(model, n_temperatures, WATCHING_CHAINS, workers)
 
