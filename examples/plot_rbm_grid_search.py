@@ -13,7 +13,7 @@ that were held out is a score of the model itself, so
 # ----------------------------
 # The score of a pipeline is that of its last step: here the mean log-probability of an image
 # that :class:`~sklearn.preprocessing.Binarizer` has made black and white. With up to 20
-# hidden units it is exact, beyond it is estimated by annealed importance sampling.
+# hidden units it is exact, beyond it is estimated.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -61,7 +61,7 @@ fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for name, model in models.items():
     HistoryDisplay.from_estimator(model.fit(X), "log_likelihood", label=name, ax=ax)
 ax.axhline(best, color="0.4", ls="--", lw=1, label="the true distribution")
-ax.legend(loc="lower center")
+ax.legend(loc="center right")
 ax.set(xlabel="epoch", ylabel="log-likelihood, nats", ylim=(-16, 0))
 plt.show()
 
