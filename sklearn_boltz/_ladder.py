@@ -161,7 +161,7 @@ class Ladder:
         other.rungs = [rung.copy() for rung in self.rungs]
         other.pairs = [pair.copy() for pair in self.pairs]
         other.from_below = deepcopy(self.from_below)
-        other.stream = deepcopy(self.stream)
+        other.stream = deepcopy(self.stream, memo)  # others may take numbers from it as well
         return other
 
     def __len__(self):

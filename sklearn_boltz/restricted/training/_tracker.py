@@ -240,9 +240,7 @@ class Tracker:
         Without these, nothing would tell of a mode that the chains of the ladder have missed.
         """
         cost = 2.5 * WATCHING_CHAINS * model.weights.size + CALLS / 20
-        n_temperatures = int(
-            np.clip(self._annealing / cost, LEAST_TEMPERATURES, MOST_TEMPERATURES)
-        )
+        n_temperatures = int(np.clip(self._annealing / cost, LEAST_TEMPERATURES, MOST_TEMPERATURES))
         self._annealing = 0.0
         return self._annealed(model, n_temperatures, WATCHING_CHAINS, workers)
 
