@@ -337,17 +337,17 @@ class CountedRung(Rung):
 
 
 def test_modes_behind_a_barrier(monkeypatch):
-    """Ten ladders are right, and better in the median than annealing at the same cost.
+    """Six ladders are right, and better in the median than annealing at the same cost.
 
     The first mode has e^2.4 times the weight of the second. Errors of the ladder were .02 in the
     median, and those of as many transitions of annealing .06. The ladder's are independent, with
-    a standard error of .03 at most: one greater than .12 in ten has a probability of 6e-4.
+    a standard error of .03 at most: one greater than .12 in six has a probability of 4e-4.
     """
     model, base = opposite_modes(2.0, 0.2), Bernoulli(np.zeros(12))
     exact, errors = exact_log_partition(model), []
     for module in ("_climb", "_rungs"):
         monkeypatch.setattr(f"sklearn_boltz.restricted.sampling.{module}.Rung", CountedRung)
-    for seed in range(10):
+    for seed in range(6):
         CountedRung.n_transitions = 0
         ladder = ladder_to(model, base, None, 100, Stream(seed), WORKERS)
         climbed = ladder_estimate(ladder, 0.03, 1000, WORKERS)
@@ -1061,7 +1061,7 @@ def test_both_estimates_are_made_where_there_is_a_ladder(monkeypatch):
 
 
 def test_log_likelihood_is_a_mean_per_row(followed):
-    """Twice the rows, and columns on another scale: the same figures but for the volumes."""
+    """By enumeration; and of independent bits it would be 14 ln 2."""
     X = table(150)
     model = followed().fit(X)
     assert "log_likelihood" in model.history_
@@ -1069,3 +1069,15 @@ def test_log_likelihood_is_a_mean_per_row(followed):
     exact = -np.mean(model.free_energy(X)) - exact_log_partition(model._model())
     assert abs(last - exact) < 0.3
     assert -14 * np.log(2) - 1 < last < 0
+
+
+def test_log_likelihood_is_that_of_the_columns_of_the_table():
+    """With numbers ten times as large, it is less by ln 10 for each column."""
+    X = np.random.default_rng(0).normal(size=(200, 4)) + table(200, 1)
+    for sampler in ("gibbs", "tempered"):
+        one, ten = (
+            sdcp(visible="gaussian", sampler=sampler, learning_rate=0.02, max_iter=3).fit(scale * X)
+            for scale in (1, 10)
+        )
+        change = one.history_["log_likelihood"] - ten.history_["log_likelihood"]
+        np.testing.assert_allclose(change, 4 * np.log(10), atol=1e-6)
