@@ -20,7 +20,7 @@ KEPT_BLOCKS = 32
 # Of fewer blocks, the error is that of independent chains.
 LEAST_BLOCKS = 6
 # Below this acceptance of exchanges, two neighbours are not connected: no ratio is to be trusted.
-BROKEN = 0.02
+BROKEN = 0.05
 
 
 def bennett(forward, backward):
@@ -149,7 +149,7 @@ class Ladder:
         other.rungs = [rung.copy() for rung in self.rungs]
         other.pairs = [pair.copy() for pair in self.pairs]
         other.from_below = deepcopy(self.from_below)
-        other.stream = deepcopy(self.stream)
+        other.stream = deepcopy(self.stream, memo)  # others may take numbers from it as well
         return other
 
     def __len__(self):

@@ -175,6 +175,9 @@ TRAINED = [
     TAPDBM((5, 3, 2), tap_tol=0, pretrain_max_iter=0, persistent=True, max_iter=1, random_state=0),
     TAPRBM(5, tap_tol=0, visible="truncated_gaussian", order=1, penalty=None, max_iter=1,
            random_state=0),
+    SDCPRBM(5, n_inner=2, sampler="tempered", max_iter=1, random_state=0),
+    SDCPRBM(5, n_inner=2, sampler="tempered", persistent=True, momentum=0.5, max_iter=1,
+            random_state=0),
 ]  # fmt: skip
 
 

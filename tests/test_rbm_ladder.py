@@ -5,17 +5,19 @@ import warnings
 from copy import deepcopy
 
 import numpy as np
+import pandas as pd
 import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 from sklearn.base import clone
+from sklearn.utils import Bunch
 from test_robust_state import CtrlC, n_calls
 
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
-from sklearn_boltz._estimates import temperature_ladder
+from sklearn_boltz._estimates import estimate_from_weights, greater, temperature_ladder
 from sklearn_boltz._ladder import Ladder
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import OneThread
@@ -25,6 +27,7 @@ from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
+    annealed_within,
     base_log_partition,
 )
 from sklearn_boltz.restricted.sampling._climb import (
@@ -42,6 +45,8 @@ from sklearn_boltz.restricted.sampling._rungs import (
     with_hidden,
 )
 from sklearn_boltz.restricted.training import _tracker
+from sklearn_boltz.restricted.training._optimizers import SGD
+from sklearn_boltz.restricted.training._sdcp import Learner, Scheme
 from sklearn_boltz.restricted.training._tracker import Tracked, Tracker
 from sklearn_boltz.units import (
     Bernoulli,
@@ -332,17 +337,17 @@ class CountedRung(Rung):
 
 
 def test_modes_behind_a_barrier(monkeypatch):
-    """Ten ladders are right, and better in the median than annealing at the same cost.
+    """Six ladders are right, and better in the median than annealing at the same cost.
 
     The first mode has e^2.4 times the weight of the second. Errors of the ladder were .02 in the
     median, and those of as many transitions of annealing .06. The ladder's are independent, with
-    a standard error of .03 at most: one greater than .12 in ten has a probability of 6e-4.
+    a standard error of .03 at most: one greater than .12 in six has a probability of 4e-4.
     """
     model, base = opposite_modes(2.0, 0.2), Bernoulli(np.zeros(12))
     exact, errors = exact_log_partition(model), []
     for module in ("_climb", "_rungs"):
         monkeypatch.setattr(f"sklearn_boltz.restricted.sampling.{module}.Rung", CountedRung)
-    for seed in range(10):
+    for seed in range(6):
         CountedRung.n_transitions = 0
         ladder = ladder_to(model, base, None, 100, Stream(seed), WORKERS)
         climbed = ladder_estimate(ladder, 0.03, 1000, WORKERS)
@@ -392,8 +397,8 @@ def table(n_rows=400, n_features=14, seed=0):
 
 
 def sdcp(**parameters):
-    options = dict(learning_rate=0.05, batch_size=50, max_iter=6, random_state=0)
-    return SDCPRBM(14, **(options | parameters))
+    options = dict(n_components=14, learning_rate=0.05, batch_size=50, max_iter=6, random_state=0)
+    return SDCPRBM(**(options | parameters))
 
 
 def exact_likelihood(model, X, sample_weight=None):
@@ -418,7 +423,7 @@ TRACKED = {
     "fast": sdcp(learning_rate=0.3),
     "few rungs": sdcp(learning_rate=0.3, max_rungs=3),
     "dear": sdcp(learning_rate=0.3, track_likelihood=1.0),
-    "TAP": TAPRBM(14, learning_rate=0.1, batch_size=50, random_state=0),
+    "TAP": TAPRBM(14, learning_rate=0.3, batch_size=50, random_state=0),
     "float32": sdcp(learning_rate=0.1),
     "weights": sdcp(learning_rate=0.1),
 }
@@ -426,15 +431,31 @@ TRACKED = {
 
 @pytest.mark.parametrize("case", TRACKED)
 def test_tracked_likelihood_is_near_the_truth(case):
-    """In six seeds the greatest error of 25 epochs was .7, and the root mean square .27."""
+    """In six seeds the greatest error of 25 epochs was .3, and the root mean square .06."""
     X, model = table(), TRACKED[case]
     X = X.astype(np.float32) if case == "float32" else X
     weights = np.random.default_rng(1).integers(4, size=len(X)) if case == "weights" else None
     errors = differences(model, X, 15, weights)
-    assert np.abs(errors).max() < 1 and np.sqrt(np.mean(errors**2)) < 0.5
+    assert np.abs(errors).max() < 0.6 and np.sqrt(np.mean(errors**2)) < 0.2
+    said = model.history_["log_likelihood_std_err"]
+    assert 0.3 < np.sqrt(np.mean((errors / np.maximum(said, 1e-3)) ** 2)) < 3
     path = model.history_["log_likelihood"]
     assert path[-1] > path[0] + 0.7  # it has learned
     assert model.components_.dtype == X.dtype
+
+
+@pytest.mark.parametrize("share", [0.15, 5.0])
+def test_a_mode_that_the_ladder_misses_is_seen(share):
+    """Here a training makes states that no chain from the data visits.
+
+    The ladder alone was 20 nats off, and said that the training went well. In five seeds the
+    greatest error was 1.
+    """
+    X, model = bimodal(600, 30, 0.7)[0], sdcp(n_components=15, learning_rate=0.1)
+    errors = differences(model.set_params(track_likelihood=share), X, 8)
+    path = model.history_["log_likelihood"]
+    assert path[-1] < path[0] - 5
+    assert np.abs(errors).max() < 2
 
 
 def test_of_small_models_the_likelihood_is_exact():
@@ -449,13 +470,12 @@ def test_of_small_models_the_likelihood_is_exact():
             model.set_params(max_iter=2).fit(X, sample_weight=weights)
         else:
             assert np.abs(differences(model, X, 2, weights)).max() < 1e-9
-            assert not np.abs(differences(model, X, 1)).max() > 1e-9
         assert model._training.tracker is None
         assert (model.history_["log_likelihood_std_err"] == 0).all()
 
 
 def grown(**parameters):
-    options = dict(max_components=4, n_model_samples=64, random_state=0)
+    options = dict(max_components=4, n_model_samples=64, early_stopping=False, random_state=0)
     return InfiniteRBM(**(options | parameters))
 
 
@@ -518,7 +538,9 @@ def test_the_parameters_are_the_same_with_and_without(followed):
     X = table()
     model, other = followed().fit(X), followed(track_likelihood=False).fit(X)
     assert_same_parameters(model, other)
-    assert model.history_.keys() - other.history_.keys() == LIKELIHOODS
+    # Of a few units the likelihood is exact, and there in any case.
+    few = isinstance(model, InfiniteRBM)
+    assert model.history_.keys() - other.history_.keys() == (set() if few else LIKELIHOODS)
     assert other._former_ladder() is None and model._former_ladder() is not None
     for share in (0.01, 2.0):
         assert_same_parameters(model, followed(track_likelihood=share).fit(X))
@@ -566,6 +588,14 @@ def test_a_fit_that_goes_on_is_a_longer_one():
             assert_same_ladder(whole, other)
 
 
+def test_copies_of_a_tracker_take_the_same_numbers():
+    """Its ladder and its annealing share a stream, and so do those of a copy."""
+    tracker = sdcp().fit(table())._training.tracker
+    assert tracker.stream is tracker.ladder.stream
+    for other in (deepcopy(tracker), pickle.loads(pickle.dumps(tracker))):
+        assert other.stream is other.ladder.stream is not tracker.stream
+
+
 def test_copies_and_pickles_keep_the_ladder(followed):
     model = followed().fit(table())
     for other in (deepcopy(model), pickle.loads(pickle.dumps(model))):
@@ -611,27 +641,26 @@ def test_an_interrupted_fit_leaves_a_usable_ladder(where):
     assert_same_ladder(whole, model)
 
 
-@pytest.mark.parametrize("max_rungs", [3, 4, 7])
-def test_no_more_rungs_than_wanted(max_rungs):
-    X, _ = bimodal(300, 14, 0.7)
-    lengths, follow = [], Tracker.follow
+@pytest.mark.parametrize("max_rungs", [3, 4])
+def test_no_more_rungs_than_wanted(max_rungs, monkeypatch):
+    X, lengths, follow = table(600, 40), [], Tracker.follow
 
     def noted(tracker, *args):
         follow(tracker, *args)
         lengths.append(len(tracker.ladder))
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Tracker, "follow", noted)
-        model = sdcp(learning_rate=0.3, max_rungs=40, track_likelihood=5.0, max_iter=10).fit(X)
-        n_before = max(lengths)
-        assert n_before > max_rungs
-        lengths.clear()
-        model.set_params(max_rungs=max_rungs).fit(X)
-        assert 3 <= max(lengths) <= max_rungs
-        # A fit that goes on with fewer comes down to these as soon as it saves one more.
-        model.set_params(max_rungs=40).fit(X)
-        model.set_params(max_rungs=max_rungs, warm_start=True, learning_rate=1.0).fit(X)
-        assert lengths[-1] <= max_rungs
+    monkeypatch.setattr(Tracker, "follow", noted)
+    model = sdcp(learning_rate=0.3, max_rungs=40, track_likelihood=5.0, n_components=30)
+    model.fit(X)
+    assert max(lengths) > 4
+    lengths.clear()
+    model.set_params(max_rungs=max_rungs).fit(X)
+    assert 3 <= max(lengths) <= max_rungs
+    # A fit that goes on with fewer comes down to these as soon as it saves one more.
+    model.set_params(max_rungs=40).fit(X)
+    assert lengths[-1] > 4
+    model.set_params(max_rungs=max_rungs, warm_start=True, learning_rate=1.0).fit(X)
+    assert lengths[-1] <= max_rungs
 
 
 def test_the_cost_stays_within_the_share(monkeypatch):
@@ -675,7 +704,7 @@ def test_a_tracker_gives_the_ladder_up_where_annealing_finds_more(monkeypatch):
         return Tracked(exact_log_partition(model) + more[0], 0.1, "ais")
 
     monkeypatch.setattr(Tracker, "_annealed", annealed)
-    model = sdcp(max_iter=2, track_likelihood=2.0).fit(table())
+    model = sdcp(max_iter=2).fit(table())
     assert ladder_of(model) is not None
     model.set_params(warm_start=True, max_iter=4).fit(table())
     assert ladder_of(model) is None
@@ -690,9 +719,13 @@ def test_a_tracker_gives_the_ladder_up_where_annealing_finds_more(monkeypatch):
 def containers():
     X = table(300)
     gaps = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    return {"sparse": csr_array(X), "batches": Batches(X, batch_rows=70), "missing": gaps,
-            "stream": Batches(lambda: iter([X[:100], X[100:]])),
-            "gaps in batches": Batches(gaps)}  # fmt: skip
+    return {
+        "sparse": csr_array(X),
+        "batches": Batches(X, batch_rows=70),
+        "missing": gaps,
+        "stream": Batches(lambda: iter([X[:100], X[100:]])),
+        "gaps in batches": Batches(gaps),
+    }
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "tempered"])
@@ -768,3 +801,283 @@ def test_log_partition_of_trained_units(visible):
         found = model.log_partition("ladder", random_state=0)
         assert found.trusted and abs(found.value - exact) < 6 * found.std_err < 0.4
         assert abs(found.log_partitions[-1] - found.value) < 1e-9
+
+
+# The negative phase from the ladder.
+
+
+def literal_step(learner, V, tempered, rate):
+    """One mini-batch with a part of the negative phase from other chains, line by line."""
+    scheme, nu = learner.scheme, learner.scheme.offset_rate
+    W, b, c = learner.weights.copy(), learner.visible.intercept, learner.hidden.intercept
+    mu, lam = learner.visible_offset, learner.hidden_offset
+    stream, part = Stream(5), scheme.tempered_fraction
+    if not scheme.centered:
+        mu, lam, nu = 0 * mu, 0 * lam, 0.0
+
+    def transition(V):
+        h = (stream.uniform((len(V), len(c))) < expit(V @ W.T + c)).astype(float)
+        return (stream.uniform(V.shape) < expit(h @ W + b)).astype(float)
+
+    H = expit(V @ W.T + c)
+    ascent, chains = None, V.copy()
+    for _ in range(scheme.n_inner):
+        if part == 1:
+            stream.take(2 * scheme.n_gibbs)  # of chains that are not there
+        else:
+            for _ in range(scheme.n_gibbs):
+                chains = transition(chains)
+        tempered = transition(tempered)
+        mu, lam = mu + nu * (V.mean(axis=0) - mu), lam + nu * (H.mean(axis=0) - lam)
+        slopes = np.zeros_like(W), np.zeros_like(b), np.zeros_like(c)
+        for share, rows in ((1 - part, chains), (part, tempered)):
+            means = expit(rows @ W.T + c)
+            products = (means - lam).T @ (rows - mu) / len(rows)
+            moments = products, rows.mean(axis=0), means.mean(axis=0)
+            slopes = [slope + share * moment for slope, moment in zip(slopes, moments, strict=True)]
+        if ascent is None:
+            ascent = (H - lam).T @ (V - mu) / len(V)
+        step = rate * (ascent - slopes[0])
+        b = b + rate * (V.mean(axis=0) - slopes[1]) - lam @ step
+        c = c + rate * (H.mean(axis=0) - slopes[2]) - step @ mu
+        W = W + step
+    return W, b, c, tempered
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 2)])
+@pytest.mark.parametrize("centered", [True, False])
+@pytest.mark.parametrize("fraction", [0.5, 0.2, 1.0, "persistent"])
+@pytest.mark.parametrize("n_rows, n_chains", [(30, 30), (30, 12), (12, 30), (1, 30)])
+def test_a_tempered_mini_batch_is_the_literal_one(shape, centered, fraction, n_rows, n_chains):
+    rng, persistent = np.random.default_rng(1), fraction == "persistent"
+    V, tempered = ((rng.random((n, 9)) < 0.4).astype(float) for n in (n_rows, n_chains))
+    scheme = Scheme(
+        n_inner=shape[0], n_gibbs=shape[1], centered=centered, offset_rate=0.1,
+        persistent=persistent, tempered_fraction=1.0 if persistent else fraction,
+    )  # fmt: skip
+    W, b, c = rng.normal(size=(5, 9)), rng.normal(size=9), rng.normal(size=5)
+    learner = Learner(W, Bernoulli(b), Bernoulli(c), rng.random(9), scheme, SGD(0.0), Stream(5))
+    learner.tempered = tempered.copy()
+    expected = literal_step(deepcopy(learner), V, tempered, 0.3)
+    learner.learn(learner.in_memory(V), 0.3, WORKERS)
+    for mine, theirs in zip(learner.parameters(), expected, strict=False):
+        np.testing.assert_allclose(mine, theirs, atol=1e-12)
+    np.testing.assert_array_equal(learner.tempered, expected[-1])
+    assert learner.chains is None
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ({"persistent": True}, {"sampler": "tempered"}),
+        ({"persistent": True}, {"persistent": False}),
+        ({"persistent": True}, {"persistent": False, "sampler": "tempered"}),
+        ({"sampler": "tempered"}, {"persistent": True, "sampler": "gibbs"}),
+        ({"sampler": "tempered"}, {"tempered_fraction": 1.0}),
+    ],
+)
+def test_a_fit_may_go_on_with_another_negative_phase(before, after):
+    X = table(130)
+    model = sdcp(max_iter=2, batch_size=30, warm_start=True, **before).fit(X)
+    model.set_params(**after).fit(X[:100])
+    model.partial_fit(X[:7])
+    assert np.isfinite(model.history_["log_likelihood"]).all() and model.n_iter_ == 4
+
+
+def in_first_mode(V):
+    """Whether rows are nearer to the first of the patterns of `bimodal`."""
+    V = np.asarray(V)
+    return V @ np.where(np.arange(V.shape[1]) % 2, 1, -1) > 0
+
+
+def test_tempered_training_finds_the_shares_of_modes():
+    """Of 12 seeds, the shares of the model were off by .05 at most, but for 20 slow epochs.
+
+    Of the samples: 5 standard errors, a false alarm of 6e-7.
+    """
+    X, _ = bimodal(600, 14, 0.7)
+    model = sdcp(sampler="tempered", learning_rate=0.02, max_iter=20).fit(X)
+    share = in_first_mode(exact_states(model._model(), 20_000, 0)).mean()
+    assert abs(share - in_first_mode(X).mean()) < 0.12
+    samples = in_first_mode(model.sample(400, init="ladder", n_steps=400, random_state=0))
+    assert abs(samples.mean() - share) < 5 * np.sqrt(share * (1 - share) * (1 / 400 + 1 / 20_000))
+    assert exact_likelihood(model, X) > -4  # of independent columns: -9
+    # The parameters are those of the best epoch.
+    path, best = model.history_["log_likelihood"], model._training.best
+    assert path[best["epoch"] - 1] > path.max() - 0.5
+    assert abs(best["log_likelihood"] - exact_likelihood(model, X)) < 0.5
+    for mine, own in zip(model._training.learner.parameters(), best["parameters"], strict=True):
+        np.testing.assert_array_equal(mine, own)
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_the_best_epoch_is_kept(early_stopping, monkeypatch):
+    """With figures that are given: the third of five epochs."""
+    given = iter([-9.0, -8.0, -5.0, -6.0, -7.0])
+
+    def figures(likelihoods, free_energy, tracked):
+        value = next(given)
+        names = ["log_likelihood"] + ["validation_log_likelihood"] * early_stopping
+        return {"log_likelihood_std_err": 0.0, **dict.fromkeys(names, value)}
+
+    monkeypatch.setattr("sklearn_boltz.restricted.training._monitor.Likelihoods.figures", figures)
+    X, options = table(), {"sampler": "tempered", "early_stopping": early_stopping}
+    model = sdcp(max_iter=5, **options).fit(X)
+    given = iter([-9.0, -8.0, -5.0])
+    third = sdcp(max_iter=3, **options).fit(X)
+    assert_same_parameters(model, third)
+    assert_same_ladder(model, third)
+    assert model.n_iter_ == len(model.history_["log_likelihood"]) == 5
+
+
+def test_the_end_is_judged_by_the_epoch_that_is_kept(monkeypatch):
+    given = iter([-2.0, -50.0])  # the second is worse than independent columns
+
+    def figures(likelihoods, free_energy, tracked):
+        return {"log_likelihood": next(given), "log_likelihood_std_err": 0.0}
+
+    monkeypatch.setattr("sklearn_boltz.restricted.training._monitor.Likelihoods.figures", figures)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sdcp(sampler="tempered", max_iter=2).fit(table())
+
+
+# Samples of the ladder.
+
+
+def planted():
+    """A fitted estimator that holds a model with two modes, and the share of the first."""
+    estimator = sdcp(n_components=12, max_iter=1, learning_rate=1e-6).fit(table(100, 12))
+    model = opposite_modes(2.0, 0.05)
+    estimator.components_ = model.weights
+    estimator.intercept_visible_ = model.visible.intercept
+    estimator.intercept_hidden_ = model.hidden.intercept
+    H, p = hidden_law(model)
+    share = p @ (np.abs(H - H[p.argmax()]).sum(axis=1) < 6)
+    return estimator, H[p.argmax()], share
+
+
+@pytest.mark.parametrize("n_samples", [400, 1200])
+def test_samples_come_from_both_modes_by_their_shares(n_samples):
+    """Within 5 standard errors of independent chains: a false alarm of 6e-7 each."""
+    estimator, first, share = planted()
+    assert 0.6 < share < 0.95
+    V = estimator.sample(n_samples, init="ladder", n_steps=200, random_state=1)
+    assert V.shape == (n_samples, 12) and set(np.unique(V)) == {0, 1}
+    near = np.abs(estimator.mean_hidden(V) - first).sum(axis=1) < 6
+    error = np.sqrt(share * (1 - share) / min(n_samples, 1000))
+    assert abs(near.mean() - share) < 5 * error
+    np.testing.assert_array_equal(
+        V, estimator.sample(n_samples, init="ladder", n_steps=200, random_state=1)
+    )
+
+
+def test_samples_of_the_ladder_are_tables(followed):
+    X = pd.DataFrame(table(), columns=[f"c{k}" for k in range(14)]).astype("int8")
+    model = followed().fit(X)
+    for n_samples in (1, 130):
+        V = model.sample(n_samples, init="ladder", n_steps=3, random_state=0)
+        assert list(V.columns) == list(X.columns) and len(V) == n_samples
+        assert (V.dtypes == X.dtypes).all()
+    for options in ({"given": {"c0": 1}}, {"temperature": 2.0}, {"n_temperatures": 3}):
+        with pytest.raises(ValueError, match="init='ladder' draws from the whole model"):
+            model.sample(2, init="ladder", **options)
+    with pytest.raises(ValueError, match="init"):
+        model.sample(2, init="rungs")
+
+
+# Several estimates.
+
+
+def climbed_estimate(value=10.0, std_err=0.05, **other):
+    return Bunch(value=value, std_err=std_err, low=value - 0.1, high=value + 0.1, ess=50.0,
+                 method="ladder", trusted=True, verdict="fine") | other  # fmt: skip
+
+
+def annealed_estimate(value, spread=0.3, n_chains=200, seed=0):
+    noise = np.random.default_rng(seed).normal(0, spread, n_chains)
+    return estimate_from_weights("ais", value - spread**2 / 2 + noise, 1, None)
+
+
+def test_the_greater_of_two_estimates():
+    climbed = Bunch(**climbed_estimate())
+    assert greater(climbed, Bunch()) is climbed and climbed.trusted
+    # They agree, or the annealed one has found less: that of the ladder stands.
+    for value in (10.0, 10.1, 7.0):
+        found = greater(Bunch(**climbed_estimate()), annealed_estimate(value))
+        assert found.method == "ladder" and found.value == 10.0 and found.trusted
+        assert found.low == 9.9
+    # More by many standard errors, carried by many chains: mass that the ladder has missed.
+    other = annealed_estimate(12.0)
+    found = greater(Bunch(**climbed_estimate()), other)
+    assert found.method == "ais" and found.value == other.value and not found.trusted
+    assert "contradict" in found.verdict and found.high == np.inf
+    # The same of an estimate that one chain carries: it may be by chance, and the ladder stands.
+    lucky = annealed_estimate(8.0)
+    lucky.update(value=12.0, ess=1.5, std_err=0.05, low=9.0)
+    found = greater(Bunch(**climbed_estimate()), lucky)
+    assert found.method == "ladder" and found.value == 10.0
+    # But not where it shows that ln Z is greater, by Markov's inequality.
+    lucky.update(value=15.0, low=12.0)
+    assert greater(Bunch(**climbed_estimate()), lucky).value == 15.0
+    # What is remembered of an earlier run has no more than these two figures.
+    found = greater(Bunch(**climbed_estimate()), Bunch(low=12.0, value=15.0))
+    assert found.value == 15.0 and found.method == "ladder" and not found.trusted
+    assert found.low == 12.0
+    found = greater(Bunch(**climbed_estimate()), Bunch(low=9.95, value=12.95))
+    assert found.value == 10.0 and found.trusted and found.low == 9.95
+
+
+@pytest.mark.parametrize("tol", [0.3, 0.1])
+def test_annealing_until_two_runs_agree(tol):
+    model = opposite_modes(1.0, 0.2)
+    base, betas = Bernoulli(np.zeros(12)), temperature_ladder(20)
+    exact = exact_log_partition(model)
+    found = annealed_within(tol, model, base, betas, 20, Stream(0), WORKERS)
+    assert found.std_err <= tol and found.trusted
+    assert abs(found.value - exact) < 5 * tol
+    once = annealed_within(None, model, base, betas, 20, Stream(0), WORKERS)
+    assert len(once.log_weights) == 20 < len(found.log_weights)
+    never = annealed_within(1e-9, model, base, temperature_ladder(2), 2, Stream(0), WORKERS)
+    assert not never.trusted and "With 128 temperatures and 128 chains it is not" in never.verdict
+    assert len(never.log_weights) == 128
+
+
+def test_both_estimates_are_made_where_there_is_a_ladder(monkeypatch):
+    monkeypatch.setattr("sklearn_boltz.restricted.model._enumeration.EXACT_UNITS", 12)
+    X = table(200)
+    model = sdcp(max_iter=2).fit(X)
+    exact = model.log_partition("exact").value
+    found = model.log_partition(random_state=0)
+    assert found.method == "ladder" and abs(found.value - exact) < 6 * found.std_err
+    assert model.score_samples(X).mean() == pytest.approx(exact_likelihood(model, X), abs=0.3)
+    # With other parameters the ladder leads elsewhere.
+    model.components_ *= 1.1
+    assert model.log_partition(random_state=0).method == "ais"
+    monkeypatch.setattr("sklearn_boltz.restricted._boltzmann_machine.greater", lambda a, b: b)
+    model.components_ /= 1.1
+    model.components_[...] = ladder_of(model).rungs[-1].model.weights
+    assert model.log_partition(random_state=0).method == "ais"
+
+
+def test_log_likelihood_is_a_mean_per_row(followed):
+    """By enumeration; and of independent bits it would be 14 ln 2."""
+    X = table(150)
+    model = followed().fit(X)
+    assert "log_likelihood" in model.history_
+    last = model.history_["log_likelihood"][-1]
+    exact = -np.mean(model.free_energy(X)) - exact_log_partition(model._model())
+    assert abs(last - exact) < 0.3
+    assert -14 * np.log(2) - 1 < last < 0
+
+
+def test_log_likelihood_is_that_of_the_columns_of_the_table():
+    """With numbers ten times as large, it is less by ln 10 for each column."""
+    X = np.random.default_rng(0).normal(size=(200, 4)) + table(200, 1)
+    for sampler in ("gibbs", "tempered"):
+        one, ten = (
+            sdcp(visible="gaussian", sampler=sampler, learning_rate=0.02, max_iter=3).fit(scale * X)
+            for scale in (1, 10)
+        )
+        change = one.history_["log_likelihood"] - ten.history_["log_likelihood"]
+        np.testing.assert_allclose(change, 4 * np.log(10), atol=1e-6)

@@ -117,6 +117,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             rows, weights = self._source(X, sample_weight, reset=not going_on)
             training = self._resumed() if going_on else self._begun(rows, weights)
             training.tracker = self._tracker(training)
+            if self._is_tempered and not self.early_stopping:
+                training.best = None  # the best epoch is one of this fit
             rows = rows.astype(training.dtype, copy=False)
             rows, monitor = self._divide(training, rows, weights)
             plan = self._plan(rows.n_rows)

@@ -89,8 +89,8 @@ class SDCPRBM(MiniBatchRBM):
         ladder of saved models, whose chains exchange states [3]_: the training then sees states
         that are probable under the model and that no chain from the data visits. It takes about
         twice the time, and wants a learning rate of about .01 with the default `n_inner`.
-        The parameters are then those of the epoch of the largest log-likelihood, of held-out
-        rows if there are any.
+        The parameters are then those of the epoch of this fit with the largest log-likelihood, of
+        held-out rows if there are any; with `warm_start`, the next fit goes on from there.
 
     tempered_fraction : float, default=0.5
         The part of the negative phase that is from the ladder with ``sampler="tempered"``. With
@@ -176,9 +176,8 @@ class SDCPRBM(MiniBatchRBM):
         Names of the numbers of the visible units, such as ``city=Rome``.
 
     log_partition_ : float
-        Logarithm of the normalising constant, in nats: exact with up to 20 units in the
-        smaller layer, else estimated by annealed importance sampling with 100 chains and
-        1,000 temperatures. Computed when first asked for.
+        Logarithm of the normalising constant, in nats, as ``log_partition()`` gives it: exact with
+        up to 20 units in the smaller layer, else estimated. Computed when first asked for.
 
     history_ : dict of ndarray
         For each epoch of `fit`: ``"reconstruction_error"`` (mean squared difference of a

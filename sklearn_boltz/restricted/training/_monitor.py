@@ -4,6 +4,7 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
 from sklearn_boltz._base import dense
 from sklearn_boltz._estimates import temperature_ladder
@@ -110,17 +111,39 @@ class Rows:
 
     def __init__(self, name, rows, base, weights=None, log_scale=None):
         self.name, self.rows, self.weights = name, rows, weights
+        self.states = distinct_states(rows, base)
         self.volume = mean_volume(rows, log_scale, weights)
         self.independent = independent_log_likelihood(base, rows, weights) - self.volume
 
     def log_likelihood(self, free_energy, log_partition):
-        """Mean log-likelihood, from a function that gives the free energies of rows."""
-        mean = weighted_mean(free_energy(self.rows), self.weights)
-        return float(-mean - log_partition - self.volume)
+        """Mean log-likelihood, from the free energies of the rows."""
+        return float(-weighted_mean(free_energy, self.weights) - log_partition - self.volume)
+
+    def floor(self, free_energy):
+        """What ln Z is at least: ln Σ exp(−F) over some states."""
+        return float(logsumexp(-free_energy[self.states])) if len(self.states) else -np.inf
 
     def compare(self, log_likelihood):
         """Compare a log-likelihood with that of independent columns."""
         return Comparison(self.name, log_likelihood, self.independent)
+
+
+def distinct_states(rows, base):
+    """Numbers of rows that are states of the visible units, each state once; none of a continuum.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows, n_features)
+    base : unit type
+
+    Returns
+    -------
+    numbers : ndarray of int
+    """
+    if not base.is_enumerable or np.isnan(rows).any():
+        return np.zeros(0, int)
+    _, first = np.unique(rows, axis=0, return_index=True)
+    return first[(rows[first] == base.nearest(rows[first])).all(axis=1)]
 
 
 class Likelihoods:
@@ -162,10 +185,14 @@ class Likelihoods:
         -------
         figures : dict of float
         """
-        train = self.train.log_likelihood(free_energy, tracked.value)
+        of_train = free_energy(self.train.rows)
+        # What some states alone add up to is a floor under ln Z, whatever chains have found.
+        log_partition = max(tracked.value, self.train.floor(of_train))
+        train = self.train.log_likelihood(of_train, log_partition)
         figures = {"log_likelihood": train, "log_likelihood_std_err": tracked.std_err}
         if self.valid is not None:
-            valid = self.valid.log_likelihood(free_energy, tracked.value)
+            of_valid = free_energy(self.valid.rows)
+            valid = self.valid.log_likelihood(of_valid, log_partition)
             figures["validation_log_likelihood"] = valid
             # By how much the free energy of held-out rows exceeds that of others.
             volumes = self.valid.volume - self.train.volume
@@ -309,8 +336,8 @@ class Monitor:
             workers,
         )  # fmt: skip
         train = self.likelihoods.train
-        free_energy = partial(self._free_energy, model)
-        return train.compare(train.log_likelihood(free_energy, found.value))
+        of_train = self._free_energy(model, train.rows)
+        return train.compare(train.log_likelihood(of_train, found.value))
 
     def _log_pseudo_likelihood(self, model, V):
         found = log_pseudo_likelihood(model, V, self.features)
