@@ -6,7 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz.inspection._axes import require_pyplot
 
 # Neighbours that exchange states less often than this are not connected.
-BROKEN = 0.02
+BROKEN = 0.05
 GOOD_COLOUR, BROKEN_COLOUR = "C0", "#d55e00"
 
 

@@ -187,9 +187,8 @@ class InfiniteRBM(BaseRBM):
         Names of the numbers of the visible units, such as ``city=Rome``.
 
     log_partition_ : float
-        Logarithm of the normalising constant, in nats: exact with up to 20 units in the
-        smaller layer, else estimated by annealed importance sampling with 100 chains and
-        1,000 temperatures. Computed when first asked for.
+        Logarithm of the normalising constant, in nats, as ``log_partition()`` gives it: exact with
+        up to 20 units in the smaller layer, else estimated. Computed when first asked for.
 
     history_ : dict of ndarray
         An entry for the start and one for each insertion: ``"n_components"``;
