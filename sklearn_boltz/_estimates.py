@@ -138,6 +138,8 @@ def greater(climbed, other):
     """
     if not other:
         return climbed
+    if not climbed.trusted and other.get("trusted"):
+        return other
     climbed.low = max(climbed.low, other.low)
     error = other.get("std_err", 0.0)
     apart = other.value - climbed.value > DISAGREEMENT * math.hypot(climbed.std_err, error)

@@ -414,7 +414,8 @@ def test_estimates_beyond_enumeration(large):
     given = large.log_partition("ais", n_temperatures=np.linspace(0, 1, 50), random_state=0)
     assert abs(given.value - large.log_partition_) < 0.5
     ladder = large.log_partition(random_state=0)
-    assert set(ladder) == BUNCH | {"acceptances", "betas", "n_rounds"}
+    figures = {"acceptances", "betas", "n_rounds", "log_partitions", "log_partition_errors"}
+    assert set(ladder) == BUNCH | figures
     assert ladder.method == "ladder" and ladder.trusted and ladder.value == large.log_partition_
     assert abs(estimate.value - ladder.value) < 5 * np.hypot(estimate.std_err, ladder.std_err)
     assert 0 < large.entropy() < 30 * np.log(2) and large.specific_heat() > 0

@@ -66,10 +66,12 @@ def test_training_raises_the_exact_likelihood_above_independent_units(digits):
 def test_tap_and_annealing_agree_on_a_trained_model(fitted, digits):
     ais = fitted.log_partition("ais", random_state=0)
     tap = fitted.log_partition("tap")
-    assert tap.value == fitted.log_partition_
+    # What scores rest on comes from chains.
+    assert abs(fitted.log_partition_ - ais.value) < 0.5
     # The mean over solutions is too low by about the logarithm of their number.
     assert abs(logsumexp(tap.log_weights) - ais.value) < 2
-    assert fitted.tap_log_likelihood(digits[:5]) == pytest.approx(fitted.score_samples(digits[:5]))
+    scores = -fitted.free_energy(digits[:5]) - tap.value
+    assert fitted.tap_log_likelihood(digits[:5]) == pytest.approx(scores)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -249,8 +249,8 @@ class Likelihoods(BaseBoltzmann):
             what the estimate is worth; `ess`, the effective number of chains, of the ladder the
             number of states that came from independent columns to the model; `log_weights` of the
             chains; `states` where they ended, in the coding of the training data; and `method`.
-            Of the ladder also `betas`, the inverse temperatures; `acceptances` of exchanges
-            between neighbours; and `n_rounds`.
+            Of the ladder also `betas`, the inverse temperatures; `log_partitions` at these, and
+            `log_partition_errors`; `acceptances` of exchanges between neighbours; and `n_rounds`.
 
         Raises
         ------

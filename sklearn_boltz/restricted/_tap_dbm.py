@@ -219,8 +219,9 @@ class TAPDBM(BaseTAP):
 
     log_partition_ : float
         Logarithm of the normalising constant, in nats: exact if the even layers, of which the
-        visible one is the first, or the odd ones have at most 20 binary units together, else by
-        TAP from 100 rows of the training. Computed when first asked for.
+        visible one is the first, or the odd ones have at most 20 binary units together; by the
+        ladder of the training and annealing, if its likelihood was followed; else by TAP from
+        100 rows of the training. Computed when first asked for.
 
     history_ : dict of ndarray
         For each epoch of the joint training: ``"tap_log_likelihood"``, the mean over 100 training

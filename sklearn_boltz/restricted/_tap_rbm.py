@@ -156,7 +156,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     log_partition_ : float
         Logarithm of the normalising constant, in nats: exact with up to 20 binary units in the
-        smaller layer, else by TAP from 100 rows of the training. Computed when first asked for.
+        smaller layer; by the ladder of the training and annealing, if its likelihood was followed;
+        else by TAP from 100 rows of the training. Computed when first asked for.
 
     history_ : dict of ndarray
         For each epoch of `fit`: ``"tap_log_likelihood"``, the mean over 100 training rows in
