@@ -509,7 +509,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             ladder, `std_err` is that of the mean of `n_chains` independent simulations, `low` and
             `high` are two standard errors away, `ess` is the number of states that came from
             independent units to the model, `acceptances` are those of exchanges between
-            neighbours, and `log_partitions` and `log_partition_errors` the estimates for all models.
+            neighbours, `log_partitions` and `log_partition_errors` the estimates for all models.
 
         Warns
         -----
