@@ -49,7 +49,9 @@ class Ours:
         pcd = dict(n_inner=1, n_gibbs=1, centered=False, persistent=True)
         self.X, self.rate = X, rate
         self.model = SDCPRBM(n_hidden, learning_rate=rate, batch_size=BATCH, max_iter=1)
-        self.model.set_params(warm_start=True, random_state=seed, **(scheme or pcd))
+        # The peers do not follow their likelihood.
+        self.model.set_params(track_likelihood=False, warm_start=True, random_state=seed)
+        self.model.set_params(**(scheme or pcd))
 
     def epoch(self):
         self.model.fit(self.X)
