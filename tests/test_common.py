@@ -75,7 +75,7 @@ def stochastic_checks(estimator):
 
     Mini-batches are drawn: there they have the same distribution, see test_rbm_weights.py.
     """
-    if not isinstance(estimator, (SDCPRBM, TAPRBM, TAPDBM)):
+    if "batch_size" not in estimator.get_params():
         return {}
     reason = "mini-batches are drawn by the weights"
     return {
@@ -99,6 +99,7 @@ def test_every_public_estimator_is_tested():
     public -= {BoltzmannImputer}  # in test_imputer.py
     assert public == {type(estimator) for estimator in DEFAULTS}
     assert public == {type(estimator) for estimator in ESTIMATORS}
+    assert {kind.__name__ for kind in public} == set(TUNED)
 
 
 def test_parameters_out_of_their_domain(estimator, X):

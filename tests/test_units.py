@@ -178,6 +178,8 @@ def laws(dtype=np.float64, n=4):
 LAWS = sorted(laws())
 # Those of which all units are alike and one number wide.
 SINGLE = [name for name in LAWS if name[0] != "C" and name != "Stacked"]
+# The numbers of values of those that have finitely many.
+N_STATES = {"Bernoulli": 2}
 
 
 def precisions(name, rng, shape=4):
@@ -239,7 +241,7 @@ def test_gradients(name, storage):
 def measure_of(units):
     """Points and the measure by which a log-weight is a density."""
     if units.states() is not None:
-        return units.states(), np.ones(2)
+        return units.states(), np.ones(units.n_states)
     if isinstance(units, Gaussian):
         points = np.linspace(-100, 100, 200_001)
         return points, np.full(len(points), points[1] - points[0])
@@ -257,8 +259,7 @@ def test_log_partition_integrates_the_log_weight(name, field):
     units = laws()[name]
     points, measure = measure_of(units)
     for j in range(4):
-        alone = type(units)(*[value[j : j + 1] for value in units.parameters().values()],
-                            **options(units))  # fmt: skip
+        alone = units.chosen(np.array([j]))
         weights = np.exp(alone.log_weight(points[:, np.newaxis]) + field * points)
         expected = np.log(measure @ weights)
         assert units.log_partition(field)[j] == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -294,8 +295,7 @@ def test_other_temperatures(name, beta):
     points, measure = measure_of(units)
     fields = np.array([-1.0, 0.0, 2.0])
     for j in range(4):
-        alone = type(units)(*[value[j : j + 1] for value in units.parameters().values()],
-                            **options(units))  # fmt: skip
+        alone = units.chosen(np.array([j]))
         log_weights = beta * alone.log_weight(points[:, np.newaxis])
         weights = measure * np.exp(log_weights - log_weights.max() + np.outer(fields, points))
         totals = weights.sum(axis=1)
@@ -317,13 +317,9 @@ def test_log_weights_of_states():
 
 @pytest.mark.parametrize("name", SINGLE)
 def test_what_a_unit_type_can_do(name):
-    units, bits = laws()[name], name == "Bernoulli"
-    assert (units.is_binary, units.n_states, units.width) == (bits, 2 if bits else None, 1)
-
-
-def options(units):
-    low, high = units.bounds
-    return {} if isinstance(units, (Bernoulli, Gaussian)) else {"low": low, "high": high}
+    units, n_states = laws()[name], N_STATES.get(name)
+    assert (units.is_binary, units.n_states, units.width) == (name == "Bernoulli", n_states, 1)
+    assert units.is_enumerable == (n_states is not None)
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -353,7 +349,6 @@ def test_domain(name):
     values = np.array([low, high, (low + high) / 2, low - 1e-3, high + 1e-3, np.nan, np.inf])
     assert units.contains(values).tolist() == [True] * 3 + [False] * 4
     assert units.domain == f"values from {low:g} to {high:g}"
-    assert (units.states() is None) == (not isinstance(units, Bernoulli))
 
 
 def test_illegal_parameters():
@@ -378,13 +373,13 @@ def test_from_data(name, storage, dtype):
     units = laws()[name]
     X = units.sample(np.zeros((4000, 4)), Stream(5)).astype(dtype)
     X[:, 0] = X[0, 0]
-    fitted = type(units).from_data(storage(X), **options(units))
+    fitted = units.fitted_to(storage(X))
+    assert type(fitted) is type(units) and fitted.bounds == units.bounds
     assert {value.dtype for value in fitted.parameters().values()} == {np.dtype(dtype)}
     np.testing.assert_allclose(fitted.mean(0.0)[1:], X.mean(axis=0)[1:], atol=3e-3)
     assert all(np.isfinite(value).all() for value in fitted.parameters().values())
-    if not isinstance(units, Bernoulli):
-        np.testing.assert_allclose(fitted.variance(0.0)[1:], X.var(axis=0)[1:], atol=3e-3)
-    neutral = type(units).neutral(3, dtype, **options(units))
+    np.testing.assert_allclose(fitted.variance(0.0)[1:], X.var(axis=0)[1:], atol=3e-3)
+    neutral = type(units).neutral(3, dtype)
     assert len(neutral) == 3 and neutral.mean(0.0).dtype == dtype
 
 
@@ -407,6 +402,22 @@ def test_without_zeros_only_the_slab_is_left():
         np.testing.assert_allclose(got, expected, rtol=1e-9)
     expected = plain.log_partition(b, 0.7) - plain.log_partition(0.0)
     np.testing.assert_allclose(spiked.log_partition(b, 0.7), expected, atol=1e-9)
+
+
+def test_methods_without_a_docstring_have_that_of_the_contract():
+    class Own(UnitType):
+        bounds = property(lambda self: (-1.0, 1.0))
+
+        def states(self):
+            return np.array([-1.0, 1.0])
+
+        @classmethod
+        def neutral(cls, n_units, dtype=np.float64):
+            """Own words."""
+
+    assert Own.bounds.__doc__ == UnitType.bounds.__doc__
+    assert Own.states.__doc__ == UnitType.states.__doc__
+    assert Own.neutral.__doc__ == "Own words."
 
 
 # Samples. A false alarm of any of these tests has a probability of 1e-6 or less.

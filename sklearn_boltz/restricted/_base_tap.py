@@ -66,6 +66,8 @@ class BaseTAP(MiniBatchEstimator):
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
         "visible_range": [tuple, list, None],
+        "persistent": ["boolean"],
+        "momentum": [Interval(Real, 0, 1, closed="left")],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "tap_max_iter": [Interval(Integral, 1, None, closed="left")],
         "tap_tol": [Interval(Real, 0, None, closed="left")],

@@ -318,7 +318,7 @@ class Layout:
             return kind.neutral(V.shape[1], V.dtype)
         if kind is Categorical:
             return kind.from_data(V, widths, weights)
-        truncated = kind in (TruncatedGaussian, TruncatedGaussBernoulli)
+        truncated = issubclass(kind, TruncatedGaussian)
         options = dict(self.options) if truncated else {}
         if weights is not None:
             options["weights"] = weights
@@ -383,7 +383,7 @@ def learn_layout(specs, table, X, column, options=None, weights=None):
 def _bounds(spec, options):
     if isinstance(spec, UnitType):
         return [float(np.ravel(end)[0]) for end in spec.bounds]
-    if options and spec in (TruncatedGaussian, TruncatedGaussBernoulli):
+    if options and issubclass(spec, TruncatedGaussian):
         return options["low"], options["high"]
     return spec.neutral(1).bounds
 

@@ -58,11 +58,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
         "power_t": [Interval(Real, 0, None, closed="left")],
-        "momentum": [Interval(Real, 0, 1, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "weights_init": [Interval(Real, 0, None, closed="left")],
-        "persistent": ["boolean"],
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }

@@ -259,6 +259,8 @@ class SDCPRBM(MiniBatchRBM):
         "n_inner": [Interval(Integral, 1, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "centered": ["boolean"],
+        "persistent": ["boolean"],
+        "momentum": [Interval(Real, 0, 1, closed="left")],
         "sampler": [StrOptions({"gibbs", "tempered"})],
         "tempered_fraction": [Interval(Real, 0, 1, closed="right")],
         "optimizer": [StrOptions(set(OPTIMIZERS))],

@@ -111,10 +111,11 @@ class UnitType:
     __module__ = "sklearn_boltz.units"  # where users find it
 
     def __init_subclass__(cls):
-        # A method that has nothing to add to the contract is documented by it.
+        # A method or property that has nothing to add to the contract is documented by it.
         for name, member in vars(cls).items():
             function = getattr(member, "__func__", member)
-            told = not callable(function) or function.__doc__ or name.startswith("_")
+            can_tell = callable(function) or isinstance(function, property)
+            told = not can_tell or function.__doc__ or name.startswith("_")
             if not told and hasattr(UnitType, name):
                 function.__doc__ = getattr(UnitType, name).__doc__
 
