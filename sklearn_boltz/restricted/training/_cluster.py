@@ -166,9 +166,8 @@ def teach(learner, V, rate, workers):
     learner : Learner
         The same one, changed, or another one for `Parts`.
     """
-    draws_gaps = isinstance(learner, _sdcp.Learner)  # TAP has their means
     if isinstance(V, Incomplete):
-        draw = draws_gaps and np.isnan(V.V).any()
+        draw = learner.draws_gaps and np.isnan(V.V).any()
         seed = seed_of_batch(learner.stream) if draw else None
         V = V.completed(learner.model(), seed, workers) if draw else V.V
     if not isinstance(V, Parts):
@@ -177,7 +176,7 @@ def teach(learner, V, rate, workers):
     for attempt in range(ATTEMPTS):
         changed = deepcopy(learner)
         try:
-            if V.has_gaps and draws_gaps:
+            if V.has_gaps and learner.draws_gaps:
                 V.complete(changed.model(), seed_of_batch(changed.stream))
             changed.learn(ON_CLUSTER[type(learner)](V), rate, workers)
             return changed

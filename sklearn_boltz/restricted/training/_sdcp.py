@@ -61,6 +61,9 @@ class Learner:
     stream : Stream
     """
 
+    # Missing cells of a mini-batch are drawn before it is learned from.
+    draws_gaps = True
+
     def __init__(self, weights, visible, hidden, visible_offset, scheme, optimizer, stream):
         self.weights, self.dtype = np.asfortranarray(weights), weights.dtype
         self.visible, self.hidden = visible, hidden

@@ -49,6 +49,9 @@ class Learner:
         steps of the weights only, as in the paper.
     """
 
+    # Of missing cells, TAP has the means.
+    draws_gaps = False
+
     def __init__(self, weights, layers, scheme, optimizer):
         self.weights, self.layers, self.dtype = weights, layers, weights[0].dtype
         self.scheme, self.optimizer = scheme, optimizer
