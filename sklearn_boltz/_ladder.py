@@ -65,8 +65,34 @@ def _relative_variance(values):
     return np.where(mean > 0, np.maximum(relative, 0), np.inf)
 
 
-class Pair:
-    """What is known of two neighbours.
+class Exchanges:
+    """How often two neighbours exchange states: enough where a record finds the ratios.
+
+    Attributes
+    ----------
+    acceptances : deque of float
+        Mean probability of an exchange, of the last rounds.
+    """
+
+    def __init__(self):
+        self.acceptances = deque(maxlen=2 * BLOCK_ROUNDS)
+
+    def copy(self):
+        """What is known now."""
+        return deepcopy(self)
+
+    def add(self, forward, backward):
+        """Take in the differences of log-weights of one round."""
+        self.acceptances.append(float(np.exp(np.minimum(forward + backward, 0)).mean()))
+
+    @property
+    def acceptance(self):
+        """Mean probability of an exchange in the last rounds; 0 if there was none."""
+        return float(np.mean(self.acceptances)) if self.acceptances else 0.0
+
+
+class Pair(Exchanges):
+    """What is known of two neighbours, the ratio of their constants as well.
 
     Attributes
     ----------
@@ -74,37 +100,31 @@ class Pair:
         As of `bennett`, of the rounds of the block that is not complete.
     ratios : deque of float
         Of the complete blocks.
-    acceptances : deque of float
-        Mean probability of an exchange, of the last rounds.
     """
 
     def __init__(self):
+        super().__init__()
         self.forward, self.backward = [], []
-        self.ratios, self.acceptances = deque(maxlen=KEPT_BLOCKS), deque(maxlen=2 * BLOCK_ROUNDS)
+        self.ratios = deque(maxlen=KEPT_BLOCKS)
 
     def copy(self):
         """What is known now."""
-        other = copy(self)
+        other = copy(self)  # the arrays of a round are never changed
         other.forward, other.backward = list(self.forward), list(self.backward)
         other.ratios, other.acceptances = copy(self.ratios), copy(self.acceptances)
         return other
 
     def add(self, forward, backward):
         """Take in the differences of log-weights of one round."""
+        super().add(forward, backward)
         self.forward.append(forward)
         self.backward.append(backward)
-        self.acceptances.append(float(np.exp(np.minimum(forward + backward, 0)).mean()))
         if len(self.forward) == BLOCK_ROUNDS:
             self.ratios.append(float(self._open_block()[0]))
             self.forward, self.backward = [], []
 
     def _open_block(self):
         return bennett(np.concatenate(self.forward), np.concatenate(self.backward))
-
-    @property
-    def acceptance(self):
-        """Mean probability of an exchange in the last rounds; 0 if there was none."""
-        return float(np.mean(self.acceptances)) if self.acceptances else 0.0
 
     def log_ratio(self):
         """ln of the ratio of the constants, and its standard error."""

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from sklearn_boltz._estimates import temperature_ladder
-from sklearn_boltz._ladder import Ladder, Pair
+from sklearn_boltz._ladder import Exchanges, Ladder
 from sklearn_boltz._ladder_record import RECORD_ROUNDS, Block, Record, ratios_by_chain
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
@@ -151,14 +151,6 @@ class Rung:
         for name in ("log_weight", "rise"):
             mine, theirs = getattr(self, name), getattr(other, name)
             mine[chains], theirs[chains] = theirs[chains], mine[chains]
-
-
-class Exchanges(Pair):
-    """What is known of two neighbours: acceptances alone, since a record finds the ratios."""
-
-    def add(self, forward, backward):
-        """Take in the differences of log-weights of one round."""
-        self.acceptances.append(float(np.exp(np.minimum(forward + backward, 0)).mean()))
 
 
 def explore(model, base, beta, generator):

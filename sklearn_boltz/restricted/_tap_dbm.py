@@ -169,7 +169,7 @@ class TAPDBM(BaseTAP):
 
     track_likelihood : bool or float, default=True
         Whether the log-likelihood is measured after each epoch, with ln Z from a ladder of
-        saved models and from annealed chains, whichever is greater. A number is what
+        saved models and from annealed chains, the greater where they differ. A number is what
         this may cost, as a part of the work of the training; True stands for 0.12. It is
         measured in any case with `early_stopping`. With at most 12 units in the smaller layer it is
         exact, and costs next to nothing.

@@ -4,7 +4,7 @@ from copy import deepcopy
 
 import numpy as np
 
-from sklearn_boltz._ladder import Pair
+from sklearn_boltz._ladder import Exchanges
 from sklearn_boltz._ladder_record import Record
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.sampling._rungs import (
@@ -62,7 +62,7 @@ def ladder_to(model, base, former, n_chains, stream, workers):
 def settle(ladder, workers):
     """Connect all neighbours, and make rounds that do not count."""
     for _ in range(MOST_SETTLINGS):
-        ladder.pairs = [Pair() for _ in ladder.pairs]
+        ladder.pairs = [Exchanges() for _ in ladder.pairs]
         connect(ladder, workers)
         for _ in range(SETTLING * max(len(ladder), LEAST_RUNGS)):
             ladder.round(workers)
@@ -102,7 +102,7 @@ def connect(ladder, workers):
         for i in few[::-1]:
             if len(ladder) < MOST_RUNGS:
                 insert_between(ladder, i + 1)
-        ladder.pairs = [Pair() for _ in ladder.pairs]
+        ladder.pairs = [Exchanges() for _ in ladder.pairs]
 
 
 def ladder_estimate(ladder, tol, max_rounds, workers):

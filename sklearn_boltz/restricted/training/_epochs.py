@@ -178,7 +178,7 @@ def learn_epoch(training, rows, monitor, plan, workers):
 def remember_best(training, monitor, plan, workers):
     """Compare the log-likelihood, of held-out rows if there are any, with the best so far."""
     figures, best = training.figures(training.n_epochs), training.best
-    now = monitor.likelihood(figures)
+    now = monitor.likelihoods.of_interest(figures)
     least = -np.inf if best is None else best["log_likelihood"] + plan.tol
     uncertain = training.tracker is not None and figures["log_likelihood_std_err"] > 0
     if plan.keep_best and now > least and uncertain:
@@ -190,7 +190,7 @@ def remember_best(training, monitor, plan, workers):
             "parameters": [a.copy() for a in training.learner.parameters()],
             "tracker": deepcopy(training.tracker),
         }  # fmt: skip
-    elif not monitor.has_started(figures):
+    elif not monitor.likelihoods.has_started(figures):
         # A plateau at the start is no reason to end, however long.
         best = {**best, "waiting_since": training.n_epochs}
     training.best = best

@@ -287,18 +287,10 @@ class Monitor:
             figures |= self.likelihoods.figures(partial(self._free_energy, model), tracked)
         return figures
 
-    def likelihood(self, figures):
-        """The log-likelihood by which the training is judged."""
-        return self.likelihoods.of_interest(figures)
-
     def verified(self, model, tracked, log_likelihood):
         """The log-likelihood by which the training is judged, with another ln Z if that is less."""
         figures = self.likelihoods.figures(partial(self._free_energy, model), tracked)
-        return min(log_likelihood, self.likelihood(figures))
-
-    def has_started(self, figures):
-        """Whether the model is any better than independent columns."""
-        return self.likelihoods.has_started(figures)
+        return min(log_likelihood, self.likelihoods.of_interest(figures))
 
     def _completed(self, model, workers):
         """The rows; missing cells are drawn given the others, each time by the same numbers."""

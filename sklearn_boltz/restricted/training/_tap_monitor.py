@@ -89,14 +89,6 @@ class TAPMonitor:
             "share_converged": float(solutions.converged.mean()),
         }
 
-    def likelihood(self, figures):
-        """The log-likelihood by which the training is judged."""
-        return self.likelihoods.of_interest(figures)
-
-    def has_started(self, figures):
-        """Whether the model is any better than independent columns."""
-        return self.likelihoods.has_started(figures)
-
     def compare(self, figures, layered, workers):
         """Compare the model with independent columns."""
         if "log_likelihood" in figures:
