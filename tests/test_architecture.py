@@ -32,8 +32,11 @@ MAY_IMPORT = {
     "restricted": GROUND | {"units"},
     "meta": GROUND | FAMILIES,
 }
-# The rooms of `restricted`, from the ground up. Estimators and their bases stand above all.
-FLOORS = ["model", "sampling", "mean_field", "training"]
+# The rooms of a family, from the ground up. Estimators and their bases stand above all.
+FLOORS = {
+    "restricted": ["model", "sampling", "mean_field", "training"],
+    "fully_visible": ["sampling", "model", "training", "categorical", "inference"],
+}
 SURROUNDINGS = {"metrics", "inspection", "datasets"}
 MODULES = sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))
 
@@ -73,19 +76,21 @@ def test_imports_point_down_and_inward(path):
         elif room in SURROUNDINGS:
             private = [name for name in [*module[1:], *names] if name.startswith("_")]
             assert target in (None, room) or not private, "public API only"
-        if room == target == "restricted":
-            here = FLOORS.index(parts[1]) if parts[1] in FLOORS else len(FLOORS)
+        if room == target and room in FLOORS:
+            floors = FLOORS[room]
+            here = floors.index(parts[1]) if parts[1] in floors else len(floors)
             for name in [*module[2:3], *names]:
-                if name in FLOORS:
-                    assert FLOORS.index(name) <= here, (
+                if name in floors:
+                    assert floors.index(name) <= here, (
                         f"{module} from {parts[1]}: imports point down"
                     )
-            if here < len(FLOORS):
-                assert module[2] in FLOORS, f"{module} from {parts[1]}: estimators are above"
+            if here < len(floors):
+                assert module[2] in floors, f"{module} from {parts[1]}: estimators are above"
 
 
-def test_restricted_shows_few_rooms():
-    folder = PACKAGE / "restricted"
+@pytest.mark.parametrize("family", FLOORS)
+def test_a_family_shows_few_rooms(family):
+    folder = PACKAGE / family
     rooms = {path.stem for path in folder.glob("*.py")} | {
         path.name for path in folder.iterdir() if path.is_dir()
     }

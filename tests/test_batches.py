@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz._batches import as_batches, distinct_states, mini_batches
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible import _streamed
+from sklearn_boltz.fully_visible.training import _streamed
 from sklearn_boltz.restricted.training import _rows as _streams
 
 

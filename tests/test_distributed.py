@@ -16,7 +16,7 @@ from sklearn_boltz._batches import _Dask
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible import _streamed
+from sklearn_boltz.fully_visible.training import _streamed
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling import _annealing

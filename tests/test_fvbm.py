@@ -12,11 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible import _incomplete, _model
-from sklearn_boltz.fully_visible._objective import unpack
-from sklearn_boltz.fully_visible._sampling import annealed_log_partition, gibbs_sample
-from sklearn_boltz.fully_visible._spin_model import SpinChains, SpinModel
-from sklearn_boltz.fully_visible._spurious import TOLERANCE, strange_columns
+from sklearn_boltz.fully_visible.model import _incomplete, _model
+from sklearn_boltz.fully_visible.model._spin_model import SpinChains, SpinModel
+from sklearn_boltz.fully_visible.sampling._sampling import annealed_log_partition, gibbs_sample
+from sklearn_boltz.fully_visible.sampling._spurious import TOLERANCE, strange_columns
+from sklearn_boltz.fully_visible.training._objective import unpack
 
 # The parameters of `machine` are set by hand, so their rates are not those of its rows.
 pytestmark = pytest.mark.filterwarnings(

@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
 from sklearn_boltz._random_kernel import uniform
-from sklearn_boltz.fully_visible._bslm import N_LANES, bslm_sweep, evaluate_fields, row_fields
-from sklearn_boltz.fully_visible._gibbs import gibbs_sweeps
+from sklearn_boltz.fully_visible.model._gibbs import gibbs_sweeps, row_fields
+from sklearn_boltz.fully_visible.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 
 
 def symmetric(rng, d, scale=0.5):

@@ -19,10 +19,10 @@ from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz._ladder_record import mean_and_error
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.fully_visible import _model
-from sklearn_boltz.fully_visible._potts_model import PottsModel
-from sklearn_boltz.fully_visible._spin_model import SpinModel
-from sklearn_boltz.fully_visible._tempering import (
+from sklearn_boltz.fully_visible.model import _model
+from sklearn_boltz.fully_visible.model._potts_model import PottsModel
+from sklearn_boltz.fully_visible.model._spin_model import SpinModel
+from sklearn_boltz.fully_visible.sampling._tempering import (
     Path,
     Rung,
     ThermalRecord,

@@ -14,11 +14,11 @@ from test_fvbm_models import enumerate_states, random_potts, random_spins
 
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible import _em
-from sklearn_boltz.fully_visible._categorical_inference import as_parameters
-from sklearn_boltz.fully_visible._existence import empty_cells
-from sklearn_boltz.fully_visible._gauge import to_zero_sum
-from sklearn_boltz.fully_visible._objective import PseudoLikelihood
+from sklearn_boltz.fully_visible.inference._categorical import as_parameters
+from sklearn_boltz.fully_visible.model._gauge import to_zero_sum
+from sklearn_boltz.fully_visible.training import _em
+from sklearn_boltz.fully_visible.training._existence import empty_cells
+from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
 
 def table(model, n, share, seed):

@@ -11,15 +11,15 @@ from scipy.special import logsumexp, softmax
 from scipy.stats import chi2
 
 from sklearn_boltz._random_kernel import uniform
-from sklearn_boltz.fully_visible import _incomplete, _joint, _model
-from sklearn_boltz.fully_visible._categorical_gibbs import categorical_sweeps
-from sklearn_boltz.fully_visible._potts_model import PottsModel
-from sklearn_boltz.fully_visible._sampling import (
+from sklearn_boltz.fully_visible.model import _incomplete, _joint, _model
+from sklearn_boltz.fully_visible.model._categorical_gibbs import categorical_sweeps
+from sklearn_boltz.fully_visible.model._potts_model import PottsModel
+from sklearn_boltz.fully_visible.model._spin_model import SpinModel
+from sklearn_boltz.fully_visible.sampling._sampling import (
     annealed_log_partition,
     gibbs_complete,
     gibbs_sample,
 )
-from sklearn_boltz.fully_visible._spin_model import SpinModel
 
 # Probability of a false alarm of a chi-square test.
 FALSE_ALARM = 1e-6

@@ -10,10 +10,10 @@ from sklearn.base import clone
 
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible._categorical import CategoricalPseudoLikelihood
-from sklearn_boltz.fully_visible._incomplete import cell_probabilities
-from sklearn_boltz.fully_visible._ordered import CONTRAST, TREND
-from sklearn_boltz.fully_visible._potts_model import PottsModel
+from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.categorical._ordered import CONTRAST, TREND
+from sklearn_boltz.fully_visible.model._incomplete import cell_probabilities
+from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 
 Q = np.array([3, 2, 4, 3])
 

@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible import _streamed
-from sklearn_boltz.fully_visible._existence import empty_cells, rarest_cell
-from sklearn_boltz.fully_visible._objective import PseudoLikelihood, distinct_rows, unpack
-from sklearn_boltz.fully_visible._solvers import Monitor, bslm
+from sklearn_boltz.fully_visible.training import _streamed
+from sklearn_boltz.fully_visible.training._existence import empty_cells, rarest_cell
+from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, distinct_rows, unpack
+from sklearn_boltz.fully_visible.training._solvers import Monitor, bslm
 
 SOLVERS = ["newton", "lbfgs", "bslm", "ga"]
 

@@ -13,10 +13,10 @@ from test_fvbm_models import assert_sampled, enumerate_states, random_potts
 
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible._categorical_task import CodesTask
-from sklearn_boltz.fully_visible._fit import maximise
-from sklearn_boltz.fully_visible._gauge import to_binary, to_zero_sum
-from sklearn_boltz.fully_visible._solvers import Monitor
+from sklearn_boltz.fully_visible.categorical._task import CodesTask
+from sklearn_boltz.fully_visible.model._gauge import to_binary, to_zero_sum
+from sklearn_boltz.fully_visible.training._fit import maximise
+from sklearn_boltz.fully_visible.training._solvers import Monitor
 
 N_VALUES = [2, 3, 4, 2]
 

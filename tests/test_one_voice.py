@@ -16,7 +16,8 @@ from sklearn.preprocessing import FunctionTransformer
 from test_common import DEFAULTS
 
 from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
-from sklearn_boltz.fully_visible import _incomplete, _likelihoods, _model
+from sklearn_boltz.fully_visible import _likelihoods
+from sklearn_boltz.fully_visible.model import _incomplete, _model
 
 # Probability of a false alarm of a chi-square test, for each seed.
 FALSE_ALARM = 1e-6

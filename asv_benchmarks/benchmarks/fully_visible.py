@@ -3,11 +3,11 @@
 import numpy as np
 
 from benchmarks._common import generator, spins, symmetric
-from sklearn_boltz.fully_visible._bslm import N_LANES, bslm_sweep, evaluate_fields, row_fields
-from sklearn_boltz.fully_visible._categorical import CategoricalPseudoLikelihood
-from sklearn_boltz.fully_visible._categorical_gibbs import categorical_sweeps
-from sklearn_boltz.fully_visible._gibbs import gibbs_sweeps
-from sklearn_boltz.fully_visible._objective import distinct_rows
+from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.model._categorical_gibbs import categorical_sweeps
+from sklearn_boltz.fully_visible.model._gibbs import gibbs_sweeps, row_fields
+from sklearn_boltz.fully_visible.training._bslm import N_LANES, bslm_sweep, evaluate_fields
+from sklearn_boltz.fully_visible.training._objective import distinct_rows
 
 SIZES = [(10, 512), (20, 4096), (50, 8192)]
 

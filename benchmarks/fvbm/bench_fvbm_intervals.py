@@ -13,9 +13,9 @@ from _common import make_parser, print_check, print_table, report, run_script
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible._objective import unpack
-from sklearn_boltz.fully_visible._sampling import gibbs_sample
-from sklearn_boltz.fully_visible._spin_model import SpinModel
+from sklearn_boltz.fully_visible.model._spin_model import SpinModel
+from sklearn_boltz.fully_visible.sampling._sampling import gibbs_sample
+from sklearn_boltz.fully_visible.training._objective import unpack
 
 # Variables, and data sets of each size.
 N_SETS = {10: 100, 20: 50, 40: 20}

@@ -15,9 +15,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible._categorical_inference import as_parameters
-from sklearn_boltz.fully_visible._gauge import to_zero_sum
-from sklearn_boltz.fully_visible._potts_model import PottsModel
+from sklearn_boltz.fully_visible.inference._categorical import as_parameters
+from sklearn_boltz.fully_visible.model._gauge import to_zero_sum
+from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 
 N_ROWS, N_SETS, SCALE = 1000, 300, 0.35
 NETWORKS = {"bits": [2] * 6, "categories": [2, 3, 4, 3]}

@@ -18,13 +18,13 @@ from _data import load_family
 from scipy.stats import spearmanr
 from threadpoolctl import threadpool_limits
 
-from sklearn_boltz.fully_visible._categorical_fit import (
+from sklearn_boltz.fully_visible.categorical._fit import (
     CategoricalTask,
     fit_sites,
     maximise_categorical,
 )
-from sklearn_boltz.fully_visible._scores import average_product_correction, frobenius_scores
-from sklearn_boltz.fully_visible._solvers import Monitor
+from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
+from sklearn_boltz.fully_visible.training._solvers import Monitor
 from sklearn_boltz.metrics import sequence_weights
 
 # plmc -le 16.0 -lh 0.01

@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._base import find_stack_level, validate_arguments
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.fully_visible import _incomplete
-from sklearn_boltz.fully_visible._sampling import gibbs_sample
-from sklearn_boltz.fully_visible._tempering import Path, draw, find_betas
+from sklearn_boltz.fully_visible.model import _incomplete
+from sklearn_boltz.fully_visible.sampling._sampling import gibbs_sample
+from sklearn_boltz.fully_visible.sampling._tempering import Path, draw, find_betas
 
 
 def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):

@@ -17,14 +17,10 @@ from sklearn_boltz._base import (
 from sklearn_boltz._batches import as_batches, fresh
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._completion import distinct_incomplete
-from sklearn_boltz.fully_visible import _em
-from sklearn_boltz.fully_visible._categorical_task import CodesTask
 from sklearn_boltz.fully_visible._columns import given_order
 from sklearn_boltz.fully_visible._drawing import Drawing
-from sklearn_boltz.fully_visible._fit import MAX_ITER, Task, maximise
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
 from sklearn_boltz.fully_visible._likelihoods import Likelihoods
-from sklearn_boltz.fully_visible._objective import distinct_rows
 from sklearn_boltz.fully_visible._rows import (
     Rows,
     check_columns,
@@ -33,8 +29,12 @@ from sklearn_boltz.fully_visible._rows import (
     read,
     read_batches,
 )
-from sklearn_boltz.fully_visible._solvers import Monitor
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
+from sklearn_boltz.fully_visible.categorical._task import CodesTask
+from sklearn_boltz.fully_visible.training import _em
+from sklearn_boltz.fully_visible.training._fit import MAX_ITER, Task, maximise
+from sklearn_boltz.fully_visible.training._objective import distinct_rows
+from sklearn_boltz.fully_visible.training._solvers import Monitor
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
 # each other.

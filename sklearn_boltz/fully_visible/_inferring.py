@@ -17,20 +17,24 @@ from sklearn_boltz._base import (
 )
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._threads import limit_blas
-from sklearn_boltz.fully_visible._categorical import block_starts
-from sklearn_boltz.fully_visible._categorical_inference import (
+from sklearn_boltz.fully_visible.categorical._objective import block_starts
+from sklearn_boltz.fully_visible.categorical._task import CodesTask
+from sklearn_boltz.fully_visible.inference._categorical import (
     as_parameters,
     fitted_places,
     parameter_index,
 )
-from sklearn_boltz.fully_visible._categorical_task import CodesTask
-from sklearn_boltz.fully_visible._completed_inference import Coordinates, completed_covariance
-from sklearn_boltz.fully_visible._fit import Task
-from sklearn_boltz.fully_visible._inference import PairwiseInference, sandwich_covariance
-from sklearn_boltz.fully_visible._objective import PseudoLikelihood, distinct_rows, parameter_places
-from sklearn_boltz.fully_visible._potts_model import PottsModel
-from sklearn_boltz.fully_visible._scores import average_product_correction, frobenius_scores
-from sklearn_boltz.fully_visible._spin_model import SpinModel
+from sklearn_boltz.fully_visible.inference._completed import Coordinates, completed_covariance
+from sklearn_boltz.fully_visible.inference._inference import PairwiseInference, sandwich_covariance
+from sklearn_boltz.fully_visible.model._potts_model import PottsModel
+from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
+from sklearn_boltz.fully_visible.model._spin_model import SpinModel
+from sklearn_boltz.fully_visible.training._fit import Task
+from sklearn_boltz.fully_visible.training._objective import (
+    PseudoLikelihood,
+    distinct_rows,
+    parameter_places,
+)
 
 # Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
 FEW_ROWS = 20

@@ -17,13 +17,13 @@ from sklearn_boltz._estimates import (
     temperature_ladder,
 )
 from sklearn_boltz._random import make_generator
-from sklearn_boltz.fully_visible import _model
 from sklearn_boltz.fully_visible._columns import value_names
-from sklearn_boltz.fully_visible._potts_model import PottsModel
-from sklearn_boltz.fully_visible._sampling import annealed_log_partition, gibbs_sample
-from sklearn_boltz.fully_visible._spin_model import SpinModel
-from sklearn_boltz.fully_visible._spurious import spurious_message, strange_columns
-from sklearn_boltz.fully_visible._tempering import (
+from sklearn_boltz.fully_visible.model import _model
+from sklearn_boltz.fully_visible.model._potts_model import PottsModel
+from sklearn_boltz.fully_visible.model._spin_model import SpinModel
+from sklearn_boltz.fully_visible.sampling._sampling import annealed_log_partition, gibbs_sample
+from sklearn_boltz.fully_visible.sampling._spurious import spurious_message, strange_columns
+from sklearn_boltz.fully_visible.sampling._tempering import (
     N_CHAINS,
     Path,
     ladder_log_partition,

@@ -9,7 +9,7 @@ from sklearn_boltz._base import available_memory, checked_weights
 from sklearn_boltz._batches import summarise
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz.fully_visible._columns import Coding, find_coding
-from sklearn_boltz.fully_visible._streamed import Sums
+from sklearn_boltz.fully_visible.training._streamed import Sums
 
 # Codes of the distinct rows of batches that are kept, at most.
 MOST_CODES = 2**27

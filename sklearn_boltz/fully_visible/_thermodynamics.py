@@ -12,7 +12,7 @@ from sklearn_boltz._base import find_stack_level, validate_arguments
 from sklearn_boltz._ladder_record import mean_and_error
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.fully_visible._tempering import (
+from sklearn_boltz.fully_visible.sampling._tempering import (
     N_CHAINS,
     Path,
     ThermalRecord,

@@ -1,0 +1,1 @@
+"""The same for columns with more than two values."""

@@ -1,0 +1,1 @@
+"""How certain the estimates are."""

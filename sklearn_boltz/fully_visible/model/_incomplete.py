@@ -1,0 +1,229 @@
+"""Rows with missing cells: what a network of pairs says of these, given the observed cells.
+
+Given the observed cells of a row, the missing ones are a network of pairs, too, and fall into
+groups that nothing connects. A group with few joint states is enumerated; else chains serve, with
+random numbers that are the same for every row.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from sklearn_boltz._completion import patterns
+from sklearn_boltz.fully_visible.model._joint import CHUNK, Joint
+from sklearn_boltz.fully_visible.sampling._sampling import (
+    annealed_log_partition,
+    gibbs_complete,
+    gibbs_mode,
+    gibbs_probabilities,
+)
+
+# Joint states of connected missing cells of a row that are enumerated at most.
+MAX_STATES = 2**20
+# Where there are more states, and nothing is random for the user: the seed, the chains of a row,
+# their sweeps, and the temperatures of annealing.
+SEED, N_CHAINS, N_STEPS, N_TEMPERATURES = 0, 200, 200, 500
+
+
+class Part(NamedTuple):
+    """Some rows with the same missing cells.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+    groups : list of ndarray of int, or None
+        The missing columns in sets that nothing connects; None if one has too many states.
+    """
+
+    rows: np.ndarray
+    groups: list | None
+
+
+def parts(model, codes):
+    """Yield a Part for the rows of each pattern of missing cells, not too many at once."""
+    adjacency = model.adjacency()
+    for rows, unknown in patterns(codes < 0):
+        _, label = connected_components(adjacency[np.ix_(unknown, unknown)], directed=False)
+        groups = [unknown[label == g] for g in range(label.max(initial=-1) + 1)]
+        sizes = [np.prod(model.n_values[group], dtype=float) for group in groups]
+        largest = max(sizes, default=1.0)
+        if largest > MAX_STATES:
+            yield Part(rows, None)
+            continue
+        step = max(1, int(CHUNK // largest))
+        for start in range(0, len(rows), step):
+            yield Part(rows[start : start + step], groups)
+
+
+# Sums over the missing cells.
+
+
+def log_sums(model, codes, base):
+    """ln Σ exp(log_weight) over the completions of each row."""
+    potts = model.potts()
+    result = potts.log_weight(codes)
+    for rows, groups in parts(model, codes):
+        if groups is None:
+            betas = np.linspace(0, 1, N_TEMPERATURES + 1)
+            for i in rows:
+                generator = np.random.default_rng(SEED)
+                result[i] = annealed_log_partition(
+                    model, base, betas, N_CHAINS, generator, codes[i]
+                ).value
+            continue
+        fields = potts.fields(codes[rows])
+        for group in groups:
+            result[rows] += Joint.of(potts, fields, group).log_partition()
+    return result
+
+
+def log_conditionals(model, codes, columns=None):
+    """ln p(x_j = a | the observed cells but x_j) in the one-hot layout, (n, Q).
+
+    Parameters
+    ----------
+    model : PairwiseModel
+    codes : ndarray of int of shape (n, d)
+    columns : sequence of int, default=None
+        The only columns that are asked for; what stands for others is of no use.
+    """
+    potts = model.potts()
+    columns = range(codes.shape[1]) if columns is None else columns
+    result = np.empty((len(codes), potts.starts[-1]))
+    for rows, groups in parts(model, codes):
+        fields = potts.fields(codes[rows])
+        if groups is None:
+            for place, i in enumerate(rows):
+                result[i] = _by_chains(model, potts, codes[i], fields[place], columns)
+            continue
+        joints = [Joint.of(potts, fields, group) for group in groups]
+        observed = [j for j in columns if codes[rows[0], j] >= 0]
+        for joint in joints:
+            for values, gain in joint.gains(codes[rows], observed):
+                fields[:, values] += gain
+            for place, j in enumerate(joint.columns):
+                if j in columns:
+                    own = slice(potts.starts[j], potts.starts[j + 1])
+                    fields[:, own] = joint.log_marginal(place)
+        result[rows] = potts.log_softmax(fields)
+    return result
+
+
+def _by_chains(model, potts, row, fields, columns):
+    """`log_conditionals` of one row, from chains that begin in the same way for every row."""
+    generator = np.random.default_rng(SEED)
+    chains = gibbs_complete(model, np.tile(row, (N_CHAINS, 1)), N_STEPS, generator)
+    unknown = np.flatnonzero(row < 0)
+    missing = potts.places(unknown)
+    draws = Joint(potts, unknown, np.zeros((1, N_CHAINS)), chains.codes[:, unknown])
+    fields = fields[None].copy()
+    for values, gain in draws.gains(row[None], [j for j in columns if row[j] >= 0]):
+        fields[:, values] += gain
+    total = np.zeros(potts.starts[-1])
+    for _ in range(N_STEPS):
+        chains.sweep(model.intercept)
+        total += chains.probabilities(model.intercept).mean(axis=0)
+    fields[:, missing] = np.log(np.maximum(total[missing], 1e-300))
+    return potts.log_softmax(fields)[0]
+
+
+# Values for the missing cells.
+
+
+def impute(model, codes, how, n_steps, generator):
+    """Values for the missing cells of each row, given the others.
+
+    Parameters
+    ----------
+    model : PairwiseModel
+    codes : ndarray of int of shape (n, d)
+    how : {"mean", "mode", "sample"}
+        The mean of the codes, the most probable joint state, or a draw.
+    n_steps : int
+        Sweeps of the chains, where there are too many joint states.
+    generator : Generator
+
+    Returns
+    -------
+    filled : ndarray of float64 of shape (n, d)
+    """
+    potts, filled, many = model.potts(), codes.astype(np.float64), []
+    for rows, groups in parts(model, codes):
+        if groups is None:
+            many.append(rows)
+            continue
+        fields = potts.fields(codes[rows])
+        for group in groups:
+            joint = Joint.of(potts, fields, group)
+            filled[np.ix_(rows, group)] = joint.reduced(how, generator)
+    if many:
+        many = np.sort(np.concatenate(many))
+        missing = np.zeros(codes.shape, dtype=bool)
+        missing[many] = codes[many] < 0
+        found = _impute_by_chains(model, codes[many], how, n_steps, generator)
+        filled[missing] = found[codes[many] < 0]
+    return filled
+
+
+def _impute_by_chains(model, codes, how, n_steps, generator):
+    if how == "mode":
+        return gibbs_mode(model, codes, n_steps, generator)
+    if how == "sample":
+        return gibbs_complete(model, codes, n_steps, generator).codes
+    p = gibbs_probabilities(model, codes, n_steps, generator)
+    values = np.concatenate([np.arange(m) for m in model.n_values])
+    return np.add.reduceat(p * values, model.starts[:-1], axis=1)
+
+
+def cell_probabilities(model, codes, max_states, n_steps, generator):
+    """p(x_j = a | the observed cells) of the missing cells in the one-hot layout, (n, Q).
+
+    What stands for observed cells is of no use. Rows whose missing cells have more than
+    `max_states` joint states take chains.
+    """
+    potts = model.potts()
+    result = np.empty((len(codes), potts.starts[-1]))
+    n_states = np.where(codes < 0, potts.n_values.astype(float), 1.0).prod(axis=1)
+    many = np.flatnonzero(n_states > max_states)
+    few = np.flatnonzero(n_states <= max_states)
+    if len(many):
+        result[many] = gibbs_probabilities(potts, codes[many], n_steps, generator)
+    for some, groups in parts(model, codes[few]):
+        rows = few[some]
+        fields = potts.fields(codes[rows])
+        for group in groups:
+            joint = Joint.of(potts, fields, group)
+            for place, j in enumerate(joint.columns):
+                own = slice(potts.starts[j], potts.starts[j + 1])
+                fields[:, own] = joint.log_marginal(place)
+        result[rows] = np.exp(potts.log_softmax(fields))
+    return result
+
+
+def column_probabilities(model, codes, column, n_steps, generator):
+    """p(x_column | the observed cells) of each row, (n, n_values[column]).
+
+    What stands in the column itself is ignored.
+    """
+    codes = codes.copy()
+    codes[:, column] = -1
+    own = slice(model.starts[column], model.starts[column + 1])
+    result = np.empty((len(codes), own.stop - own.start))
+    many = []
+    for rows, groups in parts(model, codes):
+        if groups is None:
+            many.append(rows)
+            continue
+        result[rows] = np.exp(log_conditionals(model, codes[rows], [column])[:, own])
+    if many:
+        many = np.sort(np.concatenate(many))
+        result[many] = gibbs_probabilities(model, codes[many], n_steps, generator)[:, own]
+    return result
+
+
+def draw(model, codes, n_draws, n_steps, generator):
+    """Completions of rows by chains of their own, (n, n_draws, d)."""
+    repeated = np.repeat(codes, n_draws, axis=0)
+    drawn = gibbs_complete(model, repeated, n_steps, generator).codes
+    return drawn.reshape(len(codes), n_draws, codes.shape[1])

@@ -1,0 +1,1 @@
+"""Gibbs chains of a network, at one temperature and at several."""

@@ -1,0 +1,1 @@
+"""From rows to the maximum of the pseudo-likelihood."""
