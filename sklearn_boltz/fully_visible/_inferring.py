@@ -27,12 +27,17 @@ from sklearn_boltz.fully_visible.inference._categorical import (
 )
 from sklearn_boltz.fully_visible.inference._comparison import Comparison
 from sklearn_boltz.fully_visible.inference._completed import Coordinates, completed_curvature
-from sklearn_boltz.fully_visible.inference._curvature import Regressions, fitted_curvature
+from sklearn_boltz.fully_visible.inference._curvature import (
+    Regressions,
+    fitted_curvature,
+    restricted_curvature,
+)
 from sklearn_boltz.fully_visible.inference._inference import PairwiseInference
 from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
 from sklearn_boltz.fully_visible.training._fit import Task
+from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS, Likelihood
 from sklearn_boltz.fully_visible.training._objective import (
     PseudoLikelihood,
     distinct_rows,
@@ -104,7 +109,9 @@ class Inference(Comparison):
         ------
         ValueError
             If the penalty knew the order of values (`ordered_`), if a sparse penalty has selected
-            the couplings by the same rows, or if the rows do not determine all parameters.
+            the couplings by the same rows, if the rows do not determine all parameters, or with
+            ``objective="likelihood"`` if there are missing cells, more than two values, or more
+            than 25 columns that vary.
 
         Warns
         -----
@@ -124,7 +131,8 @@ class Inference(Comparison):
 
         With ``alpha > 0`` H contains the penalty; intervals then do not account for the bias of
         the estimates. After a sparse penalty, estimates are biased and those that were not
-        selected are missing: there are no standard errors for the same rows.
+        selected are missing: there are no standard errors for the same rows. With
+        ``objective="likelihood"`` H and J are those of the likelihood, and always the sandwich's.
 
         With missing cells and ``missing="em"``, the scores are the expected ones given the observed
         cells, and H is less by what the missing cells would have told: the covariance of the scores
@@ -292,6 +300,8 @@ class Inference(Comparison):
 
     def _can_leave_out(self, codes):
         """Whether the estimate without a row is known: not if rows were completed."""
+        if self.objective == "likelihood":
+            return False
         return self.missing == "observed" or not (codes < 0).any()
 
     def _curvature(self, codes, weights, *, jackknife=False):
@@ -308,7 +318,9 @@ class Inference(Comparison):
         """Of the b_j, then of the m_jk."""
         kept, d, alpha = self._varying, codes.shape[1], self._ridge()
         coupling, intercept = self.coupling_[np.ix_(kept, kept)], self.intercept_[kept]
-        if self._can_leave_out(codes):
+        if self.objective == "likelihood":
+            found = self._likelihood_curvature(codes, weights, alpha)
+        elif self._can_leave_out(codes):
             problem = self._spin_problem(codes, weights, alpha)
             point = problem.at(coupling, intercept)
             regressions = Regressions.of_spins(problem, point)
@@ -324,6 +336,26 @@ class Inference(Comparison):
             )
         places = parameter_places(d)[tuple(found.columns)]
         return found, lambda covariance: spread_out(covariance, places, d * (d + 1) // 2)
+
+    def _check_likelihood_covariance(self, codes):
+        """Refuse what has no table of all states."""
+        if (codes < 0).any() or len(self._varying) > MAX_COLUMNS or not self._coding.is_binary:
+            raise ValueError(
+                f"{type(self).__name__}: standard errors of objective='likelihood' are those of "
+                f"complete rows of up to {MAX_COLUMNS} binary columns. Use "
+                "objective='pseudo-likelihood', or fit resampled rows."
+            )
+
+    def _likelihood_curvature(self, codes, weights, alpha):
+        """Of the b_j, then of the m_jk, and of the likelihood."""
+        self._check_likelihood_covariance(codes)
+        kept, free = self._varying, self._free_pairs()
+        problem = Likelihood.of(self._spin_problem(codes, weights, alpha))
+        point = problem.at(self.coupling_[np.ix_(kept, kept)], self.intercept_[kept])
+        columns = np.array([np.append(kept, kept[pair]) for pair in problem.upper])
+        return restricted_curvature(
+            problem.information(point), problem.score_products(point), columns, free
+        )
 
     def _spin_problem(self, codes, weights, alpha):
         """The objective of the columns that vary."""

@@ -24,7 +24,7 @@ class Comparison:
 
     @validate_arguments(ROWS)
     def aic(self, X, sample_weight=None):
-        """Return Akaike's information criterion for the pseudo-likelihood; the lower, the better.
+        """Return Akaike's information criterion; the lower, the better.
 
         Parameters
         ----------
@@ -48,9 +48,10 @@ class Comparison:
         tr(H⁻¹ J) is the effective number of parameters, with the information H and the products of
         the scores J of `inference`. A pseudo-likelihood counts what a row says of a pair twice,
         once for each of its columns, and so does the trace: it is about 2 for each coupling. With
-        ``alpha > 0`` H contains the penalty. After a sparse penalty, and with a mask `edges`, H and
-        J are those of the couplings that are not 0, without the penalty, as if the others had
-        been known to be 0.
+        ``alpha > 0`` H contains the penalty. With ``objective="likelihood"``, l, H and J are those
+        of the likelihood, and the trace is about 1 for each coupling. After a sparse penalty, and
+        with a mask `edges`, H and J are those of the couplings that are not 0, without the penalty,
+        as if the others had been known to be 0.
 
         Where EM has completed rows, H and J are those of `inference`, and the trace is only near
         the bias of l.
@@ -75,7 +76,7 @@ class Comparison:
 
     @validate_arguments(ROWS)
     def bic(self, X, sample_weight=None):
-        """Return the Bayesian information criterion for the pseudo-likelihood; the lower, the better.
+        """Return the Bayesian information criterion; the lower, the better.
 
         Parameters
         ----------
@@ -100,7 +101,7 @@ class Comparison:
 
     @validate_arguments({**ROWS, "gamma": [Interval(Real, 0, None, closed="left"), None]})
     def ebic(self, X, sample_weight=None, *, gamma=None):
-        """Return the extended Bayesian criterion, for many possible couplings; the lower, the better.
+        """Return the extended Bayesian information criterion; the lower, the better.
 
         Parameters
         ----------
@@ -109,8 +110,8 @@ class Comparison:
         sample_weight : array-like of shape (n_samples,), default=None
             The weights of the fit.
         gamma : float, default=None
-            How much a model costs for being one of many with as many couplings: 0 is `bic`. None
-            means the parameter `ebic_gamma`.
+            What is added for the number of models with as many couplings: with 0, nothing, which
+            is `bic`. None means the parameter `ebic_gamma`.
 
         Returns
         -------
@@ -145,16 +146,20 @@ class Comparison:
             lambda: self._curvature(codes, weights)[0].effective_parameters(),
             *(codes, weights),
         )
-        return -2 * self._log_pseudo_likelihood_of(codes, weights), n_parameters, weights.sum()
+        return -2 * self._log_likelihood_of(codes, weights), n_parameters, weights.sum()
 
     def _counted(self, X, sample_weight):
         """The codes of rows that count, and their weights."""
         codes, _ = self._codes(X)
         return informative(codes, checked_weights(sample_weight, codes))
 
-    def _log_pseudo_likelihood_of(self, codes, weights):
-        """The sum over rows, in nats."""
-        return float(weights @ self._model().log_pseudo_likelihood(codes))
+    def _log_likelihood_of(self, codes, weights):
+        """The sum over rows of what the fit is about, the likelihood or the pseudo-likelihood."""
+        if self.objective == "likelihood":
+            rows = self._model().log_weight(codes) - self.log_partition_
+        else:
+            rows = self._model().log_pseudo_likelihood(codes)
+        return float(weights @ rows)
 
     @validate_arguments({**ROWS, "other": [BaseBoltzmann]})
     def likelihood_ratio(self, X, other, sample_weight=None):
@@ -223,7 +228,7 @@ class Comparison:
         """What the fit maximises, summed over complete rows."""
         squares = np.vdot(self.coupling_, self.coupling_) / (4 if self._coding.is_binary else 16)
         penalty = self._ridge() * weights.sum() * squares
-        return self._log_pseudo_likelihood_of(codes, weights) - penalty
+        return self._log_likelihood_of(codes, weights) - penalty
 
     def _dropped(self, other):
         """Which couplings of this network another one lacks, (d, d); an error if not nested."""
@@ -234,6 +239,8 @@ class Comparison:
             self._coding.n_values, other._coding.n_values
         ):
             raise self._not_nested("they have different columns, or columns of different values")
+        if self.objective != other.objective:
+            raise self._not_nested("one maximises the likelihood and one the pseudo-likelihood")
         if not np.isclose(self._ridge(), other._ridge(), rtol=SAME, atol=0):
             raise self._not_nested(
                 f"their penalties are different: alpha is {self._ridge():g} and {other._ridge():g}"

@@ -18,7 +18,7 @@ from sklearn_boltz._completion import (
 )
 from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
 from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.fully_visible.inference._curvature import Curvature, free_places, row_scores
+from sklearn_boltz.fully_visible.inference._curvature import restricted_curvature, row_scores
 from sklearn_boltz.fully_visible.model._spin_model import to_spins
 from sklearn_boltz.fully_visible.sampling._sampling import gibbs_complete
 from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
@@ -97,7 +97,7 @@ def completed_curvature(codes, weights, model, coordinates, numbers, free=None):
     codes : ndarray of int of shape (n, d)
         -1 for a missing cell; columns that vary.
     weights : ndarray of shape (n,)
-    model : PairwiseModel
+    model : DiscreteModel
         The estimate.
     coordinates : Coordinates
     numbers : ndarray of int of shape (n_features,)
@@ -127,11 +127,7 @@ def completed_curvature(codes, weights, model, coordinates, numbers, free=None):
         coordinates.penalty
     )
     columns = coordinates.columns(numbers)
-    places = free_places(columns, free)
-    block = np.ix_(places, places)
-    return Curvature(
-        information[block], products[block], columns[:, places], places, is_symmetric=False
-    )
+    return restricted_curvature(information, products, columns, free, is_symmetric=False)
 
 
 def _chunks(rows, weights, size):

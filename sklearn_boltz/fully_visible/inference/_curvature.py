@@ -217,6 +217,13 @@ def fitted_curvature(information, regressions, numbers, free=None, *, jackknife=
     return found._replace(products=regressions.score_products(residuals)[block])
 
 
+def restricted_curvature(information, products, columns, free=None, *, is_symmetric=True):
+    """H and J of the free parameters, from those of all."""
+    places = free_places(columns, free)
+    block = np.ix_(places, places)
+    return Curvature(information[block], products[block], columns[:, places], places, is_symmetric)
+
+
 def free_places(columns, free):
     """Which parameters are free, from their two columns and the couplings that are."""
     i, j = columns

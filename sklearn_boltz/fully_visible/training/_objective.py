@@ -11,7 +11,9 @@ import numpy as np
 
 from sklearn_boltz.fully_visible.training._bslm import N_LANES, evaluate_fields
 
-# Entries of a temporary array that should stay in the cache.
+# Entries of a temporary array.
+CHUNK = 2**23
+# The same where it should stay in the cache.
 CACHED = 2**17
 
 
@@ -86,6 +88,8 @@ class PseudoLikelihood:
     observed : ndarray of float64 of shape (d, n) or None
         1, or 0 for a missing cell; None where none is missing.
     """
+
+    name = "log pseudo-likelihood"
 
     def __init__(self, spins, weights, alpha=0.0):
         padding = -spins.shape[1] % N_LANES
