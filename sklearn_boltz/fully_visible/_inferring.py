@@ -30,6 +30,7 @@ from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
 from sklearn_boltz.fully_visible.training._fit import Task
+from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS, Likelihood
 from sklearn_boltz.fully_visible.training._objective import (
     PseudoLikelihood,
     distinct_rows,
@@ -81,8 +82,9 @@ class Inference:
         Raises
         ------
         ValueError
-            If the penalty knew the order of values (`ordered_`), or if the rows do not determine
-            all parameters.
+            If the penalty knew the order of values (`ordered_`), if the rows do not determine
+            all parameters, or with ``objective="likelihood"`` if there are missing cells, more
+            than two values, or more than 25 columns that vary.
 
         Warns
         -----
@@ -97,7 +99,8 @@ class Inference:
         false; with 30 rows a column and more, intervals were right. The guide has the table.
 
         The covariance is the sandwich H⁻¹ J H⁻¹ of the information H and the products of the
-        scores J (reference 2 of the class), both summed over the rows. With ``alpha > 0`` H
+        scores J (reference 2 of the class), both summed over the rows, be it of the pseudo-likelihood
+        or of the likelihood. With ``alpha > 0`` H
         contains the penalty; intervals then do not account for the bias of the estimates.
 
         With missing cells and ``missing="em"``, the scores are the expected ones given the observed
@@ -116,6 +119,8 @@ class Inference:
                 "they would not account for its bias. Fit with ordered=False."
             )
         codes, _ = self._codes(X)
+        if self.objective == "likelihood":
+            self._check_likelihood_covariance(codes)
         codes, weights = informative(codes, checked_weights(sample_weight, codes))
         n_values = None if self._coding.is_binary else self._coding.n_values
         if n_values is None:
@@ -182,6 +187,8 @@ class Inference:
         if not (codes < 0).any():
             spins, counts = distinct_rows(codes > 0, weights)
             problem = PseudoLikelihood(spins[kept], counts, self.alpha)
+            if self.objective == "likelihood":
+                problem = Likelihood.of(problem)
             covariance = partial(sandwich_covariance, problem, problem.at(coupling, intercept))
         elif self.missing == "observed":
             task = Task.of_incomplete_rows(*distinct_incomplete(codes, weights), self.alpha, kept)
@@ -196,6 +203,15 @@ class Inference:
         places = parameter_places(d)[np.ix_(kept, kept)]
         known = np.concatenate([places.diagonal(), places[np.triu_indices(len(kept), 1)]])
         return spread_out(covariance, known, d * (d + 1) // 2)
+
+    def _check_likelihood_covariance(self, codes):
+        """Refuse what has no table of all states."""
+        if (codes < 0).any() or len(self._varying) > MAX_COLUMNS or not self._coding.is_binary:
+            raise ValueError(
+                f"{type(self).__name__}: standard errors of objective='likelihood' are those of "
+                f"complete rows of up to {MAX_COLUMNS} binary columns. Use "
+                "objective='pseudo-likelihood', or fit resampled rows."
+            )
 
     def _categorical_covariance(self, codes, weights):
         """Of the h_j(a), then of the J_jk(a, b), block by block; NaN where nothing was fitted."""

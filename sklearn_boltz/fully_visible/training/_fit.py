@@ -41,6 +41,8 @@ class Task(NamedTuple):
     base: np.ndarray
     seen: tuple | None
 
+    objective = PseudoLikelihood.name
+
     @classmethod
     def of_rows(cls, spins, counts, alpha):
         """Of distinct rows, of shape (d, n_distinct), and how often each counts."""
@@ -123,7 +125,8 @@ class Task(NamedTuple):
         empty = [] if self.problem.penalty else empty_cells(*self.problem.cell_sums())
         if not empty:
             return None
-        return without_maximum(never_together(empty, lambda j, *s: label(self.varying[j], *s)))
+        reason = never_together(empty, lambda j, *s: label(self.varying[j], *s))
+        return without_maximum(reason, self.objective)
 
     def model(self, coupling, intercept):
         """The distribution of the columns that vary."""

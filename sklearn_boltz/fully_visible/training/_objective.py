@@ -89,6 +89,8 @@ class PseudoLikelihood:
         1, or 0 for a missing cell; None where none is missing.
     """
 
+    name = "log pseudo-likelihood"
+
     def __init__(self, spins, weights, alpha=0.0):
         padding = -spins.shape[1] % N_LANES
         # Rows of weight 0 fill the last vector of the kernels.
