@@ -122,6 +122,8 @@ class SpinNetwork:
         Whether each column has couplings of its own.
     """
 
+    is_categorical = False
+
     def __init__(self, problem, nodewise):
         self.problem, self.total = problem, problem.total
         d = len(problem.means)
@@ -211,6 +213,8 @@ class ContrastNetwork:
     nodewise : bool
     """
 
+    is_categorical = True
+
     def __init__(self, contrasts, nodewise):
         self.contrasts, self.total = contrasts, contrasts.total
         self.layout = Layout(contrasts.column, nodewise)
@@ -261,7 +265,10 @@ class ContrastNetwork:
         contrasts = self.contrasts
         coupling, intercept = self.layout.matrices(theta)
         if old is None:
-            losses, means = np.empty(self.n_columns), np.empty((len(self._codes), len(contrasts.basis)))
+            losses, means = (
+                np.empty(self.n_columns),
+                np.empty((len(self._codes), len(contrasts.basis))),
+            )
         else:
             losses, means = old.losses.copy(), old.means
         for i in np.arange(self.n_columns) if nodes is None else nodes:

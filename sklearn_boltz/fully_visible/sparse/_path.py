@@ -24,8 +24,8 @@ class Path:
     Parameters
     ----------
     network : SpinNetwork or ContrastNetwork
-    intercept : ndarray of shape (D,)
-        Where to begin, with no coupling.
+    theta : ndarray of shape (n_parameters,)
+        Where to begin: intercepts, and no coupling.
     weights : ndarray of shape (n_groups,)
         Of the penalties of groups; 0 for intercepts.
     l1_ratio : float
@@ -33,13 +33,11 @@ class Path:
     max_iter : int
     """
 
-    def __init__(self, network, intercept, weights, l1_ratio, tol, max_iter):
+    def __init__(self, network, theta, weights, l1_ratio, tol, max_iter):
         self.network, self.weights, self.l1_ratio = network, weights, l1_ratio
         self.tol, self.max_iter, self._solver = tol, max_iter, Solver(network)
-        layout = network.layout
-        theta = layout.vector(np.zeros(layout.places.shape), intercept)
         self.state = network.at(theta)
-        self.go(np.full(layout.n_parts, ENORMOUS), tol)
+        self.go(np.full(network.layout.n_parts, ENORMOUS), tol)
 
     def go(self, alpha, tol=None):
         """Go to the minima for a penalty of each part; -> the state."""

@@ -38,6 +38,10 @@ class Penalty(NamedTuple):
         l1 = np.where(kept, l1_ratio * alpha * w, np.inf)
         return cls(groups, l1, (1 - l1_ratio) * alpha * w**2)
 
+    def allowed(self, theta):
+        """θ with 0 for the groups that have to be 0."""
+        return np.where(np.isinf(self.l1)[self.groups], 0.0, theta)
+
     def norms(self, theta):
         """‖θ_g‖ of each group."""
         return np.sqrt(np.bincount(self.groups, theta * theta, len(self.l1)))
@@ -55,7 +59,10 @@ class Penalty(NamedTuple):
         return (kept / (curvature + self.l2))[self.groups] * z
 
     def violation(self, theta, gradient):
-        """How far -∇f is from the subdifferential of the penalty, by group: 0 at a minimum of f + penalty."""
+        """How far -∇f is from the subdifferential of the penalty, for each group.
+
+        It is 0 where f plus the penalty is least.
+        """
         norms = self.norms(theta)
         kept = norms > 0
         unit = np.divide(np.where(kept, self.l1, 0.0), norms, out=np.zeros_like(norms), where=kept)

@@ -1,15 +1,14 @@
 """What is to be fitted, with a penalty that selects pairs of columns."""
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.fully_visible.model._gauge import column_of_state
+from sklearn_boltz.fully_visible.model._gauge import column_of_state, state_offsets
 from sklearn_boltz.fully_visible.sparse._network import network_of
 from sklearn_boltz.fully_visible.sparse._path import (
     Path,
@@ -21,8 +20,8 @@ from sklearn_boltz.fully_visible.sparse._path import (
 )
 from sklearn_boltz.fully_visible.sparse._penalty import Penalty
 from sklearn_boltz.fully_visible.sparse._solver import Solver
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, distinct_rows
-from sklearn_boltz.fully_visible.training._solvers import MAX_ITER
+from sklearn_boltz.fully_visible.training._fit import MAX_ITER
+from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
 
 class Point(NamedTuple):
@@ -62,6 +61,11 @@ class SparseTask:
         self.edges = None if edges is None else edges[np.ix_(task.varying, task.varying)]
         self.start = None
 
+    @property
+    def n_columns(self):
+        """Number of all columns."""
+        return len(self.base if isinstance(self.problem, PseudoLikelihood) else self.inner.n_values)
+
     def __getattr__(self, name):
         if name == "inner_task":  # not yet there, as in unpickling
             raise AttributeError(name)
@@ -70,6 +74,27 @@ class SparseTask:
     def choose_solver(self, name, step_size=1.0):
         """The solver that runs, and its name."""
         return "prox-newton", self.solve
+
+    def choose(self, choice, codes, weights):
+        """Choose the strength of the penalty, and begin the fit there.
+
+        Parameters
+        ----------
+        choice : Choice
+        codes, weights : ndarray
+            The rows of the table, in their order.
+
+        Returns
+        -------
+        found : dict
+            The attributes `alpha_`, `alphas_` and `path_`.
+        """
+        selected = choice.select(self, codes, weights)
+        self.start = selected.theta
+        alpha = selected.alphas[selected.best, np.arange(len(selected.best))]
+        self.alpha = alpha if self.nodewise else float(alpha[0])
+        found = among_all(self, alpha, np.nan) if self.nodewise else self.alpha
+        return {"alpha_": found} | attributes_of_path(self, choice, selected)
 
     def weights(self, network):
         """The weight of the penalty of each group: 0 of intercepts, infinite of other than `edges`."""
@@ -93,7 +118,8 @@ class SparseTask:
         layout = network.layout
         alpha = np.broadcast_to(self.alpha, layout.n_parts)[layout.parts]
         penalty = Penalty.of(layout.groups, self.weights(network), alpha, self.l1_ratio)
-        theta = network.theta(point) if self.start is None else self.start
+        begins = self.start is None or problem is not self.problem
+        theta = network.theta(point) if begins else self.start
 
         def found(state):
             value = -network.total * (state.losses.sum() + penalty.costs(state.theta).sum())
@@ -102,12 +128,13 @@ class SparseTask:
         def report(state):
             return monitor(found(state)) and monitor.status != "converged"
 
-        theta = np.where((layout.parts >= 0)[layout.groups], theta, 0.0)
         state = network.at(penalty.allowed(theta))
         monitor(found(state))
         state, converged = Solver(network).solve(penalty, state, self.tol, monitor.max_iter, report)
         if converged:
             monitor.status = "converged"
+        elif monitor.status == "converged":  # a small rise, but not yet the minimum
+            monitor.status = "max_iter"
         return found(state), None
 
     def combined(self, network, theta):
@@ -133,64 +160,140 @@ class SparseTask:
         """With a penalty there is one."""
 
 
-def choose_alpha(task, how, gamma, n_alphas, cv, rows):
-    """Choose the strength of the penalty on a path, and begin the fit there.
+class Choice(NamedTuple):
+    """How the strength of the penalty is chosen.
 
-    Parameters
+    Attributes
     ----------
-    task : SparseTask
-        Gets its `alpha` and `start`.
     how : {"ebic", "cv"}
     gamma : float
         Of the EBIC.
     n_alphas : int
     cv : int, splitter or iterable
-    rows : (ndarray, ndarray)
-        Codes of all columns, one row after another, and their weights.
-
-    Returns
-    -------
-    found : dict
-        The attributes `alpha_`, `alphas_` and `path_`.
     """
-    network = network_of(task.problem, task.nodewise)
-    path = task_path(task, network)
-    alphas = alpha_grid(path.first_alphas(), n_alphas, network)
-    if how == "ebic":
-        selected = select(path, alphas, lambda _, state: ebic(network, state, gamma))
-    else:
+
+    how: str
+    gamma: float
+    n_alphas: int
+    cv: object
+
+    def select(self, task, codes, weights):
+        """Follow a path.
+
+        Parameters
+        ----------
+        task : SparseTask
+        codes, weights : ndarray
+            The rows of the table, in their order.
+
+        Returns
+        -------
+        selected : Selected
+        """
+        network = network_of(task.problem, task.nodewise)
+        path = task_path(task, network)
+        alphas = alpha_grid(path.first_alphas(), self.n_alphas, network)
+        if self.how == "ebic":
+            return select(path, alphas, lambda _, state: ebic(network, state, self.gamma))
         pairs = [
-            (task_path(task, network_of(problem_of(task, *train), task.nodewise)),
-             network_of(problem_of(task, *test), task.nodewise))
-            for train, test in folds(*rows, cv)
+            (task_path(task, network_of(problem_of(task, codes[fit], weights[fit]), task.nodewise)),
+             network_of(problem_of(task, codes[held], weights[held]), task.nodewise))
+            for fit, held in check_cv(self.cv).split(codes)
         ]  # fmt: skip
         total = sum(other.total for _, other in pairs)
-
-        def criterion(alpha, _):
-            return sum(held_out(fold, alpha, other) for fold, other in pairs) / total
-
-        selected = select(path, alphas, criterion)
-    task.start = selected.theta
-    chosen = selected.alphas[selected.best, np.arange(len(selected.best))]
-    task.alpha = chosen if task.nodewise else float(chosen[0])
-    ...
+        return select(
+            path,
+            alphas,
+            lambda alpha, _: sum(held_out(fold, alpha, other) for fold, other in pairs) / total,
+        )
 
 
 def task_path(task, network):
     """The path of a network, begun at independent columns."""
-    base = network.independent()
-    return Path(network, base, task.weights(network), task.l1_ratio, task.tol, MAX_ITER["prox-newton"])
-
-
-def folds(codes, weights, cv):
-    """Yield the rows and weights to fit to, and those held out."""
-    for train, test in check_cv(cv).split(codes):
-        yield (codes[train], weights[train]), (codes[test], weights[test])
+    theta = network.theta(Point(*task.initial(None, None), np.nan))
+    max_iter = MAX_ITER["prox-newton"]
+    return Path(network, theta, task.weights(network), task.l1_ratio, task.tol, max_iter)
 
 
 def problem_of(task, codes, weights):
-    """The pseudo-likelihood of other rows, in the columns and values of a task."""
+    """The pseudo-likelihood of rows of the table, in the columns and values of a task."""
     problem = task.problem
+    codes, weights = distinct_incomplete(*informative(codes, weights))
     if isinstance(problem, PseudoLikelihood):
-        codes = codes[:, task.varying]
-        ...
+        spins = np.where(codes < 0, 0.0, 2.0 * codes - 1).T[task.varying]
+        return PseudoLikelihood(np.ascontiguousarray(spins), weights)
+    return CategoricalPseudoLikelihood(numbered(task.inner, codes), problem.n_values, weights)
+
+
+def numbered(task, codes):
+    """Codes of the table as numbers of the values that are fitted, in the columns that are."""
+    n_values = task.problem.n_values
+    starts, own = state_offsets(task.n_values), state_offsets(n_values)
+    number = np.full(starts[-1] + 1, -1, dtype=np.int16)
+    number[task.states] = np.arange(len(task.states)) - own[column_of_state(n_values)]
+    return number[np.where(codes < 0, starts[-1], codes + starts[:-1])[:, task.fitted]]
+
+
+def attributes_of_path(task, choice, selected):
+    """The attributes `alphas_` and `path_`.
+
+    Parameters
+    ----------
+    task : SparseTask
+    choice : Choice
+    selected : Selected
+
+    Returns
+    -------
+    attributes : dict
+    """
+    network = network_of(task.problem, task.nodewise)
+    degrees = [neighbours(network, np.nan_to_num(theta)).sum(axis=1) for theta in selected.thetas]
+    name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[choice.how]
+    if task.nodewise:
+        alphas, score, n_edges = (
+            among_all(task, values, fill)
+            for values, fill in (
+                (selected.alphas, np.nan),
+                (selected.criterion, np.nan),
+                (degrees, 0),
+            )
+        )
+    else:
+        alphas, score = selected.alphas[:, 0], selected.criterion[:, 0]
+        n_edges = np.sum(degrees, axis=1) // 2
+    whole = [path_matrices(task, network, theta) for theta in selected.thetas]
+    coupling, intercept = map(np.array, zip(*whole, strict=True))
+    found = Bunch(
+        alphas=alphas, coupling=coupling, intercept=intercept, n_edges=n_edges,
+        **{name: sign * score},
+    )  # fmt: skip
+    return {"alphas_": alphas, "path_": found}
+
+
+def among_all(task, values, fill):
+    """Values of the columns that vary among those of all, along the last axis."""
+    values = np.asarray(values)
+    whole = np.full((*values.shape[:-1], task.n_columns), fill, dtype=values.dtype)
+    whole[..., task.varying] = values
+    return whole
+
+
+def path_matrices(task, network, theta):
+    """Coupling and intercept of all columns, of which those by node are not symmetric.
+
+    NaN in the rows of a column whose path has ended.
+    """
+    coupling, intercept = network.matrices(np.nan_to_num(theta))
+    if not task.nodewise:
+        return task.whole(*network.as_point(coupling, intercept))
+    upper, lower = np.triu(coupling), np.tril(coupling)
+    above, whole = task.whole(*network.as_point(upper + upper.T, intercept))
+    below, _ = task.whole(*network.as_point(lower + lower.T, intercept))
+    both = np.triu(above) + np.tril(below)
+    ended = np.zeros(network.n_columns, dtype=bool)
+    ended[network.layout.column] = np.isnan(theta[network.layout.places.diagonal()])
+    size = task.inner.n_values if network.is_categorical else 1
+    rows = np.repeat(among_all(task, ended, False), size)
+    both[rows] = whole[rows] = np.nan
+    return both, whole
