@@ -40,8 +40,7 @@ def warning_message(problem, point, direction, monitor, label):
     """
     if monitor.status == "diverged":
         return (
-            f"The {problem.name} fell: the steps are too long. With step_size <= 1 it always "
-            "rises."
+            f"The {problem.name} fell: the steps are too long. With step_size <= 1 it always rises."
         )
     if monitor.status == "max_iter":
         # Along a step that has been taken little is left to gain; the next one tells more.
