@@ -121,7 +121,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         sum, too: at 0.05 nats below the maximum, an estimate is off by less than a third of its
         standard error.
 
-    moment_tol : float, default=1.0
+    moment_tol : float, default=0.5
         With ``objective="likelihood"`` and more than 25 columns, the fit ends when no mean of a
         column and no covariance of two is further from that of the data than so many of its
         standard errors in the data.
@@ -290,7 +290,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         ordered=False,
         binarize=None,
         tol=1e-5,
-        moment_tol=1.0,
+        moment_tol=0.5,
         max_iter=None,
         warm_start=False,
         unknown="error",

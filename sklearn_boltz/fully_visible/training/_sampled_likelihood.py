@@ -45,6 +45,9 @@ ROUGH, MAX_FIRST_ITER = 1e-5, 500
 # Damping: a ridge on the squares of all parameters, per row. A step is kept if the states of both
 # models could be exchanged with this probability; above the second one, damping is halved.
 FIRST_RIDGE, LEAST_OVERLAP, GOOD_OVERLAP = 0.1, 0.6, 0.8
+# A loss of this share of what the noise of the data costs, half a nat a parameter, is no reason to
+# go back.
+SMALL_LOSS = 0.01
 # Iterations of conjugate gradients for a step, and how exact it is.
 MAX_CG, CG_TOL = 50, 0.05
 
@@ -217,7 +220,7 @@ class Sampler:
     def log_partition(self, visit):
         """ln Z of a model by Bennett's ratios of neighbouring temperatures."""
         self.ladder, found = visit.ladder, {}
-        for _ in range(FIRST_ROUNDS):
+        for _ in range(4 * FIRST_ROUNDS):
             for i, pair in self.ladder.round(self.workers).items():
                 found.setdefault(i, []).append(pair)
         ratios = [bennett(*np.concatenate(pairs, axis=1))[0] for pairs in found.values()]
@@ -275,7 +278,8 @@ class Search:
         self.sampler.ladder = self.here.ladder
         there = self.sampler.visit(self.here.theta + direction, self.n_rounds)
         rise, error, overlap = compare(self.statistics, self.here, there)
-        if overlap >= LEAST_OVERLAP and rise >= -2 * error:
+        loss = max(2 * error, SMALL_LOSS * len(direction) / (2 * self.statistics.total))
+        if overlap >= LEAST_OVERLAP and rise >= -loss:
             self.here = there
             self.log_likelihood += rise
             if overlap > GOOD_OVERLAP:
