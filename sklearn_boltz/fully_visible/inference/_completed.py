@@ -98,7 +98,7 @@ def completed_covariance(codes, weights, model, coordinates):
     codes : ndarray of int of shape (n, d)
         -1 for a missing cell; columns that vary.
     weights : ndarray of shape (n,)
-    model : PairwiseModel
+    model : DiscreteModel
         The estimate.
     coordinates : Coordinates
 

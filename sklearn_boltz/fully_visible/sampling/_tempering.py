@@ -42,7 +42,7 @@ class Path:
 
     Parameters
     ----------
-    model : PairwiseModel
+    model : DiscreteModel
     base : ndarray
         Intercepts of the independent columns. Those of 0 make β an inverse temperature: any
         β > 0 is then the model p(x)^β, also above 1.

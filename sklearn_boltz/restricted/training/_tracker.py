@@ -40,7 +40,8 @@ SENT = 10
 VERIFYING_CHAINS, SLOWER, LEAST_VERIFYING, MOST_VERIFYING = 100, 4, 200, 4000
 # Estimates of ladder and annealing agree within so many standard errors.
 AGREEING = 2.0
-# The ladder is given up when annealing has found so many nats more, so many times in a row.
+# The ladder is given up when it is not connected, or annealing has found so many nats more, so many
+# times in a row.
 BEATEN_BY, BEATEN_TIMES = 1.0, 3
 
 
@@ -57,8 +58,9 @@ class Tracker:
 
     The ladder follows a model that moves slowly, at a small cost. It does not see a new mode
     before some chain does. So short runs of annealed importance sampling, which come from
-    independent units, watch over it: where they find more, their estimate counts, and where they
-    do so again and again, the ladder is given up for longer runs.
+    independent units, watch over it: where they find more, their estimate counts. Where they do so
+    again and again, or the model moves away faster than the ladder can follow, the ladder is given
+    up for longer runs.
 
     What all this costs is counted in multiplications, not in seconds: a fit is the same each time.
 
@@ -215,9 +217,8 @@ class Tracker:
         annealed = Tracked(found.value, found.std_err, "ais")
         if self.has_ladder() and (climbed is None or annealed.value > climbed.value):
             self._send(found)
-        if climbed is not None:
-            beaten = annealed.value > climbed.value + BEATEN_BY
-            self._n_beaten = self._n_beaten + 1 if beaten else 0
+        beaten = climbed is None or annealed.value > climbed.value + BEATEN_BY
+        self._n_beaten = self._n_beaten + 1 if beaten else 0
         if not self.has_ladder():
             self.ladder = None
         if climbed is None:
