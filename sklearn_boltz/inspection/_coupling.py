@@ -13,6 +13,7 @@ from sklearn_boltz.inspection._network import (
     resolved_layout,
     strongest_edges,
 )
+from sklearn_boltz.inspection._pairs import block_norms, block_sums, names_of
 
 # More edges than this, and than two a node, are hard to read.
 READABLE_EDGES = 40
@@ -238,12 +239,11 @@ class CouplingDisplay:
         elif n_edges is not None:
             check_scalar(n_edges, "n_edges", Integral, min_val=1)
         check_scalar(min_coupling, "min_coupling", Real, min_val=0)
-        starts, weight, title = self._starts[:-1], self.coupling, "coupling"
-        significant = self.significant
+        weight, significant, title = self.coupling, self.significant, "coupling"
         if self.value_names is not None:
-            title = "norm of the block"
-            weight = np.sqrt(block_sums(self.coupling**2, starts))
-            significant = None if significant is None else block_sums(significant, starts) > 0
+            weight, title = block_norms(weight, self.value_names), "norm of the block"
+            if significant is not None:
+                significant = block_sums(significant, self.value_names) > 0
         strength = np.abs(weight)
         if significant is not None:
             strength = np.where(significant, strength, 0)
@@ -299,23 +299,3 @@ class CouplingDisplay:
         axis.set_ticks(places if shown else [], labels if shown else [], **style)
         axis.set_tick_params(length=0, labelsize=min(size, LARGEST_FONT))
         return shown
-
-
-def block_sums(matrix, starts):
-    """The sums of the blocks of a matrix, which begin at `starts`."""
-    rows = np.add.reduceat(matrix, starts, axis=0, dtype=np.float64)
-    return np.add.reduceat(rows, starts, axis=1)
-
-
-def names_of(estimator):
-    """Names of the variables, and of the values of each if some have more than two."""
-    d, entries = estimator.n_features_in_, estimator.get_feature_names_out()
-    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(d)])
-    names = [str(name) for name in names]
-    if len(entries) == d:
-        return names, None
-    of_columns = np.split(entries, np.cumsum(estimator.n_values_)[:-1])
-    return names, [
-        [entry.removeprefix(f"{name}=") for entry in of_column]
-        for name, of_column in zip(names, of_columns, strict=True)
-    ]
