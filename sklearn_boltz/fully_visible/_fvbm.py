@@ -33,6 +33,10 @@ from sklearn_boltz.fully_visible._rows import (
 )
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
 from sklearn_boltz.fully_visible.categorical._task import CodesTask
+from sklearn_boltz.fully_visible.higher_order._fit import History, fit_terms, whole
+from sklearn_boltz.fully_visible.higher_order._options import checked_terms, has_terms
+from sklearn_boltz.fully_visible.higher_order._selection import MAX_ROUNDS
+from sklearn_boltz.fully_visible.model._interaction_model import Terms
 from sklearn_boltz.fully_visible.sparse._options import is_sparse, ridge, sparse_task
 from sklearn_boltz.fully_visible.training import _em, _sampled_likelihood
 from sklearn_boltz.fully_visible.training._fit import MAX_ITER, Task, maximise
@@ -66,6 +70,15 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Number of values of the variables, whose values are 0, 1, ..., n_values - 1. With
         ``"auto"``, one more than the largest value of the column, and at least 2. Where all are 2,
         the values may be -1 and 1, too.
+
+    max_order : int, default=2
+        Number of variables of a term at most, of binary variables. With 3, terms of three variables
+        that pay are chosen among all, beside all pairs; with 4 and more, also terms all of whose
+        parts of one variable less have been chosen. See Notes.
+
+    terms : list of tuples of int or str, default=None
+        Terms of three binary variables and more, by number or name, that are fitted beside all
+        pairs; none is chosen then.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
@@ -156,6 +169,13 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     intercept_ : ndarray of shape (n_features,) or (Σ n_values,)
         b, likewise; of each variable with more values, it sums to 0.
+
+    terms_ : list of tuples of int
+        The terms of three variables and more.
+
+    term_weights_ : ndarray of shape (n_terms,)
+        Their weights θ_t: of binary variables, in values -1 and 1, the log-weight of a row is
+        ½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i.
 
     n_values_ : ndarray of int64 of shape (n_features,)
         Number of values of each variable.
@@ -261,6 +281,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             Interval(Integral, 2, None, closed="left"),
             "array-like",
         ],
+        "max_order": [Interval(Integral, 2, None, closed="left")],
+        "terms": [list, tuple, None],
         "missing": [StrOptions({"em", "observed"})],
         "objective": [StrOptions({"pseudo-likelihood", "likelihood"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -291,6 +313,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         self,
         *,
         n_values="auto",
+        max_order=2,
+        terms=None,
         missing="em",
         n_draws=10,
         objective="pseudo-likelihood",
@@ -317,6 +341,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         verbose=0,
     ):
         self.n_values = n_values
+        self.max_order = max_order
+        self.terms = terms
         self.missing = missing
         self.n_draws = n_draws
         self.objective = objective
@@ -455,6 +481,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
             task = self._task(rows, batches)
             found = {"alpha_": self.alpha}
+            by_terms = has_terms(self)
+            terms = checked_terms(self, task, rows, is_sparse(self)) if by_terms else None
             if is_sparse(self):
                 task, found = sparse_task(self, task, rows)
             elif self.objective == "likelihood":
@@ -462,13 +490,14 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             by_em = self.missing == "em" and not rows.is_complete
             by_sampling = self.objective == "likelihood" and not task.is_exact()
             solver, solve = task.choose_solver(self.solver, self.step_size)
-            solver = "sampling" if by_sampling else solver
+            solver = "sampling" if by_sampling else "lbfgs" if by_terms else solver
             max_iter = self.max_iter
             if max_iter is None:
                 max_iter = _em.MAX_ROUNDS if by_em else MAX_ITER[solver]
+                max_iter = MAX_ROUNDS if by_terms else max_iter
 
-            def attributes(coupling, intercept):
-                return self._attributes(rows, task, coupling, intercept)
+            def attributes(coupling, intercept, terms=(), weights=()):
+                return self._attributes(rows, task, coupling, intercept, terms, weights)
 
             def label(j, value=None):
                 if value is not None and rows.coding.is_binary:
@@ -486,6 +515,16 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
                     result = _sampled_likelihood.maximise_by_sampling(
                         task, initial, self.moment_tol, max_iter, history, label, generator
                     )
+                elif by_terms:
+                    history = History(
+                        lambda: end_iteration(lambda: attributes(*whole(task, history.rounds[-1]))),
+                        max_iter,
+                        self.verbose,
+                    )
+                    result, terms, weights = fit_terms(
+                        task, initial, terms, self.max_order, self.tol, history, label
+                    )
+                    found |= attributes(result.coupling, result.intercept, terms, weights)
                 elif by_em:
                     history = _em.History(
                         lambda: end_iteration(lambda: attributes(*task.whole(*history.last[:2]))),
@@ -523,7 +562,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
 
-    def _attributes(self, rows, task, coupling, intercept):
+    def _attributes(self, rows, task, coupling, intercept, terms=(), weights=()):
         """The fitted attributes that make a model."""
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
@@ -531,10 +570,12 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             "ordered_": self._ordered_columns(rows.coding),
             "coupling_": coupling,
             "intercept_": intercept,
+            "terms_": list(terms),
+            "term_weights_": np.array(weights, dtype=np.float64),
             "_coding": rows.coding,
             "_n_features_out": len(intercept),
             "_base": task.base,
-            "_estimate": fingerprint([coupling, intercept]),
+            "_estimate": fingerprint([coupling, intercept, *Terms.of(terms, weights)]),
             "_sample_dtype": rows.dtype,
             "_seen": task.seen,
             "_varying": task.varying,

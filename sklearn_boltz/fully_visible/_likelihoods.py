@@ -20,6 +20,7 @@ from sklearn_boltz._random import make_generator
 from sklearn_boltz.fully_visible._columns import value_names
 from sklearn_boltz.fully_visible.model import _model
 from sklearn_boltz.fully_visible.model._graph import binary_graph, categorical_graph
+from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel, Terms
 from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
 from sklearn_boltz.fully_visible.sampling._sampling import annealed_log_partition, gibbs_sample
@@ -40,10 +41,15 @@ class Likelihoods(BaseBoltzmann):
     """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
 
     def _parameters(self):
-        return [self.coupling_, self.intercept_]
+        terms = Terms.of(self.terms_, self.term_weights_)
+        return [self.coupling_, self.intercept_, *terms]
 
     def _model(self):
         """The distribution."""
+        if self.terms_:
+            return InteractionModel(
+                self.coupling_, self.intercept_, self.terms_, self.term_weights_
+            )
         if self._coding.is_binary:
             return SpinModel(self.coupling_, self.intercept_)
         return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)

@@ -9,6 +9,8 @@ from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
 # Entries of a temporary array that should stay in the cache.
 CACHED = 2**18
+# Of sech² of the fields of a column, a mean that is not 0.
+LEAST_SECH2 = 1e-6
 
 
 class Point(NamedTuple):
@@ -88,7 +90,9 @@ class InteractionPseudoLikelihood:
         coupling, intercept, weights = self.unpack(theta)
         point = self.pairs.at(coupling, intercept, self.fields(coupling, intercept, weights))
         penalty = self.pairs.penalty
-        value = point.value + weights @ (self.orders * self.moments) - penalty / 2 * weights @ weights
+        value = (
+            point.value + weights @ (self.orders * self.moments) - penalty / 2 * weights @ weights
+        )
         gradient = np.empty_like(theta) if out is None else out
         gradient[: self.pairs.n_parameters] = self.pairs.gradient(point)
         gradient[self.pairs.n_parameters :] = self._slopes(point.tanh) - penalty * weights
@@ -111,10 +115,15 @@ class InteractionPseudoLikelihood:
             fields *= self.pairs.observed
         return np.tanh(fields, out=fields)
 
-    def curvature_at(self, tanh):
-        """The negative diagonal of the second derivative, where the fields of the rows are known."""
-        pairs = self.pairs
-        observed = 1.0 if pairs.observed is None else pairs.observed
-        sech2 = (observed - tanh**2) @ pairs.weights + 1e-9 * pairs.total
-        couplings = (sech2[:, np.newaxis] + sech2)[pairs.upper] + pairs.penalty
-        return np.concatenate([sech2, couplings, self.incidence @ sech2 + pairs.penalty])
+    def set_scale(self, theta):
+        """Take the curvature at some parameters for that of the objective."""
+        observed = 1.0 if self.pairs.observed is None else self.pairs.observed
+        sech2 = observed - self.tanh(*self.unpack(theta)) ** 2
+        # A column that all others determine still needs a scale.
+        self._sech2 = sech2 @ self.pairs.weights + LEAST_SECH2 * self.pairs.total
+
+    def curvature(self):
+        """The negative diagonal of the second derivative where `set_scale` was called."""
+        sech2, penalty = self._sech2, self.pairs.penalty
+        couplings = (sech2[:, np.newaxis] + sech2)[self.pairs.upper]
+        return np.concatenate([sech2, couplings + penalty, self.incidence @ sech2 + penalty])

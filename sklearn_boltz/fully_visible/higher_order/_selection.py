@@ -1,7 +1,6 @@
 """Choose terms of three columns and more by description length, and fit all parameters jointly."""
 
 import math
-import time
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn_boltz.fully_visible.training._solvers import Monitor
 
 # A round appends so many terms at most, or this share of those that there are. The evidence of
 # several times as many triples is looked at.
-FEW, SHARE, PER_TERM = 16, 0.5, 8
+FEW, SHARE, PER_TERM = 32, 0.5, 10
 # Rounds, and iterations of a refit, at most.
 MAX_ROUNDS, MAX_ITER = 100, 5000
 # While terms are chosen, a refit ends when an iteration raises the objective by less, in nats.
@@ -47,11 +46,14 @@ class Network(NamedTuple):
 def refit(pairs: PseudoLikelihood, network, terms, tol, max_iter=MAX_ITER):
     """Maximise the objective of some terms, all parameters jointly, from a network with others."""
     problem = InteractionPseudoLikelihood(pairs, terms)
+    if not len(pairs.means):
+        return network._replace(value=0.0, status="converged")
     known = dict(zip(network.terms, network.weights, strict=True))
     weights = np.array([known.get(term, 0.0) for term in terms])
     monitor = Monitor(tol, max_iter, lambda: False, 0)
-    start = problem.at(problem.pack(network.coupling, network.intercept, weights))
-    point = maximise_lbfgs(problem, start, monitor)
+    theta = problem.pack(network.coupling, network.intercept, weights)
+    problem.set_scale(theta)
+    point = maximise_lbfgs(problem, problem.at(theta), monitor)
     coupling, intercept, weights = problem.unpack(point.theta)
     return Network(coupling, intercept, list(terms), weights, point.value, monitor.status)
 
@@ -77,6 +79,8 @@ def select(pairs: PseudoLikelihood, network, max_order, end_round):
     network : Network
     """
     refused = set()
+    if len(pairs.means) < 3:
+        return network
     for _ in range(MAX_ROUNDS):
         tanh = InteractionPseudoLikelihood(pairs, network.terms).tanh(
             network.coupling, network.intercept, network.weights
