@@ -6,8 +6,7 @@ import numpy as np
 
 from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
-# Rows in which each joint value of the columns of a term must occur, for the figures to be near
-# those of many rows. Without some of the joint values there may be no maximum.
+# A joint value of the columns of a term is rare in fewer rows.
 LEAST_ROWS = 5
 
 
@@ -15,11 +14,14 @@ def gains(pairs: PseudoLikelihood, tanh, terms, weights, present):
     """Half the squared z values of terms, for those in the model as for candidates.
 
     For a term t and the parts l of it that are in the model, let s be the scores of a row, and H
-    minus the second derivative of its log pseudo-likelihood. u = s_t - H_tl H_ll⁻¹ s_l is the score
-    whose mean does not change with the parameters l. At weight 0 its sum would be
-    A = Σ u + θ_t (H_tt - H_tl H_ll⁻¹ H_lt), and the gain is A² / (2 Σ u²): with the variance of the
-    scores, not H, which is too small for a pseudo-likelihood, where the same term is in the
-    conditional distribution of each of its columns.
+    minus the second derivative of the penalised log pseudo-likelihood. u = s_t - H_tl H_ll⁻¹ s_l is
+    the score whose mean does not change with the parameters l. Were the weight θ_t 0, its sum would
+    be A = Σ u + θ_t (H_tt - H_tl H_ll⁻¹ H_lt); and the gain is A² / (2 Σ u²). This is with the
+    variance of the scores, and not with H: that is too small for a pseudo-likelihood, where a term
+    stands in the conditional distribution of each of its columns.
+
+    Where a joint value of the columns is rare, H_ll is nearly singular, and u is s_t, whose
+    variance is greater; without a penalty, the gain counts for 0, as there may be no maximum.
 
     Parameters
     ----------
@@ -35,7 +37,7 @@ def gains(pairs: PseudoLikelihood, tanh, terms, weights, present):
     Returns
     -------
     gains : ndarray of shape (n_terms,)
-        In nats; 0 where some joint value of the columns is too rare to tell.
+        In nats.
     """
     x = pairs.spins
     q = np.abs(x) - x * tanh
@@ -75,7 +77,7 @@ def _gain(x, q, curvature, pairs, weight, parts):
     information[coupled, coupled] += pairs.penalty
     scores = products * (contains @ q)
     known = information[:-1, :-1]
-    ridge = 1e-12 * known.trace() * np.eye(len(known))
+    ridge = max(1e-12 * known.trace(), 1e-30) * np.eye(len(known))
     share = np.linalg.solve(known + ridge, information[:-1, -1])
     effective = information[-1, -1] - information[-1, :-1] @ share
     score = scores[-1] if rare else scores[-1] - share @ scores[:-1]

@@ -55,7 +55,7 @@ class Fitted(NamedTuple):
     weights: np.ndarray
 
 
-def fit_terms(task, initial, terms, max_order, tol, history, label):
+def fit_terms(task, initial, terms, max_order, price, tol, history, label):
     """Fit given terms, or choose terms, in the columns that vary.
 
     Parameters
@@ -67,6 +67,8 @@ def fit_terms(task, initial, terms, max_order, tol, history, label):
         Those that are given; None to choose.
     max_order : int
         Number of columns of a chosen term at most.
+    price : float
+        Factor on the description length of a term.
     tol : float
         The last iteration of the last round raises the objective by less.
     history : History
@@ -90,7 +92,7 @@ def fit_terms(task, initial, terms, max_order, tol, history, label):
         else:
             network = refit(pairs, network, [], ROUGH)
             if not history.add(network):
-                network = select(pairs, network, max_order, history.add)
+                network = select(pairs, network, max_order, price, history.add)
             if not history.is_over:
                 network = refit(pairs, network, network.terms, tol)
                 history.add(network)

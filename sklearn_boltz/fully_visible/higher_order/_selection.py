@@ -58,11 +58,12 @@ def refit(pairs: PseudoLikelihood, network, terms, tol, max_iter=MAX_ITER):
     return Network(coupling, intercept, list(terms), weights, point.value, monitor.status)
 
 
-def select(pairs: PseudoLikelihood, network, max_order, end_round):
+def select(pairs: PseudoLikelihood, network, max_order, price, end_round):
     """Append terms that pay, refit, remove those that do not, until nothing changes.
 
-    A term pays if its gain is greater than the length of its description: ½ ln N nats for its
-    weight, N being the number of rows, and ln C(d, k) for its place among all terms of order k.
+    A term pays if its gain is greater than `price` times the length of its description: ½ ln N nats
+    for its weight, N being the number of rows, and ln C(d, k) for its place among all terms of
+    order k.
 
     Parameters
     ----------
@@ -71,6 +72,7 @@ def select(pairs: PseudoLikelihood, network, max_order, end_round):
         Where to begin: the fit of the pairs.
     max_order : int
         Number of columns of a term at most.
+    price : float
     end_round : callable
         Called with the network after each round; returns whether to stop.
 
@@ -85,9 +87,9 @@ def select(pairs: PseudoLikelihood, network, max_order, end_round):
         tanh = InteractionPseudoLikelihood(pairs, network.terms).tanh(
             network.coupling, network.intercept, network.weights
         )
-        kept = _paying(pairs, tanh, network, network.terms, network.weights)
+        kept = _paying(pairs, tanh, network, network.terms, network.weights, price)
         refused |= set(network.terms) - set(kept)
-        new = _best_candidates(pairs, tanh, network, max_order, refused)
+        new = _best_candidates(pairs, tanh, network, max_order, price, refused)
         if not new and len(kept) == len(network.terms):
             break
         network = refit(pairs, network, sorted(kept) + new, ROUGH)
@@ -96,15 +98,16 @@ def select(pairs: PseudoLikelihood, network, max_order, end_round):
     return network
 
 
-def _paying(pairs, tanh, network, terms, weights):
+def _paying(pairs, tanh, network, terms, weights, price):
     """The terms whose gain is greater than their price, the best first."""
     d, present = len(pairs.means), set(network.terms)
-    prices = np.array([math.log(pairs.total) / 2 + math.log(math.comb(d, len(t))) for t in terms])
-    profit = gains(pairs, tanh, terms, weights, present) - prices
+    weight = math.log(max(pairs.total, 1)) / 2
+    lengths = np.array([weight + math.log(math.comb(d, len(term))) for term in terms])
+    profit = gains(pairs, tanh, terms, weights, present) - price * lengths
     return [terms[place] for place in np.argsort(-profit, kind="stable") if profit[place] > 0]
 
 
-def _best_candidates(pairs, tanh, network, max_order, refused):
+def _best_candidates(pairs, tanh, network, max_order, price, refused):
     """The next terms to append, no two of which share all columns but one.
 
     Such neighbours mostly explain the same.
@@ -113,7 +116,7 @@ def _best_candidates(pairs, tanh, network, max_order, refused):
     candidates = best_triples(pairs, tanh, PER_TERM * n_wanted, known)
     for order in range(4, max_order + 1):
         candidates += [term for term in heirs(network.terms, order) if term not in known]
-    paying = _paying(pairs, tanh, network, candidates, np.zeros(len(candidates)))
+    paying = _paying(pairs, tanh, network, candidates, np.zeros(len(candidates)), price)
     chosen = []
     for term in paying:
         if all(len(set(term) & set(other)) < len(term) - 1 for other in chosen):
