@@ -99,9 +99,9 @@ class Inference:
         false; with 30 rows a column and more, intervals were right. The guide has the table.
 
         The covariance is the sandwich H⁻¹ J H⁻¹ of the information H and the products of the
-        scores J (reference 2 of the class), both summed over the rows, be it of the pseudo-likelihood
-        or of the likelihood. With ``alpha > 0`` H
-        contains the penalty; intervals then do not account for the bias of the estimates.
+        scores J (reference 2 of the class), both summed over the rows: of the pseudo-likelihood, or
+        of the likelihood if that is the objective. With ``alpha > 0`` H contains the penalty;
+        intervals then do not account for the bias of the estimates.
 
         With missing cells and ``missing="em"``, the scores are the expected ones given the observed
         cells, and H is less by what the missing cells would have told: the covariance of the scores

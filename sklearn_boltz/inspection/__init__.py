@@ -4,14 +4,18 @@ from sklearn_boltz.inspection._coupling import CouplingDisplay
 from sklearn_boltz.inspection._history import HistoryDisplay
 from sklearn_boltz.inspection._ladder import LadderDisplay
 from sklearn_boltz.inspection._landscape import LandscapeDisplay
+from sklearn_boltz.inspection._moments import MomentsDisplay
 from sklearn_boltz.inspection._receptive_field import ReceptiveFieldDisplay
 from sklearn_boltz.inspection._sample import SampleDisplay
+from sklearn_boltz.inspection._thermodynamics import ThermodynamicsDisplay
 
 __all__ = [
     "CouplingDisplay",
     "HistoryDisplay",
     "LadderDisplay",
     "LandscapeDisplay",
+    "MomentsDisplay",
     "ReceptiveFieldDisplay",
     "SampleDisplay",
+    "ThermodynamicsDisplay",
 ]
