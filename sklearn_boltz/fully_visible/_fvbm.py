@@ -33,6 +33,7 @@ from sklearn_boltz.fully_visible._rows import (
 )
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
 from sklearn_boltz.fully_visible.categorical._task import CodesTask
+from sklearn_boltz.fully_visible.sparse._options import is_sparse, ridge, sparse_task
 from sklearn_boltz.fully_visible.training import _em, _sampled_likelihood
 from sklearn_boltz.fully_visible.training._fit import MAX_ITER, Task, maximise
 from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS
@@ -272,7 +273,16 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"newton", "lbfgs", "bslm", "ga"})],
         "step_size": [Interval(Real, 0, None, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "penalty": [StrOptions({"l2", "l1", "elasticnet", "group"})],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"ebic", "cv"})],
+        "l1_ratio": [Interval(Real, 0, 1, closed="right")],
+        "standardize": ["boolean"],
+        "ebic_gamma": [Interval(Real, 0, None, closed="left")],
+        "n_alphas": [Interval(Integral, 2, None, closed="left")],
+        "cv": ["cv_object"],
+        "edges": ["array-like", None],
+        "nodewise": ["boolean"],
+        "rule": [StrOptions({"and", "or"})],
         "ordered": [StrOptions({"auto"}), "boolean", "array-like"],
         "binarize": [Interval(Real, None, None, closed="neither"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
@@ -293,7 +303,16 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         objective="pseudo-likelihood",
         solver="newton",
         step_size=1.0,
+        penalty="l2",
         alpha=0.0,
+        l1_ratio=0.5,
+        standardize=True,
+        ebic_gamma=0.25,
+        n_alphas=100,
+        cv=5,
+        edges=None,
+        nodewise=False,
+        rule="and",
         ordered=False,
         binarize=None,
         tol=1e-5,
@@ -310,7 +329,16 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         self.objective = objective
         self.solver = solver
         self.step_size = step_size
+        self.penalty = penalty
         self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.standardize = standardize
+        self.ebic_gamma = ebic_gamma
+        self.n_alphas = n_alphas
+        self.cv = cv
+        self.edges = edges
+        self.nodewise = nodewise
+        self.rule = rule
         self.ordered = ordered
         self.binarize = binarize
         self.tol = tol
@@ -433,7 +461,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             check_columns(self, rows.codes)
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
             task = self._task(rows, batches)
-            if self.objective == "likelihood":
+            found = {"alpha_": self.alpha}
+            if is_sparse(self):
+                task, found = sparse_task(self, task, rows)
+            elif self.objective == "likelihood":
                 task = self._by_likelihood(task, rows)
             by_em = self.missing == "em" and not rows.is_complete
             by_sampling = self.objective == "likelihood" and not task.is_exact()
@@ -479,9 +510,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
                         self.verbose,
                     )
                     result = maximise(task, initial, solve, monitor, label)
-                vars(self).pop("values_", None)
+                for name in ("values_", "alphas_", "path_"):
+                    vars(self).pop(name, None)
                 vars(self).update(
-                    attributes(result.coupling, result.intercept),
+                    attributes(result.coupling, result.intercept) | found,
                     solver_=solver,
                     n_iter_=result.n_iter,
                     converged_=result.status == "converged" and result.message is None,
@@ -521,9 +553,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             codes, weights = distinct_incomplete(rows.codes, rows.weights)
             check_size(self, rows.coding.n_values)
             ordered = self._ordered_columns(rows.coding)
-            return CodesTask(codes, weights, rows.coding.n_values, self.alpha, ordered)
+            return CodesTask(codes, weights, rows.coding.n_values, ridge(self), ordered)
         if rows.codes is not None and rows.is_complete:
-            return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), self.alpha)
+            return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), ridge(self))
         if rows.codes is not None:
             if self.solver in ("bslm", "ga") and self.missing == "observed":
                 raise ValueError(
@@ -531,14 +563,14 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
                     "or missing='em', which completes them."
                 )
             codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            return Task.of_incomplete_rows(codes, weights, self.alpha)
+            return Task.of_incomplete_rows(codes, weights, ridge(self))
         if self.solver in ("bslm", "ga"):
             raise ValueError(
                 f"solver={self.solver!r} keeps all distinct rows in memory, and these batches "
                 "have too many. Use solver='newton' or 'lbfgs'."
             )
         positive = partial(positive_of_batch, fresh(self), rows.coding)
-        return Task.of_batches(batches, positive, rows.sums, self.alpha)
+        return Task.of_batches(batches, positive, rows.sums, ridge(self))
 
     def _by_likelihood(self, task, rows):
         """The same rows, fitted by maximum likelihood."""
@@ -572,7 +604,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     def _ordered_columns(self, coding):
         """The columns whose order makes a difference to the penalty."""
         ordered = given_order(self.ordered, self._table) & (coding.n_values > 2)
-        return ordered if self.alpha > 0 else np.zeros_like(ordered)
+        return ordered if ridge(self) > 0 else np.zeros_like(ordered)
 
     def _with_rows_before(self, rows):
         """All rows since the first fit."""

@@ -171,9 +171,7 @@ class MomentsDisplay:
         # No bar below the probability of half a row: there is no logarithm of 0.
         low = np.minimum(2 * found.std_err, found.data - found.least / 2)
         bars = np.maximum([low, 2 * found.std_err], 0)[:, seen]
-        ax.errorbar(
-            k[seen], found.data[seen], yerr=bars, fmt=".", color=DATA, lw=0.8, label="data"
-        )
+        ax.errorbar(k[seen], found.data[seen], yerr=bars, fmt=".", color=DATA, lw=0.8, label="data")
         ax.plot(k, _or_nan(found.model), color=MODEL, label="model")
         ax.plot(k, found.independent, "--", color=INDEPENDENT, label="independent columns")
         most = np.flatnonzero(seen | (found.model > 0)).max()

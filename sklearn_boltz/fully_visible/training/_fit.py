@@ -16,7 +16,10 @@ from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 from sklearn_boltz.fully_visible.training._solvers import MAX_NEWTON_PARAMETERS, bslm, lbfgs, newton
 from sklearn_boltz.fully_visible.training._streamed import StreamedPseudoLikelihood, Sums
 
-MAX_ITER = {"bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100, "sampling": 300}
+MAX_ITER = {
+    "bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100, "prox-newton": 1_000,
+    "sampling": 300,
+}  # fmt: skip
 
 
 class Task(NamedTuple):
