@@ -237,7 +237,7 @@ class Thermodynamics:
         >>> from sklearn_boltz import FVBMPseudoLikelihood
         >>> rng = np.random.default_rng(0)
         >>> patterns = np.array([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]])
-        >>> kind = rng.integers(0, 2, size=500)
+        >>> kind = rng.choice(2, size=500, p=[0.6, 0.4])
         >>> X = np.where(rng.random((500, 5)) < 0.1, 1 - patterns[kind], patterns[kind])
         >>> minima = FVBMPseudoLikelihood(alpha=0.01).fit(X).local_minima(X)
         >>> minima.states[:2]

@@ -28,8 +28,9 @@ class MomentsDisplay:
     Four pictures: the mean of each column, the covariances of two columns, the third central
     moments of three columns, and the distribution of the number of ones in a row, P(K). In the
     first three, a model that is right has 95 % of the points within two standard errors of
-    the diagonal: of the data and of the samples of the model together. Use `from_estimator` to
-    create one.
+    the diagonal: of the data and of the samples of the model together. They do not know of the
+    error of the fit, which rows that were not in it show as well. Use `from_estimator` to create
+    one.
 
     Parameters
     ----------
