@@ -147,8 +147,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     max_iter : int, default=None
         Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, 300
-        for the likelihood by chains, and 10,000 sweeps for ``"bslm"`` and ``"ga"``. With missing cells and ``missing="em"``, the
-        number of rounds, each with a fit in it; None means 500.
+        for the likelihood by chains, and 10,000 sweeps for ``"bslm"`` and ``"ga"``. With missing
+        cells and ``missing="em"``, the number of rounds, each with a fit in it; None means 500.
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the fit before.
@@ -199,13 +199,15 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Number of iterations (sweeps of ``"bslm"`` and ``"ga"``, or rounds of EM).
 
     converged_ : bool
-        Whether the fit ended because of `tol`, and a maximum exists as far as is known.
+        Whether the fit ended because of `tol` or `moment_tol`, and a maximum exists as far as is
+        known.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"log_pseudo_likelihood"`` or ``"log_likelihood"``, the objective after each iteration:
-        the mean over the rows in nats, less the penalty; of the likelihood by chains, an estimate,
-        and ``"largest_difference"`` of the moments, in standard errors of the data; and ``"seconds"`` of each iteration. With missing cells and
-        ``missing="em"``, of each round, the rows as completed in it.
+        the mean over the rows in nats, less the penalty; and ``"seconds"`` of each iteration. With
+        missing cells and ``missing="em"``, of each round, the rows as completed in it. The
+        likelihood by chains is an estimate; ``"largest_difference"`` is then that of the moments,
+        in standard errors of the data.
 
     n_features_in_ : int
         Number of variables.
@@ -238,8 +240,13 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     and, beyond 26 connected variables, `log_partition_` compare the rate of each column with
     that in the training data and warn. What helps is a large penalty, an `alpha` of
     0.05 to 0.5 in our measurements, chosen by the held-out
-    `score`; or fewer columns; or a model that is trained with samples of itself, such as
-    `SDCPRBM`.
+    `score`; or fewer columns; or ``objective="likelihood"``, which looks at all states.
+
+    Beyond 25 columns the likelihood is maximised by Newton's method with the moments of 200 chains
+    at each of a few temperatures that exchange states. The penalised pseudo-likelihood gives
+    the initial model. The number of states is doubled when the differences of moments are
+    no more than noise; a step is kept if the likelihood rises, by Bennett's acceptance ratio. It
+    takes longer the more rows there are, as their moments are known the better.
 
     Up to 26 connected binary variables, or 2**26 joint states, everything is exact:
     `log_partition_`, `score_samples`, `marginal`, independent samples from `sample`. Beyond,
@@ -248,7 +255,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     seed and a standard error of 0.05 nats or less, if 5,000 rounds are enough; `log_partition`
     and `thermodynamics` say what they are worth, and an estimate not to be trusted warns.
 
-    The fit of the pseudo-likelihood is deterministic. Its time is spent in BLAS, which has threads of its own, so there is no `n_jobs`.
+    The time of a fit is spent in BLAS, which has threads of its own, so there is no `n_jobs`.
 
     References
     ----------

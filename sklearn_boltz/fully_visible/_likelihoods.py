@@ -154,6 +154,10 @@ class Likelihoods(BaseBoltzmann):
             E(x), with which P(x) = exp(-E(x)) / Z: -½ xᵀ M x - bᵀ x, with x of -1 and 1 if all
             variables are binary, else with the one-hot x of length Σ n_values.
         """
+        return -self._model().log_weight(self._complete_codes(X))
+
+    def _complete_codes(self, X):
+        """Codes of rows that must be complete."""
         codes, _ = self._codes(X)
         if (codes < 0).any():
             row, j = np.argwhere(codes < 0)[0]
@@ -162,7 +166,7 @@ class Likelihoods(BaseBoltzmann):
                 "energy belongs to a complete row. `free_energy` sums missing cells out; `impute` "
                 "fills them."
             )
-        return -self._model().log_weight(codes)
+        return codes
 
     def free_energy(self, X):
         """Return the free energy of each row: its energy, with missing cells summed out.
