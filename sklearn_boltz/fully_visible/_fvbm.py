@@ -8,7 +8,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from sklearn_boltz._base import (
     find_stack_level,
@@ -18,6 +18,7 @@ from sklearn_boltz._base import (
 from sklearn_boltz._batches import as_batches, fresh
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._completion import distinct_incomplete
+from sklearn_boltz._random import make_generator
 from sklearn_boltz.fully_visible._columns import given_order
 from sklearn_boltz.fully_visible._drawing import Drawing
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
@@ -33,8 +34,9 @@ from sklearn_boltz.fully_visible._rows import (
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
 from sklearn_boltz.fully_visible.categorical._task import CodesTask
 from sklearn_boltz.fully_visible.sparse._options import is_sparse, ridge, sparse_task
-from sklearn_boltz.fully_visible.training import _em
+from sklearn_boltz.fully_visible.training import _em, _sampled_likelihood
 from sklearn_boltz.fully_visible.training._fit import MAX_ITER, Task, maximise
+from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS
 from sklearn_boltz.fully_visible.training._moment_matching import LikelihoodTask
 from sklearn_boltz.fully_visible.training._objective import distinct_rows
 from sklearn_boltz.fully_visible.training._solvers import Monitor
@@ -80,8 +82,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         enumerated, too, of large tables.
 
     objective : {"pseudo-likelihood", "likelihood"}, default="pseudo-likelihood"
-        What is maximised. ``"likelihood"`` is maximum entropy: the model has the means and the
-        correlations of the rows [3]_. Up to 25 columns it is exact. See Notes.
+        What is maximised. ``"likelihood"``, for binary columns, is the model of maximum entropy
+        with the means and the correlations of the rows [3]_: exact up to 25 columns, of a table of
+        all states; beyond, by the moments of Gibbs chains at several temperatures. It does not
+        put mass far from the data, as the pseudo-likelihood may (see Notes), and takes longer.
 
     solver : {"newton", "lbfgs", "bslm", "ga"}, default="newton"
         ``"bslm"`` is block successive lower-bound maximisation, the algorithm of [1]_: no
@@ -173,10 +177,16 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         derivative of the mean log pseudo-likelihood is further than this from the
         subdifferential of the penalty (the KKT conditions).
 
+    moment_tol : float, default=0.5
+        With ``objective="likelihood"`` and more than 25 columns, the fit ends when no mean of a
+        column and no covariance of two is further from that of the data than so many of its
+        standard errors in the data.
+
     max_iter : int, default=None
-        Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``
-        and 10,000 sweeps for ``"bslm"`` and ``"ga"``, and 1,000 where networks are sparse. With
-        missing cells and ``missing="em"``, the number of rounds, each with a fit in it; None means 500.
+        Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, 300
+        for the likelihood by chains, 10,000 sweeps for ``"bslm"`` and ``"ga"``, and 1,000 where
+        networks are sparse. With missing cells and ``missing="em"``, the number of rounds, each
+        with a fit in it; None means 500.
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the fit before.
@@ -184,6 +194,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     unknown : {"error", "missing"}, default="error"
         What to do, after `fit`, about a word or level that `fit` has not seen: refuse it, or take
         the cell for a missing one.
+
+    random_state : int, RandomState instance, Generator or None, default=None
+        The source of randomness of ``objective="likelihood"`` with more than 25 columns. All other
+        fits are deterministic.
 
     verbose : int, default=0
         If positive, print a line at the end of a fit; if greater than 1, for each iteration.
@@ -227,7 +241,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         to a 1,000th of α, or to `tol`.
 
     solver_ : str
-        The solver that ran.
+        The solver that ran; ``"sampling"`` for the likelihood by chains.
 
     n_iter_ : int
         Number of iterations (sweeps of ``"bslm"`` and ``"ga"``, or rounds of EM).
@@ -236,8 +250,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Whether the fit ended because of `tol`, and a maximum exists as far as is known.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
-        ``"log_pseudo_likelihood"``, the objective after each iteration: the mean over the rows
-        in nats, less the penalty; and ``"seconds"`` of each iteration. With missing cells and
+        ``"log_pseudo_likelihood"`` or ``"log_likelihood"``, the objective after each iteration:
+        the mean over the rows in nats, less the penalty; of the likelihood by chains, an estimate,
+        and ``"largest_difference"`` of the moments, in standard errors of the data; and ``"seconds"`` of each iteration. With missing cells and
         ``missing="em"``, of each round, the rows as completed in it.
 
     n_features_in_ : int
@@ -287,8 +302,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     seed and a standard error of 0.05 nats or less, if 5,000 rounds are enough; `log_partition`
     and `thermodynamics` say what they are worth, and an estimate not to be trusted warns.
 
-    The fit is deterministic, so there is no `random_state`; methods that draw have one. Its time is
-    spent in BLAS, which has threads of its own, so there is no `n_jobs`.
+    The fit of the pseudo-likelihood is deterministic. Its time is spent in BLAS, which has threads of its own, so there is no `n_jobs`.
 
     References
     ----------
@@ -298,6 +312,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     .. [2] H. D. Nguyen and I. A. Wood, "Asymptotic Normality of the Maximum Pseudolikelihood
        Estimator for Fully Visible Boltzmann Machines", IEEE Transactions on Neural Networks
        and Learning Systems 27(4), 897–902, 2016. https://doi.org/10.1109/TNNLS.2015.2425898
+    .. [3] E. Schneidman, M. J. Berry, R. Segev and W. Bialek, "Weak pairwise correlations imply
+       strongly correlated network states in a neural population", Nature 440, 1007–1012, 2006,
+       equation 3. https://doi.org/10.1038/nature04701
     .. [4] J. D. Lee, Y. Sun and M. A. Saunders, "Proximal Newton-Type Methods for Minimizing
        Composite Functions", SIAM Journal on Optimization 24(3), 1420–1443, 2014.
        https://doi.org/10.1137/130921428
@@ -359,9 +376,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         "ordered": [StrOptions({"auto"}), "boolean", "array-like"],
         "binarize": [Interval(Real, None, None, closed="neither"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "moment_tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "warm_start": ["boolean"],
         "unknown": [StrOptions({"error", "missing"})],
+        "random_state": ["random_state", Options(type, {np.random.Generator})],
         "verbose": ["verbose"],
     }
 
@@ -387,9 +406,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         ordered=False,
         binarize=None,
         tol=1e-5,
+        moment_tol=0.5,
         max_iter=None,
         warm_start=False,
         unknown="error",
+        random_state=None,
         verbose=0,
     ):
         self.n_values = n_values
@@ -411,9 +432,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         self.ordered = ordered
         self.binarize = binarize
         self.tol = tol
+        self.moment_tol = moment_tol
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.unknown = unknown
+        self.random_state = random_state
         self.verbose = verbose
 
     @with_callbacks
@@ -532,9 +555,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             if is_sparse(self):
                 task, found = sparse_task(self, task, rows)
             elif self.objective == "likelihood":
-                task = self._by_likelihood(task)
+                task = self._by_likelihood(task, rows)
             by_em = self.missing == "em" and not rows.is_complete
+            by_sampling = self.objective == "likelihood" and not task.is_exact()
             solver, solve = task.choose_solver(self.solver, self.step_size)
+            solver = "sampling" if by_sampling else solver
             max_iter = self.max_iter
             if max_iter is None:
                 max_iter = _em.MAX_ROUNDS if by_em else MAX_ITER[solver]
@@ -549,7 +574,16 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
             data = X if batches is None else batches
             with iterations(self, data, y, name="iteration", max_iter=max_iter) as end_iteration:
-                if by_em:
+                if by_sampling:
+                    history = _sampled_likelihood.History(
+                        lambda: end_iteration(lambda: attributes(*task.whole(*history.last))),
+                        self.verbose,
+                    )
+                    generator = make_generator(self.random_state)
+                    result = _sampled_likelihood.maximise_by_sampling(
+                        task, initial, self.moment_tol, max_iter, history, label, generator
+                    )
+                elif by_em:
                     history = _em.History(
                         lambda: end_iteration(lambda: attributes(*task.whole(*history.last[:2]))),
                         self.verbose,
@@ -576,7 +610,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
                     history_={
                         re.sub("[ -]", "_", task.objective): result.objective,
                         "seconds": result.seconds,
-                    },
+                    }
+                    | result.history,
                 )
         if self.verbose:
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
@@ -627,19 +662,34 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         positive = partial(positive_of_batch, fresh(self), rows.coding)
         return Task.of_batches(batches, positive, rows.sums, ridge(self))
 
-    def _by_likelihood(self, task):
+    def _by_likelihood(self, task, rows):
         """The same rows, fitted by maximum likelihood."""
         if self.solver in ("bslm", "ga"):
             raise ValueError(
                 f"solver={self.solver!r} is for the pseudo-likelihood. With "
                 "objective='likelihood' use solver='newton' or 'lbfgs'."
             )
-        if self.missing == "observed" and task.problem.observed is not None:
+        if self.missing == "observed" and not rows.is_complete:
             raise ValueError(
                 "missing='observed' leaves out terms of the pseudo-likelihood. With "
                 "objective='likelihood' and missing cells use missing='em'."
             )
-        return LikelihoodTask.of(task)
+        if not rows.coding.is_binary:
+            j = int(rows.coding.n_values.argmax())
+            raise ValueError(
+                f"objective='likelihood' is for binary columns, and {self._column(j)} has "
+                f"{rows.coding.n_values[j]} values. Use objective='pseudo-likelihood', or one-hot "
+                "columns."
+            )
+        task = LikelihoodTask.of(task)
+        if not task.is_exact() and not rows.is_complete:
+            j = int((rows.codes < 0).any(axis=0).argmax())
+            raise ValueError(
+                f"objective='likelihood' learns from missing cells, as {self._column(j)} has, only "
+                f"up to {MAX_COLUMNS} columns that vary; there are {len(task.varying)}. Use "
+                "objective='pseudo-likelihood', or fill the cells by `impute` of such a model."
+            )
+        return task
 
     def _ordered_columns(self, coding):
         """The columns whose order makes a difference to the penalty."""

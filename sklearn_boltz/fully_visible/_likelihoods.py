@@ -19,6 +19,7 @@ from sklearn_boltz._estimates import (
 from sklearn_boltz._random import make_generator
 from sklearn_boltz.fully_visible._columns import value_names
 from sklearn_boltz.fully_visible.model import _model
+from sklearn_boltz.fully_visible.model._graph import binary_graph, categorical_graph
 from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
 from sklearn_boltz.fully_visible.sampling._sampling import annealed_log_partition, gibbs_sample
@@ -405,3 +406,60 @@ class Likelihoods(BaseBoltzmann):
         variables = self._variables(features)
         self._check_enumerable("Count in the rows of `sample` instead.")
         return self._model().marginal(variables)
+
+    def to_networkx(self, inference=None):
+        """Return the network as a graph of networkx.
+
+        Parameters
+        ----------
+        inference : PairwiseInference, default=None
+            What `inference` returns for the training data: edges then have its figures, too. For
+            binary variables only.
+
+        Returns
+        -------
+        graph : networkx.Graph
+            A node for each variable, by name, and an edge for each pair with a coupling that is
+            not 0. All attributes are plain numbers, which networkx writes to any format. Of binary
+            variables, nodes have `intercept`; edges have `weight`, the coupling m_jk with its
+            sign, `sign`, which is 1 or -1, and `strength`, abs(m_jk), for algorithms that want no
+            negative weights; and with `inference`, `std_err` and `p_value`. If some variable has
+            more than two values, nodes have ``intercept[value]`` for each value; both `weight` and
+            `strength` of an edge are the Frobenius norm of the block, as `interaction_scores`
+            without correction, which has no sign.
+
+        Raises
+        ------
+        ImportError
+            If networkx is not installed.
+        ValueError
+            If `inference` is that of another fit, or some variable has more than two values.
+
+        See Also
+        --------
+        sklearn_boltz.inspection.CouplingDisplay : Draws the network.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_boltz import FVBMPseudoLikelihood
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.choice([-1, 1], size=(500, 3))
+        >>> X[:, 2] = -X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+        >>> model = FVBMPseudoLikelihood().fit(X)
+        >>> graph = model.to_networkx(model.inference(X))
+        >>> edge = graph.edges["x0", "x2"]
+        >>> edge["sign"], round(edge["weight"], 1), edge["p_value"] < 0.001
+        (-1, -0.7, True)
+        """
+        check_is_fitted(self)
+        names = [str(name) for name in self._input_names()]
+        if self._coding.is_binary:
+            return binary_graph(names, self.coupling_, self.intercept_, inference)
+        if inference is not None:
+            raise ValueError(
+                f"{type(self).__name__}.to_networkx: standard errors are those of the entries of a "
+                "block, not of its norm, which is the weight of an edge. Leave out `inference`."
+            )
+        values = [self._labels(j, np.arange(m)) for j, m in enumerate(self._coding.n_values)]
+        return categorical_graph(names, values, self.coupling_, self.intercept_)

@@ -263,27 +263,6 @@ class PseudoLikelihood:
             moments += weights[:, start : start + step] @ products.T
         return moments
 
-    def score_products(self, point):
-        """Σ_i w_i s_i s_iᵀ, s_i the derivative of row i's term of the log pseudo-likelihood."""
-        d, q = len(self.means), self.n_parameters
-        products = np.zeros((q, q))
-        step = max(N_LANES, CHUNK // q)
-        for start in range(0, self.spins.shape[1], step):
-            rows = slice(start, start + step)
-            x = self.spins[:, rows]
-            residual = x - point.tanh[:, rows]
-            scores = np.empty((q, x.shape[1]))
-            scores[:d] = residual
-            begin = d
-            for j in range(d - 1):
-                block = scores[begin : begin + d - 1 - j]
-                np.multiply(x[j + 1 :], residual[j], out=block)
-                block += residual[j + 1 :] * x[j]
-                begin += len(block)
-            scores *= np.sqrt(self.weights[rows])
-            products += scores @ scores.T
-        return products
-
 
 def penalty_of_sum(alpha, total):
     """The penalty on a sum over rows, from its strength per row; finite."""
