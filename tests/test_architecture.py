@@ -43,6 +43,7 @@ FLOORS = {
         "categorical",
         "sparse",
         "inference",
+        "fitting",
     ],
 }
 SURROUNDINGS = {"metrics", "inspection", "datasets"}

@@ -22,8 +22,8 @@ from sklearn_boltz.restricted.sampling._rungs import (
 # What following ln Z may cost, as a part of the training, and what a ladder may that the training
 # itself takes its chains from.
 TRACKING_SHARE, TEMPERED_SHARE = 0.12, 1.0
-# Chains at each rung, at least: where a training takes its chains from the ladder, there are as many
-# as a mini-batch has rows, for the noise of its steps depends on their number.
+# Chains at each rung, at least: where a training takes its chains from the ladder, there are as
+# many as a mini-batch has rows, for the noise of its steps depends on their number.
 N_CHAINS = 100
 # The state of the model is saved when its chains exchange with those of the last saved one less
 # often than this.
