@@ -308,8 +308,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         binary = isinstance(specs, list) and all(spec in ("auto", Bernoulli) for spec in specs)
         if not binary or self.hidden not in ("bernoulli", Bernoulli):
             raise ValueError(
-                f"{type(self).__name__}: arrays on a device are for Bernoulli units in both layers. "
-                "For other units, pass NumPy arrays."
+                f"{type(self).__name__}: on a device there are Bernoulli units in both layers. For "
+                "other units, pass NumPy arrays."
             )
 
     def _validated_on_device(self, X, reset, allow_nan, clip):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_boltz._arrays import as_numpy, is_foreign, like
+from sklearn_boltz._arrays import as_numpy, is_foreign, like, numpy_dtype
 from sklearn_boltz._base import dense
 from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._random import Stream
@@ -321,8 +321,9 @@ class Monitor:
         if "log_likelihood" in figures:
             return self.likelihoods.compare(figures)
         if "log_pseudo_likelihood" in figures:
-            no_hidden = Bernoulli(np.zeros(1, model.dtype))
-            independent = Model(np.zeros((1, len(self.base)), model.dtype), self.base, no_hidden)
+            dtype = model.dtype if not is_foreign(model.weights) else numpy_dtype(model.weights)
+            no_hidden = Bernoulli(np.zeros(1, dtype))
+            independent = Model(np.zeros((1, len(self.base)), dtype), self.base, no_hidden)
             V = as_numpy(self._completed(independent, workers))
             pseudo = self._log_pseudo_likelihood(independent, V)
             if Comparison("", figures["log_pseudo_likelihood"], pseudo).exceeds(SURELY_BETTER):
