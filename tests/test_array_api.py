@@ -20,7 +20,7 @@ from sklearn.utils import estimator_checks
 
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.loglinear import FSLLDensity
-from sklearn_boltz.restricted import SDCPRBM, TAPDBM, InfiniteRBM
+from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 
 if os.environ.get("SCIPY_ARRAY_API") != "1":
     pytest.skip("SCIPY_ARRAY_API=1 is not set", allow_module_level=True)
@@ -39,6 +39,13 @@ FITS = {
     "momentum": {"momentum": 0.5, "weight_decay": 1e-3},
     "spectral": {"optimizer": "ssd", "learning_rate": 1e-3},
     "not tracked": {"n_components": 15, "track_likelihood": False},
+    "early stopping": {"early_stopping": True, "n_components": 15},
+}
+TAP_FITS = {
+    "TAP": {},
+    "naive mean field": {"order": 1},
+    "persistent": {"persistent": True},
+    "l1": {"penalty": "l1", "alpha": 0.01},
     "early stopping": {"early_stopping": True, "n_components": 15},
 }
 
@@ -74,9 +81,21 @@ def X():
     return X
 
 
-def machine(**changes):
+def machine(kind=SDCPRBM, **changes):
     settings = {"n_components": 8, "max_iter": 5, "batch_size": 32, "random_state": 0}
-    return SDCPRBM(**{**settings, **changes})
+    return kind(**{**settings, **changes})
+
+
+def assert_same_parameters(mine, reference):
+    for attribute in ("components_", "intercept_hidden_", "intercept_visible_"):
+        found, wanted = as_numpy(getattr(mine, attribute)), getattr(reference, attribute)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
+
+
+def assert_same_history(mine, reference, names):
+    for name in names:
+        found, wanted = mine.history_[name], reference.history_[name]
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
 
 
 @pytest.mark.filterwarnings("ignore:The validation log-likelihood was still rising")
@@ -84,15 +103,41 @@ def machine(**changes):
 def test_a_fit_is_that_of_numpy(xp, X, name):
     mine, reference = machine(**FITS[name]).fit(xp.asarray(X)), machine(**FITS[name]).fit(X)
     assert isinstance(mine.components_, type(xp.asarray(X)))
-    for attribute in ("components_", "intercept_hidden_", "intercept_visible_"):
-        found, wanted = as_numpy(getattr(mine, attribute)), getattr(reference, attribute)
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
-    for figure in ("reconstruction_error", "log_pseudo_likelihood"):
-        found, wanted = mine.history_[figure], reference.history_[figure]
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
-    if reference.n_components < 12:  # where ln Z is exact
-        wanted = reference.history_["log_likelihood"]
-        np.testing.assert_allclose(mine.history_["log_likelihood"], wanted, rtol=0, atol=1e-10)
+    assert_same_parameters(mine, reference)
+    exact = ["log_likelihood"] if reference.n_components < 12 else []
+    assert_same_history(mine, reference, ["reconstruction_error", "log_pseudo_likelihood", *exact])
+
+
+@pytest.mark.filterwarnings("ignore:The validation log-likelihood was still rising")
+@pytest.mark.parametrize("name", TAP_FITS)
+def test_a_fit_by_mean_field_is_that_of_numpy(xp, X, name):
+    mine, reference = (machine(TAPRBM, **TAP_FITS[name]).fit(rows) for rows in (xp.asarray(X), X))
+    assert_same_parameters(mine, reference)
+    exact = ["log_likelihood"] if reference.n_components < 12 else []
+    names = ["tap_log_likelihood", "n_solutions", "free_energy", "share_converged", *exact]
+    assert_same_history(mine, reference, names)
+    found, wanted = mine.tap_solutions(xp.asarray(X)), reference.tap_solutions(X)
+    for field in wanted:
+        np.testing.assert_allclose(as_numpy(found[field]), wanted[field], rtol=0, atol=1e-9)
+
+
+def test_what_mean_field_infers_is_that_of_numpy(xp, X):
+    reference = machine(TAPRBM, learning_rate=0.2, max_iter=20).fit(X)
+    mine, gaps = reference.move_to(xp), X.copy()
+    gaps[::2, 3:15] = np.nan
+    for name in ("transform", "free_energy", "score_samples", "tap_log_likelihood"):
+        found, wanted = getattr(mine, name)(xp.asarray(X)), getattr(reference, name)(X)
+        assert isinstance(found, type(xp.asarray(X)))
+        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-9)
+    for how in ("mean", "mode"):
+        found, wanted = mine.impute(xp.asarray(gaps), how=how), reference.impute(gaps, how=how)
+        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-9)
+    found, wanted = mine.denoise(xp.asarray(X), 0.1), reference.denoise(X, 0.1)
+    np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-9)
+    draws = as_numpy(mine.impute(xp.asarray(gaps), how="sample", n_steps=5, random_state=0))
+    assert (
+        set(np.unique(draws)) == {0, 1} and (draws[~np.isnan(gaps)] == gaps[~np.isnan(gaps)]).all()
+    )
 
 
 @given(
@@ -220,12 +265,9 @@ def test_partial_fit_and_weights(xp, X):
         lambda m, X, w: m.fit(X, sample_weight=w),
         lambda m, X, w: m.partial_fit(X).partial_fit(X, sample_weight=w),
     ):
-        mine, reference = (
-            fit(machine(), xp.asarray(X), xp.asarray(weights)),
-            fit(machine(), X, weights),
-        )
-        found = as_numpy(mine.components_)
-        np.testing.assert_allclose(found, reference.components_, rtol=0, atol=1e-10)
+        for kind in (SDCPRBM, TAPRBM):
+            mine = fit(machine(kind), xp.asarray(X), xp.asarray(weights))
+            assert_same_parameters(mine, fit(machine(kind), X, weights))
 
 
 def test_a_fit_goes_on_where_it_ended(xp, X):
@@ -253,8 +295,9 @@ def test_there_and_back(xp, X):
 @pytest.mark.parametrize(
     "check", ["check_array_api_input", "check_array_api_input_and_values"]
 )  # fmt: skip
-@pytest.mark.parametrize("estimator", [SDCPRBM(8, max_iter=3, binarize=0.0, random_state=0)])
-def test_checks_of_scikit_learn(xp, check, dtype, estimator):
+@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
+def test_checks_of_scikit_learn(xp, check, dtype, kind):
+    estimator = kind(8, max_iter=3, binarize=0.0, random_state=0)
     getattr(estimator_checks, check)("", estimator, xp.__name__, xp.device, dtype)
 
 
@@ -296,6 +339,7 @@ def test_a_mini_batch_waits_for_nothing(monkeypatch, X):
     monkeypatch.setattr(Training, "learn", watched)
     with sklearn.config_context(array_api_dispatch=True):
         machine(n_components=15).fit(torch.asarray(X))
+        machine(TAPRBM, n_components=15).fit(torch.asarray(X))
     assert any("mm" in name for name in called)
     forbidden = "_local_scalar_dense", "nonzero", "is_nonzero", "lift_fresh", "item"
     assert not {name for name in called if any(word in name for word in forbidden)}
@@ -315,6 +359,11 @@ def test_a_mini_batch_waits_for_nothing(monkeypatch, X):
 def test_what_is_there_for_numpy_only(xp, X, changes, message):
     with pytest.raises(ValueError, match=message):
         machine(**changes).fit(xp.asarray(X))
+
+
+def test_other_inferences_are_there_for_numpy_only(xp, X):
+    with pytest.raises(ValueError, match="inference='tap'"):
+        machine(TAPRBM, inference="rbp").fit(xp.asarray(X))
 
 
 @pytest.mark.parametrize(

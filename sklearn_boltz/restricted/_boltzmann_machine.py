@@ -1,6 +1,7 @@
 """BaseBoltzmannMachine: what RBMs and deep Boltzmann machines share."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -392,6 +393,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if is_foreign(V):
             return V
         return self._table.decode(self._layout_now().collapse(V[:, : self._n_numbers()]))
+
+    def _near(self, units, weights):
+        """Units where the weights are."""
+        return units.moved(partial(like, weights)) if is_foreign(weights) else units
 
     def _n_numbers(self):
         """How many numbers the visible units take."""

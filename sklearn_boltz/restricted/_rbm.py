@@ -75,10 +75,6 @@ class BaseRBM(BaseBoltzmannMachine):
         """Independent visible units fitted to the training data."""
         return self._near(self._base_units, self.components_)
 
-    def _near(self, units, weights):
-        """Units where the weights are."""
-        return units.moved(partial(like, weights)) if is_foreign(weights) else units
-
     def _parameters(self):
         model = self._model()
         units = [*model.visible.parameters().values(), *model.hidden.parameters().values()]
@@ -131,8 +127,9 @@ class BaseRBM(BaseBoltzmannMachine):
         other, state = clone(self), vars(self).copy()
         state["_training"] = self._training.moved(convert)
         state["_unit_types"] = [units.moved(convert) for units in self._unit_types]
-        for name in self._exposed(self._layered()):
-            state[name] = convert(state[name])
+        for name in [*self._exposed(self._layered()), "_rows"]:
+            if name in state:
+                state[name] = convert(state[name])
         vars(other).update(state)
         return other
 

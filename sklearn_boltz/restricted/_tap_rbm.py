@@ -221,6 +221,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     True
     """
 
+    _computes_on_devices = True
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
         **BaseTAP._parameter_constraints,
@@ -298,6 +299,14 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     @property
     def _inference(self):
         return self.inference
+
+    def _check_device_settings(self):
+        super()._check_device_settings()
+        if self.inference != "tap":
+            raise ValueError(
+                f"TAPRBM: inference={self.inference!r} is there for NumPy arrays only. Use "
+                "inference='tap' on a device."
+            )
 
     # What `BaseTAP` asks for.
 
