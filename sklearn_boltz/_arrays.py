@@ -4,6 +4,7 @@ NumPy arrays go to the compiled kernels. All others, PyTorch tensors, CuPy array
 the array API, are computed with where they lie, by the functions of their own library.
 """
 
+import warnings
 from functools import cache, partial
 from importlib.util import find_spec
 
@@ -174,25 +175,48 @@ def converted(x, dtype, xp):
     return x.astype(dtype) if hasattr(x, "astype") else xp.astype(x, dtype)
 
 
-@cache
-def fused(function, xp, device):
-    """A function of arrays, element by element, as one kernel where a library can make one.
+def fused(function, reference):
+    """A function of arrays, element by element, as one kernel where the library can make one.
+
+    On CUDA devices, PyTorch compiles it when it is first called. Where that fails, for want of a
+    compiler, its operations are made one after the other.
 
     Parameters
     ----------
     function : callable
-        Its last argument is the namespace.
-    xp : namespace
-    device : device
+        Of a module. Its last argument is the namespace `xp`.
+    reference : array
+        Says of which library the arrays are and where they lie.
 
     Returns
     -------
     function : callable
         Without that argument.
     """
-    bound = partial(function, xp=xp)
-    if getattr(device, "type", None) == "cuda" and find_spec("triton"):
-        import torch
+    xp = namespace_of(reference)
+    device = getattr(getattr(reference, "device", None), "type", None)
+    return partial(_compiled(function) if device == "cuda" else function, xp=xp)
 
-        return torch.compile(bound, dynamic=True)
-    return bound
+
+@cache
+def _compiled(function):
+    if not find_spec("triton"):
+        return function
+    import torch
+
+    run = torch.compile(function, dynamic=True)
+
+    def compiled(*arrays, xp):
+        nonlocal run
+        try:
+            return run(*arrays, xp=xp)
+        except torch._dynamo.exc.BackendCompilerFailed as error:
+            warnings.warn(
+                f"PyTorch cannot compile for this device, which is then slower: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            run = function
+            return function(*arrays, xp=xp)
+
+    return compiled

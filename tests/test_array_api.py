@@ -16,7 +16,7 @@ from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.utils import estimator_checks
+from sklearn.utils import _array_api, estimator_checks
 
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.loglinear import FSLLDensity
@@ -25,7 +25,7 @@ from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 if os.environ.get("SCIPY_ARRAY_API") != "1":
     pytest.skip("SCIPY_ARRAY_API=1 is not set", allow_module_level=True)
 
-from sklearn_boltz._arrays import as_numpy, is_foreign, namespace_of
+from sklearn_boltz._arrays import _compiled, as_numpy, is_foreign, namespace_of
 from sklearn_boltz._random import Stream
 from sklearn_boltz._random_arrays import uniform
 from sklearn_boltz.units import _bernoulli_arrays
@@ -60,8 +60,12 @@ class Library:
         if (device == "cuda" or name == "cupy") and not self.module.cuda.is_available():
             pytest.skip("no GPU")
 
-    def asarray(self, array, device=None):
-        return self.module.asarray(array, **({"device": self.device} if self.device else {}))
+    def asarray(self, array):
+        return namespace_of(self.module.empty(0)).asarray(array, device=self.device)
+
+    def has(self, estimator):
+        """The estimator with its arrays there."""
+        return estimator.move_to(self.module, self.device)
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -123,7 +127,7 @@ def test_a_fit_by_mean_field_is_that_of_numpy(xp, X, name):
 
 def test_what_mean_field_infers_is_that_of_numpy(xp, X):
     reference = machine(TAPRBM, learning_rate=0.2, max_iter=20).fit(X)
-    mine, gaps = reference.move_to(xp), X.copy()
+    mine, gaps = xp.has(reference), X.copy()
     gaps[::2, 3:15] = np.nan
     for name in ("transform", "free_energy", "score_samples", "tap_log_likelihood"):
         found, wanted = getattr(mine, name)(xp.asarray(X)), getattr(reference, name)(X)
@@ -188,7 +192,7 @@ METHODS = "transform", "free_energy", "score_samples", "log_pseudo_likelihood", 
 def test_methods_are_those_of_numpy(xp, X, dtype, atol):
     X = X.astype(dtype)
     reference = machine(learning_rate=0.3, max_iter=20).fit(X)
-    mine, rows = reference.move_to(xp), xp.asarray(X)
+    mine, rows = xp.has(reference), xp.asarray(X)
     for name in METHODS:
         found, wanted = getattr(mine, name)(rows), getattr(reference, name)(X)
         assert isinstance(found, type(rows))
@@ -225,7 +229,7 @@ def test_rows_are_not_changed(xp, X):
 
 def test_annealing_is_that_of_numpy(xp, X):
     reference = machine(learning_rate=0.3, max_iter=20).fit(X)
-    mine = reference.move_to(xp)
+    mine = xp.has(reference)
     settings = {"n_temperatures": 50, "n_chains": 30, "random_state": 0}
     found, wanted = (m.log_partition("ais", **settings) for m in (mine, reference))
     np.testing.assert_allclose(found.log_weights, wanted.log_weights, rtol=0, atol=1e-9)
@@ -243,7 +247,7 @@ def test_impute(xp, X):
     gaps = X[[0, 200]].copy()
     gaps[:, [1, 4, 12]] = np.nan
     exact = reference.impute(gaps)
-    mine, n_copies = reference.move_to(xp), 2000
+    mine, n_copies = xp.has(reference), 2000
     rows = xp.asarray(np.repeat(gaps, n_copies, axis=0))
     draws = as_numpy(mine.impute(rows, how="sample", n_steps=50, random_state=0))
     known = ~np.isnan(gaps)
@@ -283,12 +287,45 @@ def test_a_fit_goes_on_where_it_ended(xp, X):
 
 def test_there_and_back(xp, X):
     reference = machine().fit(X)
-    there = reference.move_to(xp)
+    there = xp.has(reference)
     back = there.move_to(np)
     assert is_foreign(there.components_) and isinstance(back.components_, np.ndarray)
     assert isinstance(reference.components_, np.ndarray)
     assert (back.transform(X) == reference.transform(X)).all()
     assert clone(there).get_params() == reference.get_params()
+
+
+def test_scikit_learn_moves_estimators(xp, X):
+    move_to = getattr(_array_api, "move_estimator_to", None)
+    if move_to is None:
+        pytest.skip("this scikit-learn moves no estimators")
+    rows, reference = xp.asarray(X), machine(TAPRBM).fit(X)
+    there = move_to(reference, namespace_of(rows), rows.device)
+    assert isinstance(there.components_, type(rows))
+    found = as_numpy(there.transform(rows))
+    np.testing.assert_allclose(found, reference.transform(X), rtol=0, atol=1e-12)
+    back = move_to(there, _array_api.get_namespace(X)[0], "cpu")
+    assert (back.transform(X) == reference.transform(X)).all()
+
+
+@pytest.mark.parametrize("name", ["_mean", "_sample", "_draw", "_softplus"])
+def test_compiled_functions_are_the_same(name):
+    """By the compiler that PyTorch has for the processor; on GPUs it is another one."""
+    torch = pytest.importorskip("torch")
+    function, rng = getattr(_bernoulli_arrays, name), np.random.default_rng(0)
+    compiled = _compiled(function)
+    if compiled is function:
+        pytest.skip("PyTorch has no compiler here")
+    for dtype, shape in [("float32", (7, 30)), ("float64", (3, 50))]:
+        field, bias = (
+            torch.asarray(rng.uniform(size=size).astype(dtype)) for size in (shape, shape[1])
+        )
+        parts = Stream(4).numbers(field).parts(2, shape)
+        arrays = {"_sample": (field, bias, *parts), "_draw": (field, *parts)}
+        arrays = arrays.get(name, (field, bias))
+        found, wanted = (f(*arrays, xp=namespace_of(field)) for f in (compiled, function))
+        atol = 0 if name in ("_sample", "_draw") else 1e-6
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=0, atol=atol)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -104,7 +104,7 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         xp : module
-            The library, such as `numpy`, `torch` or `cupy`.
+            The library: `numpy`, `torch`, `cupy` or another that has the array API.
         device : object, default=None
             Where to, as that library has it, such as ``"cuda"``; None for its default.
 
@@ -113,13 +113,22 @@ class BaseRBM(BaseBoltzmannMachine):
         estimator : object
             Another one with the same parameters, which computes there. The ladder of models that
             a training on NumPy arrays has saved stays behind.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_boltz.datasets import make_bars_and_stripes
+        >>> from sklearn_boltz.restricted import SDCPRBM
+        >>> model = SDCPRBM(8, max_iter=5, random_state=0).fit(make_bars_and_stripes(3))
+        >>> type(model.move_to(np).components_)
+        <class 'numpy.ndarray'>
         """
-
-        def convert(array):
-            array = as_numpy(array)
-            return array if xp is np else xp.asarray(array, device=device)
-
-        return self.__sklearn_array_api_convert__(convert)
+        library = namespace_of(xp.empty(0))  # as the array API has it
+        if library is np:
+            return self.__sklearn_array_api_convert__(as_numpy)
+        return self.__sklearn_array_api_convert__(
+            lambda array: library.asarray(as_numpy(array), device=device)
+        )
 
     def __sklearn_array_api_convert__(self, convert):
         """What scikit-learn moves an estimator by."""

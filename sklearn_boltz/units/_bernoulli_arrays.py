@@ -7,7 +7,6 @@ the memory of the processor are drawn by the kernels themselves.
 from sklearn_boltz._arrays import (
     at_least,
     converted,
-    device_of,
     expit,
     fused,
     host_view,
@@ -20,7 +19,7 @@ from sklearn_boltz.units import _bernoulli_kernel as kernels
 
 def mean(field, intercept):
     """Equals ``expit(field + intercept)``."""
-    return _fused(_mean, field)(field, intercept)
+    return fused(_mean, field)(field, intercept)
 
 
 def sample(field, intercept, stream, first_row=0):
@@ -33,7 +32,7 @@ def sample(field, intercept, stream, first_row=0):
         kernels.bernoulli_sample(host_view(out), bias, stream.seed, step, first_row)
         return out
     parts = stream.numbers(field).parts(step, field.shape, first_row)
-    return _fused(_sample, field)(field, intercept, *parts)
+    return fused(_sample, field)(field, intercept, *parts)
 
 
 def draw(p, stream):
@@ -44,17 +43,13 @@ def draw(p, stream):
         out = namespace_of(p).empty_like(p)
         kernels.bernoulli_draw(host_view(out), view, stream.seed, step)
         return out
-    return _fused(_draw, p)(p, *stream.numbers(p).parts(step, p.shape))
+    return fused(_draw, p)(p, *stream.numbers(p).parts(step, p.shape))
 
 
 def log_partition_sum(field, intercept):
     """Equals ``np.logaddexp(0, field + intercept).sum(axis=1)``, in the widest type of float."""
     xp = namespace_of(field)
-    return xp.sum(_fused(_softplus, field)(field, intercept), axis=1, dtype=widest(field))
-
-
-def _fused(function, reference):
-    return fused(function, namespace_of(reference), device_of(reference))
+    return xp.sum(fused(_softplus, field)(field, intercept), axis=1, dtype=widest(field))
 
 
 def _mean(field, intercept, xp):
