@@ -133,11 +133,11 @@ class SDCPRBM(MiniBatchRBM):
         saved models and from annealed chains, the greater where they differ. A number is what
         this may cost, as a part of the work of the training; True stands for 0.12. It is
         measured in any case with `early_stopping`. With at most 12 units in the smaller layer it is
-        exact, and costs next to nothing.
+        exact, and costs next to nothing. On a device there are annealed chains alone.
 
     max_rungs : int, default=40
         Number of saved models at most. Each takes the memory of the weights, also in a
-        pickle.
+        pickle. There are none on a device.
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
@@ -220,6 +220,9 @@ class SDCPRBM(MiniBatchRBM):
 
     Integers and booleans are computed with in float32. The fit has the same bits whatever
     the number of threads.
+
+    With scikit-learn's ``array_api_dispatch``, tensors of PyTorch and arrays of CuPy are computed
+    with on their device, if all units are Bernoulli ones: see :doc:`/user_guide/gpu`.
 
     References
     ----------
