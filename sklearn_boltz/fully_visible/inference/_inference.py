@@ -280,8 +280,24 @@ class PairwiseInference(NetworkParameters):
         -------
         frame : pandas.DataFrame
             A row for each parameter, with its name as the index.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed. The columns are there without it, as attributes.
+
+        Notes
+        -----
+        ``frame.to_latex(escape=True, float_format="%.3f")`` is a LaTeX table in the style of the
+        booktabs package, and ``frame.style`` formats each column by itself. Both need Jinja2.
         """
-        from pandas import DataFrame, Index
+        try:
+            from pandas import DataFrame, Index
+        except ImportError as error:
+            raise ImportError(
+                "to_frame needs pandas, which is not installed: run `pip install pandas`, or use "
+                "the attributes, such as `estimate` and `std_err`."
+            ) from error
 
         columns = ("estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high")
         return DataFrame(

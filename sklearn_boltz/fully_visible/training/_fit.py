@@ -16,7 +16,10 @@ from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 from sklearn_boltz.fully_visible.training._solvers import MAX_NEWTON_PARAMETERS, bslm, lbfgs, newton
 from sklearn_boltz.fully_visible.training._streamed import StreamedPseudoLikelihood, Sums
 
-MAX_ITER = {"bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100}
+MAX_ITER = {
+    "bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100, "prox-newton": 1_000,
+    "sampling": 300,
+}  # fmt: skip
 
 
 class Task(NamedTuple):
@@ -171,6 +174,8 @@ class Result(NamedTuple):
     status : {"converged", "max_iter", "asked", "diverged", "interrupted"}
     message : str or None
         What a user should know about the end.
+    history : dict of ndarray
+        What else is known of each iteration.
     """
 
     coupling: np.ndarray
@@ -180,6 +185,7 @@ class Result(NamedTuple):
     n_iter: int
     status: str
     message: str | None
+    history: dict = {}
 
 
 def maximise(task, initial, solve, monitor, label):

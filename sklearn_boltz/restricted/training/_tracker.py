@@ -22,7 +22,8 @@ from sklearn_boltz.restricted.sampling._rungs import (
 # What following ln Z may cost, as a part of the training, and what a ladder may that the training
 # itself takes its chains from.
 TRACKING_SHARE, TEMPERED_SHARE = 0.12, 1.0
-# Chains at each rung.
+# Chains at each rung, at least: where a training takes its chains from the ladder, there are as many
+# as a mini-batch has rows, for the noise of its steps depends on their number.
 N_CHAINS = 100
 # The state of the model is saved when its chains exchange with those of the last saved one less
 # often than this.
@@ -74,6 +75,8 @@ class Tracker:
     seed : int
     keep : bool
         Whether the training itself needs the ladder, which is then not given up.
+    n_chains : int
+        At each rung.
 
     Attributes
     ----------
@@ -81,8 +84,9 @@ class Tracker:
         None before the first mini-batch, and where it was given up.
     """
 
-    def __init__(self, base, max_rungs, share, seed, keep=False):
+    def __init__(self, base, max_rungs, share, seed, keep=False, n_chains=N_CHAINS):
         self.base, self.max_rungs, self.share, self.keep = base, max_rungs, share, keep
+        self.n_chains = n_chains
         self.stream, self.ladder = Stream(seed), None
         # What may be spent on looks at the top, on rounds of the ladder and on annealing.
         self._looks = self._rounds = self._annealing = 0.0
@@ -96,7 +100,7 @@ class Tracker:
         return other
 
     @classmethod
-    def begun(cls, former, base, settings, seed, tempered=False):
+    def begun(cls, former, base, settings, seed, tempered=False, batch_size=0):
         """A new tracker, or that of the last fit with other settings.
 
         Parameters
@@ -108,12 +112,15 @@ class Tracker:
         seed : int
         tempered : bool
             Whether the training takes chains from the ladder.
+        batch_size : int
+            Rows of a mini-batch.
         """
         share = settings.track_likelihood
         if isinstance(share, (bool, np.bool_)):
             share = TEMPERED_SHARE if tempered else TRACKING_SHARE
-        if former is None or former.keep != tempered:
-            return cls(base, settings.max_rungs, share, seed, tempered)
+        n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
+        if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
+            return cls(base, settings.max_rungs, share, seed, tempered, n_chains)
         former.max_rungs, former.share = settings.max_rungs, share
         return former
 
@@ -134,7 +141,7 @@ class Tracker:
         rung : Rung
         """
         if self.ladder is None:
-            self.ladder = begin_ladder(model, self.base, N_CHAINS, self.stream)
+            self.ladder = begin_ladder(model, self.base, self.n_chains, self.stream)
         rung = self.ladder.rungs[-1]
         rung.model = laid_out(model)
         return rung
@@ -194,7 +201,7 @@ class Tracker:
             return
         self._place = self._place % (len(ladder) - 3) + 1
         pair = ladder.pair(self._place - 1, self._place + 1)
-        self._rounds -= 4 * N_CHAINS * ladder.rungs[0].model.weights.size
+        self._rounds -= 4 * self.n_chains * ladder.rungs[0].model.weights.size
         if pair.acceptance > DENSE:
             ladder.remove(self._place, pair)
 
@@ -258,7 +265,7 @@ class Tracker:
         A mode that is new since the last saved model is not in the ladder yet. If its mass is
         small, exchanges take the chains away again.
         """
-        states = self.ladder.rungs[-1].states[::SENT]
+        states = self.ladder.rungs[-1].states[::SENT][:WATCHING_CHAINS]
         states[...] = resampled(found, self.stream.generator())[: len(states)]
 
     def _annealed(self, model, n_temperatures, n_chains, workers):
