@@ -213,13 +213,13 @@ class Inference(Comparison, Resampling):
                 f"(ordered), which {self._column(self.ordered_.argmax())} has: they would not "
                 "account for its bias. Fit with ordered=False."
             )
-        if getattr(self, "nodewise", False):
+        if self.nodewise:
             raise ValueError(
                 f"{name}: there are no standard errors with nodewise=True, whose couplings are the "
-                "means of two estimates. Fit with nodewise=False, or use `bootstrap`; or fit some of "
-                "the rows and call inference(others, refit=True) with the others."
+                "means of two estimates. Fit with nodewise=False, or use `bootstrap`; or fit some "
+                "of the rows and call inference(others, refit=True) with the others."
             )
-        if self._is_sparse():
+        if self._has_selected():
             raise ValueError(
                 f"{name}: the penalty {self.penalty!r} has selected couplings by these rows, and "
                 "there are no standard errors as if nothing had been selected. Fit some of the "
@@ -230,14 +230,14 @@ class Inference(Comparison, Resampling):
         """A copy without a sparse penalty, fitted to rows that have not selected its couplings."""
         codes, _ = self._codes(X)
         rows = distinct_incomplete(*informative(codes, checked_weights(sample_weight, codes)))
-        if self._is_sparse() and self._has_seen(*rows):
+        if self._has_selected() and self._has_seen(*rows):
             raise ValueError(
                 f"{type(self).__name__}: the couplings have been selected by these very rows, and "
                 "refit=True needs others. Split the rows, for example by sklearn.model_selection."
                 "train_test_split: fit one part, and call inference with the other."
             )
         copy = clone(self)
-        if self._is_sparse():
+        if self._has_selected():
             copy.set_params(penalty="l2", alpha=0.0, nodewise=False, edges=self._free_pairs())
         return copy.fit(X, sample_weight=sample_weight)
 
@@ -292,9 +292,8 @@ class Inference(Comparison, Resampling):
 
         A sparse penalty leaves those that it has not set to 0.
         """
-        edges = getattr(self, "edges", None)
-        free = None if edges is None else np.array(edges, dtype=bool)
-        if not self._is_sparse():
+        free = None if self.edges is None else np.array(self.edges, dtype=bool)
+        if not self._has_selected():
             return free
         chosen = self._pair_norms() > 0
         return chosen if free is None else chosen & free
@@ -306,13 +305,13 @@ class Inference(Comparison, Resampling):
         by_rows = np.maximum.reduceat(np.abs(self.coupling_), first, axis=0)
         return np.maximum.reduceat(by_rows, first, axis=1)
 
-    def _is_sparse(self):
+    def _has_selected(self):
         """Whether a penalty has chosen which couplings are 0."""
-        return getattr(self, "penalty", "l2") != "l2"
+        return self.penalty != "l2" and np.any(self.alpha_ != 0)
 
     def _ridge(self):
         """The strength per row of the penalty on the squares of the couplings."""
-        return 0.0 if self._is_sparse() else getattr(self, "alpha_", self.alpha)
+        return 0.0 if self._has_selected() else self.alpha_
 
     def _can_leave_out(self, codes):
         """Whether the estimate without a row is known: not if rows were completed."""

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.stats import norm
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import find_stack_level, fingerprint, validate_arguments
@@ -189,7 +189,7 @@ class Resampling:
             "previous": [NetworkBootstrap, None],
             "confidence_level": [Interval(Real, 0, 1, closed="neither")],
             "n_jobs": [Integral, None],
-            "random_state": ["random_state", Options(type, {np.random.Generator})],
+            "random_state": ["random_state", np.random.Generator],
         }
     )
     def bootstrap(

@@ -8,7 +8,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils._param_validation import Interval, Options, StrOptions, validate_params
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from sklearn_boltz._base import BaseBoltzmann
 from sklearn_boltz._random import make_generator
@@ -115,7 +115,7 @@ class GroupComparison:
         "n_permutations": [Interval(Integral, 1, None, closed="left")],
         "adjust": [StrOptions({"holm", "fdr_bh", "max"})],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state", Options(type, {np.random.Generator})],
+        "random_state": ["random_state", np.random.Generator],
     },
     prefer_skip_nested_validation=False,
 )
@@ -165,8 +165,8 @@ def compare_groups(
     more than α, however few rows there are. The p value is (1 + k) / (1 + n) with k of n random
     permutations as different as the groups; n permutations cannot give less than 1 / (1 + n), and
     Holm's adjustment multiplies that by the number of pairs. The test asks for rows that are
-    independent. Groups of different sizes shrink differently under a penalty with the same `alpha`, which the
-    permutations account for.
+    independent. Groups of different sizes shrink differently under a penalty with the same `alpha`,
+    which the permutations account for.
 
     References
     ----------
@@ -200,7 +200,7 @@ def compare_groups(
         empty = np.flatnonzero((codes[which == number] < 0).all(axis=0))
         if len(empty):
             raise ValueError(
-                f"compare_groups: {model._column(empty[0])} has no value in the group {label!r}. "
+                f"compare_groups: {model._column(empty[0])} has no value in the group {label}. "
                 "Leave it out."
             )
     refits, first = Refits.of(model, codes), which == 0

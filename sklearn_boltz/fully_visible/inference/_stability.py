@@ -5,7 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils._param_validation import Interval, Options, validate_params
+from sklearn.utils._param_validation import Interval, validate_params
 
 from sklearn_boltz._base import BaseBoltzmann, checked_weights
 from sklearn_boltz._random import make_generator
@@ -94,7 +94,7 @@ class StabilitySelection:
         "alphas": ["array-like", None],
         "sample_weight": ["array-like", None],
         "n_jobs": [Integral, None],
-        "random_state": ["random_state", Options(type, {np.random.Generator})],
+        "random_state": ["random_state", np.random.Generator],
     },
     prefer_skip_nested_validation=False,
 )
@@ -130,7 +130,7 @@ def stability_selection(
     max_false : float, default=1.0
         The bound on the expected number of pairs that are selected though they are rare: with a
         probability of no more than q / p, q being the number of pairs where a path ends, and p that
-        of all pairs. q follows from it.
+        of all pairs, or of those that `edges` allows. q follows from it.
     alphas : array-like of shape (n_alphas,), default=None
         The penalties. None means 50 values from the least without a coupling, in all rows, down to
         its hundredth.
@@ -183,7 +183,7 @@ def stability_selection(
     >>> np.argwhere(np.triu(selection.selected))
     array([[0, 2]])
     """
-    if getattr(estimator, "penalty", "l2") == "l2":
+    if estimator.penalty == "l2":
         raise ValueError(
             "stability_selection needs a penalty that sets couplings to 0, and penalty='l2' does "
             "not: set penalty='l1', 'elasticnet' or 'group'."
@@ -191,7 +191,8 @@ def stability_selection(
     model = clone(estimator).set_params(alpha="ebic").fit(X, sample_weight=sample_weight)
     codes, _ = model._codes(X)
     codes = np.repeat(codes, whole_weights(sample_weight, codes), axis=0)
-    n_possible = model.n_features_in_ * (model.n_features_in_ - 1) // 2
+    allowed = np.ones((model.n_features_in_,) * 2) if model.edges is None else model.edges
+    n_possible = int(np.triu(allowed, 1).sum())
     max_edges = int(np.sqrt((2 * threshold - 1) * n_possible * max_false))
     if max_edges < 1:
         raise ValueError(
