@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,31 +14,16 @@ from sklearn_boltz._base import (
     fingerprint,
     unchanged_on_error,
 )
-from sklearn_boltz._batches import as_batches, fresh
+from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz._completion import distinct_incomplete
-from sklearn_boltz._random import make_generator
-from sklearn_boltz.fully_visible._columns import given_order
 from sklearn_boltz.fully_visible._drawing import Drawing
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
 from sklearn_boltz.fully_visible._likelihoods import Likelihoods
-from sklearn_boltz.fully_visible._rows import (
-    Rows,
-    check_columns,
-    check_size,
-    positive_of_batch,
-    read,
-    read_batches,
-)
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
-from sklearn_boltz.fully_visible.categorical._task import CodesTask
-from sklearn_boltz.fully_visible.sparse._options import is_sparse, ridge, sparse_task
-from sklearn_boltz.fully_visible.training import _em, _sampled_likelihood
-from sklearn_boltz.fully_visible.training._fit import MAX_ITER, Task, maximise
-from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS
-from sklearn_boltz.fully_visible.training._moment_matching import LikelihoodTask
-from sklearn_boltz.fully_visible.training._objective import distinct_rows
-from sklearn_boltz.fully_visible.training._solvers import Monitor
+from sklearn_boltz.fully_visible.fitting._rows import Rows, check_columns, read, read_batches
+from sklearn_boltz.fully_visible.fitting._tasks import make_task, ordered_columns
+from sklearn_boltz.fully_visible.fitting._ways import choose_way
+from sklearn_boltz.fully_visible.model._interaction_model import Terms
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
 # each other.
@@ -66,6 +50,20 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Number of values of the variables, whose values are 0, 1, ..., n_values - 1. With
         ``"auto"``, one more than the largest value of the column, and at least 2. Where all are 2,
         the values may be -1 and 1, too.
+
+    max_order : int, default=2
+        Number of variables of a term at most, of binary variables. With 3, terms of three variables
+        that pay are chosen among all, beside all pairs; with 4 and more, also terms all of whose
+        parts of one variable less have been chosen. See Notes.
+
+    term_price : float, default=1.0
+        Factor on the description length that a chosen term has to pay for by its gain. With 1,
+        hardly any term is chosen by chance. With less there are more terms, of which some are: the
+        likelihood of other rows is often greater with 0.2 to 0.5, see `score`.
+
+    terms : list of tuples of int or str, default=None
+        Terms of three binary variables and more, by number or name, that are fitted beside all
+        pairs; none is chosen then.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
@@ -213,6 +211,13 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     intercept_ : ndarray of shape (n_features,) or (Σ n_values,)
         b, likewise; of each variable with more values, it sums to 0.
 
+    terms_ : list of tuples of int
+        The terms of three variables and more.
+
+    term_weights_ : ndarray of shape (n_terms,)
+        Their weights θ_t: of binary variables, in values -1 and 1, the log-weight of a row is
+        ½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i.
+
     n_values_ : ndarray of int64 of shape (n_features,)
         Number of values of each variable.
 
@@ -247,13 +252,15 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Number of iterations (sweeps of ``"bslm"`` and ``"ga"``, or rounds of EM).
 
     converged_ : bool
-        Whether the fit ended because of `tol`, and a maximum exists as far as is known.
+        Whether the fit ended because of `tol` or `moment_tol`, and a maximum exists as far as is
+        known.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"log_pseudo_likelihood"`` or ``"log_likelihood"``, the objective after each iteration:
-        the mean over the rows in nats, less the penalty; of the likelihood by chains, an estimate,
-        and ``"largest_difference"`` of the moments, in standard errors of the data; and ``"seconds"`` of each iteration. With missing cells and
-        ``missing="em"``, of each round, the rows as completed in it.
+        the mean over the rows in nats, less the penalty; and ``"seconds"`` of each iteration. With
+        missing cells and ``missing="em"``, of each round, the rows as completed in it. The
+        likelihood by chains is an estimate; ``"largest_difference"`` is then that of the moments,
+        in standard errors of the data.
 
     n_features_in_ : int
         Number of variables.
@@ -292,8 +299,13 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     and, beyond 26 connected variables, `log_partition_` compare the rate of each column with
     that in the training data and warn. What helps is a large penalty, an `alpha` of
     0.05 to 0.5 in our measurements, chosen by the held-out
-    `score`; or fewer columns; or a model that is trained with samples of itself, such as
-    `SDCPRBM`.
+    `score`; or fewer columns; or ``objective="likelihood"``, which looks at all states.
+
+    Beyond 25 columns the likelihood is maximised by Newton's method with the moments of 200 chains
+    at each of a few temperatures that exchange states. The penalised pseudo-likelihood gives
+    the initial model. The number of states is doubled when the differences of moments are
+    no more than noise; a step is kept if the likelihood rises, by Bennett's acceptance ratio. It
+    takes longer the more rows there are, as their moments are known the better.
 
     Up to 26 connected binary variables, or 2**26 joint states, everything is exact:
     `log_partition_`, `score_samples`, `marginal`, independent samples from `sample`. Beyond,
@@ -302,7 +314,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     seed and a standard error of 0.05 nats or less, if 5,000 rounds are enough; `log_partition`
     and `thermodynamics` say what they are worth, and an estimate not to be trusted warns.
 
-    The fit of the pseudo-likelihood is deterministic. Its time is spent in BLAS, which has threads of its own, so there is no `n_jobs`.
+    The time of a fit is spent in BLAS, which has threads of its own, so there is no `n_jobs`.
 
     References
     ----------
@@ -358,6 +370,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             Interval(Integral, 2, None, closed="left"),
             "array-like",
         ],
+        "max_order": [Interval(Integral, 2, None, closed="left")],
+        "term_price": [Interval(Real, 0, None, closed="neither")],
+        "terms": [list, tuple, None],
         "missing": [StrOptions({"em", "observed"})],
         "objective": [StrOptions({"pseudo-likelihood", "likelihood"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -388,6 +403,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         self,
         *,
         n_values="auto",
+        max_order=2,
+        term_price=1.0,
+        terms=None,
         missing="em",
         n_draws=10,
         objective="pseudo-likelihood",
@@ -414,6 +432,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         verbose=0,
     ):
         self.n_values = n_values
+        self.max_order = max_order
+        self.term_price = term_price
+        self.terms = terms
         self.missing = missing
         self.n_draws = n_draws
         self.objective = objective
@@ -550,61 +571,31 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         if rows.codes is not None:
             check_columns(self, rows.codes)
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
-            task = self._task(rows, batches)
-            found = {"alpha_": self.alpha}
-            if is_sparse(self):
-                task, found = sparse_task(self, task, rows)
-            elif self.objective == "likelihood":
-                task = self._by_likelihood(task, rows)
-            by_em = self.missing == "em" and not rows.is_complete
-            by_sampling = self.objective == "likelihood" and not task.is_exact()
-            solver, solve = task.choose_solver(self.solver, self.step_size)
-            solver = "sampling" if by_sampling else solver
-            max_iter = self.max_iter
-            if max_iter is None:
-                max_iter = _em.MAX_ROUNDS if by_em else MAX_ITER[solver]
+            task, found = make_task(self, rows, batches)
+            way = choose_way(self, task, rows)
 
-            def attributes(coupling, intercept):
-                return self._attributes(rows, task, coupling, intercept)
+            def attributes(*network):
+                return self._attributes(rows, task, *network)
 
             def label(j, value=None):
                 if value is not None and rows.coding.is_binary:
                     value = rows.coding.values(j)[(value + 1) // 2]
                 return self._column(j) + ("" if value is None else f" = {value}")
 
-            data = X if batches is None else batches
-            with iterations(self, data, y, name="iteration", max_iter=max_iter) as end_iteration:
-                if by_sampling:
-                    history = _sampled_likelihood.History(
-                        lambda: end_iteration(lambda: attributes(*task.whole(*history.last))),
-                        self.verbose,
-                    )
-                    generator = make_generator(self.random_state)
-                    result = _sampled_likelihood.maximise_by_sampling(
-                        task, initial, self.moment_tol, max_iter, history, label, generator
-                    )
-                elif by_em:
-                    history = _em.History(
-                        lambda: end_iteration(lambda: attributes(*task.whole(*history.last[:2]))),
-                        self.verbose,
-                    )
-                    result = _em.fit_incomplete(
-                        task, initial, solver, solve, self.tol, max_iter, history, label,
-                        self.n_draws,
-                    )  # fmt: skip
-                else:
-                    monitor = Monitor(
-                        self.tol,
-                        max_iter,
-                        lambda: end_iteration(lambda: attributes(*task.whole(*monitor.last[1:]))),
-                        self.verbose,
-                    )
-                    result = maximise(task, initial, solve, monitor, label)
+            data, limit = X if batches is None else batches, way.max_iter
+            with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:
+                result = way.run(
+                    task,
+                    initial,
+                    label,
+                    lambda *network: end_iteration(lambda: attributes(*network)),
+                )
                 for name in ("values_", "alphas_", "path_"):
                     vars(self).pop(name, None)
                 vars(self).update(
-                    attributes(result.coupling, result.intercept) | found,
-                    solver_=solver,
+                    attributes(*result.network),
+                    **found,
+                    solver_=way.solver,
                     n_iter_=result.n_iter,
                     converged_=result.status == "converged" and result.message is None,
                     history_={
@@ -615,86 +606,31 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
                 )
         if self.verbose:
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
-            print(f"{solver}: {result.n_iter} iterations, {task.objective} {last}{result.status}")
+            print(
+                f"{way.solver}: {result.n_iter} iterations, {task.objective} {last}{result.status}"
+            )
         if result.message:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
 
-    def _attributes(self, rows, task, coupling, intercept):
+    def _attributes(self, rows, task, coupling, intercept, terms=(), weights=()):
         """The fitted attributes that make a model."""
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
             "n_values_": rows.coding.n_values,
-            "ordered_": self._ordered_columns(rows.coding),
+            "ordered_": ordered_columns(self, rows.coding),
             "coupling_": coupling,
             "intercept_": intercept,
+            "terms_": list(terms),
+            "term_weights_": np.array(weights, dtype=np.float64),
             "_coding": rows.coding,
             "_n_features_out": len(intercept),
             "_base": task.base,
-            "_estimate": fingerprint([coupling, intercept]),
+            "_estimate": fingerprint([coupling, intercept, *Terms.of(terms, weights)]),
             "_sample_dtype": rows.dtype,
             "_seen": task.seen,
             "_varying": task.varying,
         }
-
-    def _task(self, rows, batches):
-        """Distinct rows in memory, or passes over batches that have too many."""
-        if not rows.coding.is_binary:
-            codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            check_size(self, rows.coding.n_values)
-            ordered = self._ordered_columns(rows.coding)
-            return CodesTask(codes, weights, rows.coding.n_values, ridge(self), ordered)
-        if rows.codes is not None and rows.is_complete:
-            return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), ridge(self))
-        if rows.codes is not None:
-            if self.solver in ("bslm", "ga") and self.missing == "observed":
-                raise ValueError(
-                    f"solver={self.solver!r} needs complete rows. Use solver='newton' or 'lbfgs', "
-                    "or missing='em', which completes them."
-                )
-            codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            return Task.of_incomplete_rows(codes, weights, ridge(self))
-        if self.solver in ("bslm", "ga"):
-            raise ValueError(
-                f"solver={self.solver!r} keeps all distinct rows in memory, and these batches "
-                "have too many. Use solver='newton' or 'lbfgs'."
-            )
-        positive = partial(positive_of_batch, fresh(self), rows.coding)
-        return Task.of_batches(batches, positive, rows.sums, ridge(self))
-
-    def _by_likelihood(self, task, rows):
-        """The same rows, fitted by maximum likelihood."""
-        if self.solver in ("bslm", "ga"):
-            raise ValueError(
-                f"solver={self.solver!r} is for the pseudo-likelihood. With "
-                "objective='likelihood' use solver='newton' or 'lbfgs'."
-            )
-        if self.missing == "observed" and not rows.is_complete:
-            raise ValueError(
-                "missing='observed' leaves out terms of the pseudo-likelihood. With "
-                "objective='likelihood' and missing cells use missing='em'."
-            )
-        if not rows.coding.is_binary:
-            j = int(rows.coding.n_values.argmax())
-            raise ValueError(
-                f"objective='likelihood' is for binary columns, and {self._column(j)} has "
-                f"{rows.coding.n_values[j]} values. Use objective='pseudo-likelihood', or one-hot "
-                "columns."
-            )
-        task = LikelihoodTask.of(task)
-        if not task.is_exact() and not rows.is_complete:
-            j = int((rows.codes < 0).any(axis=0).argmax())
-            raise ValueError(
-                f"objective='likelihood' learns from missing cells, as {self._column(j)} has, only "
-                f"up to {MAX_COLUMNS} columns that vary; there are {len(task.varying)}. Use "
-                "objective='pseudo-likelihood', or fill the cells by `impute` of such a model."
-            )
-        return task
-
-    def _ordered_columns(self, coding):
-        """The columns whose order makes a difference to the penalty."""
-        ordered = given_order(self.ordered, self._table) & (coding.n_values > 2)
-        return ordered if ridge(self) > 0 else np.zeros_like(ordered)
 
     def _with_rows_before(self, rows):
         """All rows since the first fit."""
