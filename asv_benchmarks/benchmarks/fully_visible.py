@@ -6,6 +6,7 @@ from benchmarks._common import generator, spins, symmetric
 from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.fully_visible.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.fully_visible.model._gibbs import gibbs_sweeps, row_fields
+from sklearn_boltz.fully_visible.sparse._descent import descend
 from sklearn_boltz.fully_visible.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.fully_visible.training._objective import distinct_rows
 
@@ -59,6 +60,29 @@ class CategoricalPseudoLikelihoods:
 
     def time_evaluate(self, dtype, size):
         self.problem.evaluate(self.theta, self.out)
+
+
+class SparseDescent:
+    """Ten sweeps of coordinate descent on a dense quadratic function, half of it selected."""
+
+    params = [20, 200, 1000]
+    param_names = ["n_parameters"]
+
+    def setup(self, n):
+        root = generator().normal(size=(n, 2 * n))
+        self.matrix = (root @ root.T / (2 * n)).ravel()
+        self.columns = np.tile(np.arange(n, dtype=np.int32), n)
+        self.rows = np.arange(n + 1, dtype=np.int32) * n
+        self.starts = np.arange(n + 1, dtype=np.int32)
+        self.curvature = self.matrix[:: n + 1].copy()
+        self.slope = generator().normal(size=n)
+        self.l1, self.l2 = np.full(n, 0.7), np.zeros(n)
+
+    def time_descend(self, n):
+        descend(
+            self.matrix, self.columns, self.rows, self.starts, self.l1, self.l2, self.curvature,
+            np.zeros(n), self.slope.copy(), np.empty(1), 0.0, 10,
+        )  # fmt: skip
 
 
 class Gibbs:
