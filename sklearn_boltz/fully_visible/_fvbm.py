@@ -109,8 +109,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         ``"bslm"`` is block successive lower-bound maximisation, the algorithm of [1]_: no
         step lowers the objective. ``"ga"`` is gradient ascent, the same with all steps
         multiplied by `step_size`. ``"newton"`` is Newton's method with a line search; with
-        more than 3,000 parameters (77 variables) ``"lbfgs"`` takes its place. All reach
-        the same, unique maximum.
+        more than 3,000 parameters (77 variables), and with terms of three, ``"lbfgs"`` takes its
+        place. All reach the same, unique maximum.
 
     step_size : float, default=1.0
         Factor μ on the steps of ``solver="ga"``. Above 1 nothing is guaranteed.
@@ -148,7 +148,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     max_iter : int, default=None
         Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, 300
         for the likelihood by chains, and 10,000 sweeps for ``"bslm"`` and ``"ga"``. With missing cells and ``missing="em"``, the
-        number of rounds, each with a fit in it; None means 500.
+        number of rounds, each with a fit in it; None means 500. With terms of three, the number of
+        rounds, which append terms, fit all and remove terms; None means 100.
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the fit before.
@@ -205,7 +206,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         ``"log_pseudo_likelihood"`` or ``"log_likelihood"``, the objective after each iteration:
         the mean over the rows in nats, less the penalty; of the likelihood by chains, an estimate,
         and ``"largest_difference"`` of the moments, in standard errors of the data; and ``"seconds"`` of each iteration. With missing cells and
-        ``missing="em"``, of each round, the rows as completed in it.
+        ``missing="em"``, of each round, the rows as completed in it. With terms of three, of each
+        round, and ``"n_terms"``.
 
     n_features_in_ : int
         Number of variables.
@@ -230,6 +232,16 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     The estimate from rows with missing cells solves an unbiased equation: the expected score given
     the observed cells is 0. `score_samples` and `log_pseudo_likelihood` are those of
     the observed cells. The draws of ``missing="em"`` have a fixed seed.
+
+    With ``max_order=3``, the scores of all triples are found at once by products of matrices. The
+    gain of a term is half the square of its score in standard deviations, adjusted for the
+    parameters of its parts; it pays if that is more than ½ ln N + ln C(d, 3) nats, the length of
+    its description in a table of N rows and d variables. The standard deviations are those of the
+    scores of the rows [4]_, as the information of a pseudo-likelihood promises too much. Terms are
+    appended, all parameters are fitted jointly, and terms that do not pay any more are removed,
+    until nothing changes. `alpha` penalises the weights θ_t as it does the couplings. Without it,
+    only terms are chosen of which each joint value is in five rows at least. Standard errors and
+    information criteria are for pairs alone.
 
     The pseudo-likelihood compares each row with those that differ from it in one variable. Of
     states far from all rows it knows nothing, and where the data are not those of a pairwise
@@ -261,6 +273,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     .. [3] E. Schneidman, M. J. Berry, R. Segev and W. Bialek, "Weak pairwise correlations imply
        strongly correlated network states in a neural population", Nature 440, 1007–1012, 2006,
        equation 3. https://doi.org/10.1038/nature04701
+    .. [4] C. Varin, N. Reid and D. Firth, "An Overview of Composite Likelihood Methods",
+       Statistica Sinica 21(1), 5–42, 2011, section 2.
 
     Examples
     --------
