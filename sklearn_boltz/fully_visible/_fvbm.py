@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,35 +14,16 @@ from sklearn_boltz._base import (
     fingerprint,
     unchanged_on_error,
 )
-from sklearn_boltz._batches import as_batches, fresh
+from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz._completion import distinct_incomplete
-from sklearn_boltz._random import make_generator
-from sklearn_boltz.fully_visible._columns import given_order
 from sklearn_boltz.fully_visible._drawing import Drawing
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
 from sklearn_boltz.fully_visible._likelihoods import Likelihoods
-from sklearn_boltz.fully_visible._rows import (
-    Rows,
-    check_columns,
-    check_size,
-    positive_of_batch,
-    read,
-    read_batches,
-)
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
-from sklearn_boltz.fully_visible.categorical._task import CodesTask
-from sklearn_boltz.fully_visible.higher_order._fit import History, fit_terms, whole
-from sklearn_boltz.fully_visible.higher_order._options import checked_terms, has_terms
-from sklearn_boltz.fully_visible.higher_order._selection import MAX_ROUNDS
+from sklearn_boltz.fully_visible.fitting._rows import Rows, check_columns, read, read_batches
+from sklearn_boltz.fully_visible.fitting._tasks import make_task, ordered_columns
+from sklearn_boltz.fully_visible.fitting._ways import choose_way
 from sklearn_boltz.fully_visible.model._interaction_model import Terms
-from sklearn_boltz.fully_visible.sparse._options import is_sparse, ridge, sparse_task
-from sklearn_boltz.fully_visible.training import _em, _sampled_likelihood
-from sklearn_boltz.fully_visible.training._fit import MAX_ITER, Task, maximise
-from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS
-from sklearn_boltz.fully_visible.training._moment_matching import LikelihoodTask
-from sklearn_boltz.fully_visible.training._objective import distinct_rows
-from sklearn_boltz.fully_visible.training._solvers import Monitor
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
 # each other.
@@ -110,17 +90,70 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         step lowers the objective. ``"ga"`` is gradient ascent, the same with all steps
         multiplied by `step_size`. ``"newton"`` is Newton's method with a line search; with
         more than 3,000 parameters (77 variables), and with terms of three, ``"lbfgs"`` takes its
-        place. All reach the same, unique maximum.
+        place. All reach the same, unique maximum. Penalties that select, `edges` and `nodewise` have
+        a solver of their own, a proximal form of ``"newton"``: see Notes.
 
     step_size : float, default=1.0
         Factor μ on the steps of ``solver="ga"``. Above 1 nothing is guaranteed.
 
-    alpha : float, default=0.0
-        Penalty on the couplings, as a strength per row: ½ α Σ_{j<k} m_jk² is subtracted from
-        the mean log pseudo-likelihood of the rows. Intercepts are not penalised. With
-        ``alpha > 0`` the maximum exists for all data. If some variable has more than two values,
-        it is α/8 times the sum of the squares of all entries of the blocks j < k, which for binary
-        variables is the same.
+    penalty : {"l2", "l1", "elasticnet", "group"}, default="l2"
+        What is subtracted from the mean log pseudo-likelihood of the rows. Intercepts are never
+        penalised. ``"l2"``: ½ α Σ_{j<k} m_jk², all pairs. The others select pairs: couplings of
+        those that tell too little are 0. ``"l1"``: α Σ_{j<k} w_jk abs(m_jk). ``"elasticnet"``:
+        α Σ_{j<k} [ρ w_jk abs(m_jk) + (1 - ρ)/2 w_jk² m_jk²] with ρ = `l1_ratio`. ``"group"``, for
+        tables with columns of more than two values: the block of a pair, as a whole, is there or 0
+        [5]_; of binary variables it is ``"l1"``. The weights w are those of `standardize`. See
+        Notes for the solver.
+
+    alpha : float, "ebic" or "cv", default=0.0
+        Strength α of the penalty, per row. With ``"l2"`` and ``alpha > 0`` the maximum exists for
+        all data; if some variable has more than two values, the penalty is α/8 times the sum of
+        the squares of all entries of the blocks j < k, which for binary variables is the same.
+        ``"ebic"`` and ``"cv"`` choose it from `n_alphas` values on a path, from the least with
+        which there is no pair down to a 10,000th of it, or a 100th if there are fewer rows than
+        parameters. The path ends where 15 values in a row have not improved the criterion.
+        ``"ebic"`` minimises the extended Bayesian information criterion [6]_: -2 ℓ + k ln N +
+        2 γ κ ln(d - 1), for a variable with the log-likelihood ℓ given the others, κ neighbours and
+        k couplings to them (κ = k if they are binary), N rows and d columns; with
+        ``nodewise=False`` the sum of these over the variables, in which each pair counts at both
+        of its ends. ``"cv"`` maximises the log pseudo-likelihood of rows held out. With missing
+        cells α is chosen as with ``missing="observed"``, also if EM follows.
+
+    l1_ratio : float, default=0.5
+        The share ρ of L1 in ``penalty="elasticnet"``, above 0 and at most 1.
+
+    standardize : bool, default=True
+        Whether penalties that select have weights by how much the columns vary, so that pairs with
+        a rare value are not left out for that reason alone. With the standard deviations σ of the
+        columns, coded as -1 and 1: w_jk = σ_j σ_k; with `nodewise` it is that of the regressor
+        alone, as in glmnet, which is the lasso with standardised columns. Of a variable with q
+        values, σ² is 1 - Σ p² in ratio to 1 - 1/q. False means 1. A group has the factor √((q_j -
+        1)(q_k - 1)) in any case.
+
+    ebic_gamma : float, default=0.25
+        The γ of ``alpha="ebic"``. 0 is the BIC; larger values give sparser networks.
+
+    n_alphas : int, default=100
+        Length of the path of ``alpha="ebic"`` and ``alpha="cv"``.
+
+    cv : int, cross-validation generator or iterable, default=5
+        The folds of ``alpha="cv"``, as scikit-learn knows them. A number makes folds of rows in
+        their order; if that matters, give ``KFold(5, shuffle=True)``.
+
+    edges : array-like of bool of shape (n_features, n_features), default=None
+        Symmetric; True where two variables may be connected. The couplings of all others are 0.
+        The diagonal is not looked at. None means all.
+
+    nodewise : bool, default=False
+        Whether each variable is fitted by itself, by its regression on all others (eLasso, the
+        algorithm of the R package IsingFit [7]_), with an α of its own if that is chosen. A pair
+        has two estimates then, of which `coupling_` has the mean, as far as `rule` says. With
+        ``penalty="l1", alpha="ebic", nodewise=True`` the result is that of IsingFit, whose λ is α/2
+        and whose weights, for 0 and 1, are 4 m_jk.
+
+    rule : {"and", "or"}, default="and"
+        With ``nodewise=True``, whether a pair stays if both estimates are other than 0, or if one
+        is.
 
     ordered : "auto", bool or array-like of bool of shape (n_features,), default=False
         Which variables have values in an order that the penalty is to know: of more than two
@@ -138,7 +171,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         The fit ends when an iteration, or a round of EM, raises the objective, summed over the
         rows, by less than this, in nats. The statistical error of an estimate is a matter of the
         sum, too: at 0.05 nats below the maximum, an estimate is off by less than a third of its
-        standard error.
+        standard error. With penalties that select, `edges` or `nodewise`, the fit ends where no
+        derivative of the mean log pseudo-likelihood is further than this from the
+        subdifferential of the penalty (the KKT conditions).
 
     moment_tol : float, default=0.5
         With ``objective="likelihood"`` and more than 25 columns, the fit ends when no mean of a
@@ -147,9 +182,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     max_iter : int, default=None
         Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, 300
-        for the likelihood by chains, and 10,000 sweeps for ``"bslm"`` and ``"ga"``. With missing cells and ``missing="em"``, the
-        number of rounds, each with a fit in it; None means 500. With terms of three, the number of
-        rounds, which append terms, fit all and remove terms; None means 100.
+        for the likelihood by chains, 10,000 sweeps for ``"bslm"`` and ``"ga"``, and 1,000 where
+        networks are sparse. With missing cells and ``missing="em"``, the number of rounds, each
+        with a fit in it; None means 500. With terms of three, the number of rounds, which append
+        terms, fit all and remove terms; None means 100.
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the fit before.
@@ -193,6 +229,23 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         The coding of binary data: -1 and 1, or 0 and 1. Data that never are -1 have the latter.
         Not there if some variable has more than two values.
 
+    alpha_ : float or ndarray of shape (n_features,)
+        The strength of the penalty, given or chosen; chosen with ``nodewise=True``, that of each
+        variable, NaN if its column is constant.
+
+    alphas_ : ndarray of shape (n,) or (n, n_features)
+        With ``alpha="ebic"`` or ``"cv"``, the path: n <= `n_alphas` falling values, of each
+        variable with ``nodewise=True``, NaN after the end of the path of a variable.
+
+    path_ : Bunch
+        What was found there, row after row. ``alphas``, as above; ``coupling`` and ``intercept`` of
+        the shapes (n, \\*coupling_.shape) and (n, \\*intercept_.shape); ``n_edges``, the number of
+        pairs, of shape (n,); and the criterion, ``ebic`` or ``cv_score``, the mean of held-out rows
+        in nats. With ``nodewise=True``, row j of a coupling has what enters the regression of
+        variable j, so that it is not symmetric; ``n_edges`` counts the neighbours of each
+        variable, and is, like the criterion, of shape (n, n_features). Minima on the path are found
+        to a 1,000th of α, or to `tol`.
+
     solver_ : str
         The solver that ran; ``"sampling"`` for the likelihood by chains.
 
@@ -200,14 +253,15 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Number of iterations (sweeps of ``"bslm"`` and ``"ga"``, or rounds of EM).
 
     converged_ : bool
-        Whether the fit ended because of `tol`, and a maximum exists as far as is known.
+        Whether the fit ended because of `tol` or `moment_tol`, and a maximum exists as far as is
+        known.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"log_pseudo_likelihood"`` or ``"log_likelihood"``, the objective after each iteration:
-        the mean over the rows in nats, less the penalty; of the likelihood by chains, an estimate,
-        and ``"largest_difference"`` of the moments, in standard errors of the data; and ``"seconds"`` of each iteration. With missing cells and
-        ``missing="em"``, of each round, the rows as completed in it. With terms of three, of each
-        round, and ``"n_terms"``.
+        the mean over the rows in nats, less the penalty; and ``"seconds"`` of each iteration. With
+        missing cells and ``missing="em"``, of each round, the rows as completed in it. With terms
+        of three, of each round, and ``"n_terms"``. The likelihood by chains is an estimate;
+        ``"largest_difference"`` is then that of the moments, in standard errors of the data.
 
     n_features_in_ : int
         Number of variables.
@@ -229,6 +283,12 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     intercept is that of the data and one more observation spread evenly over its values. So it is
     with a value that never occurs.
 
+    Sparse networks are fitted by a proximal Newton method [4]_: the second-order expansion of the
+    log pseudo-likelihood, in a working set of pairs, plus the penalty is solved by coordinate
+    descent, block by block, and all pairs are looked at in each iteration. Along a path each fit
+    begins at the one before, and keeps its second derivatives while they serve. `inference` has no
+    standard errors of what was selected by the same rows.
+
     The estimate from rows with missing cells solves an unbiased equation: the expected score given
     the observed cells is 0. `score_samples` and `log_pseudo_likelihood` are those of
     the observed cells. The draws of ``missing="em"`` have a fixed seed.
@@ -237,7 +297,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     gain of a term is half the square of its score in standard deviations, adjusted for the
     parameters of its parts; it pays if that is more than ½ ln N + ln C(d, 3) nats, the length of
     its description in a table of N rows and d variables. The standard deviations are those of the
-    scores of the rows [4]_, as the information of a pseudo-likelihood promises too much. Terms are
+    scores of the rows [8]_, as the information of a pseudo-likelihood promises too much. Terms are
     appended, all parameters are fitted jointly, and terms that do not pay any more are removed,
     until nothing changes. `alpha` penalises the weights θ_t as it does the couplings. Without it,
     only terms are chosen of which each joint value is in five rows at least. Standard errors and
@@ -250,8 +310,13 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     and, beyond 26 connected variables, `log_partition_` compare the rate of each column with
     that in the training data and warn. What helps is a large penalty, an `alpha` of
     0.05 to 0.5 in our measurements, chosen by the held-out
-    `score`; or fewer columns; or a model that is trained with samples of itself, such as
-    `SDCPRBM`.
+    `score`; or fewer columns; or ``objective="likelihood"``, which looks at all states.
+
+    Beyond 25 columns the likelihood is maximised by Newton's method with the moments of 200 chains
+    at each of a few temperatures that exchange states. The penalised pseudo-likelihood gives
+    the initial model. The number of states is doubled when the differences of moments are
+    no more than noise; a step is kept if the likelihood rises, by Bennett's acceptance ratio. It
+    takes longer the more rows there are, as their moments are known the better.
 
     Up to 26 connected binary variables, or 2**26 joint states, everything is exact:
     `log_partition_`, `score_samples`, `marginal`, independent samples from `sample`. Beyond,
@@ -260,7 +325,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     seed and a standard error of 0.05 nats or less, if 5,000 rounds are enough; `log_partition`
     and `thermodynamics` say what they are worth, and an estimate not to be trusted warns.
 
-    The fit of the pseudo-likelihood is deterministic. Its time is spent in BLAS, which has threads of its own, so there is no `n_jobs`.
+    The time of a fit is spent in BLAS, which has threads of its own, so there is no `n_jobs`.
 
     References
     ----------
@@ -273,7 +338,17 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     .. [3] E. Schneidman, M. J. Berry, R. Segev and W. Bialek, "Weak pairwise correlations imply
        strongly correlated network states in a neural population", Nature 440, 1007–1012, 2006,
        equation 3. https://doi.org/10.1038/nature04701
-    .. [4] C. Varin, N. Reid and D. Firth, "An Overview of Composite Likelihood Methods",
+    .. [4] J. D. Lee, Y. Sun and M. A. Saunders, "Proximal Newton-Type Methods for Minimizing
+       Composite Functions", SIAM Journal on Optimization 24(3), 1420–1443, 2014.
+       https://doi.org/10.1137/130921428
+    .. [5] M. Yuan and Y. Lin, "Model Selection and Estimation in Regression with Grouped
+       Variables", Journal of the Royal Statistical Society B 68(1), 49–67, 2006.
+       https://doi.org/10.1111/j.1467-9868.2005.00532.x
+    .. [6] J. Chen and Z. Chen, "Extended Bayesian Information Criteria for Model Selection with
+       Large Model Spaces", Biometrika 95(3), 759–771, 2008. https://doi.org/10.1093/biomet/asn034
+    .. [7] C. D. van Borkulo et al., "A New Method for Constructing Networks from Binary Data",
+       Scientific Reports 4, 5918, 2014. https://doi.org/10.1038/srep05918
+    .. [8] C. Varin, N. Reid and D. Firth, "An Overview of Composite Likelihood Methods",
        Statistica Sinica 21(1), 5–42, 2011, section 2.
 
     Examples
@@ -290,6 +365,14 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     array([[0. , 0.1, 0.7],
            [0.1, 0. , 0. ],
            [0.7, 0. , 0. ]])
+
+    The other pairs tell too little to stay in a sparse network.
+
+    >>> sparse = FVBMPseudoLikelihood(penalty="l1", alpha="ebic").fit(X)
+    >>> sparse.coupling_.round(1) + 0.0
+    array([[0. , 0. , 0.6],
+           [0. , 0. , 0. ],
+           [0.6, 0. , 0. ]])
     """
 
     _takes_codes = _takes_signs = True
@@ -501,81 +584,31 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         if rows.codes is not None:
             check_columns(self, rows.codes)
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
-            task = self._task(rows, batches)
-            found = {"alpha_": self.alpha}
-            by_terms = has_terms(self)
-            terms = checked_terms(self, task, rows, is_sparse(self)) if by_terms else None
-            if is_sparse(self):
-                task, found = sparse_task(self, task, rows)
-            elif self.objective == "likelihood":
-                task = self._by_likelihood(task, rows)
-            by_em = self.missing == "em" and not rows.is_complete
-            by_sampling = self.objective == "likelihood" and not task.is_exact()
-            solver, solve = task.choose_solver(self.solver, self.step_size)
-            solver = "sampling" if by_sampling else "lbfgs" if by_terms else solver
-            max_iter = self.max_iter
-            if max_iter is None:
-                max_iter = _em.MAX_ROUNDS if by_em else MAX_ITER[solver]
-                max_iter = MAX_ROUNDS if by_terms else max_iter
+            task, found = make_task(self, rows, batches)
+            way = choose_way(self, task, rows)
 
-            def attributes(coupling, intercept, terms=(), weights=()):
-                return self._attributes(rows, task, coupling, intercept, terms, weights)
+            def attributes(*network):
+                return self._attributes(rows, task, *network)
 
             def label(j, value=None):
                 if value is not None and rows.coding.is_binary:
                     value = rows.coding.values(j)[(value + 1) // 2]
                 return self._column(j) + ("" if value is None else f" = {value}")
 
-            data = X if batches is None else batches
-            with iterations(self, data, y, name="iteration", max_iter=max_iter) as end_iteration:
-                if by_sampling:
-                    history = _sampled_likelihood.History(
-                        lambda: end_iteration(lambda: attributes(*task.whole(*history.last))),
-                        self.verbose,
-                    )
-                    generator = make_generator(self.random_state)
-                    result = _sampled_likelihood.maximise_by_sampling(
-                        task, initial, self.moment_tol, max_iter, history, label, generator
-                    )
-                elif by_terms:
-                    history = History(
-                        lambda: end_iteration(lambda: attributes(*whole(task, history.rounds[-1]))),
-                        max_iter,
-                        self.verbose,
-                    )
-                    result, terms, weights = fit_terms(
-                        task,
-                        initial,
-                        terms,
-                        self.max_order,
-                        self.term_price,
-                        self.tol,
-                        history,
-                        label,
-                    )
-                    found |= attributes(result.coupling, result.intercept, terms, weights)
-                elif by_em:
-                    history = _em.History(
-                        lambda: end_iteration(lambda: attributes(*task.whole(*history.last[:2]))),
-                        self.verbose,
-                    )
-                    result = _em.fit_incomplete(
-                        task, initial, solver, solve, self.tol, max_iter, history, label,
-                        self.n_draws,
-                    )  # fmt: skip
-                else:
-                    monitor = Monitor(
-                        self.tol,
-                        max_iter,
-                        lambda: end_iteration(lambda: attributes(*task.whole(*monitor.last[1:]))),
-                        self.verbose,
-                    )
-                    result = maximise(task, initial, solve, monitor, label)
+            data, limit = X if batches is None else batches, way.max_iter
+            with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:
+                result = way.run(
+                    task,
+                    initial,
+                    label,
+                    lambda *network: end_iteration(lambda: attributes(*network)),
+                )
                 for name in ("values_", "alphas_", "path_"):
                     vars(self).pop(name, None)
                 vars(self).update(
-                    attributes(result.coupling, result.intercept) | found,
-                    solver_=solver,
+                    attributes(*result.network),
+                    **found,
+                    solver_=way.solver,
                     n_iter_=result.n_iter,
                     converged_=result.status == "converged" and result.message is None,
                     history_={
@@ -586,7 +619,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
                 )
         if self.verbose:
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
-            print(f"{solver}: {result.n_iter} iterations, {task.objective} {last}{result.status}")
+            print(
+                f"{way.solver}: {result.n_iter} iterations, {task.objective} {last}{result.status}"
+            )
         if result.message:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
@@ -596,7 +631,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
             "n_values_": rows.coding.n_values,
-            "ordered_": self._ordered_columns(rows.coding),
+            "ordered_": ordered_columns(self, rows.coding),
             "coupling_": coupling,
             "intercept_": intercept,
             "terms_": list(terms),
@@ -609,65 +644,6 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             "_seen": task.seen,
             "_varying": task.varying,
         }
-
-    def _task(self, rows, batches):
-        """Distinct rows in memory, or passes over batches that have too many."""
-        if not rows.coding.is_binary:
-            codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            check_size(self, rows.coding.n_values)
-            ordered = self._ordered_columns(rows.coding)
-            return CodesTask(codes, weights, rows.coding.n_values, ridge(self), ordered)
-        if rows.codes is not None and rows.is_complete:
-            return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), ridge(self))
-        if rows.codes is not None:
-            if self.solver in ("bslm", "ga") and self.missing == "observed":
-                raise ValueError(
-                    f"solver={self.solver!r} needs complete rows. Use solver='newton' or 'lbfgs', "
-                    "or missing='em', which completes them."
-                )
-            codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            return Task.of_incomplete_rows(codes, weights, ridge(self))
-        if self.solver in ("bslm", "ga"):
-            raise ValueError(
-                f"solver={self.solver!r} keeps all distinct rows in memory, and these batches "
-                "have too many. Use solver='newton' or 'lbfgs'."
-            )
-        positive = partial(positive_of_batch, fresh(self), rows.coding)
-        return Task.of_batches(batches, positive, rows.sums, ridge(self))
-
-    def _by_likelihood(self, task, rows):
-        """The same rows, fitted by maximum likelihood."""
-        if self.solver in ("bslm", "ga"):
-            raise ValueError(
-                f"solver={self.solver!r} is for the pseudo-likelihood. With "
-                "objective='likelihood' use solver='newton' or 'lbfgs'."
-            )
-        if self.missing == "observed" and not rows.is_complete:
-            raise ValueError(
-                "missing='observed' leaves out terms of the pseudo-likelihood. With "
-                "objective='likelihood' and missing cells use missing='em'."
-            )
-        if not rows.coding.is_binary:
-            j = int(rows.coding.n_values.argmax())
-            raise ValueError(
-                f"objective='likelihood' is for binary columns, and {self._column(j)} has "
-                f"{rows.coding.n_values[j]} values. Use objective='pseudo-likelihood', or one-hot "
-                "columns."
-            )
-        task = LikelihoodTask.of(task)
-        if not task.is_exact() and not rows.is_complete:
-            j = int((rows.codes < 0).any(axis=0).argmax())
-            raise ValueError(
-                f"objective='likelihood' learns from missing cells, as {self._column(j)} has, only "
-                f"up to {MAX_COLUMNS} columns that vary; there are {len(task.varying)}. Use "
-                "objective='pseudo-likelihood', or fill the cells by `impute` of such a model."
-            )
-        return task
-
-    def _ordered_columns(self, coding):
-        """The columns whose order makes a difference to the penalty."""
-        ordered = given_order(self.ordered, self._table) & (coding.n_values > 2)
-        return ordered if ridge(self) > 0 else np.zeros_like(ordered)
 
     def _with_rows_before(self, rows):
         """All rows since the first fit."""

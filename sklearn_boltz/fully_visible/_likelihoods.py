@@ -17,7 +17,7 @@ from sklearn_boltz._estimates import (
     temperature_ladder,
 )
 from sklearn_boltz._random import make_generator
-from sklearn_boltz.fully_visible._columns import value_names
+from sklearn_boltz.fully_visible.fitting._columns import value_names
 from sklearn_boltz.fully_visible.model import _model
 from sklearn_boltz.fully_visible.model._graph import binary_graph, categorical_graph
 from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel, Terms
@@ -154,6 +154,10 @@ class Likelihoods(BaseBoltzmann):
             E(x), with which P(x) = exp(-E(x)) / Z: -½ xᵀ M x - bᵀ x, with x of -1 and 1 if all
             variables are binary, else with the one-hot x of length Σ n_values.
         """
+        return -self._model().log_weight(self._complete_codes(X))
+
+    def _complete_codes(self, X):
+        """Codes of rows that must be complete."""
         codes, _ = self._codes(X)
         if (codes < 0).any():
             row, j = np.argwhere(codes < 0)[0]
@@ -162,7 +166,7 @@ class Likelihoods(BaseBoltzmann):
                 "energy belongs to a complete row. `free_energy` sums missing cells out; `impute` "
                 "fills them."
             )
-        return -self._model().log_weight(codes)
+        return codes
 
     def free_energy(self, X):
         """Return the free energy of each row: its energy, with missing cells summed out.
