@@ -30,9 +30,9 @@ from sklearn_boltz.fully_visible.training._solvers import Monitor
 
 # Chains of a temperature, in groups whose differences tell the error of a moment.
 N_CHAINS, N_GROUPS = 200, 20
-# Rounds of the ladder whose states tell the moments: of the first model, and at most. Before
-# them, a share that is not used.
-FIRST_ROUNDS, MAX_ROUNDS, WARM_UP = 64, 2**14, 0.25
+# Rounds of the ladder whose states tell the moments: of the first model, and at most; then moments
+# are averaged over visits. Before the rounds, a share that is not used.
+FIRST_ROUNDS, MAX_ROUNDS, WARM_UP = 64, 2**11, 0.25
 # States that are kept for the covariances, in float32 numbers.
 KEPT_NUMBERS = 2**22
 # The rounds are doubled where the squared differences are no more than so many times their noise.
@@ -249,6 +249,7 @@ class Search:
     def __init__(self, statistics, sampler, first, tolerance):
         self.statistics, self.sampler, self.tolerance = statistics, sampler, tolerance
         self.here, self.n_rounds, self.ridge = first, FIRST_ROUNDS, FIRST_RIDGE
+        self._visits = []  # those of the most rounds
         parameters = statistics.parameters(first.theta)
         log_partition = sampler.log_partition(first)
         self.log_likelihood = statistics.log_likelihood(*parameters, log_partition)
@@ -280,7 +281,7 @@ class Search:
         rise, error, overlap = compare(self.statistics, self.here, there)
         loss = max(2 * error, SMALL_LOSS * len(direction) / (2 * self.statistics.total))
         if overlap >= LEAST_OVERLAP and rise >= -loss:
-            self.here = there
+            self._go(there)
             self.log_likelihood += rise
             if overlap > GOOD_OVERLAP:
                 self.ridge /= 2
@@ -288,7 +289,23 @@ class Search:
         self.ridge *= 4
         if is_noisy:
             self.sampler.ladder = self.here.ladder
-            self.here = self.sampler.visit(self.here.theta, self.n_rounds)
+            self._go(self.sampler.visit(self.here.theta, self.n_rounds))
+
+    def _go(self, visit):
+        """Go to a model; once the rounds are the most, to the mean of the later half of them."""
+        self.here = visit
+        if self.n_rounds == MAX_ROUNDS:
+            self._visits.append(visit)
+            self.here = averaged(self._visits[len(self._visits) // 2 :])
+
+
+def averaged(visits):
+    """The mean of several models, whose moments are to first order the means of theirs."""
+    last, samples = visits[-1], [visit.sample for visit in visits]
+    errors = np.sqrt(np.mean([sample.errors**2 for sample in samples], axis=0) / len(samples))
+    expected = np.mean([sample.expected for sample in samples], axis=0)
+    theta = np.mean([visit.theta for visit in visits], axis=0)
+    return Visit(theta, Sample(expected, errors, last.sample.states), last.ladder)
 
 
 def newton_direction(statistics, visit, gradient, ridge):
