@@ -44,13 +44,17 @@ class Likelihoods(BaseBoltzmann):
 
     def _parameters(self):
         terms = Terms.of(self.terms_, self.term_weights_)
-        return [self.coupling_, self.intercept_, *terms]
+        return [self.coupling_, self.intercept_, *terms, self.count_potential_]
 
     def _model(self):
         """The distribution."""
-        if self.terms_:
+        if self.terms_ or self.count_potential_.any():
             return InteractionModel(
-                self.coupling_, self.intercept_, self.terms_, self.term_weights_
+                self.coupling_,
+                self.intercept_,
+                self.terms_,
+                self.term_weights_,
+                self.count_potential_,
             )
         if self._coding.is_binary:
             return SpinModel(self.coupling_, self.intercept_)
