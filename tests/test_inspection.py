@@ -18,8 +18,10 @@ from sklearn_boltz.inspection import (
     HistoryDisplay,
     LadderDisplay,
     LandscapeDisplay,
+    MomentsDisplay,
     ReceptiveFieldDisplay,
     SampleDisplay,
+    ThermodynamicsDisplay,
 )
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -389,3 +391,81 @@ def test_landscape_of_few_rows(tap_model):
     model, X = tap_model
     display = LandscapeDisplay.from_estimator(model, X[:3])
     assert display.row_map.shape == (3, 2)
+
+
+def neurons(n=2000, d=6, seed=0):
+    """Rare ones with a common cause."""
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(n, d)) + rng.normal(size=(n, 1)) > 1.2).astype(int)
+
+
+def test_moments_are_those_of_rows_and_of_the_model():
+    X = neurons()
+    model = FVBMPseudoLikelihood(objective="likelihood").fit(X)
+    display = MomentsDisplay.from_estimator(model, X, n_samples=50_000, random_state=0)
+    moments, centred = display.moments, X - X.mean(axis=0)
+    assert_allclose(moments.mean.data, X.mean(axis=0))
+    j, k = np.triu_indices(6, 1)
+    assert_allclose(moments.covariance.data, (centred.T @ centred / len(X))[j, k])
+    assert_allclose(moments.triplet.data[0], centred[:, :3].prod(axis=1).mean())
+    assert_allclose(moments.count.data, np.bincount(X.sum(axis=1), minlength=7) / len(X))
+    assert_allclose(moments.count.independent.sum(), 1)
+    rates = X.mean(axis=0)
+    assert_allclose(moments.count.independent[[0, -1]], [np.prod(1 - rates), np.prod(rates)])
+    # One of 21 moments of a model with the moments of the data is beyond 4 standard errors of the
+    # samples once in 700 runs; those of the data come on top.
+    assert display.z_scores("mean").max() < 4
+    assert display.z_scores("covariance").max() < 4
+    assert list(display.axes_) == ["mean", "covariance", "triplet", "count"]
+    assert display.axes_["count"].get_yscale() == "log"
+
+
+def test_moments_of_a_model_that_is_wrong_are_far():
+    X = neurons()
+    model = FVBMPseudoLikelihood(alpha=1e6).fit(X)  # independent columns
+    display = MomentsDisplay.from_estimator(model, X, random_state=0)
+    assert display.z_scores("mean").max() < 5
+    assert display.z_scores("covariance").max() > 8
+
+
+def test_moments_of_other_estimators_and_codings():
+    X = neurons(500)
+    rbm = SDCPRBM(4, max_iter=5, random_state=0).fit(X)
+    MomentsDisplay.from_estimator(rbm, X, n_samples=500, random_state=0)
+    signs = FVBMPseudoLikelihood().fit(2 * X - 1)
+    display = MomentsDisplay.from_estimator(signs, 2 * X - 1, n_samples=500, random_state=0)
+    assert_allclose(display.moments.mean.data, X.mean(axis=0))
+
+
+def test_moments_of_few_or_constant_columns():
+    X = np.column_stack([neurons(100, 2), np.zeros(100, dtype=int)])
+    model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
+    display = MomentsDisplay.from_estimator(model, X, n_samples=200, random_state=0)
+    assert np.isfinite(display.z_scores("covariance")).all()
+    one = FVBMPseudoLikelihood().fit(X[:, :1])
+    MomentsDisplay.from_estimator(one, X[:, :1], n_samples=50, random_state=0)
+
+
+def test_what_moments_refuse():
+    X = np.random.default_rng(0).integers(0, 3, size=(100, 2))
+    model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
+    with pytest.raises(ValueError, match="column 0 has the values 0, 1, 2"):
+        MomentsDisplay.from_estimator(model, X, n_samples=100, random_state=0)
+    binary = FVBMPseudoLikelihood(alpha=0.1).fit(X > 0)
+    with pytest.raises(ValueError, match="X must have 2 columns"):
+        MomentsDisplay.from_estimator(binary, X[:, :1] > 0, n_samples=10, random_state=0)
+    display = MomentsDisplay.from_estimator(binary, X > 0, n_samples=10, random_state=0)
+    with pytest.raises(ValueError, match="four Axes"):
+        display.plot(ax=[plt.figure().subplots()])
+
+
+def test_thermodynamics():
+    X = neurons()
+    model = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    display = ThermodynamicsDisplay.from_estimator(model, [2.0, 0.5, 1.0])
+    assert_allclose(display.lines_["entropy"].get_xdata(), [0.5, 1, 2])
+    assert_allclose(display.lines_["entropy"].get_ydata()[1], model.entropy() / 6)
+    assert_allclose(display.lines_["specific_heat"].get_ydata()[1], model.specific_heat() / 6)
+    assert display.peak_ in (0.5, 1.0, 2.0)
+    with pytest.raises(ValueError, match="two Axes"):
+        display.plot(ax=[plt.figure().subplots()])

@@ -267,7 +267,7 @@ class Inference(Comparison):
             symmetric, with a diagonal of 0. Of two binary variables, the norm is 2 abs(m_jk).
         """
         check_is_fitted(self)
-        model = self._model().potts()
+        model = self._model().pairs.potts()
         scores = frobenius_scores(model.coupling, model.n_values, ignore)
         return average_product_correction(scores) if apc else scores
 
@@ -310,6 +310,12 @@ class Inference(Comparison):
         Of columns that vary; and what makes a covariance of these one of all parameters, NaN
         where a parameter is not estimated.
         """
+        if self.terms_:
+            raise ValueError(
+                f"{type(self).__name__}: standard errors, tests and information criteria are those "
+                f"of networks of pairs, and this one has {len(self.terms_)} terms of more columns. "
+                "Fit with max_order=2 and without `terms`; compare models by `score` of other rows."
+            )
         check_memory(self.n_features_in_, self._coding)
         find = self._spin_curvature if self._coding.is_binary else self._contrasts_curvature
         return find(codes, weights, jackknife)

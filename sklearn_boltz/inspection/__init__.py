@@ -5,9 +5,11 @@ from sklearn_boltz.inspection._coupling import CouplingDisplay
 from sklearn_boltz.inspection._history import HistoryDisplay
 from sklearn_boltz.inspection._ladder import LadderDisplay
 from sklearn_boltz.inspection._landscape import LandscapeDisplay
+from sklearn_boltz.inspection._moments import MomentsDisplay
 from sklearn_boltz.inspection._path import PathDisplay
 from sklearn_boltz.inspection._receptive_field import ReceptiveFieldDisplay
 from sklearn_boltz.inspection._sample import SampleDisplay
+from sklearn_boltz.inspection._thermodynamics import ThermodynamicsDisplay
 
 __all__ = [
     "ContactMapDisplay",
@@ -15,7 +17,9 @@ __all__ = [
     "HistoryDisplay",
     "LadderDisplay",
     "LandscapeDisplay",
+    "MomentsDisplay",
     "PathDisplay",
     "ReceptiveFieldDisplay",
     "SampleDisplay",
+    "ThermodynamicsDisplay",
 ]

@@ -136,6 +136,11 @@ class PairwiseModel(DiscreteModel):
     A child also defines `like` and `potts`.
     """
 
+    @property
+    def pairs(self):
+        """The part of the model with single columns and pairs: all of it."""
+        return self
+
     def scaled(self, factor):
         """The model whose log-weights are multiplied by a factor."""
         return self.like(factor * self.coupling, factor * self.intercept)

@@ -136,6 +136,9 @@ class Flipped:
     def marginal(self, columns):
         return np.flip(self.model.marginal(columns))
 
+    def expectation(self, basis):
+        return self.model.expectation(basis)
+
     def sample(self, n_samples, generator):
         return 1 - self.model.sample(n_samples, generator)
 

@@ -1,8 +1,8 @@
 """The pseudo-likelihood as the sparse solver wants it: joint, or of each column by itself.
 
 Both are sums of regressions, of each column on the others. The features of these are centred, as
-rare values are nearly collinear with an intercept otherwise. Jointly the two couplings of a pair are
-one parameter; by node (`nodewise`) they are two, and the regressions are separate parts of the
+rare values are nearly collinear with an intercept otherwise. Jointly the two couplings of a pair
+are one parameter; by node (`nodewise`) they are two, and the regressions are separate parts of the
 problem. Categorical columns are given by their contrasts, so that every pair of columns has a
 block of parameters, whose norm is that of the block of the coupling in the zero-sum gauge; binary
 columns have one parameter a pair.
@@ -230,7 +230,10 @@ class ContrastNetwork:
         return slice(self._ends[i] - self.n_values[i], self._ends[i])
 
     def _spread(self):
-        """√(1 - Σ p²) in ratio to that of equally frequent values; of binary columns the √variance."""
+        """√(1 - Σ p²) in ratio to that of equally frequent values.
+
+        Of columns of ±1 it is the standard deviation.
+        """
         counts = self.contrasts.problem.counts()
         known = np.maximum(np.add.reduceat(counts, self._ends - self.n_values), 1e-300)
         rates = counts / np.repeat(known, self.n_values)

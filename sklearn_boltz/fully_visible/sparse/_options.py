@@ -89,8 +89,13 @@ def check(estimator, rows):
         )
     if rows.codes is None:
         raise ValueError(
-            "Sparse networks keep all distinct rows in memory, and these batches have too many. Use "
-            "fewer rows, or penalty='l2' without edges, nodewise or a chosen alpha."
+            "Sparse networks keep all distinct rows in memory, and these batches have too many. "
+            "Use fewer rows, or penalty='l2' with a number as alpha, without edges and nodewise."
+        )
+    if alpha == "cv" and not rows.in_order:
+        raise ValueError(
+            "alpha='cv' needs the rows one by one; of batches and with partial_fit, only the "
+            "distinct rows are kept. Use alpha='ebic', or fit one table."
         )
     if estimator.nodewise and estimator.missing == "em" and not rows.is_complete:
         _refuse(

@@ -58,7 +58,7 @@ class Path:
 
 
 def alpha_grid(first, n_alphas, network):
-    """Penalties of each part, evenly spaced on a logarithmic scale, of shape (n_alphas, n_parts)."""
+    """Penalties of each part, in even ratios, of shape (n_alphas, n_parts)."""
     enough = network.total > network.layout.n_parameters / network.layout.n_parts
     last = LAST if enough else LAST_OF_FEW_ROWS
     return first * np.geomspace(1, last, n_alphas)[:, None]

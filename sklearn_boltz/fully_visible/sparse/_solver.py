@@ -57,9 +57,6 @@ class Solver:
 
     def __init__(self, network):
         self.network, self.layout = network, network.layout
-        self._columns = [
-            np.flatnonzero(self.layout.part_of_column == p) for p in range(self.layout.n_parts)
-        ]
         self._expansions = [None] * self.layout.n_parts
         self._slopes = np.zeros(self.layout.places.shape)
         self._last = None

@@ -23,9 +23,12 @@ from sklearn_boltz.fully_visible.sparse._solver import Solver
 from sklearn_boltz.fully_visible.training._fit import MAX_ITER
 from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
+# Without a penalty, a coupling that is not believed: an odds ratio of e¹⁰.
+STRONG = 2.5
+
 
 class Point(NamedTuple):
-    """Parameters, and the objective: the log pseudo-likelihood less the penalty, summed over rows."""
+    """Parameters, and the log pseudo-likelihood less the penalty, summed over the rows."""
 
     coupling: np.ndarray
     intercept: np.ndarray
@@ -62,9 +65,11 @@ class SparseTask:
         self.start = None
 
     @property
-    def n_columns(self):
-        """Number of all columns."""
-        return len(self.base if isinstance(self.problem, PseudoLikelihood) else self.inner.n_values)
+    def column_sizes(self):
+        """How many rows of the coupling each of all columns has."""
+        if isinstance(self.problem, PseudoLikelihood):
+            return np.ones(len(self.base), dtype=int)
+        return self.inner.n_values
 
     def __getattr__(self, name):
         if name == "inner_task":  # not yet there, as in unpickling
@@ -97,7 +102,10 @@ class SparseTask:
         return {"alpha_": found} | attributes_of_path(self, choice, selected)
 
     def weights(self, network):
-        """The weight of the penalty of each group: 0 of intercepts, infinite of other than `edges`."""
+        """The weight of the penalty of each group.
+
+        0 of intercepts, and infinite of pairs that may not be connected.
+        """
         layout, size = network.layout, network.n_values - 1
         spread = network.spread if self.standardize else np.ones(len(size))
         # By node the features are standardised, as in glmnet; jointly, the scores of the pairs.
@@ -149,11 +157,25 @@ class SparseTask:
 
     def message(self, point, direction, monitor, label):
         """What a user should know about the end of a fit, or None."""
-        if monitor.status != "max_iter":
+        if monitor.status == "max_iter":
+            return (
+                f"The fit ended at max_iter={monitor.max_iter} iterations, and the derivatives are "
+                f"not yet within tol={self.tol:g}. Raise max_iter, or use a larger alpha."
+            )
+        return None if np.any(self.alpha) else self._without_penalty(point, label)
+
+    def _without_penalty(self, point, label):
+        """That the maximum may be at infinity."""
+        coupling, _ = self.whole(point.coupling, point.intercept)
+        r, s = np.unravel_index(np.abs(coupling).argmax(), coupling.shape)
+        if abs(coupling[r, s]) < STRONG:
             return None
+        column = column_of_state(self.column_sizes)
         return (
-            f"The fit ended at max_iter={monitor.max_iter} iterations, before it met tol={self.tol:g}"
-            ". Raise max_iter, or use a larger alpha."
+            f"The coupling of {label(column[r])} and {label(column[s])} is {coupling[r, s]:.2g}: "
+            "some of their values hardly ever, or never, occur together, and the log "
+            "pseudo-likelihood may have no maximum. With alpha > 0, for example alpha=0.01, it has "
+            "one."
         )
 
     def no_maximum(self, label):
@@ -274,7 +296,7 @@ def attributes_of_path(task, choice, selected):
 def among_all(task, values, fill):
     """Values of the columns that vary among those of all, along the last axis."""
     values = np.asarray(values)
-    whole = np.full((*values.shape[:-1], task.n_columns), fill, dtype=values.dtype)
+    whole = np.full((*values.shape[:-1], len(task.column_sizes)), fill, dtype=values.dtype)
     whole[..., task.varying] = values
     return whole
 
@@ -293,7 +315,6 @@ def path_matrices(task, network, theta):
     both = np.triu(above) + np.tril(below)
     ended = np.zeros(network.n_columns, dtype=bool)
     ended[network.layout.column] = np.isnan(theta[network.layout.places.diagonal()])
-    size = task.inner.n_values if network.is_categorical else 1
-    rows = np.repeat(among_all(task, ended, False), size)
+    rows = np.repeat(among_all(task, ended, False), task.column_sizes)
     both[rows] = whole[rows] = np.nan
     return both, whole
