@@ -97,40 +97,39 @@ weighted = model.fit(alignment, sample_weight=weights).interaction_scores()
 # Neighbours in the chain are bonded anyway, so that they are left out. The best pairs of the
 # weighted fit, as many as there are contacts, are compared with the truth.
 
-fig, axes = plt.subplot_mosaic(
-    [["sheet", "map"], ["ranks", "ranks"]],
-    figsize=(9, 8.5), height_ratios=[5, 3], width_ratios=[2, 3], layout="constrained",
-)  # fmt: skip
+fig, axes = plt.subplots(1, 2, figsize=(8, 4.6), width_ratios=[2, 3], layout="constrained")
 best = ContactMapDisplay(
     scores=weighted, contacts=contacts, min_separation=2, n_pairs=len(contacts)
-).plot(ax=axes["map"])
+).plot(ax=axes[1])
 
-axes["sheet"].plot(*place.T, color="0.7", lw=7, solid_joinstyle="round", zorder=1)
+axes[0].plot(*place.T, color="0.7", lw=7, solid_joinstyle="round", zorder=1)
 for (i, j), right in zip(best.pairs_, best.is_contact_, strict=True):
     style = {"color": "#0072b2", "lw": 2} if right else {"color": "#d55e00", "lw": 1, "ls": "--"}
-    axes["sheet"].plot(*place[[i, j]].T, zorder=2, **style)
+    axes[0].plot(*place[[i, j]].T, zorder=2, **style)
 for number in (1, 10, 20, 30, 40):
-    axes["sheet"].text(*place[number - 1], number, ha="center", va="center", zorder=3)
-axes["sheet"].set_title("The chain, and the pairs found")
-axes["sheet"].set_axis_off()
+    axes[0].text(*place[number - 1], number, ha="center", va="center", zorder=3)
+axes[0].set_title("The chain, and the pairs found")
+axes[0].set_axis_off()
 
-for (label, scores), color in zip(
-    {
-        "Potts model, weighted": weighted,
-        "Potts model, all alike": unweighted,
-        "mutual information": information,
-    }.items(),
-    ["#0072b2", "#56b4e9", "#e69f00"],
-    strict=True,
+plt.show()
+
+# %%
+# How many contacts are among the best pairs, by each of the scores?
+
+fig, ax = plt.subplots(figsize=(8, 4), layout="constrained")
+for label, scores, color in (
+    ("Potts model, weighted", weighted, "#0072b2"),
+    ("Potts model, all alike", unweighted, "#56b4e9"),
+    ("mutual information", information, "#e69f00"),
 ):
     ranked = ContactMapDisplay(scores=scores, contacts=contacts, min_separation=2, n_pairs=100)
     found = np.cumsum(ranked.is_contact_)
-    axes["ranks"].plot(np.arange(1, 101), found, color=color, lw=2, label=label)
+    ax.plot(np.arange(1, 101), found, color=color, lw=2, label=label)
     print(f"{label:22s} {found[len(contacts) - 1]:.0f} of {len(contacts)} contacts")
-axes["ranks"].plot([0, 100], [0, 100 * best.chance_], color="0.5", ls=":", label="chance")
-axes["ranks"].axhline(len(contacts), color="0.5", lw=0.8)
-axes["ranks"].set(xlabel="pairs with the highest scores", ylabel="contacts among them")
-axes["ranks"].legend()
+ax.plot([0, 100], [0, 100 * best.chance_], color="0.5", ls=":", label="chance")
+ax.axhline(len(contacts), color="0.5", lw=0.8)
+ax.set(xlabel="pairs with the highest scores", ylabel="contacts among them")
+ax.legend(loc="center right")
 plt.show()
 
 # %%

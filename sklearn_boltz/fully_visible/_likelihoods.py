@@ -513,7 +513,8 @@ class Likelihoods(BaseBoltzmann):
             more than two values, nodes have ``intercept[value]`` for each value; both `weight` and
             `strength` of an edge are the Frobenius norm of the block, as `interaction_scores`
             without correction, which has no sign; and `p_value` is that of the joint Wald test.
-            P values are not adjusted for their number.
+            P values are not adjusted for their number. Terms of three variables and more are left
+            out.
 
         Raises
         ------
