@@ -182,7 +182,8 @@ class CouplingDisplay:
         colorbar : bool, default=True
             Whether the heat map has a scale of its colours.
         legend : bool, default=True
-            Whether the graph has a legend of its edges and groups.
+            Whether the graph has a legend of its edges and groups, at its right: a figure of your
+            own has room for it with ``layout="constrained"``.
         groups : array-like of shape (n_features,), default=None
             A label for each variable. In the graph, each group has a colour; there may be eight.
         min_coupling : float, default=0.0
