@@ -1,8 +1,8 @@
 """Terms of three variables, chosen by description length, beside pairs alone in the same run.
 
 Test log-likelihood of four of the twenty data sets, normalised by the ladder of temperatures, with
-AIS beside it. The penalty is the one with the best validation log-likelihood of pairs alone. Seconds
-are those of the processor, of one thread.
+AIS beside it. The penalty is the one with the best validation log-likelihood of pairs alone.
+Seconds are those of the processor, of one thread.
 """
 
 import os

@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,35 +14,16 @@ from sklearn_boltz._base import (
     fingerprint,
     unchanged_on_error,
 )
-from sklearn_boltz._batches import as_batches, fresh
+from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz._completion import distinct_incomplete
-from sklearn_boltz._random import make_generator
-from sklearn_boltz.fully_visible._columns import given_order
 from sklearn_boltz.fully_visible._drawing import Drawing
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
 from sklearn_boltz.fully_visible._likelihoods import Likelihoods
-from sklearn_boltz.fully_visible._rows import (
-    Rows,
-    check_columns,
-    check_size,
-    positive_of_batch,
-    read,
-    read_batches,
-)
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
-from sklearn_boltz.fully_visible.categorical._task import CodesTask
-from sklearn_boltz.fully_visible.higher_order._fit import History, fit_terms, whole
-from sklearn_boltz.fully_visible.higher_order._options import checked_terms, has_terms
-from sklearn_boltz.fully_visible.higher_order._selection import MAX_ROUNDS
+from sklearn_boltz.fully_visible.fitting._rows import Rows, check_columns, read, read_batches
+from sklearn_boltz.fully_visible.fitting._tasks import make_task, ordered_columns
+from sklearn_boltz.fully_visible.fitting._ways import choose_way
 from sklearn_boltz.fully_visible.model._interaction_model import Terms
-from sklearn_boltz.fully_visible.sparse._options import is_sparse, ridge, sparse_task
-from sklearn_boltz.fully_visible.training import _em, _sampled_likelihood
-from sklearn_boltz.fully_visible.training._fit import MAX_ITER, Task, maximise
-from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS
-from sklearn_boltz.fully_visible.training._moment_matching import LikelihoodTask
-from sklearn_boltz.fully_visible.training._objective import distinct_rows
-from sklearn_boltz.fully_visible.training._solvers import Monitor
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
 # each other.
@@ -591,81 +571,31 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         if rows.codes is not None:
             check_columns(self, rows.codes)
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
-            task = self._task(rows, batches)
-            found = {"alpha_": self.alpha}
-            by_terms = has_terms(self)
-            terms = checked_terms(self, task, rows, is_sparse(self)) if by_terms else None
-            if is_sparse(self):
-                task, found = sparse_task(self, task, rows)
-            elif self.objective == "likelihood":
-                task = self._by_likelihood(task, rows)
-            by_em = self.missing == "em" and not rows.is_complete
-            by_sampling = self.objective == "likelihood" and not task.is_exact()
-            solver, solve = task.choose_solver(self.solver, self.step_size)
-            solver = "sampling" if by_sampling else "lbfgs" if by_terms else solver
-            max_iter = self.max_iter
-            if max_iter is None:
-                max_iter = _em.MAX_ROUNDS if by_em else MAX_ITER[solver]
-                max_iter = MAX_ROUNDS if by_terms else max_iter
+            task, found = make_task(self, rows, batches)
+            way = choose_way(self, task, rows)
 
-            def attributes(coupling, intercept, terms=(), weights=()):
-                return self._attributes(rows, task, coupling, intercept, terms, weights)
+            def attributes(*network):
+                return self._attributes(rows, task, *network)
 
             def label(j, value=None):
                 if value is not None and rows.coding.is_binary:
                     value = rows.coding.values(j)[(value + 1) // 2]
                 return self._column(j) + ("" if value is None else f" = {value}")
 
-            data = X if batches is None else batches
-            with iterations(self, data, y, name="iteration", max_iter=max_iter) as end_iteration:
-                if by_sampling:
-                    history = _sampled_likelihood.History(
-                        lambda: end_iteration(lambda: attributes(*task.whole(*history.last))),
-                        self.verbose,
-                    )
-                    generator = make_generator(self.random_state)
-                    result = _sampled_likelihood.maximise_by_sampling(
-                        task, initial, self.moment_tol, max_iter, history, label, generator
-                    )
-                elif by_terms:
-                    history = History(
-                        lambda: end_iteration(lambda: attributes(*whole(task, history.rounds[-1]))),
-                        max_iter,
-                        self.verbose,
-                    )
-                    result, terms, weights = fit_terms(
-                        task,
-                        initial,
-                        terms,
-                        self.max_order,
-                        self.term_price,
-                        self.tol,
-                        history,
-                        label,
-                    )
-                    found |= attributes(result.coupling, result.intercept, terms, weights)
-                elif by_em:
-                    history = _em.History(
-                        lambda: end_iteration(lambda: attributes(*task.whole(*history.last[:2]))),
-                        self.verbose,
-                    )
-                    result = _em.fit_incomplete(
-                        task, initial, solver, solve, self.tol, max_iter, history, label,
-                        self.n_draws,
-                    )  # fmt: skip
-                else:
-                    monitor = Monitor(
-                        self.tol,
-                        max_iter,
-                        lambda: end_iteration(lambda: attributes(*task.whole(*monitor.last[1:]))),
-                        self.verbose,
-                    )
-                    result = maximise(task, initial, solve, monitor, label)
+            data, limit = X if batches is None else batches, way.max_iter
+            with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:
+                result = way.run(
+                    task,
+                    initial,
+                    label,
+                    lambda *network: end_iteration(lambda: attributes(*network)),
+                )
                 for name in ("values_", "alphas_", "path_"):
                     vars(self).pop(name, None)
                 vars(self).update(
-                    attributes(result.coupling, result.intercept) | found,
-                    solver_=solver,
+                    attributes(*result.network),
+                    **found,
+                    solver_=way.solver,
                     n_iter_=result.n_iter,
                     converged_=result.status == "converged" and result.message is None,
                     history_={
@@ -676,7 +606,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
                 )
         if self.verbose:
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
-            print(f"{solver}: {result.n_iter} iterations, {task.objective} {last}{result.status}")
+            print(
+                f"{way.solver}: {result.n_iter} iterations, {task.objective} {last}{result.status}"
+            )
         if result.message:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
@@ -686,7 +618,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
             "n_values_": rows.coding.n_values,
-            "ordered_": self._ordered_columns(rows.coding),
+            "ordered_": ordered_columns(self, rows.coding),
             "coupling_": coupling,
             "intercept_": intercept,
             "terms_": list(terms),
@@ -699,65 +631,6 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             "_seen": task.seen,
             "_varying": task.varying,
         }
-
-    def _task(self, rows, batches):
-        """Distinct rows in memory, or passes over batches that have too many."""
-        if not rows.coding.is_binary:
-            codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            check_size(self, rows.coding.n_values)
-            ordered = self._ordered_columns(rows.coding)
-            return CodesTask(codes, weights, rows.coding.n_values, ridge(self), ordered)
-        if rows.codes is not None and rows.is_complete:
-            return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), ridge(self))
-        if rows.codes is not None:
-            if self.solver in ("bslm", "ga") and self.missing == "observed":
-                raise ValueError(
-                    f"solver={self.solver!r} needs complete rows. Use solver='newton' or 'lbfgs', "
-                    "or missing='em', which completes them."
-                )
-            codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            return Task.of_incomplete_rows(codes, weights, ridge(self))
-        if self.solver in ("bslm", "ga"):
-            raise ValueError(
-                f"solver={self.solver!r} keeps all distinct rows in memory, and these batches "
-                "have too many. Use solver='newton' or 'lbfgs'."
-            )
-        positive = partial(positive_of_batch, fresh(self), rows.coding)
-        return Task.of_batches(batches, positive, rows.sums, ridge(self))
-
-    def _by_likelihood(self, task, rows):
-        """The same rows, fitted by maximum likelihood."""
-        if self.solver in ("bslm", "ga"):
-            raise ValueError(
-                f"solver={self.solver!r} is for the pseudo-likelihood. With "
-                "objective='likelihood' use solver='newton' or 'lbfgs'."
-            )
-        if self.missing == "observed" and not rows.is_complete:
-            raise ValueError(
-                "missing='observed' leaves out terms of the pseudo-likelihood. With "
-                "objective='likelihood' and missing cells use missing='em'."
-            )
-        if not rows.coding.is_binary:
-            j = int(rows.coding.n_values.argmax())
-            raise ValueError(
-                f"objective='likelihood' is for binary columns, and {self._column(j)} has "
-                f"{rows.coding.n_values[j]} values. Use objective='pseudo-likelihood', or one-hot "
-                "columns."
-            )
-        task = LikelihoodTask.of(task)
-        if not task.is_exact() and not rows.is_complete:
-            j = int((rows.codes < 0).any(axis=0).argmax())
-            raise ValueError(
-                f"objective='likelihood' learns from missing cells, as {self._column(j)} has, only "
-                f"up to {MAX_COLUMNS} columns that vary; there are {len(task.varying)}. Use "
-                "objective='pseudo-likelihood', or fill the cells by `impute` of such a model."
-            )
-        return task
-
-    def _ordered_columns(self, coding):
-        """The columns whose order makes a difference to the penalty."""
-        ordered = given_order(self.ordered, self._table) & (coding.n_values > 2)
-        return ordered if ridge(self) > 0 else np.zeros_like(ordered)
 
     def _with_rows_before(self, rows):
         """All rows since the first fit."""

@@ -17,7 +17,7 @@ from sklearn_boltz._estimates import (
     temperature_ladder,
 )
 from sklearn_boltz._random import make_generator
-from sklearn_boltz.fully_visible._columns import value_names
+from sklearn_boltz.fully_visible.fitting._columns import value_names
 from sklearn_boltz.fully_visible.model import _model
 from sklearn_boltz.fully_visible.model._graph import binary_graph, categorical_graph
 from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel, Terms

@@ -1,6 +1,7 @@
 """BaseBoltzmannMachine: what RBMs and deep Boltzmann machines share."""
 
 import warnings
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -10,6 +11,17 @@ from sklearn.utils import Bunch, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz._arrays import (
+    as_numpy,
+    as_type,
+    dispatched,
+    is_foreign,
+    like,
+    namespace_of,
+    numpy_dtype,
+    place_of,
+    zeros,
+)
 from sklearn_boltz._base import (
     COMPLETE_TO_USE,
     BaseBoltzmann,
@@ -22,6 +34,7 @@ from sklearn_boltz._batches import fresh, rows_of
 from sklearn_boltz._cells import foreign_coding, shown
 from sklearn_boltz._estimates import best_known, greater, raise_floor, temperature_ladder
 from sklearn_boltz._random import Stream, make_generator
+from sklearn_boltz._tables import Table
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._columns import (
     UNIT_TYPES,
@@ -47,6 +60,11 @@ from sklearn_boltz.restricted.sampling import (
 )
 from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.training._array_rows import (
+    ELSEWHERE,
+    DeviceRows,
+    checked_rows,
+)
 from sklearn_boltz.restricted.training._rows import StreamedRows, evenly_spaced, of_some
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
@@ -54,7 +72,7 @@ from sklearn_boltz.units._gaussian import Gaussian
 from sklearn_boltz.units._unit import UnitType
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
-CHUNK_ROWS = 1000
+CHUNK_ROWS, DEVICE_ROWS = 1000, 2**14
 # Part of the bounds by which a value may be out of range: scaling in float32 leaves as much.
 ROUNDING = 1e-6
 # Rows of batches to which visible units are fitted before the training.
@@ -127,7 +145,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         With `clip`, values out of range are set to its nearest end, with a warning. With `reset`,
         columns of real numbers are standardised from here on, by their weighted means.
         """
+        if dispatched(X):
+            return self._validated_on_device(X, reset, allow_nan, clip)
         X = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
+        if not reset and is_foreign(getattr(self, "components_", None)):
+            there = place_of(self.components_)
+            raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
         if issparse(X) and not self._takes_sparse():
             X = X.toarray()
         if not issparse(X):
@@ -275,7 +298,33 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _checked(self, X, allow_nan=False):
         check_is_fitted(self)
         X = self._validated(X, allow_nan=allow_nan, clip=True)
+        return as_type(X, numpy_dtype(self.components_)) if is_foreign(X) else self._in_type(X)
+
+    def _in_type(self, X):
         return X.astype(self._model().dtype, copy=False)
+
+    def _check_device_settings(self):
+        """Refuse parameters that are there for NumPy arrays only."""
+        specs = self._specs()
+        binary = isinstance(specs, list) and all(spec in ("auto", Bernoulli) for spec in specs)
+        if not binary or self.hidden not in ("bernoulli", Bernoulli):
+            raise ValueError(
+                f"{type(self).__name__}: on a device there are Bernoulli units in both layers. For "
+                "other units, pass NumPy arrays."
+            )
+
+    def _validated_on_device(self, X, reset, allow_nan, clip):
+        """Check an array of another library than NumPy, which stays where it lies."""
+        self._check_library(X)
+        X = checked_rows(self, X, reset=reset, allow_nan=allow_nan)
+        if reset:
+            self._check_device_settings()
+            self._layout = Layout.of_numbers(X.shape[1])
+            self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
+        low, high = self._layout_now().bounds
+        if namespace_of(X).any((X < low) | (X > high)):
+            X = like(X, self._bounded(as_numpy(X), clip))  # which tells what is wrong
+        return X
 
     # Columns of the table and numbers of the visible units.
 
@@ -341,7 +390,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _as_table(self, V):
         """Rows of the visible units as a table like that of the training."""
+        if is_foreign(V):
+            return V
         return self._table.decode(self._layout_now().collapse(V[:, : self._n_numbers()]))
+
+    def _near(self, units, weights):
+        """Units where the weights are."""
+        return units.moved(partial(like, weights)) if is_foreign(weights) else units
 
     def _n_numbers(self):
         """How many numbers the visible units take."""
@@ -353,6 +408,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _by_chunks(self, function, X):
         """Apply a function of dense rows, a chunk at a time."""
+        if is_foreign(X):
+            chunks = gen_batches(X.shape[0], DEVICE_ROWS)
+            return namespace_of(X).concat([function(X[rows, ...]) for rows in chunks])
         return np.concatenate([
             function(dense(X[rows]))
             for rows in gen_batches(X.shape[0], CHUNK_ROWS)
@@ -539,6 +597,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """
         check_is_fitted(self)
         model = self._model()
+        if is_foreign(self.components_) and not self._anneals(method, model):
+            return self.move_to(np).log_partition(
+                method, n_chains=n_chains, n_temperatures=n_temperatures, tol=tol,
+                max_rounds=max_rounds, X=None if X is None else as_numpy(X),
+                random_state=random_state, n_jobs=n_jobs,
+            )  # fmt: skip
         if method == "raise" and X is not None and len(model.visible) > self._n_numbers():
             raise ValueError("In a deep Boltzmann machine, method='raise' needs X=None.")
         if method == "auto":
@@ -585,6 +649,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if not estimate.trusted:
             warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
         return estimate
+
+    def _anneals(self, method, model):
+        """Whether a method comes down to annealing alone, which is done on a device, too."""
+        few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
+        return method == "ais" or (
+            method == "auto" and not few and self._estimate_of_log_partition == "ais"
+        )
 
     def _former_ladder(self):
         """The ladder that the training has left, or None."""
@@ -696,6 +767,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             names, types and categories.
         """
         check_is_fitted(self)
+        if is_foreign(self.components_) and (given or isinstance(init, str) or n_temperatures > 1):
+            rows = self.move_to(np).sample(
+                n_samples, random_state, given=given, temperature=temperature, n_steps=n_steps,
+                init=init if init is None or isinstance(init, str) else as_numpy(init),
+                n_temperatures=n_temperatures,
+            )  # fmt: skip
+            return like(self.components_, rows)
         model, rng = self._model(), make_generator(random_state)
         stream = Stream.from_generator(rng)
         if isinstance(init, str):
@@ -728,9 +806,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                     return self._as_table(rows)
         if init is None:
             shape = n_samples, len(model.visible)
-            V = self._base().sample(np.zeros(shape, model.dtype), stream)
+            V = self._base().sample(zeros(model.weights, shape), stream)
         else:
             V = self._checked(init)
+            V = DeviceRows(V) if is_foreign(V) else V
             V = self._side(dense(V[np.arange(n_samples) % V.shape[0]]))
         if values is not None:
             V = np.array(V)

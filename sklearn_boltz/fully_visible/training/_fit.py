@@ -1,5 +1,6 @@
 """Fit a fully visible Boltzmann machine: from rows to an objective, from there to a result."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -176,6 +177,8 @@ class Result(NamedTuple):
         What a user should know about the end.
     history : dict of ndarray
         What else is known of each iteration.
+    terms : sequence of tuples of int, and weights : sequence of float
+        Terms of three columns and more.
     """
 
     coupling: np.ndarray
@@ -186,6 +189,13 @@ class Result(NamedTuple):
     status: str
     message: str | None
     history: dict = {}
+    terms: Sequence = ()
+    weights: Sequence = ()
+
+    @property
+    def network(self):
+        """Couplings, intercepts, terms and their weights."""
+        return self.coupling, self.intercept, self.terms, self.weights
 
 
 def maximise(task, initial, solve, monitor, label):

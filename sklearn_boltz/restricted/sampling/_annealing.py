@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
 
+from sklearn_boltz._arrays import as_numpy, device_of, is_foreign, namespace_of, widest, zeros
 from sklearn_boltz._estimates import (
     MARKOV,
     estimate_from_weights,
@@ -37,9 +38,9 @@ def resampled(estimate, rng):
 
 def base_log_partition(model, base):
     """ln Z of independent units: visible ones as in `base`, hidden ones without bias."""
-    zero = model.hidden.base()
-    visible = base.log_partition_sum(np.zeros((1, len(base)), dtype=model.dtype))[0]
-    return visible + zero.log_partition_sum(np.zeros((1, len(zero)), dtype=model.dtype))[0]
+    zero, weights = model.hidden.base(), model.weights
+    visible = base.log_partition_sum(zeros(weights, (1, len(base))))[0]
+    return float(visible + zero.log_partition_sum(zeros(weights, (1, len(zero))))[0])
 
 
 def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
@@ -64,7 +65,7 @@ def annealed_importance_sampling(model, base, betas, n_chains, stream, workers):
         ln Z is above `low` with a probability of 95 %. `states` are the ends of the chains.
     """
     check_normalisable(model)
-    V = base.sample(np.zeros((n_chains, len(base)), dtype=model.dtype), stream)
+    V = base.sample(zeros(model.weights, (n_chains, len(base))), stream)
     log_weights = _anneal(model, base, betas, V, stream, workers)
     log_weights += base_log_partition(model, base)
     return estimate_from_weights("ais", log_weights, 1, V)
@@ -155,6 +156,10 @@ def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1
 
 def _anneal(model, base, betas, V, stream, workers):
     """Carry the chains V along the ladder, in place; -> their log-weights."""
+    if is_foreign(V):
+        log_weights = namespace_of(V).zeros(V.shape[0], dtype=widest(V), device=device_of(V))
+        _anneal_any_units(model, base, betas, V, log_weights, stream, 0)
+        return np.array(as_numpy(log_weights), dtype=np.float64)
     log_weights = np.zeros(len(V))
     model = model._replace(weights=np.asfortranarray(model.weights))  # once for all blocks
     fast = base.is_binary and model.visible.is_binary and model.hidden.is_binary

@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import numpy as np
 
+from sklearn_boltz._arrays import is_foreign
 from sklearn_boltz._ladder import Ladder, Pair
 from sklearn_boltz._threads import OneThread
 from sklearn_boltz.restricted.model._model import Model
@@ -84,6 +85,8 @@ def log_densities_of(model, V):
 
 def laid_out(model):
     """The model with its weights in the order in which the kernels read them."""
+    if is_foreign(model.weights):
+        return model
     return model._replace(weights=np.asfortranarray(model.weights))
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz._arrays import is_foreign
 from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._ladder import Pair
 from sklearn_boltz._random import Stream
@@ -22,8 +23,8 @@ from sklearn_boltz.restricted.sampling._rungs import (
 # What following ln Z may cost, as a part of the training, and what a ladder may that the training
 # itself takes its chains from.
 TRACKING_SHARE, TEMPERED_SHARE = 0.12, 1.0
-# Chains at each rung, at least: where a training takes its chains from the ladder, there are as many
-# as a mini-batch has rows, for the noise of its steps depends on their number.
+# Chains at each rung, at least: where a training takes its chains from the ladder, there are as
+# many as a mini-batch has rows, for the noise of its steps depends on their number.
 N_CHAINS = 100
 # The state of the model is saved when its chains exchange with those of the last saved one less
 # often than this.
@@ -34,6 +35,8 @@ DENSE = 0.5
 MEASURING, MOST_ROUNDS = 6, 8
 # Chains of the annealing that is run beside the ladder, and its temperatures, at least and at most.
 WATCHING_CHAINS, LEAST_TEMPERATURES, MOST_TEMPERATURES = 50, 60, 10_000
+# What a temperature takes on a device beside its products, in multiplications.
+LAUNCHES = 1e8
 # Every so many chains of the top go to where annealed chains have ended.
 SENT = 10
 # Chains of an annealing that decides whether an epoch is the best one, and its temperatures: so
@@ -77,6 +80,8 @@ class Tracker:
         Whether the training itself needs the ladder, which is then not given up.
     n_chains : int
         At each rung.
+    climbs : bool
+        Whether there is a ladder. On a device there is annealing alone.
 
     Attributes
     ----------
@@ -84,9 +89,9 @@ class Tracker:
         None before the first mini-batch, and where it was given up.
     """
 
-    def __init__(self, base, max_rungs, share, seed, keep=False, n_chains=N_CHAINS):
+    def __init__(self, base, max_rungs, share, seed, keep=False, n_chains=N_CHAINS, climbs=True):
         self.base, self.max_rungs, self.share, self.keep = base, max_rungs, share, keep
-        self.n_chains = n_chains
+        self.n_chains, self.climbs = n_chains, climbs
         self.stream, self.ladder = Stream(seed), None
         # What may be spent on looks at the top, on rounds of the ladder and on annealing.
         self._looks = self._rounds = self._annealing = 0.0
@@ -119,14 +124,16 @@ class Tracker:
         if isinstance(share, (bool, np.bool_)):
             share = TEMPERED_SHARE if tempered else TRACKING_SHARE
         n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
-        if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
-            return cls(base, settings.max_rungs, share, seed, tempered, n_chains)
+        climbs = not is_foreign(base.parameters()["intercept"]) if base.is_binary else True
+        kind = tempered, n_chains, climbs
+        if former is None or (former.keep, former.n_chains, former.climbs) != kind:
+            return cls(base, settings.max_rungs, share, seed, *kind)
         former.max_rungs, former.share = settings.max_rungs, share
         return former
 
     def has_ladder(self):
         """Whether the ladder has not been given up."""
-        return self._n_beaten < BEATEN_TIMES or self.keep
+        return (self._n_beaten < BEATEN_TIMES or self.keep) and self.climbs
 
     def top(self, model):
         """The top of the ladder, with the model as it is now.
@@ -254,7 +261,7 @@ class Tracker:
 
         Without these, nothing would tell of a mode that the chains of the ladder have missed.
         """
-        cost = 2.5 * WATCHING_CHAINS * model.weights.size + CALLS / 20
+        cost = 2.5 * WATCHING_CHAINS * model.n_weights + (CALLS / 20 if self.climbs else LAUNCHES)
         n_temperatures = int(np.clip(self._annealing / cost, LEAST_TEMPERATURES, MOST_TEMPERATURES))
         self._annealing, self._n_temperatures = 0.0, n_temperatures
         return self._annealed(model, n_temperatures, WATCHING_CHAINS, workers)
