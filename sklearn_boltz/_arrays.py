@@ -130,6 +130,20 @@ def as_type(array, dtype):
     return xp.astype(array, getattr(xp, np.dtype(dtype).name), copy=False)
 
 
+def taken(array, numbers):
+    """Some rows, given their numbers as NumPy has them."""
+    if not is_foreign(array):
+        return array[numbers]
+    return namespace_of(array).take(array, like(array, numbers), axis=0)
+
+
+def concatenated(arrays):
+    """Arrays one below the other."""
+    if not is_foreign(arrays[0]):
+        return np.concatenate(arrays)
+    return namespace_of(arrays[0]).concat(arrays)
+
+
 def copied_as(array, dtype):
     """A copy in the type of that NumPy name, in the same place."""
     return array.astype(dtype) if not is_foreign(array) else copied(as_type(array, dtype))
