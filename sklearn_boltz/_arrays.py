@@ -35,6 +35,10 @@ def dispatched(X):
     return bool(get_namespace_and_device(X)[1])
 
 
+# By types of arrays: to look takes as long as to launch a kernel.
+_NAMESPACES = {np.ndarray: np}
+
+
 @cache
 def _compat():
     """The package that finds the namespace of an array: scikit-learn's copy, or its own."""
@@ -47,7 +51,10 @@ def _compat():
 
 def namespace_of(array):
     """The functions of the library of an array, as the array API has them."""
-    return np if isinstance(array, np.ndarray) else _compat().array_namespace(array)
+    kind = type(array)
+    if kind not in _NAMESPACES:
+        _NAMESPACES[kind] = _compat().array_namespace(array)
+    return _NAMESPACES[kind]
 
 
 def device_of(array):
@@ -68,10 +75,15 @@ def as_numpy(array):
     if not is_foreign(array):
         return np.asarray(array)
     if hasattr(array, "detach"):  # PyTorch
-        return array.detach().cpu().numpy()
+        return without_gradient(array).cpu().numpy()
     if hasattr(array, "get"):  # CuPy
         return array.get()
     return np.from_dlpack(array)
+
+
+def without_gradient(array):
+    """An array of which PyTorch follows no gradient: steps are made in place."""
+    return array.detach() if hasattr(array, "detach") else array
 
 
 def host_view(array):
@@ -83,7 +95,7 @@ def host_view(array):
         None where there is no such view, on which a compiled kernel could work in place.
     """
     on_processor = getattr(getattr(array, "device", None), "type", None) == "cpu"
-    return array.detach().numpy() if on_processor and array.is_contiguous() else None
+    return array.numpy() if on_processor and array.is_contiguous() else None
 
 
 def like(reference, array):

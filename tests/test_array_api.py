@@ -16,6 +16,7 @@ from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _array_api, estimator_checks
 
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
@@ -483,6 +484,37 @@ def test_small_and_constant_tables(xp, shape):
         model = machine(max_iter=2, batch_size=3).fit(rows)
         for name in METHODS:
             assert np.isfinite(as_numpy(getattr(model, name)(rows))).all()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
+def test_integers_are_computed_with_in_float32(xp, X, dtype):
+    rows = xp.asarray(X.astype(dtype))
+    for kind in (SDCPRBM, TAPRBM):
+        mine, reference = machine(kind).fit(rows), machine(kind).fit(X.astype(np.float32))
+        assert "float32" in str(mine.transform(rows).dtype)
+        found = as_numpy(mine.transform(rows))
+        np.testing.assert_allclose(found, reference.transform(X), rtol=0, atol=0.1)
+
+
+def test_tensors_with_gradients(X):
+    torch = pytest.importorskip("torch")
+    rows = torch.asarray(X).requires_grad_(True)
+    with sklearn.config_context(array_api_dispatch=True):
+        model = machine().fit(rows)
+        assert not model.transform(rows).requires_grad
+    assert_same_parameters(model, machine().fit(X))
+
+
+@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
+def test_divergence_leaves_the_last_good_model(xp, X, kind):
+    rows, settings = xp.asarray(X), {"warm_start": True, "n_components": 15, "max_iter": 1}
+    model = machine(kind, **settings).fit(rows)
+    before = as_numpy(model.components_).copy()
+    model.set_params(learning_rate=1.7e308, max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="beyond all bounds"):
+        model.fit(rows)
+    assert (as_numpy(model.components_) == before).all()
+    assert np.isfinite(as_numpy(model.transform(rows))).all()
 
 
 def test_binarize(xp, X):
