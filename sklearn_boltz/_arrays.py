@@ -36,7 +36,7 @@ def dispatched(X):
 
 
 # By types of arrays: to look takes as long as to launch a kernel.
-_NAMESPACES = {np.ndarray: np}
+_NAMESPACES = {}
 
 
 @cache
@@ -51,6 +51,8 @@ def _compat():
 
 def namespace_of(array):
     """The functions of the library of an array, as the array API has them."""
+    if isinstance(array, np.ndarray):
+        return np
     kind = type(array)
     if kind not in _NAMESPACES:
         _NAMESPACES[kind] = _compat().array_namespace(array)
