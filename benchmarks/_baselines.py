@@ -92,10 +92,17 @@ class BernoulliRBMPeer:
 
 
 def as_sdcp_rbm(parameters, X):
-    """An `SDCPRBM` with the parameters of another RBM, in the type of X: to judge them alike."""
-    weights, visible, hidden = (np.ascontiguousarray(x, X.dtype) for x in parameters)
-    model = SDCPRBM(len(weights), max_iter=0, random_state=0).fit(X)
+    """An `SDCPRBM` with the parameters of another RBM, in the type of X: to judge them alike.
+
+    These are weights and intercepts of the visible and the hidden units, and the precisions of
+    Gaussian visible units.
+    """
+    weights, visible, hidden, *precision = (np.ascontiguousarray(x, X.dtype) for x in parameters)
+    units = "gaussian" if precision else "bernoulli"
+    model = SDCPRBM(len(weights), visible=units, max_iter=0, random_state=0).fit(X)
     model.components_, model.intercept_visible_, model.intercept_hidden_ = weights, visible, hidden
+    if precision:
+        model.precision_visible_ = precision[0]
     return model
 
 

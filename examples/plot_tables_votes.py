@@ -83,7 +83,7 @@ for label, result in results.items():
 # The network
 # -----------
 # Edges that are significant at 1 %, by Benjamini and Hochberg's method: allies in red, opponents in
-# blue. Below are the intervals of the pairs that have a coupling, and of as
+# blue and dashed. Below are the intervals of the pairs that have a coupling, and of as
 # many that have none. Those of the complete rows are more than twice as wide.
 
 fig = plt.figure(figsize=(10, 8.5), layout="constrained")
@@ -98,7 +98,7 @@ for key, fitted, rows in (("em", model, votes), ("complete", from_complete, comp
         significance_level=0.01,
         layout=chairs,
         limit=0.5,
-        colorbar=False,
+        legend=key == "complete",
         ax=axes[key],
     )
 axes["em"].set_title(f"All {len(votes)} rows, {absent.mean():.0%} of the cells empty")

@@ -5,7 +5,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_boltz._arrays import device_of, namespace_of
 from sklearn_boltz._random_arrays import Numbers
-from sklearn_boltz._random_kernel import uniform
+from sklearn_boltz._random_kernel import normal, uniform
 
 
 def make_generator(random_state):
@@ -76,4 +76,21 @@ class Stream:
         """
         out = np.empty(shape, dtype)
         uniform(out, self.seed, self.take(1), first_row)
+        return out
+
+    def normal(self, shape, dtype=np.float64, first_row=0):
+        """
+        Draw standard normal numbers: quantiles of `uniform` ones of float64.
+
+        Parameters
+        ----------
+        shape, dtype, first_row
+            As of `uniform`.
+
+        Returns
+        -------
+        z : ndarray of the given shape
+        """
+        out = np.empty(shape, dtype)
+        normal(out, self.seed, self.take(1), first_row)
         return out

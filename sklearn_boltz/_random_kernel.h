@@ -1,4 +1,5 @@
 /* Arrays of random numbers, a row at a time. */
+#include "_normal.h"
 #include "_random.h"
 #include "_simd.h"
 

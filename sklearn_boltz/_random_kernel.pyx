@@ -1,4 +1,4 @@
-"""The numbers of the counter-based generator, as an array."""
+"""The numbers of the counter-based generator, as arrays."""
 
 from cython cimport floating
 from libc.stdint cimport uint64_t
@@ -8,6 +8,8 @@ cdef extern from "_random_kernel.h" nogil:
     uint64_t random_row_key(uint64_t seed, uint64_t step, uint64_t row) noexcept
     void random_fill_f32(float *out, Py_ssize_t n, uint64_t key) noexcept
     void random_fill_f64(double *out, Py_ssize_t n, uint64_t key) noexcept
+    void random_normal_f32(float *out, Py_ssize_t n, uint64_t key) noexcept
+    void random_normal_f64(double *out, Py_ssize_t n, uint64_t key) noexcept
 
 
 def uniform(floating[:, ::1] out, uint64_t seed, uint64_t step, uint64_t first_row=0):
@@ -20,3 +22,15 @@ def uniform(floating[:, ::1] out, uint64_t seed, uint64_t step, uint64_t first_r
                 random_fill_f32(&out[i, 0], out.shape[1], key)
             else:
                 random_fill_f64(&out[i, 0], out.shape[1], key)
+
+
+def normal(floating[:, ::1] out, uint64_t seed, uint64_t step, uint64_t first_row=0):
+    """Fill ``out = scipy.special.ndtri(u)``, with u of float64 from `uniform`, to some ulps."""
+    cdef uint64_t key
+    with nogil:
+        for i in range(out.shape[0]):
+            key = random_row_key(seed, step, first_row + <uint64_t>i)
+            if floating is float:
+                random_normal_f32(&out[i, 0], out.shape[1], key)
+            else:
+                random_normal_f64(&out[i, 0], out.shape[1], key)

@@ -37,7 +37,16 @@ MAY_IMPORT = {
 # The rooms of a family, from the ground up. Estimators and their bases stand above all.
 FLOORS = {
     "restricted": ["model", "sampling", "mean_field", "training"],
-    "fully_visible": ["sampling", "model", "training", "categorical", "inference"],
+    "fully_visible": [
+        "sampling",
+        "model",
+        "training",
+        "higher_order",
+        "categorical",
+        "sparse",
+        "inference",
+        "fitting",
+    ],
 }
 SURROUNDINGS = {"metrics", "inspection", "datasets"}
 MODULES = sorted(PACKAGE.rglob("*.py")) + sorted(PACKAGE.rglob("*.pyx"))

@@ -29,6 +29,7 @@ from sklearn_boltz.fully_visible.inference._categorical import (
     parameter_index,
     zero_sum_covariance,
 )
+from sklearn_boltz.fully_visible.inference._curvature import Regressions
 from sklearn_boltz.fully_visible.model._gauge import (
     block,
     from_binary,
@@ -230,7 +231,7 @@ def test_bits_give_the_binary_estimate(solver, alpha):
 
 def test_bits_give_the_binary_errors():
     X, n_values = bits(), np.full(6, 2)
-    binary = FVBMPseudoLikelihood(tol=1e-11).fit(X).inference(X)
+    binary = FVBMPseudoLikelihood(tol=1e-11).fit(X).inference(X, covariance="sandwich")
     task = CategoricalTask.of_rows(X, n_values, np.ones(len(X)))
     result = fit_categorical(X, n_values, tol=1e-11)
     covariance = zero_sum_covariance(task, result.coupling, result.intercept)
@@ -316,7 +317,8 @@ def test_derivatives_in_contrasts(n_values, seed):
         assert_allclose(-information[k], change, atol=1e-5)
     rows = [CategoricalPseudoLikelihood(row[None], n_values, np.ones(1)) for row in codes]
     scores = np.array([Contrasts(row).at(z).slope for row in rows])
-    assert_allclose(contrasts.score_products(point), scores.T * weights @ scores, atol=1e-9)
+    products = Regressions.of_contrasts(contrasts, point).score_products()
+    assert_allclose(products, scores.T * weights @ scores, atol=1e-9)
 
 
 def test_standard_errors_are_those_of_simulations():

@@ -1,4 +1,4 @@
-"""Networks of pairs as distributions: every verb against enumeration, for columns of any kind."""
+"""Networks as distributions: every verb against enumeration, for columns of any kind."""
 
 import itertools
 
@@ -7,19 +7,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import logsumexp, softmax
+from scipy.special import expit, logsumexp, softmax
 from scipy.stats import chi2
 
 from sklearn_boltz._random_kernel import uniform
 from sklearn_boltz.fully_visible.model import _incomplete, _joint, _model
 from sklearn_boltz.fully_visible.model._categorical_gibbs import categorical_sweeps
+from sklearn_boltz.fully_visible.model._interaction_gibbs import (
+    add_term_fields,
+    interaction_sweeps,
+    sum_terms,
+)
+from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel
 from sklearn_boltz.fully_visible.model._potts_model import PottsModel
-from sklearn_boltz.fully_visible.model._spin_model import SpinModel
+from sklearn_boltz.fully_visible.model._spin_model import BinaryModel, SpinModel
 from sklearn_boltz.fully_visible.sampling._sampling import (
     annealed_log_partition,
     gibbs_complete,
     gibbs_sample,
 )
+from sklearn_boltz.fully_visible.sampling._tempering import Path, ladder_log_partition
+from sklearn_boltz.loglinear import _factor
 
 # Probability of a false alarm of a chi-square test.
 FALSE_ALARM = 1e-6
@@ -45,19 +53,37 @@ def random_spins(d, seed=0, scale=0.6, density=1.0):
     return SpinModel(coupling + coupling.T, rng.normal(scale=scale, size=d))
 
 
+def random_interactions(d, seed=0, scale=0.4, density=1.0, potential=True):
+    """Pairs, terms of three to five columns, and a potential of the number of ones."""
+    pairs, rng = random_spins(d, seed, scale, density), np.random.default_rng(seed)
+    orders = rng.integers(3, 6, size=4 if density else 0)
+    terms = [rng.permutation(d)[:order] for order in orders if order <= d]
+    terms = sorted({tuple(sorted(term.tolist())) for term in terms})
+    weights = rng.normal(scale=scale, size=len(terms))
+    V = rng.normal(scale=scale, size=d + 1) if potential else None
+    return InteractionModel(pairs.coupling, pairs.intercept, terms, weights, V)
+
+
 def random_model(n_values, seed, density=1.0):
-    """A model of spins where all columns have two values."""
-    if set(n_values) == {2} and seed % 2:
-        return random_spins(len(n_values), seed, density=density)
-    return random_potts(n_values, seed, density=density)
+    """One of several kinds of models where all columns have two values."""
+    kind, d = (seed % 4 if set(n_values) == {2} else 0), len(n_values)
+    if kind == 0:
+        return random_potts(n_values, seed, density=density)
+    if kind == 1:
+        return random_spins(d, seed, density=density)
+    return random_interactions(d, seed, density=density, potential=kind == 3)
 
 
 def enumerate_states(model):
     """All joint states, and the logarithms of their probabilities and weights."""
     states = np.array(list(itertools.product(*map(range, model.n_values))))
-    if isinstance(model, SpinModel):
+    if isinstance(model, BinaryModel):
         x = 2 * states - 1
         weights = 0.5 * np.einsum("ij,jk,ik->i", x, model.coupling, x) + x @ model.intercept
+        if isinstance(model, InteractionModel):
+            for term, weight in zip(model.terms, model.weights, strict=True):
+                weights += weight * x[:, term].prod(axis=1)
+            weights += model.potential[states.sum(axis=1)]
     else:
         starts = np.concatenate([[0], np.cumsum(model.n_values)])[:-1]
         x = np.zeros((len(states), len(model.intercept)))
@@ -87,7 +113,9 @@ def brute_conditional(model, states, log_p, row, j):
     return found / found.sum()
 
 
-columns = st.lists(st.integers(2, 4), min_size=1, max_size=5)
+columns = st.one_of(
+    st.lists(st.integers(2, 4), min_size=1, max_size=5), st.integers(1, 6).map(lambda d: [2] * d)
+)
 densities = st.sampled_from([1.0, 0.5, 0.0])
 seeds = st.integers(0, 2**32 - 1)
 
@@ -221,6 +249,97 @@ def test_categorical_sweeps(n_values, n, scale, seed):
     assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 7), st.integers(1, 9), st.sampled_from([1.0, 0.3]), st.integers(0, 2**60))
+def test_interaction_sweeps(d, n, scale, seed):
+    model = random_interactions(d, seed % 1000)
+    rng, terms = np.random.default_rng(seed), model.arrays
+    x = rng.choice([-1.0, 1.0], size=(n, d))
+    free, offset = rng.random(x.shape) < 0.7, rng.normal(size=d)
+
+    def total(x):
+        fields = x @ model.coupling
+        for term, weight in zip(model.terms, model.weights, strict=True):
+            for j in term:
+                fields[:, j] += weight * x[:, [k for k in term if k != j]].prod(axis=1)
+        return fields
+
+    sums = np.empty(n)
+    sum_terms(x, *terms, sums)
+    products = [x[:, term].prod(axis=1) for term in model.terms]
+    assert_allclose(sums, model.weights @ np.reshape(products, (-1, n)), atol=1e-12)
+    local, expected = x @ model.coupling, x.copy()
+    add_term_fields(x, *terms, local)
+    assert_allclose(local, total(x), atol=1e-12)
+    for sweep in range(5, 8):
+        u = np.empty(x.shape)
+        uniform(u, seed, sweep)
+        for j in range(d):
+            others = (expected > 0).sum(axis=1) - (expected[:, j] > 0)
+            field = scale * (total(expected)[:, j] + model.steps[others]) + offset[j]
+            drawn = np.where(u[:, j] < expit(2 * field), 1, -1)
+            expected[:, j] = np.where(free[:, j], drawn, expected[:, j])
+    interaction_sweeps(
+        x, local, model.coupling, *terms, *terms.by_column(d), model.steps, offset, scale,
+        free.view(np.uint8), seed, 5, 3,
+    )  # fmt: skip
+    assert_array_equal(x, expected)
+    assert_allclose(local, total(x), atol=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 6), densities, seeds)
+def test_without_terms_nothing_changes(d, density, seed):
+    """The same bits as those of pairs."""
+    spins = random_spins(d, seed, density=density)
+    model = InteractionModel(spins.coupling, spins.intercept)
+    codes = np.random.default_rng(seed).integers(2, size=(20, d))
+    assert_array_equal(model.log_weight(codes), spins.log_weight(codes))
+    assert_array_equal(model.fields(codes), spins.fields(codes))
+    assert_array_equal(model.adjacency(), spins.adjacency())
+    assert model.log_partition() == spins.log_partition()
+    assert model.scale == spins.scale
+    ours, theirs = model.chains(codes, seed), spins.chains(codes, seed)
+    for chains in (ours, theirs):
+        chains.sweep(model.intercept, 3)
+    assert_array_equal(ours.codes, theirs.codes)
+    assert_array_equal(ours.log_weight(model.intercept), theirs.log_weight(model.intercept))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(1, 7), seeds)
+def test_chains_know_their_weights(d, seed):
+    model = random_interactions(d, seed)
+    codes = np.random.default_rng(seed).integers(2, size=(10, d))
+    chains = model.chains(codes, seed)
+    chains.sweep(model.intercept, 5)
+    weights = model.log_weight(chains.codes)
+    assert_allclose(chains.log_weight(model.intercept), weights, atol=1e-11)
+    p = np.exp(model.log_conditionals(chains.codes))
+    assert_allclose(chains.probabilities(model.intercept), p, atol=1e-11)
+
+
+def test_a_potential_that_is_large_enough_for_several_blocks(monkeypatch):
+    monkeypatch.setattr(_factor, "BLOCK", 8)
+    model = random_interactions(7, 3)
+    states, log_p, weights = enumerate_states(model)
+    assert model.log_partition() == pytest.approx(logsumexp(weights), abs=1e-10)
+    assert model.entropy() == pytest.approx(-np.exp(log_p) @ log_p, abs=1e-10)
+    found = model.marginal([1, 4])
+    assert found[1, 0] == pytest.approx(np.exp(log_p) @ ((states[:, 1] == 1) & (states[:, 4] == 0)))
+
+
+def test_a_ladder_of_interactions():
+    """Within 5 standard errors: a false alarm in two million runs."""
+    model = random_interactions(10, 2, scale=1.0)
+    _, _, weights = enumerate_states(model)
+    generator = np.random.default_rng(0)
+    path = Path.from_model(model, np.zeros(10), generator)
+    estimate = ladder_log_partition(path, None, 100, 0.02, 3000, generator)
+    assert estimate.trusted and 0 < estimate.std_err < 0.03
+    assert abs(estimate.value - logsumexp(weights)) < 5 * estimate.std_err
+
+
 def test_sweeps_with_fields_beyond_the_range_of_exp():
     codes, free = np.zeros((4, 2), dtype=np.int32), np.ones((4, 2), dtype=np.uint8)
     offset = np.array([-1e4, 0.0, 1e4, 1e300, -1e300])
@@ -243,26 +362,28 @@ def assert_sampled(codes, states, p):
     assert statistic < chi2.isf(FALSE_ALARM, max(kept.sum() - 1, 1))
 
 
-@pytest.mark.parametrize("n_values", [[2, 3, 4], [2, 2, 2, 2], [3]])
-def test_samples(n_values):
-    """False alarms: 1e-6 for each of six chi-square tests, whatever the seed.
+@pytest.mark.parametrize(
+    ("n_values", "seed"), [([2, 3, 4], 0), ([2] * 4, 1), ([2] * 5, 3), ([3], 0)]
+)
+def test_samples(n_values, seed):
+    """False alarms: 1e-6 for each of eight chi-square tests, whatever the seed.
 
     Chains of 50 sweeps are as good as independent here: the slowest correlation is below 0.6 a
     sweep.
     """
-    model, rng = random_model(n_values, 1), np.random.default_rng(0)
+    model, rng = random_model(n_values, seed), np.random.default_rng(0)
     states, log_p, _ = enumerate_states(model)
     assert_sampled(model.sample(5000, rng, 1), states, np.exp(log_p))
     assert_sampled(gibbs_sample(model, 5000, 50, rng), states, np.exp(log_p))
 
 
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("n_values", [[2, 3, 4, 2], [2, 2, 2, 2]])
-def test_drawn_completions(n_values, exact, monkeypatch):
-    """False alarms: 1e-6 for each of eight chi-square tests, whatever the seed."""
+@pytest.mark.parametrize(("n_values", "seed"), [([2, 3, 4, 2], 0), ([2] * 4, 1), ([2] * 4, 3)])
+def test_drawn_completions(n_values, seed, exact, monkeypatch):
+    """False alarms: 1e-6 for each of twelve chi-square tests, whatever the seed."""
     if not exact:
         monkeypatch.setattr(_incomplete, "MAX_STATES", 1)
-    model, rng = random_model(n_values, 1), np.random.default_rng(0)
+    model, rng = random_model(n_values, seed), np.random.default_rng(0)
     states, log_p, _ = enumerate_states(model)
     for row in (np.array([1, -1, -1, 0]), np.array([-1, 1, -1, -1])):
         kept = agreeing(states, row)
@@ -271,10 +392,10 @@ def test_drawn_completions(n_values, exact, monkeypatch):
         assert_sampled(_incomplete.impute(model, rows, "sample", 50, rng), states[kept], p)
 
 
-@pytest.mark.parametrize("n_values", [[2, 3, 4, 2], [2] * 8])
-def test_annealing(n_values):
+@pytest.mark.parametrize(("n_values", "seed"), [([2, 3, 4, 2], 0), ([2] * 8, 1), ([2] * 8, 3)])
+def test_annealing(n_values, seed):
     """Within 5 standard errors, and these are small."""
-    model = random_model(n_values, 1)
+    model = random_model(n_values, seed)
     states, _, weights = enumerate_states(model)
     base = np.zeros_like(model.intercept)
     betas = np.linspace(0, 1, 201)
@@ -290,10 +411,10 @@ def test_annealing(n_values):
     assert complete.value == pytest.approx(weights[5], abs=1e-9)
 
 
-@pytest.mark.parametrize("n_values", [[2, 3, 4, 2], [2] * 6])
-def test_where_nothing_is_enumerated(n_values, monkeypatch):
+@pytest.mark.parametrize(("n_values", "seed"), [([2, 3, 4, 2], 0), ([2] * 6, 1), ([2] * 6, 7)])
+def test_where_nothing_is_enumerated(n_values, seed, monkeypatch):
     """Estimates near the exact values, the same for a row wherever it stands."""
-    model = random_model(n_values, 1)
+    model = random_model(n_values, seed)
     codes = with_gaps(enumerate_states(model)[0], 12, 0)
     exact = model.log_sums(codes, model.intercept), model.log_conditionals_of_any(codes)
     mode = _incomplete.impute(model, codes, "mode", 1, None)

@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
+from sklearn_boltz.fully_visible.inference._curvature import Regressions
 from sklearn_boltz.fully_visible.training import _streamed
 from sklearn_boltz.fully_visible.training._existence import empty_cells, rarest_cell
 from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, distinct_rows, unpack
@@ -94,9 +95,8 @@ def test_score_products_are_those_of_single_rows(seed):
         row = PseudoLikelihood(x[:, None], np.ones(1))
         score = row.gradient(row.at(*row.unpack(theta)))
         expected = expected + w * np.outer(score, score)
-    assert_allclose(
-        problem.score_products(problem.at(*problem.unpack(theta))), expected, atol=1e-11
-    )
+    regressions = Regressions.of_spins(problem, problem.at(*problem.unpack(theta)))
+    assert_allclose(regressions.score_products(), expected, atol=1e-11)
 
 
 @settings(max_examples=50, deadline=None)

@@ -18,8 +18,10 @@ from sklearn_boltz.inspection import (
     HistoryDisplay,
     LadderDisplay,
     LandscapeDisplay,
+    MomentsDisplay,
     ReceptiveFieldDisplay,
     SampleDisplay,
+    ThermodynamicsDisplay,
 )
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -58,75 +60,11 @@ def test_without_matplotlib(model, monkeypatch):
         SampleDisplay.from_rows(np.ones((1, 4)))
 
 
-def test_heatmap(model, X):
-    display = CouplingDisplay.from_estimator(model)
-    shown = display.image_.get_array()
-    assert_array_equal(shown[~np.eye(5, dtype=bool)], model.coupling_[~np.eye(5, dtype=bool)])
-    low, high = display.image_.get_clim()
-    assert -low == high == np.abs(model.coupling_).max()
-    assert [label.get_text() for label in display.ax_.get_xticklabels()] == display.names
-    assert display.significant is None and not display.ax_.collections
-    hatched = CouplingDisplay.from_estimator(model, X, colorbar=False, limit=2)
-    assert len(hatched.ax_.collections[0].get_paths()) == 20 - hatched.significant.sum()
-    assert hatched.colorbar_ is None and hatched.image_.get_clim() == (-2, 2)
-
-
-def test_significant_edges(model, X):
-    result = model.inference(X)
-    adjusted = result.adjusted_p_value("fdr_bh")
-    display = CouplingDisplay.from_estimator(
-        model, X, kind="graph", significance_level=0.01, layout="circle"
-    )
-    assert display.significant[0, 2] and display.significant[2, 0]
-    names = [f"m[x{j},x{k}]" for j, k in np.argwhere(np.triu(display.significant))]
-    assert names == [n for n in result.names[adjusted < 0.01] if n.startswith("m")]
-    segments = display.image_.get_segments()
-    assert len(segments) == len(names)
-    assert_allclose(segments[-1], display.positions_[[0, 2]])
-    assert len(CouplingDisplay.from_estimator(model, kind="graph").image_.get_segments()) == 10
-
-
-def test_layouts(model, monkeypatch):
-    square = np.arange(10.0).reshape(5, 2)
-    display = CouplingDisplay.from_estimator(model, kind="graph", layout=square)
-    assert_array_equal(display.positions_, square)
-    circle = CouplingDisplay.from_estimator(model, kind="graph", layout="circle").positions_
-    assert_allclose(np.hypot(*circle.T), 1)
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    automatic = CouplingDisplay.from_estimator(model, kind="graph").positions_
-    assert_array_equal(automatic, circle)
-    with pytest.raises(ImportError, match="pip install networkx"):
-        CouplingDisplay.from_estimator(model, kind="graph", layout="spring")
-    with pytest.raises(ValueError, match="layout must have the shape"):
-        CouplingDisplay.from_estimator(model, kind="graph", layout=square[1:])
-
-
-def test_spring_layout_is_the_same_each_time(model):
-    pytest.importorskip("networkx")
-    first, second = (
-        CouplingDisplay.from_estimator(model, kind="graph", layout="spring").positions_
-        for _ in range(2)
-    )
-    assert_array_equal(first, second)
-
-
 def test_wrong_arguments(model):
-    with pytest.raises(ValueError, match="kind must be"):
-        CouplingDisplay.from_estimator(model, kind="circle")
-    with pytest.raises(ValueError, match="layout must be"):
-        CouplingDisplay.from_estimator(model, kind="graph", layout="square")
     with pytest.raises(ValueError, match="no history of 'cost'"):
         HistoryDisplay.from_estimator(model, "cost")
-    for display in (CouplingDisplay, HistoryDisplay):
-        with pytest.raises(NotFittedError):
-            display.from_estimator(FVBMPseudoLikelihood())
-
-
-def test_independent_variables_have_a_picture():
-    model = FVBMPseudoLikelihood().fit(np.ones((5, 3), dtype=int))
-    for kind in ("heatmap", "graph"):
-        display = CouplingDisplay.from_estimator(model, kind=kind)
-        display.figure_.canvas.draw()
+    with pytest.raises(NotFittedError):
+        HistoryDisplay.from_estimator(FVBMPseudoLikelihood())
 
 
 def test_history(model, X):
@@ -453,3 +391,81 @@ def test_landscape_of_few_rows(tap_model):
     model, X = tap_model
     display = LandscapeDisplay.from_estimator(model, X[:3])
     assert display.row_map.shape == (3, 2)
+
+
+def neurons(n=2000, d=6, seed=0):
+    """Rare ones with a common cause."""
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(n, d)) + rng.normal(size=(n, 1)) > 1.2).astype(int)
+
+
+def test_moments_are_those_of_rows_and_of_the_model():
+    X = neurons()
+    model = FVBMPseudoLikelihood(objective="likelihood").fit(X)
+    display = MomentsDisplay.from_estimator(model, X, n_samples=50_000, random_state=0)
+    moments, centred = display.moments, X - X.mean(axis=0)
+    assert_allclose(moments.mean.data, X.mean(axis=0))
+    j, k = np.triu_indices(6, 1)
+    assert_allclose(moments.covariance.data, (centred.T @ centred / len(X))[j, k])
+    assert_allclose(moments.triplet.data[0], centred[:, :3].prod(axis=1).mean())
+    assert_allclose(moments.count.data, np.bincount(X.sum(axis=1), minlength=7) / len(X))
+    assert_allclose(moments.count.independent.sum(), 1)
+    rates = X.mean(axis=0)
+    assert_allclose(moments.count.independent[[0, -1]], [np.prod(1 - rates), np.prod(rates)])
+    # One of 21 moments of a model with the moments of the data is beyond 4 standard errors of the
+    # samples once in 700 runs; those of the data come on top.
+    assert display.z_scores("mean").max() < 4
+    assert display.z_scores("covariance").max() < 4
+    assert list(display.axes_) == ["mean", "covariance", "triplet", "count"]
+    assert display.axes_["count"].get_yscale() == "log"
+
+
+def test_moments_of_a_model_that_is_wrong_are_far():
+    X = neurons()
+    model = FVBMPseudoLikelihood(alpha=1e6).fit(X)  # independent columns
+    display = MomentsDisplay.from_estimator(model, X, random_state=0)
+    assert display.z_scores("mean").max() < 5
+    assert display.z_scores("covariance").max() > 8
+
+
+def test_moments_of_other_estimators_and_codings():
+    X = neurons(500)
+    rbm = SDCPRBM(4, max_iter=5, random_state=0).fit(X)
+    MomentsDisplay.from_estimator(rbm, X, n_samples=500, random_state=0)
+    signs = FVBMPseudoLikelihood().fit(2 * X - 1)
+    display = MomentsDisplay.from_estimator(signs, 2 * X - 1, n_samples=500, random_state=0)
+    assert_allclose(display.moments.mean.data, X.mean(axis=0))
+
+
+def test_moments_of_few_or_constant_columns():
+    X = np.column_stack([neurons(100, 2), np.zeros(100, dtype=int)])
+    model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
+    display = MomentsDisplay.from_estimator(model, X, n_samples=200, random_state=0)
+    assert np.isfinite(display.z_scores("covariance")).all()
+    one = FVBMPseudoLikelihood().fit(X[:, :1])
+    MomentsDisplay.from_estimator(one, X[:, :1], n_samples=50, random_state=0)
+
+
+def test_what_moments_refuse():
+    X = np.random.default_rng(0).integers(0, 3, size=(100, 2))
+    model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
+    with pytest.raises(ValueError, match="column 0 has the values 0, 1, 2"):
+        MomentsDisplay.from_estimator(model, X, n_samples=100, random_state=0)
+    binary = FVBMPseudoLikelihood(alpha=0.1).fit(X > 0)
+    with pytest.raises(ValueError, match="X must have 2 columns"):
+        MomentsDisplay.from_estimator(binary, X[:, :1] > 0, n_samples=10, random_state=0)
+    display = MomentsDisplay.from_estimator(binary, X > 0, n_samples=10, random_state=0)
+    with pytest.raises(ValueError, match="four Axes"):
+        display.plot(ax=[plt.figure().subplots()])
+
+
+def test_thermodynamics():
+    X = neurons()
+    model = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    display = ThermodynamicsDisplay.from_estimator(model, [2.0, 0.5, 1.0])
+    assert_allclose(display.lines_["entropy"].get_xdata(), [0.5, 1, 2])
+    assert_allclose(display.lines_["entropy"].get_ydata()[1], model.entropy() / 6)
+    assert_allclose(display.lines_["specific_heat"].get_ydata()[1], model.specific_heat() / 6)
+    assert display.peak_ in (0.5, 1.0, 2.0)
+    with pytest.raises(ValueError, match="two Axes"):
+        display.plot(ax=[plt.figure().subplots()])

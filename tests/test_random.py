@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import ndtri
 from scipy.stats import binom, chi2, kstest, norm, poisson
 
 from sklearn_boltz._random import Stream
+from sklearn_boltz._random_kernel import normal as fill_normal
 from sklearn_boltz._random_kernel import uniform as fill
 
 ALARM = 1e-6
@@ -158,6 +160,21 @@ def test_neither_0_nor_1():
     assert uniform((1, 64), 0, 0, 975052, np.float32)[0, 62] == 1 - 2.0**-24
     assert 0 < uniform((1, 64), 0, 0, 38157)[0, 8] < 2.0**-24
     assert 1 - 2.0**-24 <= uniform((1, 64), 0, 0, 975052)[0, 62] < 1
+
+
+# Those of the last two lie in the far tails: their counters were searched for, too.
+@pytest.mark.parametrize("row, n_columns", [(0, 1), (5, 1000), (99399238, 600), (280267061, 222)])
+def test_normal_numbers_are_quantiles(row, n_columns):
+    expected = ndtri(uniform((3, n_columns), 0, 0, row))
+    if row > 5:
+        assert np.abs(expected[0, -1]) > 6.6
+    for dtype, rtol in [(np.float64, 1e-14), (np.float32, 1e-7)]:
+        z = np.empty((3, n_columns), dtype)
+        fill_normal(z, 0, 0, row)
+        np.testing.assert_allclose(z, expected, rtol=rtol)
+        stream = Stream(0)
+        np.testing.assert_array_equal(stream.normal((3, n_columns), dtype, row), z)
+        assert stream.step == 1
 
 
 # How random they are.

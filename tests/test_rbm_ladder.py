@@ -641,13 +641,30 @@ def test_an_interrupted_fit_leaves_a_usable_ladder(where):
     assert_same_ladder(whole, model)
 
 
+def test_a_ladder_that_stays_broken_is_given_up(monkeypatch):
+    """Then all that following may cost goes into annealing."""
+    X, spent, anneal = table(600, 40), [], Tracker._anneal
+
+    def noted(tracker, *args):
+        found = anneal(tracker, *args)
+        spent.append(tracker._n_temperatures)
+        return found
+
+    monkeypatch.setattr(Tracker, "_anneal", noted)
+    model = sdcp(learning_rate=1.0, max_rungs=3, track_likelihood=5.0, n_components=30, max_iter=8)
+    model.fit(X)
+    assert not model._training.tracker.has_ladder()
+    assert spent[-1] > 3 * spent[0] > 0
+
+
 @pytest.mark.parametrize("max_rungs", [3, 4])
 def test_no_more_rungs_than_wanted(max_rungs, monkeypatch):
     X, lengths, follow = table(600, 40), [], Tracker.follow
 
     def noted(tracker, *args):
         follow(tracker, *args)
-        lengths.append(len(tracker.ladder))
+        # With so few rungs the ladder may be given up.
+        lengths.append(0 if tracker.ladder is None else len(tracker.ladder))
 
     monkeypatch.setattr(Tracker, "follow", noted)
     model = sdcp(learning_rate=0.3, max_rungs=40, track_likelihood=5.0, n_components=30)

@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks._common import DTYPES, bits, generator
 from sklearn_boltz._random import Stream
-from sklearn_boltz._random_kernel import uniform
+from sklearn_boltz._random_kernel import normal, uniform
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
@@ -131,6 +131,9 @@ class Elements:
 
     def time_uniform(self, n, dtype):
         uniform(self.x, 0, 0)
+
+    def time_normal(self, n, dtype):
+        normal(self.x, 0, 0)
 
     def time_softplus(self, n, dtype):
         softplus_sums(self.x, self.bias, self.sums)

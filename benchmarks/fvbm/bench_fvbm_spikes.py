@@ -75,7 +75,6 @@ def draw(model, train, path):
             significance_level=0.01,
             ax=ax,
             limit=limit,
-            colorbar=kind == "heatmap",
         )
     d = len(display.names)
     axes[0].set_title("couplings (hatched: may be chance)")

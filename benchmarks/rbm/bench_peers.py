@@ -1,6 +1,6 @@
 """RBMs of other libraries and other densities, side by side in one run.
 
-    python bench_peers.py --data DIR [--sets mnist nltcs] [--seconds 20] [--rates 0.1 0.02]
+    python bench_peers.py --data DIR [--sets mnist nltcs faces] [--seconds 20] [--rates 0.1 0.02]
 
 Each machine trains for the same seconds on the same rows, in turns of a few epochs, so that all
 see the same load; ratios of the seconds of an epoch are medians over the turns. `BernoulliRBM` is
@@ -14,6 +14,9 @@ length, so that the rate is the length of a step, of which more parameters need 
 rate of the others times 0.05 √(number of parameters), which suits it on both sets. `learnergy`
 computes an error and a pseudo-likelihood of every batch. `rbms.training.pcd.train` also writes to
 a file in every step: its steps alone are timed as well.
+
+Faces (CBCL, each pixel standardised) have Gaussian visible units. `learnergy` has two such models,
+one with variances of 1 and one that learns them; `rbms` 0.5.0 has none.
 """
 
 import os
@@ -33,7 +36,8 @@ from _baselines import (
     smoothed_table,
 )
 from _common import MissingData, make_parser, print_table, report, run_script, save_table, timed
-from _data import load_bits, load_density
+from _data import load_bits, load_density, load_images
+from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from rbm.bench_rbm_mnist import evaluate
@@ -63,16 +67,17 @@ class Ours:
 
 
 class Learnergy:
-    """`learnergy.models.bernoulli.RBM`, by its `fit`."""
+    """A model of `learnergy`, by its `fit`."""
 
-    def __init__(self, X, n_hidden, rate, seed):
+    def __init__(self, X, n_hidden, rate, seed, kind="RBM", **settings):
         import torch
-        from learnergy.models.bernoulli import RBM
+        from learnergy.models import bernoulli, gaussian
 
         torch.manual_seed(seed)
         X, self.rate = torch.from_numpy(X), rate
         self.rows = torch.utils.data.TensorDataset(X, torch.zeros(len(X)))
-        self.model = RBM(X.shape[1], n_hidden, steps=1, learning_rate=rate)
+        make = getattr(bernoulli if kind == "RBM" else gaussian, kind)
+        self.model = make(X.shape[1], n_hidden, steps=1, learning_rate=rate, **settings)
 
     def epoch(self):
         self.model.fit(self.rows, batch_size=BATCH, epochs=1)
@@ -80,6 +85,27 @@ class Learnergy:
     def parameters(self):
         model = self.model
         return [x.detach().numpy() for x in (model.W.T, model.a, model.b)]
+
+
+class OursGaussian(Ours):
+    """An `SDCPRBM` with Gaussian visible units."""
+
+    def __init__(self, X, n_hidden, rate, seed, **scheme):
+        super().__init__(X, n_hidden, rate, seed, visible="gaussian", **scheme)
+
+    def parameters(self):
+        """Those of `Ours`, and the precision of each visible unit."""
+        return *super().parameters(), self.model.precision_visible_
+
+
+class LearnergyGaussian(Learnergy):
+    """Its energy is Σ (v - a)² / (2 σ²) - Σ softplus(b + W v / σ²), with σ = 1 or learned."""
+
+    def parameters(self):
+        weights, means, hidden = super().parameters()
+        sigma = getattr(self.model, "sigma", None)
+        precision = np.ones_like(means) if sigma is None else sigma.detach().numpy() ** -2.0
+        return weights * precision, means * precision, hidden, precision
 
 
 class _Rbms:
@@ -179,12 +205,21 @@ PEERS = {
     "rbms steps, centred PCD-1": RbmsSteps,
     "learnergy, CD-1": Learnergy,
 }
+CD_1 = dict(n_inner=1, n_gibbs=1, centered=False, persistent=False)
+GAUSSIAN_PEERS = {
+    "SDCPRBM, CD-1": partial(OursGaussian, **CD_1),
+    "SDCPRBM, CS-DCP 6×4": partial(OursGaussian, n_inner=6, n_gibbs=4),
+    "learnergy GaussianRBM, CD-1": partial(
+        LearnergyGaussian, kind="GaussianRBM", normalize=False, input_normalize=False
+    ),
+    "learnergy VarianceGaussianRBM, CD-1": partial(LearnergyGaussian, kind="VarianceGaussianRBM"),
+}
 
 
-def make_peers(X, n_hidden, rates, seed):
+def make_peers(kinds, X, n_hidden, rates, seed):
     """A fresh peer for each (name, rate), and why some are missing."""
     peers, missing = {}, {}
-    for name, make in PEERS.items():
+    for name, make in kinds.items():
         try:
             peers |= {(name, rate): make(X, n_hidden, rate, seed) for rate in rates}
         except ImportError as error:
@@ -211,11 +246,11 @@ def train_in_turns(peers, seconds, n_turns):
     return spent, epochs
 
 
-def compare_rbms(title, X, X_test, n_hidden, args):
+def compare_rbms(title, X, X_test, n_hidden, args, kinds=PEERS, rates=None):
     """Train, judge and print all RBMs; -> rows of the table."""
-    peers, missing = make_peers(X, n_hidden, args.rates, args.seed)
+    peers, missing = make_peers(kinds, X, n_hidden, rates or args.rates, args.seed)
     spent, epochs = train_in_turns(peers, args.seconds, args.turns)
-    reference, header, rows = next(iter(PEERS)), ["", "rate"], []
+    reference, header, rows = next(iter(kinds)), ["", "rate"], []
     header += ["epochs", "seconds", "s an epoch", "ratio", "AIS", "RAISE", "std. err."]
     for (name, rate), peer in peers.items():
         pace = spent[name, rate] / epochs[name, rate]
@@ -270,9 +305,21 @@ def nltcs(args):
     return rows + compare_rbms("NLTCS, exact", X, X_test, 32, args)
 
 
+def faces(args):
+    """CBCL's faces, with Gaussian visible units."""
+    X, X_test, *_ = load_images("cbcl", args.data)
+    scaler = StandardScaler().fit(X)
+    X, X_test = (scaler.transform(part).astype(np.float32) for part in (X, X_test))
+    rates = [rate / 10 for rate in args.rates]
+    return compare_rbms("Faces", X, X_test, args.hidden, args, GAUSSIAN_PEERS, rates)
+
+
+SETS = {f.__name__: f for f in (nltcs, mnist, faces)}
+
+
 def main():
     parser = make_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", choices=["mnist", "nltcs"], default=["nltcs", "mnist"])
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
     parser.add_argument("--seconds", type=float, default=20, help="training time of each machine")
     parser.add_argument("--turns", type=int, default=5, help="into which it is cut")
     parser.add_argument("--rates", nargs="+", type=float, default=[0.1, 0.02])
@@ -282,15 +329,15 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    if "mnist" in args.sets and args.data is None:
-        print("bench_peers: MNIST skipped, it needs --data")
-        args.sets.remove("mnist")
+    if args.data is None:
+        print("bench_peers: MNIST and faces skipped, they need --data")
+        args.sets = [name for name in args.sets if name == "nltcs"]
     rows = []
     with threadpool_limits(args.threads), report(args.output / "peers.txt", "Peers, in one run"):
         set_torch_threads(args.threads)
         for name in args.sets:
             try:
-                rows += [[name, *row] for row in {"mnist": mnist, "nltcs": nltcs}[name](args)]
+                rows += [[name, *row] for row in SETS[name](args)]
             except MissingData as error:
                 print(f"{name} skipped: {error}")
     header = ["set", "model", "rate", "epochs", "seconds", "seconds_per_epoch"]

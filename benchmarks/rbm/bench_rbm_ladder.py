@@ -11,20 +11,24 @@ Parts, each a table of its own:
   log-probability of each row is known; with ordinary chains and with those of the ladder.
 - ``pumsb``: pumsb_star with ordinary chains and with those of the ladder, several seeds; minutes.
 - ``d2c3``: three clusters in two dimensions of 1,000 bits: where rows and samples lie.
+- ``peers``: ln Z of the same parameters by the ladder and by `rbms`, where it is installed.
 """
 
 import time
 from functools import partial
+from importlib.util import find_spec
 
 import _path  # noqa: F401
 import matplotlib.pyplot as plt
 import numpy as np
+from _baselines import as_sdcp_rbm
 from _common import (
     make_parser,
     print_check,
     print_table,
     report,
     run_script,
+    timed,
     unconverged_is_fine,
 )
 from _data import load_bits, load_clusters, load_density, load_ising
@@ -244,7 +248,57 @@ def d2c3(args):
     print()
 
 
-PARTS = {f.__name__: f for f in (tracking, planted, ising, pumsb, d2c3)}
+def peers(args):
+    """ln Z and seconds, of models with a known ln Z and of a trained one."""
+    import torch
+    from rbms.bernoulli_bernoulli.classes import BBRBM
+    from rbms.partition_function.ais import compute_partition_function_ais
+    from rbms.sampling.pt import pt_sampling
+
+    torch.set_num_threads(1)
+    rng, rows, failed = np.random.default_rng(0), [], ""
+    models = {}
+    for barrier in (10, 20):
+        model = as_fitted(planted_model(3, barrier, rng))
+        models[f"3 modes, barrier {barrier}"] = model, model.log_partition("exact").value
+    X = load_density("plants", args.data)[0].astype(np.float32)
+    model, _ = fitted(X, SDCPRBM(100, max_iter=20, random_state=0, n_jobs=1))
+    models["plants, 100 units"] = model, slowly_annealed(model).value
+    for name, (model, known) in models.items():
+        theirs = BBRBM(*(
+            torch.from_numpy(np.ascontiguousarray(x, np.float32))
+            for x in (model.components_.T, model.intercept_visible_, model.intercept_hidden_)
+        ))  # fmt: skip
+        ours, seconds = timed(
+            lambda model=model: model.log_partition("ladder", random_state=0, n_jobs=1)
+        )
+        rows.append([name, "ladder", f"{ours.value:.3f}", f"{ours.value - known:+.3f}",
+                     f"{ours.std_err:.3f}", f"{seconds:.2f}", "1"])  # fmt: skip
+        for n_temperatures in (1_000, 10_000):
+            torch.manual_seed(0)
+            value, needed = timed(
+                partial(compute_partition_function_ais, 1000, n_temperatures, theirs)
+            )
+            rows.append([name, f"rbms AIS, {n_temperatures:,}", f"{value:.3f}",
+                         f"{value - known:+.3f}", "", f"{needed:.2f}",
+                         f"{needed / seconds:.1f}"])  # fmt: skip
+        try:
+            pt_sampling(10, 1, 0.3, 100, theirs, "", False)
+        except Exception as error:
+            failed = f"{type(error).__name__}: {error}"
+    print_table(["model", "method", "ln Z", "error", "std. err.", "s", "ratio"], rows)
+    print("Known are exact values, and of plants AIS with 20,000 temperatures and 200 chains.")
+    print("The parallel tempering of rbms " + (f"fails: {failed}" if failed else "runs."))
+
+
+def as_fitted(model):
+    """An estimator with the parameters of a model."""
+    parameters = model.weights, model.visible.intercept, model.hidden.intercept
+    rows = np.random.default_rng(0).integers(2, size=(50, len(model.visible))).astype(float)
+    return as_sdcp_rbm(parameters, rows)
+
+
+PARTS = {f.__name__: f for f in (tracking, planted, ising, pumsb, d2c3, peers)}
 
 
 def main():
@@ -258,6 +312,9 @@ def main():
     parser.add_argument("--seeds", type=int, default=3, help="of `pumsb`")
     parser.add_argument("--pumsb-epochs", type=int, default=150)
     args = parser.parse_args()
+    if "peers" in args.parts and find_spec("rbms") is None:
+        print("peers skipped: rbms is not installed")
+        args.parts = [name for name in args.parts if name != "peers"]
     for name in args.parts:
         with report(args.output / f"rbm_ladder_{name}.txt", f"Ladder of models: {name}"):
             PARTS[name](args)

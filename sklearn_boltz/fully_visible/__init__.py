@@ -2,5 +2,6 @@
 
 from sklearn_boltz.fully_visible._fvbm import FVBMPseudoLikelihood
 from sklearn_boltz.fully_visible.inference._inference import PairwiseInference
+from sklearn_boltz.fully_visible.inference._tests import HypothesisTest
 
-__all__ = ["FVBMPseudoLikelihood", "PairwiseInference"]
+__all__ = ["FVBMPseudoLikelihood", "HypothesisTest", "PairwiseInference"]

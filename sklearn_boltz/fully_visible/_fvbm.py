@@ -1,40 +1,29 @@
 """FVBMPseudoLikelihood: the network of pairs of binary or categorical variables."""
 
+import re
 import warnings
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, Options, StrOptions
 
 from sklearn_boltz._base import (
     find_stack_level,
     fingerprint,
     unchanged_on_error,
 )
-from sklearn_boltz._batches import as_batches, fresh
+from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz._completion import distinct_incomplete
-from sklearn_boltz.fully_visible._columns import given_order
 from sklearn_boltz.fully_visible._drawing import Drawing
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
 from sklearn_boltz.fully_visible._likelihoods import Likelihoods
-from sklearn_boltz.fully_visible._rows import (
-    Rows,
-    check_columns,
-    check_size,
-    positive_of_batch,
-    read,
-    read_batches,
-)
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
-from sklearn_boltz.fully_visible.categorical._task import CodesTask
-from sklearn_boltz.fully_visible.training import _em
-from sklearn_boltz.fully_visible.training._fit import MAX_ITER, Task, maximise
-from sklearn_boltz.fully_visible.training._objective import distinct_rows
-from sklearn_boltz.fully_visible.training._solvers import Monitor
+from sklearn_boltz.fully_visible.fitting._rows import Rows, check_columns, read, read_batches
+from sklearn_boltz.fully_visible.fitting._tasks import make_task, ordered_columns
+from sklearn_boltz.fully_visible.fitting._ways import choose_way
+from sklearn_boltz.fully_visible.model._interaction_model import Terms
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
 # each other.
@@ -62,6 +51,20 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         ``"auto"``, one more than the largest value of the column, and at least 2. Where all are 2,
         the values may be -1 and 1, too.
 
+    max_order : int, default=2
+        Number of variables of a term at most, of binary variables. With 3, terms of three variables
+        that pay are chosen among all, beside all pairs; with 4 and more, also terms all of whose
+        parts of one variable less have been chosen. See Notes.
+
+    term_price : float, default=1.0
+        Factor on the description length that a chosen term has to pay for by its gain. With 1,
+        hardly any term is chosen by chance. With less there are more terms, of which some are: the
+        likelihood of other rows is often greater with 0.2 to 0.5, see `score`.
+
+    terms : list of tuples of int or str, default=None
+        Terms of three binary variables and more, by number or name, that are fitted beside all
+        pairs; none is chosen then.
+
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
         ``"em"`` completes them by the model, each by all values that the missing cells may have,
@@ -76,22 +79,81 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         each round. Fewer are faster, and the estimates vary more; so fewer completions are
         enumerated, too, of large tables.
 
+    objective : {"pseudo-likelihood", "likelihood"}, default="pseudo-likelihood"
+        What is maximised. ``"likelihood"``, for binary columns, is the model of maximum entropy
+        with the means and the correlations of the rows [3]_: exact up to 25 columns, of a table of
+        all states; beyond, by the moments of Gibbs chains at several temperatures. It does not
+        put mass far from the data, as the pseudo-likelihood may (see Notes), and takes longer.
+
     solver : {"newton", "lbfgs", "bslm", "ga"}, default="newton"
         ``"bslm"`` is block successive lower-bound maximisation, the algorithm of [1]_: no
         step lowers the objective. ``"ga"`` is gradient ascent, the same with all steps
         multiplied by `step_size`. ``"newton"`` is Newton's method with a line search; with
         more than 3,000 parameters (77 variables) ``"lbfgs"`` takes its place. All reach
-        the same, unique maximum.
+        the same, unique maximum. Penalties that select, `edges` and `nodewise` have a solver of
+        their own, a proximal form of ``"newton"``: see Notes.
 
     step_size : float, default=1.0
         Factor μ on the steps of ``solver="ga"``. Above 1 nothing is guaranteed.
 
-    alpha : float, default=0.0
-        Penalty on the couplings, as a strength per row: ½ α Σ_{j<k} m_jk² is subtracted from
-        the mean log pseudo-likelihood of the rows. Intercepts are not penalised. With
-        ``alpha > 0`` the maximum exists for all data. If some variable has more than two values,
-        it is α/8 times the sum of the squares of all entries of the blocks j < k, which for binary
-        variables is the same.
+    penalty : {"l2", "l1", "elasticnet", "group"}, default="l2"
+        What is subtracted from the mean log pseudo-likelihood of the rows. Intercepts are never
+        penalised. ``"l2"``: ½ α Σ_{j<k} m_jk², all pairs. The others select pairs: couplings of
+        those that tell too little are 0. ``"l1"``: α Σ_{j<k} w_jk abs(m_jk). ``"elasticnet"``:
+        α Σ_{j<k} [ρ w_jk abs(m_jk) + (1 - ρ)/2 w_jk² m_jk²] with ρ = `l1_ratio`. ``"group"``, for
+        tables with columns of more than two values: the block of a pair, as a whole, is there or 0
+        [5]_; of binary variables it is ``"l1"``. The weights w are those of `standardize`. See
+        Notes for the solver.
+
+    alpha : float, "ebic" or "cv", default=0.0
+        Strength α of the penalty, per row. With ``"l2"`` and ``alpha > 0`` the maximum exists for
+        all data; if some variable has more than two values, the penalty is α/8 times the sum of
+        the squares of all entries of the blocks j < k, which for binary variables is the same.
+        ``"ebic"`` and ``"cv"`` choose it from `n_alphas` values on a path, from the least with
+        which there is no pair down to a 10,000th of it, or a 100th if there are fewer rows than
+        parameters. The path ends where 15 values in a row have not improved the criterion.
+        ``"ebic"`` minimises the extended Bayesian information criterion [6]_: -2 ℓ + k ln N +
+        2 γ κ ln(d - 1), for a variable with the log-likelihood ℓ given the others, κ neighbours and
+        k couplings to them (κ = k if they are binary), N rows and d columns; with
+        ``nodewise=False`` the sum of these over the variables, in which each pair counts at both
+        of its ends. ``"cv"`` maximises the log pseudo-likelihood of rows held out. With missing
+        cells α is chosen as with ``missing="observed"``, also if EM follows.
+
+    l1_ratio : float, default=0.5
+        The share ρ of L1 in ``penalty="elasticnet"``, above 0 and at most 1.
+
+    standardize : bool, default=True
+        Whether penalties that select have weights by how much the columns vary, so that pairs with
+        a rare value are not left out for that reason alone. With the standard deviations σ of the
+        columns, coded as -1 and 1: w_jk = σ_j σ_k; with `nodewise` it is that of the regressor
+        alone, as in glmnet, which is the lasso with standardised columns. Of a variable with q
+        values, σ² is 1 - Σ p² in ratio to 1 - 1/q. False means 1. A group has the factor √((q_j -
+        1)(q_k - 1)) in any case.
+
+    ebic_gamma : float, default=0.25
+        The γ of ``alpha="ebic"``. 0 is the BIC; larger values give sparser networks.
+
+    n_alphas : int, default=100
+        Length of the path of ``alpha="ebic"`` and ``alpha="cv"``.
+
+    cv : int, cross-validation generator or iterable, default=5
+        The folds of ``alpha="cv"``, as scikit-learn knows them. A number makes folds of rows in
+        their order; if that matters, give ``KFold(5, shuffle=True)``.
+
+    edges : array-like of bool of shape (n_features, n_features), default=None
+        Symmetric; True where two variables may be connected. The couplings of all others are 0.
+        The diagonal is not looked at. None means all.
+
+    nodewise : bool, default=False
+        Whether each variable is fitted by itself, by its regression on all others (eLasso, the
+        algorithm of the R package IsingFit [7]_), with an α of its own if that is chosen. A pair
+        has two estimates then, of which `coupling_` has the mean, as far as `rule` says. With
+        ``penalty="l1", alpha="ebic", nodewise=True`` the result is that of IsingFit, whose λ is α/2
+        and whose weights, for 0 and 1, are 4 m_jk.
+
+    rule : {"and", "or"}, default="and"
+        With ``nodewise=True``, whether a pair stays if both estimates are other than 0, or if one
+        is.
 
     ordered : "auto", bool or array-like of bool of shape (n_features,), default=False
         Which variables have values in an order that the penalty is to know: of more than two
@@ -109,12 +171,20 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         The fit ends when an iteration, or a round of EM, raises the objective, summed over the
         rows, by less than this, in nats. The statistical error of an estimate is a matter of the
         sum, too: at 0.05 nats below the maximum, an estimate is off by less than a third of its
-        standard error.
+        standard error. With penalties that select, `edges` or `nodewise`, the fit ends where no
+        derivative of the mean log pseudo-likelihood is further than this from the
+        subdifferential of the penalty (the KKT conditions).
+
+    moment_tol : float, default=0.5
+        With ``objective="likelihood"`` and more than 25 columns, the fit ends when no mean of a
+        column and no covariance of two is further from that of the data than so many of its
+        standard errors in the data.
 
     max_iter : int, default=None
-        Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``
-        and 10,000 sweeps for ``"bslm"`` and ``"ga"``. With missing cells and ``missing="em"``, the
-        number of rounds, each with a fit in it; None means 500.
+        Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, 300
+        for the likelihood by chains, 10,000 sweeps for ``"bslm"`` and ``"ga"``, and 1,000 where
+        networks are sparse. With missing cells and ``missing="em"``, the number of rounds, each
+        with a fit in it; None means 500.
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the fit before.
@@ -122,6 +192,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     unknown : {"error", "missing"}, default="error"
         What to do, after `fit`, about a word or level that `fit` has not seen: refuse it, or take
         the cell for a missing one.
+
+    random_state : int, RandomState instance, Generator or None, default=None
+        The source of randomness of ``objective="likelihood"`` with more than 25 columns. All other
+        fits are deterministic.
 
     verbose : int, default=0
         If positive, print a line at the end of a fit; if greater than 1, for each iteration.
@@ -137,6 +211,13 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     intercept_ : ndarray of shape (n_features,) or (Σ n_values,)
         b, likewise; of each variable with more values, it sums to 0.
 
+    terms_ : list of tuples of int
+        The terms of three variables and more.
+
+    term_weights_ : ndarray of shape (n_terms,)
+        Their weights θ_t: of binary variables, in values -1 and 1, the log-weight of a row is
+        ½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i.
+
     n_values_ : ndarray of int64 of shape (n_features,)
         Number of values of each variable.
 
@@ -147,19 +228,39 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         The coding of binary data: -1 and 1, or 0 and 1. Data that never are -1 have the latter.
         Not there if some variable has more than two values.
 
+    alpha_ : float or ndarray of shape (n_features,)
+        The strength of the penalty, given or chosen; chosen with ``nodewise=True``, that of each
+        variable, NaN if its column is constant.
+
+    alphas_ : ndarray of shape (n,) or (n, n_features)
+        With ``alpha="ebic"`` or ``"cv"``, the path: n <= `n_alphas` falling values, of each
+        variable with ``nodewise=True``, NaN after the end of the path of a variable.
+
+    path_ : Bunch
+        What was found there, row after row. ``alphas``, as above; ``coupling`` and ``intercept`` of
+        the shapes (n, \\*coupling_.shape) and (n, \\*intercept_.shape); ``n_edges``, the number of
+        pairs, of shape (n,); and the criterion, ``ebic`` or ``cv_score``, the mean of held-out rows
+        in nats. With ``nodewise=True``, row j of a coupling has what enters the regression of
+        variable j, so that it is not symmetric; ``n_edges`` counts the neighbours of each
+        variable, and is, like the criterion, of shape (n, n_features). Minima on the path are found
+        to a 1,000th of α, or to `tol`.
+
     solver_ : str
-        The solver that ran.
+        The solver that ran; ``"sampling"`` for the likelihood by chains.
 
     n_iter_ : int
         Number of iterations (sweeps of ``"bslm"`` and ``"ga"``, or rounds of EM).
 
     converged_ : bool
-        Whether the fit ended because of `tol`, and a maximum exists as far as is known.
+        Whether the fit ended because of `tol` or `moment_tol`, and a maximum exists as far as is
+        known.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
-        ``"log_pseudo_likelihood"``, the objective after each iteration: the mean over the rows
-        in nats, less the penalty; and ``"seconds"`` of each iteration. With missing cells and
-        ``missing="em"``, of each round, the rows as completed in it.
+        ``"log_pseudo_likelihood"`` or ``"log_likelihood"``, the objective after each iteration:
+        the mean over the rows in nats, less the penalty; and ``"seconds"`` of each iteration. With
+        missing cells and ``missing="em"``, of each round, the rows as completed in it. The
+        likelihood by chains is an estimate; ``"largest_difference"`` is then that of the moments,
+        in standard errors of the data.
 
     n_features_in_ : int
         Number of variables.
@@ -181,6 +282,12 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     intercept is that of the data and one more observation spread evenly over its values. So it is
     with a value that never occurs.
 
+    Sparse networks are fitted by a proximal Newton method [4]_: the second-order expansion of the
+    log pseudo-likelihood, in a working set of pairs, plus the penalty is solved by coordinate
+    descent, block by block, and all pairs are looked at in each iteration. Along a path each fit
+    begins at the one before, and keeps its second derivatives while they serve. `inference` has no
+    standard errors of what was selected by the same rows.
+
     The estimate from rows with missing cells solves an unbiased equation: the expected score given
     the observed cells is 0. `score_samples` and `log_pseudo_likelihood` are those of
     the observed cells. The draws of ``missing="em"`` have a fixed seed.
@@ -192,8 +299,13 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     and, beyond 26 connected variables, `log_partition_` compare the rate of each column with
     that in the training data and warn. What helps is a large penalty, an `alpha` of
     0.05 to 0.5 in our measurements, chosen by the held-out
-    `score`; or fewer columns; or a model that is trained with samples of itself, such as
-    `SDCPRBM`.
+    `score`; or fewer columns; or ``objective="likelihood"``, which looks at all states.
+
+    Beyond 25 columns the likelihood is maximised by Newton's method with the moments of 200 chains
+    at each of a few temperatures that exchange states. The penalised pseudo-likelihood gives
+    the initial model. The number of states is doubled when the differences of moments are
+    no more than noise; a step is kept if the likelihood rises, by Bennett's acceptance ratio. It
+    takes longer the more rows there are, as their moments are known the better.
 
     Up to 26 connected binary variables, or 2**26 joint states, everything is exact:
     `log_partition_`, `score_samples`, `marginal`, independent samples from `sample`. Beyond,
@@ -202,8 +314,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     seed and a standard error of 0.05 nats or less, if 5,000 rounds are enough; `log_partition`
     and `thermodynamics` say what they are worth, and an estimate not to be trusted warns.
 
-    The fit is deterministic, so there is no `random_state`; methods that draw have one. Its time is
-    spent in BLAS, which has threads of its own, so there is no `n_jobs`.
+    The time of a fit is spent in BLAS, which has threads of its own, so there is no `n_jobs`.
 
     References
     ----------
@@ -213,6 +324,19 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     .. [2] H. D. Nguyen and I. A. Wood, "Asymptotic Normality of the Maximum Pseudolikelihood
        Estimator for Fully Visible Boltzmann Machines", IEEE Transactions on Neural Networks
        and Learning Systems 27(4), 897–902, 2016. https://doi.org/10.1109/TNNLS.2015.2425898
+    .. [3] E. Schneidman, M. J. Berry, R. Segev and W. Bialek, "Weak pairwise correlations imply
+       strongly correlated network states in a neural population", Nature 440, 1007–1012, 2006,
+       equation 3. https://doi.org/10.1038/nature04701
+    .. [4] J. D. Lee, Y. Sun and M. A. Saunders, "Proximal Newton-Type Methods for Minimizing
+       Composite Functions", SIAM Journal on Optimization 24(3), 1420–1443, 2014.
+       https://doi.org/10.1137/130921428
+    .. [5] M. Yuan and Y. Lin, "Model Selection and Estimation in Regression with Grouped
+       Variables", Journal of the Royal Statistical Society B 68(1), 49–67, 2006.
+       https://doi.org/10.1111/j.1467-9868.2005.00532.x
+    .. [6] J. Chen and Z. Chen, "Extended Bayesian Information Criteria for Model Selection with
+       Large Model Spaces", Biometrika 95(3), 759–771, 2008. https://doi.org/10.1093/biomet/asn034
+    .. [7] C. D. van Borkulo et al., "A New Method for Constructing Networks from Binary Data",
+       Scientific Reports 4, 5918, 2014. https://doi.org/10.1038/srep05918
 
     Examples
     --------
@@ -228,6 +352,14 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     array([[0. , 0.1, 0.7],
            [0.1, 0. , 0. ],
            [0.7, 0. , 0. ]])
+
+    The other pairs tell too little to stay in a sparse network.
+
+    >>> sparse = FVBMPseudoLikelihood(penalty="l1", alpha="ebic").fit(X)
+    >>> sparse.coupling_.round(1) + 0.0
+    array([[0. , 0. , 0.6],
+           [0. , 0. , 0. ],
+           [0.6, 0. , 0. ]])
     """
 
     _takes_codes = _takes_signs = True
@@ -238,17 +370,32 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             Interval(Integral, 2, None, closed="left"),
             "array-like",
         ],
+        "max_order": [Interval(Integral, 2, None, closed="left")],
+        "term_price": [Interval(Real, 0, None, closed="neither")],
+        "terms": [list, tuple, None],
         "missing": [StrOptions({"em", "observed"})],
+        "objective": [StrOptions({"pseudo-likelihood", "likelihood"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"newton", "lbfgs", "bslm", "ga"})],
         "step_size": [Interval(Real, 0, None, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "penalty": [StrOptions({"l2", "l1", "elasticnet", "group"})],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"ebic", "cv"})],
+        "l1_ratio": [Interval(Real, 0, 1, closed="right")],
+        "standardize": ["boolean"],
+        "ebic_gamma": [Interval(Real, 0, None, closed="left")],
+        "n_alphas": [Interval(Integral, 2, None, closed="left")],
+        "cv": ["cv_object"],
+        "edges": ["array-like", None],
+        "nodewise": ["boolean"],
+        "rule": [StrOptions({"and", "or"})],
         "ordered": [StrOptions({"auto"}), "boolean", "array-like"],
         "binarize": [Interval(Real, None, None, closed="neither"), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
+        "moment_tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "warm_start": ["boolean"],
         "unknown": [StrOptions({"error", "missing"})],
+        "random_state": ["random_state", Options(type, {np.random.Generator})],
         "verbose": ["verbose"],
     }
 
@@ -256,31 +403,61 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         self,
         *,
         n_values="auto",
+        max_order=2,
+        term_price=1.0,
+        terms=None,
         missing="em",
         n_draws=10,
+        objective="pseudo-likelihood",
         solver="newton",
         step_size=1.0,
+        penalty="l2",
         alpha=0.0,
+        l1_ratio=0.5,
+        standardize=True,
+        ebic_gamma=0.25,
+        n_alphas=100,
+        cv=5,
+        edges=None,
+        nodewise=False,
+        rule="and",
         ordered=False,
         binarize=None,
         tol=1e-5,
+        moment_tol=0.5,
         max_iter=None,
         warm_start=False,
         unknown="error",
+        random_state=None,
         verbose=0,
     ):
         self.n_values = n_values
+        self.max_order = max_order
+        self.term_price = term_price
+        self.terms = terms
         self.missing = missing
         self.n_draws = n_draws
+        self.objective = objective
         self.solver = solver
         self.step_size = step_size
+        self.penalty = penalty
         self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.standardize = standardize
+        self.ebic_gamma = ebic_gamma
+        self.n_alphas = n_alphas
+        self.cv = cv
+        self.edges = edges
+        self.nodewise = nodewise
+        self.rule = rule
         self.ordered = ordered
         self.binarize = binarize
         self.tol = tol
+        self.moment_tol = moment_tol
         self.max_iter = max_iter
         self.warm_start = warm_start
         self.unknown = unknown
+        self.random_state = random_state
         self.verbose = verbose
 
     @with_callbacks
@@ -394,103 +571,66 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         if rows.codes is not None:
             check_columns(self, rows.codes)
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
-            task = self._task(rows, batches)
-            by_em = self.missing == "em" and not rows.is_complete
-            solver, solve = task.choose_solver(self.solver, self.step_size)
-            max_iter = self.max_iter
-            if max_iter is None:
-                max_iter = _em.MAX_ROUNDS if by_em else MAX_ITER[solver]
+            task, found = make_task(self, rows, batches)
+            way = choose_way(self, task, rows)
 
-            def attributes(coupling, intercept):
-                return self._attributes(rows, task, coupling, intercept)
+            def attributes(*network):
+                return self._attributes(rows, task, *network)
 
             def label(j, value=None):
                 if value is not None and rows.coding.is_binary:
                     value = rows.coding.values(j)[(value + 1) // 2]
                 return self._column(j) + ("" if value is None else f" = {value}")
 
-            data = X if batches is None else batches
-            with iterations(self, data, y, name="iteration", max_iter=max_iter) as end_iteration:
-                if by_em:
-                    history = _em.History(
-                        lambda: end_iteration(lambda: attributes(*task.whole(*history.last[:2]))),
-                        self.verbose,
-                    )
-                    result = _em.fit_incomplete(
-                        task, initial, solver, solve, self.tol, max_iter, history, label,
-                        self.n_draws,
-                    )  # fmt: skip
-                else:
-                    monitor = Monitor(
-                        self.tol,
-                        max_iter,
-                        lambda: end_iteration(lambda: attributes(*task.whole(*monitor.last[1:]))),
-                        self.verbose,
-                    )
-                    result = maximise(task, initial, solve, monitor, label)
-                vars(self).pop("values_", None)
+            data, limit = X if batches is None else batches, way.max_iter
+            with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:
+                result = way.run(
+                    task,
+                    initial,
+                    label,
+                    lambda *network: end_iteration(lambda: attributes(*network)),
+                )
+                for name in ("values_", "alphas_", "path_"):
+                    vars(self).pop(name, None)
                 vars(self).update(
-                    attributes(result.coupling, result.intercept),
-                    solver_=solver,
+                    attributes(*result.network),
+                    **found,
+                    solver_=way.solver,
                     n_iter_=result.n_iter,
                     converged_=result.status == "converged" and result.message is None,
-                    history_={"log_pseudo_likelihood": result.objective, "seconds": result.seconds},
+                    history_={
+                        re.sub("[ -]", "_", task.objective): result.objective,
+                        "seconds": result.seconds,
+                    }
+                    | result.history,
                 )
         if self.verbose:
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
             print(
-                f"{solver}: {result.n_iter} iterations, log pseudo-likelihood {last}{result.status}"
+                f"{way.solver}: {result.n_iter} iterations, {task.objective} {last}{result.status}"
             )
         if result.message:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
 
-    def _attributes(self, rows, task, coupling, intercept):
+    def _attributes(self, rows, task, coupling, intercept, terms=(), weights=()):
         """The fitted attributes that make a model."""
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
             "n_values_": rows.coding.n_values,
-            "ordered_": self._ordered_columns(rows.coding),
+            "ordered_": ordered_columns(self, rows.coding),
             "coupling_": coupling,
             "intercept_": intercept,
+            "terms_": list(terms),
+            "term_weights_": np.array(weights, dtype=np.float64),
             "_coding": rows.coding,
             "_n_features_out": len(intercept),
             "_base": task.base,
-            "_estimate": fingerprint([coupling, intercept]),
+            "_estimate": fingerprint([coupling, intercept, *Terms.of(terms, weights)]),
             "_sample_dtype": rows.dtype,
             "_seen": task.seen,
             "_varying": task.varying,
         }
-
-    def _task(self, rows, batches):
-        """Distinct rows in memory, or passes over batches that have too many."""
-        if not rows.coding.is_binary:
-            codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            check_size(self, rows.coding.n_values)
-            ordered = self._ordered_columns(rows.coding)
-            return CodesTask(codes, weights, rows.coding.n_values, self.alpha, ordered)
-        if rows.codes is not None and rows.is_complete:
-            return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), self.alpha)
-        if rows.codes is not None:
-            if self.solver in ("bslm", "ga") and self.missing == "observed":
-                raise ValueError(
-                    f"solver={self.solver!r} needs complete rows. Use solver='newton' or 'lbfgs', "
-                    "or missing='em', which completes them."
-                )
-            codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            return Task.of_incomplete_rows(codes, weights, self.alpha)
-        if self.solver in ("bslm", "ga"):
-            raise ValueError(
-                f"solver={self.solver!r} keeps all distinct rows in memory, and these batches "
-                "have too many. Use solver='newton' or 'lbfgs'."
-            )
-        positive = partial(positive_of_batch, fresh(self), rows.coding)
-        return Task.of_batches(batches, positive, rows.sums, self.alpha)
-
-    def _ordered_columns(self, coding):
-        """The columns whose order makes a difference to the penalty."""
-        ordered = given_order(self.ordered, self._table) & (coding.n_values > 2)
-        return ordered if self.alpha > 0 else np.zeros_like(ordered)
 
     def _with_rows_before(self, rows):
         """All rows since the first fit."""

@@ -17,10 +17,12 @@ from sklearn_boltz._estimates import (
     temperature_ladder,
 )
 from sklearn_boltz._random import make_generator
-from sklearn_boltz.fully_visible._columns import value_names
+from sklearn_boltz.fully_visible.fitting._columns import value_names
 from sklearn_boltz.fully_visible.model import _model
+from sklearn_boltz.fully_visible.model._graph import binary_graph, categorical_graph
+from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel, Terms
 from sklearn_boltz.fully_visible.model._potts_model import PottsModel
-from sklearn_boltz.fully_visible.model._spin_model import SpinModel
+from sklearn_boltz.fully_visible.model._spin_model import SpinModel, to_spins
 from sklearn_boltz.fully_visible.sampling._sampling import annealed_log_partition, gibbs_sample
 from sklearn_boltz.fully_visible.sampling._spurious import spurious_message, strange_columns
 from sklearn_boltz.fully_visible.sampling._tempering import (
@@ -33,16 +35,23 @@ from sklearn_boltz.fully_visible.sampling._tempering import (
 DOUBTFUL = 0.2
 # Chains, and their transitions, that then tell whether the model has mass far from the data.
 N_COMPARED, N_STEPS = 200, 200
+# Samples whose means are the expectations of terms where nothing is enumerated.
+N_EXPECTED = 2000
 
 
 class Likelihoods(BaseBoltzmann):
     """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
 
     def _parameters(self):
-        return [self.coupling_, self.intercept_]
+        terms = Terms.of(self.terms_, self.term_weights_)
+        return [self.coupling_, self.intercept_, *terms]
 
     def _model(self):
         """The distribution."""
+        if self.terms_:
+            return InteractionModel(
+                self.coupling_, self.intercept_, self.terms_, self.term_weights_
+            )
         if self._coding.is_binary:
             return SpinModel(self.coupling_, self.intercept_)
         return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)
@@ -145,6 +154,10 @@ class Likelihoods(BaseBoltzmann):
             E(x), with which P(x) = exp(-E(x)) / Z: -½ xᵀ M x - bᵀ x, with x of -1 and 1 if all
             variables are binary, else with the one-hot x of length Σ n_values.
         """
+        return -self._model().log_weight(self._complete_codes(X))
+
+    def _complete_codes(self, X):
+        """Codes of rows that must be complete."""
         codes, _ = self._codes(X)
         if (codes < 0).any():
             row, j = np.argwhere(codes < 0)[0]
@@ -153,7 +166,7 @@ class Likelihoods(BaseBoltzmann):
                 "energy belongs to a complete row. `free_energy` sums missing cells out; `impute` "
                 "fills them."
             )
-        return -self._model().log_weight(codes)
+        return codes
 
     def free_energy(self, X):
         """Return the free energy of each row: its energy, with missing cells summed out.
@@ -405,3 +418,135 @@ class Likelihoods(BaseBoltzmann):
         variables = self._variables(features)
         self._check_enumerable("Count in the rows of `sample` instead.")
         return self._model().marginal(variables)
+
+    def interactions(self):
+        """Return the terms of one, two and more binary variables as a table, the strongest first.
+
+        Returns
+        -------
+        table : pandas.DataFrame, or Bunch of arrays where pandas is not installed
+            Columns ``term`` (names of the variables), ``order`` (number of variables), ``weight``
+            (b_j, m_jk or θ_t, with variables of -1 and 1; not those that are 0) and
+            ``expectation`` of the product of the variables under the model: exact up to 26
+            connected variables, else the mean over 2,000 samples with a fixed seed.
+
+        Raises
+        ------
+        ValueError
+            If some variable has more than two values; see `coupling_` then.
+
+        See Also
+        --------
+        FSLLDensity.interactions : The same table. There, the sign of a variable is 1 for its first
+            value and -1 for its second, so that weights of odd orders have the other sign.
+
+        Examples
+        --------
+        The third column is the parity of the first two.
+
+        >>> import numpy as np
+        >>> from sklearn_boltz import FVBMPseudoLikelihood
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.choice([-1, 1], size=(1000, 4))
+        >>> X[:, 2] = X[:, 0] * X[:, 1] * rng.choice([-1, 1], size=1000, p=[0.2, 0.8])
+        >>> table = FVBMPseudoLikelihood(max_order=3).fit(X).interactions()
+        >>> table["term"][0], int(table["order"][0]), round(float(table["weight"][0]), 1)
+        ('x0*x1*x2', 3, 0.7)
+        """
+        check_is_fitted(self)
+        if not self._coding.is_binary:
+            j = int(self._coding.n_values.argmax())
+            raise ValueError(
+                f"{type(self).__name__}.interactions: {self._column(j)} has "
+                f"{self._coding.n_values[j]} values. `coupling_` has a block for each two "
+                "variables, and `interaction_scores` a number."
+            )
+        pairs = np.argwhere(np.triu(self.coupling_))
+        terms = [(j,) for j in range(self.n_features_in_)]
+        terms += [*map(tuple, pairs.tolist()), *self.terms_]
+        weights = np.concatenate(
+            [self.intercept_, self.coupling_[tuple(pairs.T)], self.term_weights_]
+        )
+        order = np.argsort(-np.abs(weights), kind="stable")
+        order = order[weights[order] != 0]
+        names, terms = self._input_names(), [terms[place] for place in order]
+        columns = {
+            "term": np.array(["*".join(str(names[j]) for j in t) for t in terms], dtype=object),
+            "order": np.array([len(term) for term in terms]),
+            "weight": weights[order],
+            "expectation": self._cached("expectations", lambda: self._expectations(terms)),
+        }
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            return Bunch(**columns)
+        return DataFrame(columns)
+
+    def _expectations(self, terms):
+        """Means under the model of products of variables of -1 and 1."""
+        model = self._model()
+        if model.is_enumerable():
+            basis = np.zeros((len(terms), self.n_features_in_), dtype=np.int64)
+            for line, term in zip(basis, terms, strict=True):
+                line[list(term)] = 1
+            return model.log_linear[0].expectation(basis)
+        codes, _ = self._codes(self.sample(N_EXPECTED, random_state=0))
+        spins = to_spins(codes)
+        return np.array([spins[:, term].prod(axis=1).mean() for term in terms])
+
+    def to_networkx(self, inference=None):
+        """Return the network as a graph of networkx.
+
+        Parameters
+        ----------
+        inference : PairwiseInference, default=None
+            What `inference` returns for the training data: edges then have its figures, too. For
+            binary variables only.
+
+        Returns
+        -------
+        graph : networkx.Graph
+            A node for each variable, by name, and an edge for each pair with a coupling that is
+            not 0. All attributes are plain numbers, which networkx writes to any format. Of binary
+            variables, nodes have `intercept`; edges have `weight`, the coupling m_jk with its
+            sign, `sign`, which is 1 or -1, and `strength`, abs(m_jk), for algorithms that want no
+            negative weights; and with `inference`, `std_err` and `p_value`. If some variable has
+            more than two values, nodes have ``intercept[value]`` for each value; both `weight` and
+            `strength` of an edge are the Frobenius norm of the block, as `interaction_scores`
+            without correction, which has no sign.
+
+        Raises
+        ------
+        ImportError
+            If networkx is not installed.
+        ValueError
+            If `inference` is that of another fit, or some variable has more than two values.
+
+        See Also
+        --------
+        sklearn_boltz.inspection.CouplingDisplay : Draws the network.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_boltz import FVBMPseudoLikelihood
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.choice([-1, 1], size=(500, 3))
+        >>> X[:, 2] = -X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+        >>> model = FVBMPseudoLikelihood().fit(X)
+        >>> graph = model.to_networkx(model.inference(X))
+        >>> edge = graph.edges["x0", "x2"]
+        >>> edge["sign"], round(edge["weight"], 1), edge["p_value"] < 0.001
+        (-1, -0.7, True)
+        """
+        check_is_fitted(self)
+        names = [str(name) for name in self._input_names()]
+        if self._coding.is_binary:
+            return binary_graph(names, self.coupling_, self.intercept_, inference)
+        if inference is not None:
+            raise ValueError(
+                f"{type(self).__name__}.to_networkx: standard errors are those of the entries of a "
+                "block, not of its norm, which is the weight of an edge. Leave out `inference`."
+            )
+        values = [self._labels(j, np.arange(m)) for j, m in enumerate(self._coding.n_values)]
+        return categorical_graph(names, values, self.coupling_, self.intercept_)

@@ -1,4 +1,4 @@
-"""What physics asks of a network: energy, entropy and specific heat at any temperature."""
+"""What physics asks of a network: entropy, specific heat at any temperature, local minima."""
 
 import warnings
 from numbers import Integral, Real
@@ -12,6 +12,7 @@ from sklearn_boltz._base import find_stack_level, validate_arguments
 from sklearn_boltz._ladder_record import mean_and_error
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
+from sklearn_boltz.fully_visible.sampling._descent import descend, distinct_minima
 from sklearn_boltz.fully_visible.sampling._tempering import (
     N_CHAINS,
     Path,
@@ -190,6 +191,76 @@ class Thermodynamics:
             std_err=Bunch(**dict(zip(NAMES, errors[:, place], strict=True))),
             method=method, trusted=trusted, verdict=verdict,
         )  # fmt: skip
+
+    @validate_arguments(
+        {
+            "X": ["array-like", None],
+            "n_starts": [Interval(Integral, 1, None, closed="left")],
+            "random_state": ["random_state", Options(type, {np.random.Generator})],
+        }
+    )
+    def local_minima(self, X=None, *, n_starts=1000, random_state=None):
+        """Return local minima of the energy, and the basin that each row belongs to.
+
+        From each row, the cell whose change lowers the energy most is changed, again and
+        again, until no change of a single cell lowers it. The rows that arrive at the same
+        minimum are its basin.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), default=None
+            Where to begin, without missing cells. None begins at random states, all equally
+            likely.
+        n_starts : int, default=1000
+            Number of random states, without `X`.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness, without `X`.
+
+        Returns
+        -------
+        minima : Bunch
+            `states`, the distinct minima, the lowest energy first, as a table like the training
+            data; `energy` of each, as of `energy`; `count`, how many rows arrived at each; and
+            `basin`, of shape (n_samples,), the number of the minimum of each row.
+
+        References
+        ----------
+        G. Tkačik et al., "Searching for Collective Behavior in a Large Network of Sensory
+        Neurons", PLoS Computational Biology 10(1), e1003408, 2014.
+        https://doi.org/10.1371/journal.pcbi.1003408
+
+        Examples
+        --------
+        Two patterns of five columns, a tenth of whose cells is changed.
+
+        >>> import numpy as np
+        >>> from sklearn_boltz import FVBMPseudoLikelihood
+        >>> rng = np.random.default_rng(0)
+        >>> patterns = np.array([[1, 1, 1, 0, 0], [0, 0, 1, 1, 1]])
+        >>> kind = rng.choice(2, size=500, p=[0.6, 0.4])
+        >>> X = np.where(rng.random((500, 5)) < 0.1, 1 - patterns[kind], patterns[kind])
+        >>> minima = FVBMPseudoLikelihood(alpha=0.01).fit(X).local_minima(X)
+        >>> minima.states[:2]
+        array([[1, 1, 1, 0, 0],
+               [0, 0, 1, 1, 1]])
+        >>> bool((minima.basin == kind).mean() > 0.9)
+        True
+        """
+        check_is_fitted(self)
+        model = self._model()
+        if X is None:
+            nothing = np.full((n_starts, self.n_features_in_), -1)
+            uniform = np.zeros_like(model.intercept)
+            codes = model.fill(uniform, nothing, make_generator(random_state))
+        else:
+            codes = self._complete_codes(X)
+        states, log_weight, basin = distinct_minima(model, descend(model, codes))
+        return Bunch(
+            states=self._table.decode(self._coding.decode(states)),
+            energy=-log_weight,
+            count=np.bincount(basin, minlength=len(states)),
+            basin=basin,
+        )
 
 
 def by_ladder(model, betas, n_chains, tol, max_rounds, generator):

@@ -1,9 +1,24 @@
 """CouplingDisplay: a network of interactions, as a matrix or as a graph."""
 
+from numbers import Integral, Real
+
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_scalar
 
 from sklearn_boltz.inspection._axes import axes_or_new
+from sklearn_boltz.inspection._network import (
+    EdgeStyle,
+    draw_network,
+    group_colours,
+    resolved_layout,
+    strongest_edges,
+)
+from sklearn_boltz.inspection._pairs import block_norms, block_sums, names_of
+
+# More edges than this, and than two a node, are hard to read.
+READABLE_EDGES = 40
+# In points: the smallest font of names beside the heat map, beyond which there are none.
+SMALLEST_FONT, LARGEST_FONT = 4.5, 10.0
 
 
 class CouplingDisplay:
@@ -13,12 +28,15 @@ class CouplingDisplay:
 
     Parameters
     ----------
-    coupling : ndarray of shape (n_features, n_features)
-        Symmetric.
+    coupling : ndarray of shape (n_features, n_features) or (Σ n_values, Σ n_values)
+        Symmetric. Of variables with more than two values, a block for each two, in the zero-sum
+        gauge.
     names : list of str
         Names of the variables.
-    significant : ndarray of bool of shape (n_features, n_features), default=None
+    significant : ndarray of bool of the shape of `coupling`, default=None
         Which couplings differ from 0 beyond chance. None if that is not known.
+    value_names : list of sequence of str, default=None
+        The values of each variable, if some have more than two; else None.
 
     Attributes
     ----------
@@ -26,16 +44,28 @@ class CouplingDisplay:
         Where it is drawn.
     figure_ : matplotlib Figure
         Which contains it.
-    image_ : matplotlib AxesImage or LineCollection
-        What the colours belong to: the matrix, or the edges.
+    image_ : matplotlib AxesImage or None
+        The heat map.
     colorbar_ : matplotlib Colorbar or None
-        The scale of the colours.
-    positions_ : ndarray of shape (n_features, 2)
+        The scale of its colours.
+    edges_ : matplotlib LineCollection or None
+        The edges of the graph, the strongest last.
+    pairs_ : ndarray of int of shape (n_edges, 2)
+        The numbers of the two variables of each edge of the graph, in the same order.
+    positions_ : ndarray of shape (n_features, 2) or None
         Where the nodes of the graph are.
 
     See Also
     --------
     HistoryDisplay : The course of the fit.
+    PathDisplay : Couplings for each strength of a sparse penalty.
+    ContactMapDisplay : Scores of pairs of sites beside known contacts.
+
+    Notes
+    -----
+    The graph has a node for each variable. Where some have more than two values, its edges are the
+    Frobenius norms of the blocks, `interaction_scores` without the average product correction:
+    they have no sign. An edge is then significant if any entry of the block is.
 
     Examples
     --------
@@ -47,14 +77,15 @@ class CouplingDisplay:
     >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
     >>> model = FVBMPseudoLikelihood().fit(X)
     >>> display = CouplingDisplay.from_estimator(model, X, kind="graph")
-    >>> display.significant.sum() // 2
-    np.int64(1)
+    >>> display.pairs_
+    array([[0, 2]])
     """
 
-    def __init__(self, *, coupling, names, significant=None):
+    def __init__(self, *, coupling, names, significant=None, value_names=None):
         self.coupling = coupling
         self.names = names
         self.significant = significant
+        self.value_names = value_names
 
     @classmethod
     def from_estimator(
@@ -103,11 +134,30 @@ class CouplingDisplay:
             # NaN, on the diagonal and for constant columns, is not below.
             p_value = inference.coupling_matrix(inference.adjusted_p_value(method))
             significant = p_value < significance_level
-        names = [str(name) for name in estimator.get_feature_names_out()]
-        display = cls(coupling=estimator.coupling_, names=names, significant=significant)
+        names, value_names = names_of(estimator)
+        display = cls(
+            coupling=estimator.coupling_,
+            names=names,
+            significant=significant,
+            value_names=value_names,
+        )
         return display.plot(kind=kind, ax=ax, **plot_kw)
 
-    def plot(self, *, kind="heatmap", ax=None, cmap=None, limit=None, colorbar=True, layout="auto"):
+    def plot(
+        self,
+        *,
+        kind="heatmap",
+        ax=None,
+        cmap="RdBu_r",
+        limit=None,
+        colorbar=True,
+        legend=True,
+        groups=None,
+        min_coupling=0.0,
+        n_edges="auto",
+        layout="auto",
+        random_state=0,
+    ):
         """Draw.
 
         Parameters
@@ -116,114 +166,136 @@ class CouplingDisplay:
             What to draw.
         ax : matplotlib Axes, default=None
             Where to draw. None means a new figure.
-        cmap : str or matplotlib Colormap, default=None
-            The colours, of which the middle one stands for 0. None means ``"RdBu_r"`` for the
-            heat map and ``"coolwarm"``, whose middle is grey, for the graph.
+        cmap : str or matplotlib Colormap, default="RdBu_r"
+            The colours, of which the middle one stands for 0. Edges of the graph have colours of
+            both ends; those of negative couplings are dashed, too.
         limit : float, default=None
-            The coupling with the strongest colour. None means the largest.
+            The coupling with the strongest colour, or the widest edge. None means the largest.
         colorbar : bool, default=True
-            Whether to draw the scale of the colours.
-        layout : {"auto", "circle", "spring"} or array-like of shape (n_features, 2), \
-                default="auto"
-            Where the nodes of the graph are. ``"spring"`` needs networkx and pulls strongly
-            coupled variables together; ``"auto"`` is ``"spring"`` if networkx is installed
-            and ``"circle"`` else.
+            Whether the heat map has a scale of its colours.
+        legend : bool, default=True
+            Whether the graph has a legend of its edges and groups.
+        groups : array-like of shape (n_features,), default=None
+            A label for each variable. In the graph, each group has a colour; there may be eight.
+        min_coupling : float, default=0.0
+            The graph leaves out weaker edges.
+        n_edges : "auto", int or None, default="auto"
+            The graph has the strongest edges, at most so many. ``"auto"`` is two for each variable,
+            but at least 40; None means all.
+        layout : {"auto", "circle", "spring", "kamada_kawai"} or array-like of shape \
+                (n_features, 2), default="auto"
+            Where the nodes of the graph are. ``"spring"`` and ``"kamada_kawai"`` need networkx and
+            pull strongly coupled variables together; nodes that would cover others are moved
+            apart. ``"auto"`` is ``"spring"`` if networkx is installed and ``"circle"`` else.
+        random_state : int or RandomState instance, default=0
+            Where the spring layout begins: the same number, the same picture.
 
         Returns
         -------
         display : CouplingDisplay
             The object itself.
         """
-        if kind not in ("heatmap", "graph"):
-            raise ValueError(f"kind must be 'heatmap' or 'graph', got {kind!r}.")
-        if isinstance(layout, str) and layout not in ("auto", "circle", "spring"):
-            raise ValueError(
-                f"layout must be 'auto', 'circle', 'spring' or an array, got {layout!r}."
-            )
-        self.ax_ = axes_or_new(ax)
-        self.figure_ = self.ax_.figure
-        limit = np.abs(self.coupling).max(initial=0) if limit is None else limit
-        cmap = {"heatmap": "RdBu_r", "graph": "coolwarm"}[kind] if cmap is None else cmap
-        style = {"cmap": cmap, "clim": (-(limit or 1), limit or 1)}
+        self.image_ = self.colorbar_ = self.edges_ = self.positions_ = None
         if kind == "heatmap":
-            self._draw_matrix(style)
+            self._draw_matrix(ax, cmap, limit, colorbar)
+        elif kind == "graph":
+            layout = resolved_layout(layout, len(self.names))
+            group_colours(groups, len(self.names))  # an error before there is a figure
+            weight, edges, title = self._edges(min_coupling, n_edges)
+            limit = np.abs(weight[edges]).max(initial=0) if limit is None else limit
+            self._new_axes(ax)
+            self.edges_, self.positions_ = draw_network(
+                self.ax_,
+                weight,
+                edges,
+                self.names,
+                EdgeStyle(cmap, limit or 1, self.value_names is None, len(self.names)),
+                layout=layout,
+                groups=groups,
+                legend=title if legend else None,
+                random_state=random_state,
+            )
+            self.pairs_ = np.column_stack(edges)
         else:
-            self._draw_graph(style, layout)
-        self.colorbar_ = None
-        if colorbar:
-            self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, label="coupling")
+            raise ValueError(f"kind must be 'heatmap' or 'graph', got {kind!r}.")
         return self
 
-    def _draw_matrix(self, style):
-        ax, d = self.ax_, len(self.names)
-        blank = np.where(np.eye(d, dtype=bool), np.nan, self.coupling)
-        low, high = style["clim"]
-        self.image_ = ax.imshow(blank, cmap=style["cmap"], vmin=low, vmax=high)
-        if self.significant is not None:
-            from matplotlib.collections import PatchCollection
-            from matplotlib.patches import Rectangle
+    def _new_axes(self, ax):
+        self.ax_ = axes_or_new(ax)
+        self.figure_ = self.ax_.figure
 
-            chance = np.argwhere(~self.significant & ~np.eye(d, dtype=bool))
-            cells = [Rectangle((k - 0.5, j - 0.5), 1, 1) for j, k in chance]
-            hatched = PatchCollection(
-                cells, facecolor="none", edgecolor="0.75", linewidth=0, hatch="////"
-            )
-            ax.add_collection(hatched)
-        # Beyond some thirty, names would lie over one another.
-        if d <= 32:
-            ax.set_xticks(range(d), self.names, rotation=90 if d > 8 else 45)
-            ax.set_yticks(range(d), self.names)
+    @property
+    def _starts(self):
+        """Where the values of each variable begin, and where all end."""
+        n_values = [1] * len(self.names) if self.value_names is None else map(len, self.value_names)
+        return np.cumsum([0, *n_values])
 
-    def _draw_graph(self, style, layout):
-        from matplotlib.collections import LineCollection
+    # The graph.
 
-        ax = self.ax_
-        edges = np.triu(self.coupling != 0, 1)
-        if self.significant is not None:
-            edges &= self.significant
-        j, k = np.nonzero(edges)
-        # The strongest last, on top of the others.
-        order = np.argsort(np.abs(self.coupling[j, k]))
-        j, k = j[order], k[order]
-        strength = self.coupling[j, k]
-        self.positions_ = xy = self._positions(layout, edges)
-        self.image_ = LineCollection(
-            np.stack([xy[j], xy[k]], axis=1),
-            array=strength,
-            linewidths=0.5 + 4.5 * np.minimum(np.abs(strength) / style["clim"][1], 1),
-            zorder=1,
-            **style,
+    def _edges(self, min_coupling, n_edges):
+        """A number for each pair of variables; the pairs to draw; and what a legend calls them."""
+        if n_edges == "auto":
+            n_edges = max(2 * len(self.names), READABLE_EDGES)
+        elif n_edges is not None:
+            check_scalar(n_edges, "n_edges", Integral, min_val=1)
+        check_scalar(min_coupling, "min_coupling", Real, min_val=0)
+        weight, significant, title = self.coupling, self.significant, "coupling"
+        if self.value_names is not None:
+            weight, title = block_norms(weight, self.value_names), "norm of the block"
+            if significant is not None:
+                significant = block_sums(significant, self.value_names) > 0
+        strength = np.abs(weight)
+        if significant is not None:
+            strength = np.where(significant, strength, 0)
+        edges = strongest_edges(strength, min_coupling=min_coupling, n_edges=n_edges)
+        n_all = np.count_nonzero(np.triu(strength, 1))
+        if len(edges[0]) < n_all:
+            title = f"{title}\n({len(edges[0])} strongest\nof {n_all:,})"
+        return weight, edges, title
+
+    # The heat map.
+
+    def _draw_matrix(self, ax, cmap, limit, colorbar):
+        self._new_axes(ax)
+        limit = np.abs(self.coupling).max(initial=0) if limit is None else limit
+        variable = np.repeat(np.arange(len(self.names)), np.diff(self._starts))
+        same = variable[:, None] == variable
+        self.image_ = self.ax_.imshow(
+            np.where(same, np.nan, self.coupling), cmap=cmap, vmin=-(limit or 1), vmax=limit or 1
         )
-        ax.add_collection(self.image_)
-        d = len(self.names)
-        size = np.clip(12000 / d, 60, 900)
-        ax.scatter(*xy.T, s=size, color="white", edgecolor="0.3", zorder=2)
-        for name, (x, y) in zip(self.names, xy, strict=True):
-            ax.text(x, y, name, ha="center", va="center", fontsize=np.clip(120 / d, 5, 9), zorder=3)
-        ax.margins(0.12)
-        ax.set_aspect("equal")
-        ax.set_axis_off()
+        if self.significant is not None:
+            self._hatch(~self.significant & ~same)
+        if colorbar:
+            self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, label="coupling")
+        self._write_names()
 
-    def _positions(self, layout, edges):
-        """Coordinates of the nodes."""
-        d = len(self.names)
-        if not isinstance(layout, str):
-            layout = np.asarray(layout, dtype=np.float64)
-            if layout.shape != (d, 2):
-                raise ValueError(f"layout must have the shape {(d, 2)}, got {layout.shape}.")
-            return layout
-        if layout != "circle":
-            try:
-                import networkx
-            except ImportError as error:
-                if layout == "spring":
-                    raise ImportError(
-                        "The spring layout comes from networkx, which is not installed: run "
-                        "`pip install networkx`, or use layout='circle'."
-                    ) from error
-            else:
-                graph = networkx.from_numpy_array(np.where(edges, np.abs(self.coupling), 0))
-                spring = networkx.spring_layout(graph, seed=0, k=2 / np.sqrt(d), iterations=200)
-                return np.array([spring[j] for j in range(d)])
-        angle = 2 * np.pi * np.arange(d) / d
-        return np.column_stack([np.sin(angle), np.cos(angle)])
+    def _hatch(self, cells):
+        from matplotlib.collections import PatchCollection
+        from matplotlib.patches import Rectangle
+
+        squares = [Rectangle((k - 0.5, j - 0.5), 1, 1) for j, k in np.argwhere(cells)]
+        style = {"facecolor": "none", "edgecolor": "0.75", "linewidth": 0, "hatch": "////"}
+        self.ax_.add_collection(PatchCollection(squares, **style))
+
+    def _write_names(self):
+        """Names beside the matrix: of variables, and at the left of values, if there is room."""
+        ax, starts, names = self.ax_, self._starts, self.names
+        middles = (starts[:-1] + starts[1:] - 1) / 2
+        self._ticks(ax.xaxis, middles, names, starts[-1], rotation=90)
+        if self.value_names is not None:
+            ax.hlines(starts[1:-1] - 0.5, -0.5, starts[-1] - 0.5, color="0.4", lw=0.6)
+            ax.vlines(starts[1:-1] - 0.5, -0.5, starts[-1] - 0.5, color="0.4", lw=0.6)
+            pairs = zip(names, self.value_names, strict=True)
+            entries = [f"{name}={value}" for name, values in pairs for value in values]
+            if self._ticks(ax.yaxis, np.arange(starts[-1]), entries, starts[-1]):
+                return
+        self._ticks(ax.yaxis, middles, names, starts[-1])
+
+    def _ticks(self, axis, places, labels, n_rows, **style):
+        """Label an axis in a font that fits, or not at all; -> whether it has labels."""
+        size = self.ax_.get_window_extent().height * 72 / self.figure_.dpi / n_rows
+        size *= 0.85 * np.min(np.diff(places), initial=n_rows)
+        shown = size >= SMALLEST_FONT
+        axis.set_ticks(places if shown else [], labels if shown else [], **style)
+        axis.set_tick_params(length=0, labelsize=min(size, LARGEST_FONT))
+        return shown

@@ -34,7 +34,8 @@ class Factor:
         self._block_space = StateSpace(space.n_values[inner])
         # The terms, each as a term of the fast variables with a sign from the slow ones.
         self._inner_codes = space.encode(basis) % self._block_space.size
-        self._n_blocks = space.size // self._block_space.size
+        self.block_size = self._block_space.size
+        self._n_blocks = space.size // self.block_size
 
         self._slow_part = np.zeros_like(basis)
         self._slow_part[:, outer] = basis[:, outer]
@@ -44,7 +45,7 @@ class Factor:
         """ln Z, from all states."""
         total = -math.inf
         for block in range(self._n_blocks):
-            weights = self._log_weights(block)
+            weights = self.log_weights(block)
             peak = weights.max()
             weights -= peak
             total = np.logaddexp(total, peak + math.log(np.exp(weights, out=weights).sum()))
@@ -59,7 +60,7 @@ class Factor:
         """
         found = [_NOTHING] * len(betas)
         for block in range(self._n_blocks):
-            weights = self._log_weights(block)
+            weights = self.log_weights(block)
             for i, beta in enumerate(betas):
                 found[i] = _merged(found[i], _cumulants(weights, beta))
         return np.transpose(found)
@@ -67,7 +68,7 @@ class Factor:
     def _outer_states(self, blocks):
         return self.space.decode(np.asarray(blocks) * self._block_space.size)
 
-    def _log_weights(self, block):
+    def log_weights(self, block):
         """Σ_y θ_y Φ_y(x) for the states of one block."""
         signs = self.space.signs(self._outer_states([block]), self._slow_part)[0]
         table = np.zeros(self._block_space.size)
@@ -78,7 +79,7 @@ class Factor:
     def _probabilities(self):
         """Yield (number of the block, probabilities of its states)."""
         for block in range(self._n_blocks):
-            weights = self._log_weights(block)
+            weights = self.log_weights(block)
             weights -= self.log_partition
             yield block, np.exp(weights, out=weights)
 
@@ -115,7 +116,7 @@ class Factor:
         """The most probable state, (n_features,) int64."""
         best, place = -math.inf, 0
         for block in range(self._n_blocks):
-            weights = self._log_weights(block)
+            weights = self.log_weights(block)
             k = int(weights.argmax())
             if weights[k] > best:
                 best, place = float(weights[k]), block * self._block_space.size + k
@@ -127,7 +128,7 @@ class Factor:
         counts = generator.multinomial(n_samples, mass / mass.sum())
         codes = []
         for block in np.flatnonzero(counts):
-            cumulated = np.cumsum(np.exp(self._log_weights(block) - self.log_partition))
+            cumulated = np.cumsum(np.exp(self.log_weights(block) - self.log_partition))
             uniform = generator.random(counts[block]) * cumulated[-1]
             within = np.searchsorted(cumulated, uniform, side="right")
             codes.append(block * self._block_space.size + within)

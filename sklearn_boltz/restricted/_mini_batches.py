@@ -279,7 +279,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             if not wanted or n_enumerated(model) <= EXACT_UNITS:
                 return None
         base, seed = self._side_base(training), training.evaluation_seed
-        return Tracker.begun(training.tracker, base, self, seed, self._is_tempered)
+        return Tracker.begun(training.tracker, base, self, seed, self._is_tempered, self.batch_size)
 
     def _rate(self, n_passes):
         if self.learning_rate_schedule == "constant":

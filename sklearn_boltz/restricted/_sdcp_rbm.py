@@ -98,6 +98,7 @@ class SDCPRBM(MiniBatchRBM):
     tempered_fraction : float, default=0.5
         The part of the negative phase that is from the ladder with ``sampler="tempered"``. With
         `persistent`, all of it is: the chains of the ladder take the place of persistent ones.
+        There are as many as rows in a mini-batch, and at least 100.
 
     optimizer : {"sgd", "ssd"}, default="sgd"
         ``"ssd"`` is stochastic spectral descent [2]_: it takes a singular value decomposition

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-from scipy.special import ndtri
 
 from sklearn_boltz.units._truncated import _square
 from sklearn_boltz.units._unit import UnitType, observed_sums
@@ -191,10 +190,11 @@ class Gaussian(UnitType):
         return mean, np.array(np.broadcast_to(1 / a, mean.shape))
 
     def sample(self, field, stream, first_row=0):
-        # The quantiles of float64 in float32, too: those of 24 bits would end at 5.4.
-        normal = ndtri(stream.uniform(field.shape, np.float64, first_row))
-        mean, variance = self.moments(field)
-        return mean + np.sqrt(variance) * normal.astype(mean.dtype)
+        b, a = self._tilted(field, 0.0)
+        x = stream.normal(field.shape, b.dtype, first_row)
+        x *= np.sqrt(1 / a)
+        x += b / a
+        return x
 
     def gradients(self, X, field=None, precision=0.0):
         if X is None:

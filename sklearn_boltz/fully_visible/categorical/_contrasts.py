@@ -14,9 +14,6 @@ from scipy.linalg import block_diag, helmert
 
 from sklearn_boltz.fully_visible.model._gauge import column_of_state
 
-# Entries of a temporary array.
-CHUNK = 2**21
-
 
 class ContrastPoint(NamedTuple):
     """Parameters, and what the objective knows there."""
@@ -183,18 +180,6 @@ class Contrasts:
         known = self.problem.cells.codes >= 0
         residuals *= known[:, self.column]
         return residuals
-
-    def score_products(self, point):
-        """Σ_n w_n s_n s_nᵀ, s_n the derivative of row n's term of the log pseudo-likelihood."""
-        residuals, (r, s) = self.residuals(point.z), self.pairs
-        products = np.zeros((self.n_parameters,) * 2)
-        step = max(1, CHUNK // self.n_parameters)
-        for start in range(0, len(residuals), step):
-            e, u = (array[start : start + step] for array in (residuals, self.features))
-            scores = np.concatenate([e, e[:, r] * u[:, s] + u[:, r] * e[:, s]], axis=1)
-            scores *= np.sqrt(self.weights[start : start + step, None])
-            products += scores.T @ scores
-        return products
 
     def gains(self, direction):
         """How much more a direction adds to the field of the state that occurs than to the others.

@@ -45,6 +45,8 @@ class CodesTask:
     inner : CategoricalTask
     """
 
+    objective = "log pseudo-likelihood"
+
     def __init__(self, codes, counts, n_values, alpha, ordered=None):
         self.seen, self.alpha = (codes, counts), alpha
         ordered = ordered if ordered is not None and ordered.any() else None

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
-from sklearn_boltz.fully_visible.inference._inference import sandwich_covariance
+from sklearn_boltz.fully_visible.inference._curvature import Regressions, fitted_curvature
 from sklearn_boltz.fully_visible.model._gauge import column_of_state, state_offsets
 
 
@@ -86,10 +86,17 @@ def zero_sum_covariance(task, coupling, intercept):
         problem, states = task.problem, task.states
         contrasts = Contrasts(problem)
         point = contrasts.at(contrasts.pack(coupling[np.ix_(states, states)], intercept[states]))
-        inner = sandwich_covariance(contrasts, point)
+        curvature = contrasts_curvature(contrasts, point, np.arange(len(states)))
         loadings = contrasts.loadings()
-        covariance[np.ix_(place, place)] = loadings @ inner @ loadings.T
+        covariance[np.ix_(place, place)] = loadings @ curvature.covariance() @ loadings.T
     return covariance
+
+
+def contrasts_curvature(contrasts, point, numbers, free=None, *, jackknife=False):
+    """H and J at a point of `Contrasts`; see `fitted_curvature`."""
+    regressions = Regressions.of_contrasts(contrasts, point)
+    information = contrasts.information(point)
+    return fitted_curvature(information, regressions, numbers, free, jackknife=jackknife)
 
 
 def fitted_places(task):

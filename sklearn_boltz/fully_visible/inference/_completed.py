@@ -18,6 +18,7 @@ from sklearn_boltz._completion import (
 )
 from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
 from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.inference._curvature import restricted_curvature, row_scores
 from sklearn_boltz.fully_visible.model._spin_model import to_spins
 from sklearn_boltz.fully_visible.sampling._sampling import gibbs_complete
 from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
@@ -71,15 +72,13 @@ class Coordinates(NamedTuple):
 
         return cls(contrasts.pairs, describe, 2 * contrasts.penalty)
 
+    def columns(self, numbers):
+        """The two columns of each parameter, by the numbers of the columns of the features."""
+        return np.array([np.append(numbers, numbers[pair]) for pair in self.pairs])
+
     def scores(self, u, e):
         """∂/∂θ of each row's log pseudo-likelihood, (n_parameters, n)."""
-        (r, s), u, e = self.pairs, np.ascontiguousarray(u.T), np.ascontiguousarray(e.T)
-        scores = np.empty((len(e) + len(r), e.shape[1]))
-        scores[: len(e)] = e
-        both = scores[len(e) :]
-        np.multiply(e[r], u[s], out=both)
-        both += u[r] * e[s]
-        return scores
+        return row_scores(u, e, self.pairs)
 
     def statistics(self, u):
         """∂/∂θ of each row's ln p up to a constant, (n_parameters, n)."""
@@ -90,21 +89,25 @@ class Coordinates(NamedTuple):
         return statistics
 
 
-def completed_covariance(codes, weights, model, coordinates):
-    """A⁻¹ J A⁻ᵀ, A less the derivative and J the products of the expected scores, both summed.
+def completed_curvature(codes, weights, model, coordinates, numbers, free=None):
+    """A, less the derivative of the expected scores, and J, the sum of their products.
 
     Parameters
     ----------
     codes : ndarray of int of shape (n, d)
         -1 for a missing cell; columns that vary.
     weights : ndarray of shape (n,)
-    model : PairwiseModel
+    model : DiscreteModel
         The estimate.
     coordinates : Coordinates
+    numbers : ndarray of int of shape (n_features,)
+        Of the column of each feature, in the whole table.
+    free : ndarray of bool of shape (n_features, n_features), default=None
+        Which couplings are free; the others are 0. None for all.
 
     Returns
     -------
-    covariance : ndarray of shape (n_parameters, n_parameters)
+    curvature : Curvature
     """
     codes, weights = informative(codes, weights)
     incomplete = (codes < 0).any(axis=1)
@@ -123,7 +126,8 @@ def completed_covariance(codes, weights, model, coordinates):
     information.flat[n_features * (len(information) + 1) :: len(information) + 1] += (
         coordinates.penalty
     )
-    return _sandwich(information, products)
+    columns = coordinates.columns(numbers)
+    return restricted_curvature(information, products, columns, free, is_symmetric=False)
 
 
 def _chunks(rows, weights, size):
@@ -156,17 +160,3 @@ def _spread(values, m, weights):
     draws -= mean[:, None]
     draws *= np.sqrt(weights / (m - 1))
     return values, mean
-
-
-def _sandwich(information, products):
-    try:
-        half = np.linalg.solve(information, products)
-        covariance = np.linalg.solve(information, half.T)
-        if not (np.diag(covariance) > 0).all():
-            raise np.linalg.LinAlgError
-    except np.linalg.LinAlgError as error:
-        raise ValueError(
-            "The information matrix is singular: the data do not determine all parameters. "
-            "Use more data, or fit with alpha > 0."
-        ) from error
-    return (covariance + covariance.T) / 2

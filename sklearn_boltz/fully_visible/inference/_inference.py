@@ -3,30 +3,10 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.stats import false_discovery_control, norm
 
-
-def sandwich_covariance(problem, point):
-    """H⁻¹ J H⁻¹, with H the information and J the sum of the products of the scores.
-
-    As both are sums over the rows, this is the covariance of the estimate itself.
-    """
-    # Both matrices are symmetric and large: transposed, LAPACK works on them in place.
-    try:
-        factor = cho_factor(
-            problem.information(point).T, lower=True, overwrite_a=True, check_finite=False
-        )
-    except LinAlgError as error:
-        raise ValueError(
-            "The information matrix is singular: the data do not determine all parameters. "
-            "Use more data, or fit with alpha > 0."
-        ) from error
-    half = cho_solve(factor, problem.score_products(point).T, overwrite_b=True, check_finite=False)
-    covariance = cho_solve(factor, half.T, check_finite=False)
-    covariance += covariance.T.copy()
-    covariance /= 2
-    return covariance
+from sklearn_boltz.fully_visible.inference._categorical import as_matrices, parameter_index
+from sklearn_boltz.fully_visible.inference._tests import wald_test
 
 
 def holm(p_value):
@@ -39,6 +19,28 @@ def holm(p_value):
     factors = np.arange(len(p_value), 0, -1)
     adjusted = np.empty(len(p_value))
     adjusted[order] = np.minimum(np.maximum.accumulate(p_value[order] * factors), 1)
+    return adjusted
+
+
+def adjust_p_values(p_value, method, hypotheses=None):
+    """Adjust p values for their number.
+
+    Parameters
+    ----------
+    p_value : ndarray of shape (n,)
+        Of different hypotheses; NaN where there is none.
+    method : {"holm", "fdr_bh"}
+
+    Returns
+    -------
+    adjusted : ndarray of shape (n,)
+    """
+    if method not in ("holm", "fdr_bh"):
+        raise ValueError(f"method must be 'holm' or 'fdr_bh', got {method!r}.")
+    adjust = {"holm": holm, "fdr_bh": false_discovery_control}[method]
+    adjusted, known = p_value.copy(), np.isfinite(p_value)
+    if known.any():
+        adjusted[known] = adjust(p_value[known])
     return adjusted
 
 
@@ -65,6 +67,10 @@ class PairwiseInference:
         Number of rows, or the sum of their weights.
     n_values : ndarray of shape (n_features,) or None
         Number of values of each variable; None if all are binary.
+    method : {"jackknife", "sandwich"}
+        How the covariance was estimated.
+    feature_names : ndarray of str of shape (n_features,) or None
+        Names of the variables; None for a `contrast`.
 
     Examples
     --------
@@ -85,6 +91,8 @@ class PairwiseInference:
     confidence_level: float
     n_samples: float
     n_values: np.ndarray | None
+    method: str
+    feature_names: np.ndarray | None
 
     @property
     def std_err(self):
@@ -125,15 +133,122 @@ class PairwiseInference:
         p_value : ndarray of shape (n_parameters,)
             The adjusted values; NaN where there is no p value.
         """
-        if method not in ("holm", "fdr_bh"):
-            raise ValueError(f"method must be 'holm' or 'fdr_bh', got {method!r}.")
-        p_value = self.p_value
-        known = np.isfinite(p_value)
-        if not known.any():
-            return p_value
-        adjust = {"holm": holm, "fdr_bh": false_discovery_control}[method]
-        p_value[known] = adjust(p_value[known])
-        return p_value
+        distinct, which = np.unique(self._twins(), return_inverse=True)
+        return adjust_p_values(self.p_value[distinct], method)[which]
+
+    def _twins(self):
+        """The number of the first parameter that tests the same hypothesis as each does.
+
+        In the zero-sum gauge, both values of a binary variable have the same parameters but for
+        the sign.
+        """
+        own = np.arange(len(self.estimate))
+        if self.n_values is None:
+            return own
+        i, a, j, b = parameter_index(self.n_values)
+        flips = [(a == 1) & (self.n_values[i] == 2), (j >= 0) & (b == 1) & (self.n_values[j] == 2)]
+        # In a block, b runs fastest; h_i(a) stand one after another.
+        twins = own - flips[0] * np.where(j >= 0, self.n_values[j], 1) - flips[1]
+        sign = np.where(flips[0] ^ flips[1], -1, 1)
+        return np.where(self.null == sign * self.null[twins], twins, own)
+
+    def _places_of(self, parameters):
+        """Places of parameters given by their names, by two variables, or by a mask."""
+        given = [parameters] if isinstance(parameters, str) else list(parameters)
+        if len(given) == len(self.names) and all(
+            isinstance(one, (bool, np.bool_)) for one in given
+        ):
+            return np.flatnonzero(given)
+        names, places = self.names.tolist(), []
+        for one in given:
+            if isinstance(one, tuple):
+                places.extend(self._places_of_pair(*one))
+            elif one in names:
+                places.append(names.index(one))
+            else:
+                raise ValueError(
+                    f"There is no parameter {one!r}. Give names as in `names`, tuples of the names "
+                    f"of two variables, or an array of {len(names)} bool."
+                )
+        return np.unique(np.array(places, dtype=np.int64))
+
+    def _places_of_pair(self, one, other):
+        """Places of all couplings of two variables, given by their names."""
+        variables = [] if self.feature_names is None else self.feature_names.tolist()
+        unknown = [name for name in (one, other) if name not in variables]
+        if unknown or one == other:
+            raise ValueError(f"A pair must be the names of two variables: {(one, other)!r}.")
+        j, k = sorted((variables.index(one), variables.index(other)))
+        first, second = self.columns
+        return np.flatnonzero((first == j) & (second == k)).tolist()
+
+    @property
+    def columns(self):
+        """Numbers of the two variables of each coupling, ndarray of shape (2, n_parameters).
+
+        Of an intercept, the number of its variable twice.
+        """
+        if self.n_values is not None:
+            i, _, j, _ = parameter_index(self.n_values)
+            return np.array([i, np.where(j < 0, i, j)])
+        d = round((np.sqrt(8 * len(self.estimate) + 1) - 1) / 2)
+        return np.array([np.append(np.arange(d), pair) for pair in np.triu_indices(d, 1)])
+
+    def wald_test(self, parameters):
+        """Test whether some parameters all have their values under the null hypothesis.
+
+        Parameters
+        ----------
+        parameters : str, list, or array-like of bool of shape (n_parameters,)
+            Names of parameters as in `names`, and tuples of the names of two variables for all
+            couplings of these; or a mask.
+
+        Returns
+        -------
+        test : HypothesisTest
+            The statistic is δᵀ C⁻¹ δ with the differences δ of the estimates to the hypothesis
+            and their covariance C, asymptotically chi-squared. Parameters that follow from others,
+            as in the blocks of variables of more than two values, whose rows and columns sum to 0,
+            do not count in `df`.
+
+        Raises
+        ------
+        ValueError
+            If there is no such parameter, or no estimate of one.
+        """
+        places = self._places_of(parameters)
+        if not len(places):
+            raise ValueError("wald_test needs one parameter at least.")
+        covariance = self.covariance[np.ix_(places, places)]
+        unknown = np.isnan(covariance.diagonal())
+        if unknown.any():
+            raise ValueError(f"{self.names[places[unknown]][0]} is not estimated: leave it out.")
+        return wald_test((self.estimate - self.null)[places], covariance)
+
+    def pair_p_value(self, method=None):
+        """P values of the joint Wald test of all couplings of each two variables.
+
+        Parameters
+        ----------
+        method : {"holm", "fdr_bh"}, default=None
+            How they are adjusted for the number of pairs, as in `adjusted_p_value`; None for not
+            at all.
+
+        Returns
+        -------
+        p_value : ndarray of shape (n_features, n_features)
+            Symmetric; NaN on the diagonal, and where there is no estimate.
+        """
+        first, second = self.columns
+        n_features = int(first.max()) + 1
+        number = np.where(first < second, first * n_features + second, -1)
+        number[np.isnan(self.covariance.diagonal())] = -1
+        table = np.full(n_features * n_features, np.nan)
+        for pair in np.unique(number[number >= 0]):
+            table[pair] = self.wald_test(number == pair).p_value
+        table = table if method is None else adjust_p_values(table, method)
+        table = table.reshape(n_features, n_features)
+        return np.fmax(table, table.T)
 
     def coupling_matrix(self, values):
         """Arrange values of the parameters like the matrix of couplings.
@@ -150,8 +265,6 @@ class PairwiseInference:
         """
         values = np.asarray(values, dtype=np.float64)
         if self.n_values is not None:
-            from sklearn_boltz.fully_visible.inference._categorical import as_matrices
-
             return as_matrices(values, self.n_values)[0]
         d = round((np.sqrt(8 * len(values) + 1) - 1) / 2)
         matrix = np.full((d, d), np.nan)
@@ -190,6 +303,7 @@ class PairwiseInference:
             names=np.array([text], dtype=object),
             null=np.zeros(1),
             n_values=None,
+            feature_names=None,
         )
 
     def to_frame(self):
@@ -199,8 +313,24 @@ class PairwiseInference:
         -------
         frame : pandas.DataFrame
             A row for each parameter, with its name as the index.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed. The columns are there without it, as attributes.
+
+        Notes
+        -----
+        ``frame.to_latex(escape=True, float_format="%.3f")`` is a LaTeX table in the style of the
+        booktabs package, and ``frame.style`` formats each column by itself. Both need Jinja2.
         """
-        from pandas import DataFrame, Index
+        try:
+            from pandas import DataFrame, Index
+        except ImportError as error:
+            raise ImportError(
+                "to_frame needs pandas, which is not installed: run `pip install pandas`, or use "
+                "the attributes, such as `estimate` and `std_err`."
+            ) from error
 
         columns = ("estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high")
         return DataFrame(
@@ -213,7 +343,7 @@ class PairwiseInference:
         interval = f"{100 * self.confidence_level:g} % interval"
         lines = [
             "Fully visible Boltzmann machine, maximum pseudo-likelihood",
-            f"{self.n_samples:g} samples, {len(self.estimate)} parameters, sandwich errors",
+            f"{self.n_samples:g} samples, {len(self.estimate)} parameters, {self.method} errors",
             "",
             f"{'parameter':<{width}} {'estimate':>10} {'std err':>9} {'z':>8} {'p':>9}"
             f"  {interval:>21}",

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_boltz._completion import patterns
-from sklearn_boltz.fully_visible.model._joint import CHUNK, Joint
+from sklearn_boltz.fully_visible.model._joint import CHUNK, log_sum_exp
 from sklearn_boltz.fully_visible.sampling._sampling import (
     annealed_log_partition,
     gibbs_complete,
@@ -61,8 +61,7 @@ def parts(model, codes):
 
 def log_sums(model, codes, base):
     """ln Σ exp(log_weight) over the completions of each row."""
-    potts = model.potts()
-    result = potts.log_weight(codes)
+    result = model.log_weight(codes)
     for rows, groups in parts(model, codes):
         if groups is None:
             betas = np.linspace(0, 1, N_TEMPERATURES + 1)
@@ -72,9 +71,9 @@ def log_sums(model, codes, base):
                     model, base, betas, N_CHAINS, generator, codes[i]
                 ).value
             continue
-        fields = potts.fields(codes[rows])
+        fields = model.value_fields(codes[rows])
         for group in groups:
-            result[rows] += Joint.of(potts, fields, group).log_partition()
+            result[rows] += model.joint(codes[rows], fields, group).log_partition()
     return result
 
 
@@ -83,49 +82,48 @@ def log_conditionals(model, codes, columns=None):
 
     Parameters
     ----------
-    model : PairwiseModel
+    model : DiscreteModel
     codes : ndarray of int of shape (n, d)
     columns : sequence of int, default=None
         The only columns that are asked for; what stands for others is of no use.
     """
-    potts = model.potts()
     columns = range(codes.shape[1]) if columns is None else columns
-    result = np.empty((len(codes), potts.starts[-1]))
+    result = np.empty((len(codes), model.starts[-1]))
     for rows, groups in parts(model, codes):
-        fields = potts.fields(codes[rows])
         if groups is None:
-            for place, i in enumerate(rows):
-                result[i] = _by_chains(model, potts, codes[i], fields[place], columns)
+            for i in rows:
+                result[i] = _by_chains(model, codes[i])
             continue
-        joints = [Joint.of(potts, fields, group) for group in groups]
+        fields = model.value_fields(codes[rows])
+        joints = [model.joint(codes[rows], fields, group) for group in groups]
         observed = [j for j in columns if codes[rows[0], j] >= 0]
         for joint in joints:
             for values, gain in joint.gains(codes[rows], observed):
                 fields[:, values] += gain
             for place, j in enumerate(joint.columns):
                 if j in columns:
-                    own = slice(potts.starts[j], potts.starts[j + 1])
+                    own = slice(model.starts[j], model.starts[j + 1])
                     fields[:, own] = joint.log_marginal(place)
-        result[rows] = potts.log_softmax(fields)
+        result[rows] = model.log_softmax(fields)
     return result
 
 
-def _by_chains(model, potts, row, fields, columns):
+def _by_chains(model, row):
     """`log_conditionals` of one row, from chains that begin in the same way for every row."""
     generator = np.random.default_rng(SEED)
     chains = gibbs_complete(model, np.tile(row, (N_CHAINS, 1)), N_STEPS, generator)
-    unknown = np.flatnonzero(row < 0)
-    missing = potts.places(unknown)
-    draws = Joint(potts, unknown, np.zeros((1, N_CHAINS)), chains.codes[:, unknown])
-    fields = fields[None].copy()
-    for values, gain in draws.gains(row[None], [j for j in columns if row[j] >= 0]):
-        fields[:, values] += gain
-    total = np.zeros(potts.starts[-1])
+    # The sums over the missing cells with another value of an observed one, and with its own, have
+    # the mean of p(other | all cells) / p(own | all cells) as their ratio.
+    log_p = model.log_conditionals(chains.codes)
+    own = np.repeat(model.starts[:-1] + np.maximum(row, 0), model.n_values)
+    fields = log_sum_exp(log_p - log_p[:, own], axis=0)
+    total = np.zeros(model.starts[-1])
     for _ in range(N_STEPS):
         chains.sweep(model.intercept)
         total += chains.probabilities(model.intercept).mean(axis=0)
-    fields[:, missing] = np.log(np.maximum(total[missing], 1e-300))
-    return potts.log_softmax(fields)[0]
+    missing = np.repeat(row < 0, model.n_values)
+    fields[missing] = np.log(np.maximum(total[missing], 1e-300))
+    return model.log_softmax(fields)
 
 
 # Values for the missing cells.
@@ -136,7 +134,7 @@ def impute(model, codes, how, n_steps, generator):
 
     Parameters
     ----------
-    model : PairwiseModel
+    model : DiscreteModel
     codes : ndarray of int of shape (n, d)
     how : {"mean", "mode", "sample"}
         The mean of the codes, the most probable joint state, or a draw.
@@ -148,14 +146,14 @@ def impute(model, codes, how, n_steps, generator):
     -------
     filled : ndarray of float64 of shape (n, d)
     """
-    potts, filled, many = model.potts(), codes.astype(np.float64), []
+    filled, many = codes.astype(np.float64), []
     for rows, groups in parts(model, codes):
         if groups is None:
             many.append(rows)
             continue
-        fields = potts.fields(codes[rows])
+        fields = model.value_fields(codes[rows])
         for group in groups:
-            joint = Joint.of(potts, fields, group)
+            joint = model.joint(codes[rows], fields, group)
             filled[np.ix_(rows, group)] = joint.reduced(how, generator)
     if many:
         many = np.sort(np.concatenate(many))
@@ -182,22 +180,21 @@ def cell_probabilities(model, codes, max_states, n_steps, generator):
     What stands for observed cells is of no use. Rows whose missing cells have more than
     `max_states` joint states take chains.
     """
-    potts = model.potts()
-    result = np.empty((len(codes), potts.starts[-1]))
-    n_states = np.where(codes < 0, potts.n_values.astype(float), 1.0).prod(axis=1)
+    result = np.empty((len(codes), model.starts[-1]))
+    n_states = np.where(codes < 0, model.n_values.astype(float), 1.0).prod(axis=1)
     many = np.flatnonzero(n_states > max_states)
     few = np.flatnonzero(n_states <= max_states)
     if len(many):
-        result[many] = gibbs_probabilities(potts, codes[many], n_steps, generator)
+        result[many] = gibbs_probabilities(model, codes[many], n_steps, generator)
     for some, groups in parts(model, codes[few]):
         rows = few[some]
-        fields = potts.fields(codes[rows])
+        fields = model.value_fields(codes[rows])
         for group in groups:
-            joint = Joint.of(potts, fields, group)
+            joint = model.joint(codes[rows], fields, group)
             for place, j in enumerate(joint.columns):
-                own = slice(potts.starts[j], potts.starts[j + 1])
+                own = slice(model.starts[j], model.starts[j + 1])
                 fields[:, own] = joint.log_marginal(place)
-        result[rows] = np.exp(potts.log_softmax(fields))
+        result[rows] = np.exp(model.log_softmax(fields))
     return result
 
 

@@ -13,21 +13,19 @@ MANY = 2**9
 
 
 class Joint:
-    """Joint states of some missing columns, for rows that miss the same.
+    """All joint states of some missing columns, for rows that miss the same.
 
     Parameters
     ----------
     potts : PottsModel
     columns : ndarray of int of shape (k,)
     log_weights : ndarray of shape (n_rows, n_states)
-        Not normalised.
-    states : ndarray of int of shape (n_states, k), default=None
-        None for all that there are, the last column fastest.
+        Not normalised; the last column is the fastest.
     """
 
-    def __init__(self, potts, columns, log_weights, states=None):
+    def __init__(self, potts, columns, log_weights):
         self.potts, self.columns, self.log_weights = potts, columns, log_weights
-        self.shape, self._states = tuple(potts.n_values[columns].tolist()), states
+        self.shape = tuple(potts.n_values[columns].tolist())
 
     @classmethod
     def of(cls, potts, fields, columns):
@@ -37,7 +35,7 @@ class Joint:
     @cached_property
     def states(self):
         """The states, (n_states, k)."""
-        return all_states(self.shape) if self._states is None else self._states
+        return all_states(self.shape)
 
     def log_partition(self):
         """ln Σ exp(log_weights) of each row."""
@@ -49,7 +47,7 @@ class Joint:
         return self.log_weights - self.log_partition()[:, None]
 
     def log_marginal(self, place):
-        """ln p of the values of a column, where the states are all, (n_rows, n_values)."""
+        """ln p of the values of a column, (n_rows, n_values)."""
         before = int(np.prod(self.shape[:place], dtype=np.int64))
         log_p = self.log_probabilities.reshape(-1, before, self.shape[place], self._after(place))
         return log_sum_exp(log_sum_exp(log_p, axis=3), axis=1)
@@ -92,7 +90,7 @@ class Joint:
         """
         if not observed:
             return
-        if self._states is None and self.log_weights.shape[1] >= MANY:
+        if self.log_weights.shape[1] >= MANY:
             p = np.exp(self.log_probabilities)
             gain = [self._gain_by_product(*row, observed) for row in zip(codes, p, strict=True)]
             if np.isfinite(gain).all():

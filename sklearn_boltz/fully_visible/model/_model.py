@@ -1,4 +1,4 @@
-"""Networks of pairs as distributions: what can be asked of them, whatever values columns have."""
+"""Networks as distributions: what can be asked of them, whatever values columns have."""
 
 import math
 from copy import copy
@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from sklearn_boltz.fully_visible.model import _incomplete
+from sklearn_boltz.fully_visible.model._joint import Joint
 from sklearn_boltz.fully_visible.sampling._sampling import gibbs_sample
 
 # Joint states of connected columns that are enumerated at most: for the normalising constant,
@@ -15,13 +16,13 @@ from sklearn_boltz.fully_visible.sampling._sampling import gibbs_sample
 MAX_STATES = 2**26
 
 
-class PairwiseModel:
-    """p(x) = exp(Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k)) / Z.
+class DiscreteModel:
+    """p(x) = exp(Σ_j h_j(x_j) + w(x)) / Z, where w holds pairs of columns and whatever else.
 
     Rows are codes, (n, d) integers: the place of each value among those of its column, and -1 for
     a missing cell. A child has its own layout of the parameters. It defines `fields`, `log_weight`,
-    `log_conditionals`, `expectation`, `chains`, `potts`, `given`, `adjacency`, `log_linear`,
-    `independent_log_sum` and `fill`.
+    `log_conditionals`, `expectation`, `chains`, `given`, `scaled`, `adjacency`, `log_linear`,
+    `independent_log_sum` and `fill`; and for rows with missing cells `value_fields` and `joint`.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ class PairwiseModel:
         """The model p(x)^(1/T) / Z_T."""
         # Colder than this, the sums would overflow; all mass is at the mode long before.
         scale = 1 / max(temperature, self.scale / 1e300)
-        return self.like(scale * self.coupling, scale * self.intercept)
+        return self.scaled(scale)
 
     # Rows, complete or not.
 
@@ -119,6 +120,55 @@ class PairwiseModel:
         result[complete] = self.log_weight(codes[complete])
         result[~complete] = _incomplete.log_sums(self, codes[~complete], base)
         return result
+
+    def log_softmax(self, fields):
+        """Normalise the values of each column in the one-hot layout, in place."""
+        first = self.starts[:-1]
+        fields -= np.repeat(np.maximum.reduceat(fields, first, axis=-1), self.n_values, axis=-1)
+        sums = np.add.reduceat(np.exp(fields), first, axis=-1)
+        fields -= np.repeat(np.log(sums), self.n_values, axis=-1)
+        return fields
+
+
+class PairwiseModel(DiscreteModel):
+    """p(x) = exp(Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k)) / Z.
+
+    A child also defines `like` and `potts`.
+    """
+
+    @property
+    def pairs(self):
+        """The part of the model with single columns and pairs: all of it."""
+        return self
+
+    def scaled(self, factor):
+        """The model whose log-weights are multiplied by a factor."""
+        return self.like(factor * self.coupling, factor * self.intercept)
+
+    @cached_property
+    def _by_value(self):
+        return self.potts()
+
+    def value_fields(self, codes):
+        """What the observed cells add to the log-weights of all values, (n, Q)."""
+        return self._by_value.fields(codes)
+
+    def joint(self, codes, fields, columns):
+        """The joint states of connected missing columns.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n, d)
+            Rows that miss the same.
+        fields : ndarray of float64 of shape (n, Q)
+            Of these rows, as of `value_fields`.
+        columns : ndarray of int
+
+        Returns
+        -------
+        joint : Joint
+        """
+        return Joint.of(self._by_value, fields, columns)
 
 
 class Chains:

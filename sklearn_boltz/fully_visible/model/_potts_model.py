@@ -74,14 +74,6 @@ class PottsModel(PairwiseModel):
         """Probabilities of the values given the other observed cells, (n, Q)."""
         return np.exp(self.log_conditionals_of_any(codes))
 
-    def log_softmax(self, fields):
-        """Normalise the values of each column, in place."""
-        first = self.starts[:-1]
-        fields -= np.repeat(np.maximum.reduceat(fields, first, axis=-1), self.n_values, axis=-1)
-        sums = np.add.reduceat(np.exp(fields), first, axis=-1)
-        fields -= np.repeat(np.log(sums), self.n_values, axis=-1)
-        return fields
-
     def rates(self, codes, weights=None):
         """How often each value of each column occurs, (Q,), weighted."""
         weights = np.ones(len(codes)) if weights is None else weights

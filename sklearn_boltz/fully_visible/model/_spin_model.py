@@ -1,24 +1,19 @@
-"""The network of pairs of binary columns: the Ising model."""
+"""Networks of binary columns; that of pairs is the Ising model."""
 
 from functools import cached_property
 
 import numpy as np
 
 from sklearn_boltz.fully_visible.model._gibbs import gibbs_sweeps, row_fields
-from sklearn_boltz.fully_visible.model._model import Chains, PairwiseModel
+from sklearn_boltz.fully_visible.model._model import Chains, DiscreteModel, PairwiseModel
 from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 
 
-class SpinModel(PairwiseModel):
-    """P(x) = exp(½ xᵀ M x + bᵀ x) / Z with x in {-1, 1}^d, of which the codes are 0 and 1.
+class BinaryModel(DiscreteModel):
+    """A distribution of x in {-1, 1}^d, of which the codes are 0 and 1.
 
-    Parameters
-    ----------
-    coupling : ndarray of shape (d, d)
-        M, symmetric with a zero diagonal.
-    intercept : ndarray of shape (d,)
-        b.
+    A child defines `fields`: what flipping each column to 1 adds to the log-weight, halved.
     """
 
     @property
@@ -26,28 +21,9 @@ class SpinModel(PairwiseModel):
         """2 for each column."""
         return np.full(len(self.intercept), 2)
 
-    def like(self, coupling, intercept):
-        """A model of the same kind."""
-        return SpinModel(coupling, intercept)
-
-    def adjacency(self):
-        """Which columns are coupled, (d, d) bool."""
-        return self.coupling != 0
-
     def places(self, columns):
         """Where the intercepts of some columns stand."""
         return columns
-
-    def fields(self, codes):
-        """M x + b of each row, (n, d); missing cells count as 0."""
-        spins = to_spins(codes)
-        fields = np.empty_like(spins)
-        row_fields(spins, np.ascontiguousarray(self.coupling), self.intercept, fields)
-        return fields
-
-    def log_weight(self, codes):
-        """½ xᵀ M x + bᵀ x of each row."""
-        return log_weight(to_spins(codes), self.fields(codes) - self.intercept, self.intercept)
 
     def log_conditionals(self, codes):
         """ln p(x_j = a | the others) of complete rows in the one-hot layout, (n, 2 d)."""
@@ -80,6 +56,46 @@ class SpinModel(PairwiseModel):
         """The intercepts of independent columns, from ln p of their values, (2 d,)."""
         return 0.5 * (log_p[1::2] - log_p[::2])
 
+    def independent_log_sum(self, base, row):
+        """ln Σ exp(bᵀ x) over the missing cells of a row, with b = `base`."""
+        return np.where(row < 0, np.logaddexp(base, -base), (2 * row - 1) * base).sum()
+
+    def fill(self, base, codes, generator):
+        """Draw missing cells from independent columns with the intercepts `base`."""
+        drawn = generator.random(codes.shape) < (1 + np.tanh(base)) / 2
+        return np.where(codes < 0, drawn, codes)
+
+
+class SpinModel(BinaryModel, PairwiseModel):
+    """P(x) = exp(½ xᵀ M x + bᵀ x) / Z with x in {-1, 1}^d, of which the codes are 0 and 1.
+
+    Parameters
+    ----------
+    coupling : ndarray of shape (d, d)
+        M, symmetric with a zero diagonal.
+    intercept : ndarray of shape (d,)
+        b.
+    """
+
+    def like(self, coupling, intercept):
+        """A model of the same kind."""
+        return SpinModel(coupling, intercept)
+
+    def adjacency(self):
+        """Which columns are coupled, (d, d) bool."""
+        return self.coupling != 0
+
+    def fields(self, codes):
+        """M x + b of each row, (n, d); missing cells count as 0."""
+        spins = to_spins(codes)
+        fields = np.empty_like(spins)
+        row_fields(spins, np.ascontiguousarray(self.coupling), self.intercept, fields)
+        return fields
+
+    def log_weight(self, codes):
+        """½ xᵀ M x + bᵀ x of each row."""
+        return log_weight(to_spins(codes), self.fields(codes) - self.intercept, self.intercept)
+
     def given(self, columns, values):
         """The model of the other columns, given the values of some."""
         free = np.setdiff1d(np.arange(len(self.intercept)), columns)
@@ -100,7 +116,7 @@ class SpinModel(PairwiseModel):
         basis[:d] = np.eye(d)
         np.put_along_axis(basis[d:], pairs, 1, axis=1)
         theta = np.concatenate([self.intercept, self.coupling[tuple(pairs.T)]])
-        return _Flipped(LogLinearModel(np.full(d, 2), basis, theta)), 0.0
+        return Flipped(LogLinearModel(np.full(d, 2), basis, theta)), 0.0
 
     # Sampling.
 
@@ -108,17 +124,8 @@ class SpinModel(PairwiseModel):
         """Gibbs chains that begin at complete rows."""
         return SpinChains(to_spins(codes), self.coupling, seed, free)
 
-    def independent_log_sum(self, base, row):
-        """ln Σ exp(bᵀ x) over the missing cells of a row, with b = `base`."""
-        return np.where(row < 0, np.logaddexp(base, -base), (2 * row - 1) * base).sum()
 
-    def fill(self, base, codes, generator):
-        """Draw missing cells from independent columns with the intercepts `base`."""
-        drawn = generator.random(codes.shape) < (1 + np.tanh(base)) / 2
-        return np.where(codes < 0, drawn, codes)
-
-
-class _Flipped:
+class Flipped:
     """A log-linear model whose state 0 stands for 1, and 1 for -1: as a model of codes."""
 
     def __init__(self, model):
@@ -128,6 +135,9 @@ class _Flipped:
 
     def marginal(self, columns):
         return np.flip(self.model.marginal(columns))
+
+    def expectation(self, basis):
+        return self.model.expectation(basis)
 
     def sample(self, n_samples, generator):
         return 1 - self.model.sample(n_samples, generator)

@@ -17,7 +17,7 @@ def gibbs_sample(model, n_samples, n_steps, generator):
 
     Parameters
     ----------
-    model : PairwiseModel
+    model : DiscreteModel
     n_samples, n_steps : int
     generator : Generator
 
@@ -67,7 +67,7 @@ def annealed_log_partition(model, base, betas, n_chains, generator, row=None):
 
     Parameters
     ----------
-    model : PairwiseModel
+    model : DiscreteModel
     base : ndarray
         Like the intercepts of the model.
     betas : ndarray of float64

@@ -50,7 +50,6 @@ def spurious_message(where, rates, expected, columns, label):
         f"{where} {label(j)} with a rate of {rates[j]:.2g}, in the training data of "
         f"{expected[j]:.2g}{others}. The model has mass far from the data, which the "
         "pseudo-likelihood does not see: samples do not resemble the data, and the likelihood "
-        "is low. More rows do not help. What may: a much larger alpha, from 0.05 to 0.5, chosen by "
-        "held-out `score`; fewer columns; or SDCPRBM, whose training compares samples of the "
-        "model with the data."
+        "is low. More rows do not help. What does: objective='likelihood', for binary columns; a "
+        "much larger alpha, from 0.05 to 0.5, chosen by held-out `score`; or fewer columns."
     )

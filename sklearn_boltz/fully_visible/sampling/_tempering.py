@@ -42,7 +42,7 @@ class Path:
 
     Parameters
     ----------
-    model : PairwiseModel
+    model : DiscreteModel
     base : ndarray
         Intercepts of the independent columns. Those of 0 make β an inverse temperature: any
         β > 0 is then the model p(x)^β, also above 1.
@@ -204,7 +204,7 @@ def find_betas(path, targets, generator, workers):
     for _ in range(MAX_TRIALS):
         for _ in range(N_TRIAL):
             ladder.round(workers)
-        if not _refine(ladder, set(targets)):
+        if not refine(ladder, set(targets)):
             break
     return np.array([rung.beta for rung in ladder.rungs])
 
@@ -231,7 +231,7 @@ def _spread(values):
     return max(np.std(values / scale) * scale, 1e-300)
 
 
-def _refine(ladder, targets):
+def refine(ladder, targets):
     """Insert rungs where few exchanges are accepted, remove them where many are; -> if any."""
     changed, rungs = False, ladder.rungs
     for i in reversed(range(len(rungs) - 1)):

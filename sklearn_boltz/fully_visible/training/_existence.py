@@ -1,4 +1,4 @@
-"""Whether the log pseudo-likelihood has a maximum, and how far off it still is.
+"""Whether the log pseudo-likelihood or the likelihood has a maximum, and how far off it still is.
 
 There is none if some direction in the space of the parameters never lowers x_ij F_ij for any
 row i and variable j, and raises some: the parameters then grow without bound while the
@@ -40,8 +40,7 @@ def warning_message(problem, point, direction, monitor, label):
     """
     if monitor.status == "diverged":
         return (
-            "The log pseudo-likelihood fell: the steps are too long. With step_size <= 1 it "
-            "always rises."
+            f"The {problem.name} fell: the steps are too long. With step_size <= 1 it always rises."
         )
     if monitor.status == "max_iter":
         # Along a step that has been taken little is left to gain; the next one tells more.
@@ -49,28 +48,28 @@ def warning_message(problem, point, direction, monitor, label):
     empty, separated, remaining, strongest = existence_report(problem, point, direction)
     if empty or separated:
         reason = never_together(empty, label) if empty else determined(separated, label)
-        return without_maximum(reason)
+        return without_maximum(reason, problem.name)
     if strongest is not None and monitor.status in ("max_iter", "converged"):
         return _unknown(problem, monitor, strongest, label)
     if monitor.status == "max_iter":
         return (
-            f"The fit ended at max_iter={monitor.max_iter}, while the log pseudo-likelihood still "
+            f"The fit ended at max_iter={monitor.max_iter}, while the {problem.name} still "
             f"rose by {monitor.rise:.2g} an iteration. {distance(problem, remaining)} Raise "
             "max_iter, use solver='newton', or draw the maximum nearer by alpha > 0."
         )
     if monitor.status == "converged" and remaining > max(NEGLIGIBLE, 10 * monitor.tol):
         return (
-            f"An iteration raised the log pseudo-likelihood by less than tol={monitor.tol:g}, but "
+            f"An iteration raised the {problem.name} by less than tol={monitor.tol:g}, but "
             f"the maximum, which exists, is far, some {remaining:.2g} nats above this point. Lower "
             "tol, use solver='newton', or draw it nearer by alpha > 0."
         )
     return None
 
 
-def without_maximum(reason):
-    """The message where there is no maximum."""
+def without_maximum(reason, name="log pseudo-likelihood"):
+    """The message where the objective of that name has no maximum."""
     return (
-        f"The log pseudo-likelihood has no maximum: {reason}. Some parameters would grow "
+        f"The {name} has no maximum: {reason}. Some parameters would grow "
         "without bound; they stand where the fit ended, and their standard errors mean "
         "nothing. With alpha > 0, for example alpha=0.01, the couplings are drawn towards 0 "
         "and the maximum exists."
@@ -102,7 +101,7 @@ def _unknown(problem, monitor, strongest, label):
     if monitor.status == "max_iter":
         end, remedy = f"at max_iter={monitor.max_iter}", "a larger max_iter"
     else:
-        end = f"because an iteration raised the log pseudo-likelihood by less than {monitor.tol:g}"
+        end = f"because an iteration raised the {problem.name} by less than {monitor.tol:g}"
         remedy = "a smaller tol"
     exists, last = "", "use a larger alpha"
     if problem.penalty == 0:

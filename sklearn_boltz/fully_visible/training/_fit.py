@@ -1,5 +1,6 @@
 """Fit a fully visible Boltzmann machine: from rows to an objective, from there to a result."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +17,10 @@ from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 from sklearn_boltz.fully_visible.training._solvers import MAX_NEWTON_PARAMETERS, bslm, lbfgs, newton
 from sklearn_boltz.fully_visible.training._streamed import StreamedPseudoLikelihood, Sums
 
-MAX_ITER = {"bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100}
+MAX_ITER = {
+    "bslm": 10_000, "ga": 10_000, "lbfgs": 5_000, "newton": 100, "prox-newton": 1_000,
+    "sampling": 300,
+}  # fmt: skip
 
 
 class Task(NamedTuple):
@@ -40,6 +44,8 @@ class Task(NamedTuple):
     varying: np.ndarray
     base: np.ndarray
     seen: tuple | None
+
+    objective = PseudoLikelihood.name
 
     @classmethod
     def of_rows(cls, spins, counts, alpha):
@@ -123,7 +129,8 @@ class Task(NamedTuple):
         empty = [] if self.problem.penalty else empty_cells(*self.problem.cell_sums())
         if not empty:
             return None
-        return without_maximum(never_together(empty, lambda j, *s: label(self.varying[j], *s)))
+        reason = never_together(empty, lambda j, *s: label(self.varying[j], *s))
+        return without_maximum(reason, self.objective)
 
     def model(self, coupling, intercept):
         """The distribution of the columns that vary."""
@@ -168,6 +175,10 @@ class Result(NamedTuple):
     status : {"converged", "max_iter", "asked", "diverged", "interrupted"}
     message : str or None
         What a user should know about the end.
+    history : dict of ndarray
+        What else is known of each iteration.
+    terms : sequence of tuples of int, and weights : sequence of float
+        Terms of three columns and more.
     """
 
     coupling: np.ndarray
@@ -177,6 +188,14 @@ class Result(NamedTuple):
     n_iter: int
     status: str
     message: str | None
+    history: dict = {}
+    terms: Sequence = ()
+    weights: Sequence = ()
+
+    @property
+    def network(self):
+        """Couplings, intercepts, terms and their weights."""
+        return self.coupling, self.intercept, self.terms, self.weights
 
 
 def maximise(task, initial, solve, monitor, label):

@@ -89,6 +89,8 @@ class PseudoLikelihood:
         1, or 0 for a missing cell; None where none is missing.
     """
 
+    name = "log pseudo-likelihood"
+
     def __init__(self, spins, weights, alpha=0.0):
         padding = -spins.shape[1] % N_LANES
         # Rows of weight 0 fill the last vector of the kernels.
@@ -260,27 +262,6 @@ class PseudoLikelihood:
                 begin = end
             moments += weights[:, start : start + step] @ products.T
         return moments
-
-    def score_products(self, point):
-        """Σ_i w_i s_i s_iᵀ, s_i the derivative of row i's term of the log pseudo-likelihood."""
-        d, q = len(self.means), self.n_parameters
-        products = np.zeros((q, q))
-        step = max(N_LANES, CHUNK // q)
-        for start in range(0, self.spins.shape[1], step):
-            rows = slice(start, start + step)
-            x = self.spins[:, rows]
-            residual = x - point.tanh[:, rows]
-            scores = np.empty((q, x.shape[1]))
-            scores[:d] = residual
-            begin = d
-            for j in range(d - 1):
-                block = scores[begin : begin + d - 1 - j]
-                np.multiply(x[j + 1 :], residual[j], out=block)
-                block += residual[j + 1 :] * x[j]
-                begin += len(block)
-            scores *= np.sqrt(self.weights[rows])
-            products += scores @ scores.T
-        return products
 
 
 def penalty_of_sum(alpha, total):

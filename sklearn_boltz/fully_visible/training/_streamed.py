@@ -102,6 +102,7 @@ class StreamedPseudoLikelihood:
         self.penalty = penalty_of_sum(alpha, self.total)
         self.upper = np.triu_indices(len(self.means), 1)
 
+    name = PseudoLikelihood.name
     observed = None  # no cell is missing
     n_parameters = PseudoLikelihood.n_parameters
     pair_sums = PseudoLikelihood.pair_sums

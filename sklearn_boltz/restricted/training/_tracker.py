@@ -23,7 +23,8 @@ from sklearn_boltz.restricted.sampling._rungs import (
 # What following ln Z may cost, as a part of the training, and what a ladder may that the training
 # itself takes its chains from.
 TRACKING_SHARE, TEMPERED_SHARE = 0.12, 1.0
-# Chains at each rung.
+# Chains at each rung, at least: where a training takes its chains from the ladder, there are as
+# many as a mini-batch has rows, for the noise of its steps depends on their number.
 N_CHAINS = 100
 # The state of the model is saved when its chains exchange with those of the last saved one less
 # often than this.
@@ -41,7 +42,8 @@ SENT = 10
 VERIFYING_CHAINS, SLOWER, LEAST_VERIFYING, MOST_VERIFYING = 100, 4, 200, 4000
 # Estimates of ladder and annealing agree within so many standard errors.
 AGREEING = 2.0
-# The ladder is given up when annealing has found so many nats more, so many times in a row.
+# The ladder is given up when it is not connected, or annealing has found so many nats more, so many
+# times in a row.
 BEATEN_BY, BEATEN_TIMES = 1.0, 3
 
 
@@ -58,8 +60,9 @@ class Tracker:
 
     The ladder follows a model that moves slowly, at a small cost. It does not see a new mode
     before some chain does. So short runs of annealed importance sampling, which come from
-    independent units, watch over it: where they find more, their estimate counts, and where they
-    do so again and again, the ladder is given up for longer runs.
+    independent units, watch over it: where they find more, their estimate counts. Where they do so
+    again and again, or the model moves away faster than the ladder can follow, the ladder is given
+    up for longer runs.
 
     What all this costs is counted in multiplications, not in seconds: a fit is the same each time.
 
@@ -73,6 +76,8 @@ class Tracker:
     seed : int
     keep : bool
         Whether the training itself needs the ladder, which is then not given up.
+    n_chains : int
+        At each rung.
 
     Attributes
     ----------
@@ -80,8 +85,9 @@ class Tracker:
         None before the first mini-batch, and where it was given up.
     """
 
-    def __init__(self, base, max_rungs, share, seed, keep=False):
+    def __init__(self, base, max_rungs, share, seed, keep=False, n_chains=N_CHAINS):
         self.base, self.max_rungs, self.share, self.keep = base, max_rungs, share, keep
+        self.n_chains = n_chains
         self.stream, self.ladder = Stream(seed), None
         # What may be spent on looks at the top, on rounds of the ladder and on annealing.
         self._looks = self._rounds = self._annealing = 0.0
@@ -95,7 +101,7 @@ class Tracker:
         return other
 
     @classmethod
-    def begun(cls, former, base, settings, seed, tempered=False):
+    def begun(cls, former, base, settings, seed, tempered=False, batch_size=0):
         """A new tracker, or that of the last fit with other settings.
 
         Parameters
@@ -107,12 +113,15 @@ class Tracker:
         seed : int
         tempered : bool
             Whether the training takes chains from the ladder.
+        batch_size : int
+            Rows of a mini-batch.
         """
         share = settings.track_likelihood
         if isinstance(share, (bool, np.bool_)):
             share = TEMPERED_SHARE if tempered else TRACKING_SHARE
-        if former is None or former.keep != tempered:
-            return cls(base, settings.max_rungs, share, seed, tempered)
+        n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
+        if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
+            return cls(base, settings.max_rungs, share, seed, tempered, n_chains)
         former.max_rungs, former.share = settings.max_rungs, share
         return former
 
@@ -133,7 +142,7 @@ class Tracker:
         rung : Rung
         """
         if self.ladder is None:
-            self.ladder = begin_ladder(model, self.base, N_CHAINS, self.stream)
+            self.ladder = begin_ladder(model, self.base, self.n_chains, self.stream)
         rung = self.ladder.rungs[-1]
         rung.model = laid_out(model)
         return rung
@@ -193,7 +202,7 @@ class Tracker:
             return
         self._place = self._place % (len(ladder) - 3) + 1
         pair = ladder.pair(self._place - 1, self._place + 1)
-        self._rounds -= 4 * N_CHAINS * ladder.rungs[0].model.n_weights
+        self._rounds -= 4 * self.n_chains * ladder.rungs[0].model.n_weights
         if pair.acceptance > DENSE:
             ladder.remove(self._place, pair)
 
@@ -216,9 +225,8 @@ class Tracker:
         annealed = Tracked(found.value, found.std_err, "ais")
         if self.has_ladder() and (climbed is None or annealed.value > climbed.value):
             self._send(found)
-        if climbed is not None:
-            beaten = annealed.value > climbed.value + BEATEN_BY
-            self._n_beaten = self._n_beaten + 1 if beaten else 0
+        beaten = climbed is None or annealed.value > climbed.value + BEATEN_BY
+        self._n_beaten = self._n_beaten + 1 if beaten else 0
         if not self.has_ladder():
             self.ladder = None
         if climbed is None:
@@ -258,8 +266,10 @@ class Tracker:
         A mode that is new since the last saved model is not in the ladder yet. If its mass is
         small, exchanges take the chains away again.
         """
-        states = self.ladder.rungs[-1].states[::SENT, ...]
-        states[...] = resampled(found, self.stream.generator())[: states.shape[0], ...]
+        states, drawn = self.ladder.rungs[-1].states, resampled(found, self.stream.generator())
+        states = states[::SENT, ...]
+        n_sent = min(states.shape[0], drawn.shape[0])
+        states[:n_sent, ...] = drawn[:n_sent, ...]
 
     def _annealed(self, model, n_temperatures, n_chains, workers):
         return annealed_importance_sampling(

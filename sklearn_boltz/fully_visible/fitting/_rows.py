@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_boltz._base import available_memory, checked_weights
 from sklearn_boltz._batches import summarise
 from sklearn_boltz._completion import distinct_incomplete, informative
-from sklearn_boltz.fully_visible._columns import Coding, find_coding
+from sklearn_boltz.fully_visible.fitting._columns import Coding, find_coding
 from sklearn_boltz.fully_visible.training._streamed import Sums
 
 # Codes of the distinct rows of batches that are kept, at most.
@@ -29,6 +29,8 @@ class Rows(NamedTuple):
         How often each row counts.
     sums : Sums or None
         Of batches of complete rows of bits, the sums over all rows.
+    in_order : bool
+        Whether the codes are the rows of one table, one after another, and not the distinct ones.
     """
 
     coding: Coding
@@ -36,6 +38,7 @@ class Rows(NamedTuple):
     codes: np.ndarray | None
     weights: np.ndarray | None
     sums: Sums | None = None
+    in_order: bool = False
 
     @property
     def is_complete(self):
@@ -48,7 +51,7 @@ def read(estimator, X, sample_weight, coding=None):
     X = estimator._validate(X, reset=coding is None, allow_nan=True)
     coding = find_coding(estimator, X) if coding is None else coding
     codes, weights = coding.codes(estimator, X), checked_weights(sample_weight, X)
-    return Rows(coding, X.dtype, *informative(codes, weights))
+    return Rows(coding, X.dtype, *informative(codes, weights), in_order=True)
 
 
 def read_batches(estimator, batches):

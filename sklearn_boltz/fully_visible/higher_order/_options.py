@@ -1,0 +1,94 @@
+"""What a user asks of terms of three columns and more, checked."""
+
+from sklearn.utils._param_validation import InvalidParameterError
+
+from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
+
+
+def has_terms(estimator):
+    """Whether terms of three columns and more are wanted, given or to be chosen."""
+    return estimator.max_order > 2 or estimator.terms is not None
+
+
+def checked_terms(estimator, task, rows, is_sparse):
+    """The terms that a user gives, as sorted tuples of columns; None if they are to be chosen.
+
+    Parameters
+    ----------
+    estimator : FVBMPseudoLikelihood
+    task : Task or CodesTask
+    rows : Rows
+    is_sparse : bool
+        Whether pairs are to be chosen, too.
+
+    Returns
+    -------
+    terms : list of tuples of int, or None
+    """
+    _check_combination(estimator, is_sparse)
+    _check_rows(estimator, task, rows)
+    if estimator.terms is None:
+        return None
+    return sorted({_checked(estimator, term) for term in estimator.terms})
+
+
+def _check_combination(estimator, is_sparse):
+    if estimator.terms is not None and estimator.max_order > 2:
+        _refuse("`terms` gives the terms, and max_order > 2 chooses them", "Use one of the two.")
+    if is_sparse:
+        _refuse(
+            "Terms of three columns come with penalty='l2' on all pairs",
+            "Leave out `edges` and `nodewise`, and give a number as alpha.",
+        )
+    if estimator.solver in ("bslm", "ga"):
+        _refuse(
+            f"solver={estimator.solver!r} is for pairs",
+            "With terms of three columns use solver='newton' or 'lbfgs'; 'lbfgs' runs.",
+        )
+    if estimator.objective != "pseudo-likelihood":
+        _refuse(
+            f"objective={estimator.objective!r} is for pairs",
+            "With terms of three columns use objective='pseudo-likelihood'.",
+        )
+
+
+def _check_rows(estimator, task, rows):
+    name = type(estimator).__name__
+    if not rows.coding.is_binary:
+        j = int(rows.coding.n_values.argmax())
+        raise ValueError(
+            f"{name}: terms of three columns are for binary columns, and {estimator._column(j)} "
+            f"has {rows.coding.n_values[j]} values. Use FSLLDensity, max_order=2, or one-hot "
+            "columns."
+        )
+    if not isinstance(task.problem, PseudoLikelihood):
+        raise ValueError(
+            f"{name} keeps all distinct rows in memory for terms of three columns, and these "
+            "batches have too many. Use fewer rows, or max_order=2."
+        )
+    if not rows.is_complete and estimator.missing == "em":
+        j = int((rows.codes < 0).any(axis=0).argmax())
+        raise ValueError(
+            f"{name}: missing='em' is for networks of pairs, and {estimator._column(j)} has "
+            "missing cells. With terms of three columns use missing='observed'."
+        )
+
+
+def _checked(estimator, term):
+    try:
+        columns = tuple(sorted(estimator._variables(list(term))))
+    except (TypeError, ValueError) as error:
+        raise InvalidParameterError(
+            f"terms must be a list of tuples of columns, by name or number, each once: {term!r}. "
+            f"{error}"
+        ) from error
+    if len(columns) < 3:
+        _refuse(
+            f"terms must have three columns and more, and {term!r} has {len(columns)}",
+            "All pairs are in the model anyway.",
+        )
+    return columns
+
+
+def _refuse(reason, remedy):
+    raise InvalidParameterError(f"{reason}. {remedy}")

@@ -1,0 +1,230 @@
+"""The information H of an estimate, and the products J of its scores, both summed over the rows.
+
+In coordinates of full rank: b and m of binary columns, contrasts of categorical ones.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+# Entries of a temporary array.
+CHUNK = 2**22
+# The share of a row's information that is left out with it: less than all, so that a row which
+# alone determines a parameter has a large influence, and not an infinite one.
+LEFT_OUT = 1 - 1e-6
+
+
+class Curvature(NamedTuple):
+    """H and J of an estimate.
+
+    Attributes
+    ----------
+    information : ndarray of shape (n_parameters, n_parameters)
+        H, minus the derivative of the sum of the scores, with the penalty.
+    products : ndarray of shape (n_parameters, n_parameters)
+        J, the sum of the products of the scores of each row.
+    columns : ndarray of int of shape (2, n_parameters)
+        The two columns of each coupling; of an intercept, one column twice.
+    places : ndarray of int of shape (n_parameters,)
+        Where they stand among all parameters of the network; the others are 0.
+    is_symmetric : bool
+        Whether H is.
+    """
+
+    information: np.ndarray
+    products: np.ndarray
+    columns: np.ndarray
+    places: np.ndarray
+    is_symmetric: bool = True
+
+    def solve(self, right):
+        """H⁻¹ times a matrix."""
+        try:
+            if self.is_symmetric:
+                factor = cho_factor(self.information, lower=True, check_finite=False)
+                return cho_solve(factor, right, check_finite=False)
+            return np.linalg.solve(self.information, right)
+        except LinAlgError as error:
+            raise singular() from error
+
+    def covariance(self):
+        """H⁻¹ J H⁻ᵀ: as both are sums over the rows, that of the estimate itself."""
+        covariance = self.solve(self.solve(self.products).T)
+        if not (covariance.diagonal() > 0).all():
+            raise singular()
+        return (covariance + covariance.T) / 2
+
+    def effective_parameters(self):
+        """tr(H⁻¹ J)."""
+        return float(np.trace(self.solve(self.products))) if len(self.products) else 0.0
+
+
+def singular():
+    """The error of data that do not determine all parameters."""
+    return ValueError(
+        "The information matrix is singular: the data do not determine all parameters. "
+        "Use more data, or fit with alpha > 0."
+    )
+
+
+class Regressions(NamedTuple):
+    """Each column's regression on the others, of which the pseudo-likelihood is the sum.
+
+    A column is one real-valued feature, or some.
+
+    Attributes
+    ----------
+    column : ndarray of int of shape (D,)
+        The column of each feature.
+    features : ndarray of shape (n, D)
+        0 for a missing cell.
+    residuals : ndarray of shape (n, D)
+        What the features exceed their conditional means by; 0 for a missing cell.
+    weights : ndarray of shape (n,)
+        How often each row counts.
+    spread : callable
+        From a slice of the rows to the conditional covariances of the features, (n, D, D).
+    """
+
+    column: np.ndarray
+    features: np.ndarray
+    residuals: np.ndarray
+    weights: np.ndarray
+    spread: Callable
+
+    @classmethod
+    def of_spins(cls, problem, point):
+        """Of a point of a `PseudoLikelihood`."""
+        n = problem.n_rows
+        spins, tanh = problem.spins[:, :n].T, point.tanh[:, :n].T
+
+        def spread(rows):
+            x, mean = spins[rows], tanh[rows]
+            return np.eye(x.shape[1]) * ((1 - mean**2) * np.abs(x))[:, None]
+
+        column = np.arange(spins.shape[1])
+        return cls(column, spins, spins - tanh, problem.weights[:n], spread)
+
+    @classmethod
+    def of_contrasts(cls, contrasts, point):
+        """Of a point of `Contrasts`."""
+        residuals, chances = contrasts.residuals(point.z), contrasts.probabilities(point.z)
+        known = (contrasts.problem.cells.codes >= 0)[:, contrasts.column]
+        own = contrasts.column[:, None] == contrasts.column
+
+        def spread(rows):
+            p, basis = chances[rows], contrasts.basis
+            mean = p @ basis
+            both = np.einsum("na,ar,as->nrs", p, basis, basis, optimize=True)
+            return (both - mean[:, :, None] * mean[:, None]) * own * known[rows, :, None]
+
+        return cls(contrasts.column, contrasts.features, residuals, contrasts.weights, spread)
+
+    @property
+    def pairs(self):
+        """The features whose products have a coupling."""
+        return np.nonzero(self.column[:, None] < self.column)
+
+    def parameter_columns(self, numbers):
+        """The two columns of each parameter, (2, n_parameters), by their numbers in a table."""
+        features = np.asarray(numbers)[self.column]
+        return np.array([np.append(features, features[pair]) for pair in self.pairs])
+
+    def score_products(self, residuals=None):
+        """Σ_i w_i s_i s_iᵀ, with other residuals if given."""
+        residuals, pairs = self.residuals if residuals is None else residuals, self.pairs
+        n_parameters = len(self.column) + len(pairs[0])
+        products = np.zeros((n_parameters, n_parameters))
+        for rows in row_slices(len(residuals), n_parameters):
+            scores = row_scores(self.features[rows], residuals[rows], pairs)
+            scores *= np.sqrt(self.weights[rows])
+            products += scores @ scores.T
+        return products
+
+    def left_out_residuals(self, inverse):
+        """Residuals whose scores are H (H - H_i)⁻¹ s_i, H_i the information of row i itself.
+
+        Of s_i = Z_i e_i and H_i = Z_i W_i Z_iᵀ, one column of Z_i a feature: they are
+        (I - W_i Z_iᵀ H⁻¹ Z_i)⁻¹ e_i.
+
+        Parameters
+        ----------
+        inverse : ndarray of shape (n_parameters, n_parameters)
+            H⁻¹; 0 for parameters that are not free.
+        """
+        d, pairs = len(self.column), self.pairs
+        places = np.diag(np.arange(d))
+        places[pairs] = places.T[pairs] = np.arange(d, len(inverse))
+        own = self.column[:, None] == self.column
+        inverse, residuals = inverse.astype(np.float32), np.empty_like(self.residuals)
+        for rows in row_slices(len(residuals), d * d):
+            u = self.features[rows].astype(np.float32)
+            z = np.where(own, np.eye(d, dtype=np.float32), u[:, None])
+            leverage = np.empty((len(u), d, d))
+            for r in range(d):
+                later = inverse[places[r][:, None], places[r:].reshape(1, -1)]
+                solved = (z[:, r] @ later).reshape(len(u), d - r, d)
+                leverage[:, r, r:] = np.einsum("nsb,nsb->ns", solved, z[:, r:])
+                leverage[:, r:, r] = leverage[:, r, r:]
+            share = LEFT_OUT * np.minimum(self.weights[rows], 1)
+            left = np.eye(d) - share[:, None, None] * (self.spread(rows) @ leverage)
+            residuals[rows] = np.linalg.solve(left, self.residuals[rows, :, None])[..., 0]
+        return residuals
+
+
+def row_slices(n_rows, n_entries):
+    """Slices of rows of which each has so many entries."""
+    step = max(1, CHUNK // n_entries)
+    return [slice(start, start + step) for start in range(0, n_rows, step)]
+
+
+def row_scores(features, residuals, pairs):
+    """∂/∂θ of each row's log pseudo-likelihood, of shape (n_parameters, n)."""
+    (r, s), u, e = pairs, np.ascontiguousarray(features.T), np.ascontiguousarray(residuals.T)
+    scores = np.empty((len(e) + len(r), e.shape[1]))
+    scores[: len(e)] = e
+    both = scores[len(e) :]
+    np.multiply(e[r], u[s], out=both)
+    both += u[r] * e[s]
+    return scores
+
+
+def fitted_curvature(information, regressions, numbers, free=None, *, jackknife=False):
+    """H and J of the free parameters of a network.
+
+    Parameters
+    ----------
+    information : ndarray of shape (n_parameters, n_parameters)
+    regressions : Regressions
+    numbers : ndarray of int of shape (n_columns,)
+        Of the columns, in the whole table.
+    free : ndarray of bool of shape (n_features, n_features), default=None
+        Which couplings are free; the others are 0. None for all.
+    jackknife : bool, default=False
+        Whether the score s_i of a row is H (H - H_i)⁻¹ s_i. Then H⁻¹ J H⁻¹ is the sum of the
+        squared changes of the estimate when each row is left out, by one step of Newton's method.
+    """
+    columns = regressions.parameter_columns(numbers)
+    places, residuals = free_places(columns, free), None
+    block = np.ix_(places, places)
+    found = Curvature(information[block], np.empty((0, 0)), columns[:, places], places)
+    if jackknife:
+        inverse = np.zeros_like(information)
+        inverse[block] = found.solve(np.eye(len(places)))
+        residuals = regressions.left_out_residuals(inverse)
+    return found._replace(products=regressions.score_products(residuals)[block])
+
+
+def restricted_curvature(information, products, columns, free=None, *, is_symmetric=True):
+    """H and J of the free parameters, from those of all."""
+    places = free_places(columns, free)
+    block = np.ix_(places, places)
+    return Curvature(information[block], products[block], columns[:, places], places, is_symmetric)
+
+
+def free_places(columns, free):
+    """Which parameters are free, from their two columns and the couplings that are."""
+    i, j = columns
+    return np.flatnonzero((i == j) | (True if free is None else free[i, j]))

@@ -1,0 +1,128 @@
+"""What a user asks of a sparse network, checked: what goes together, and what takes its place."""
+
+import numpy as np
+from sklearn.utils._param_validation import InvalidParameterError
+
+from sklearn_boltz.fully_visible.sparse._task import Choice, SparseTask
+
+
+def is_sparse(estimator):
+    """Whether the sparse solver is wanted: the others know no penalty but l2, on all pairs."""
+    selects = estimator.penalty != "l2" and estimator.alpha != 0
+    chooses = isinstance(estimator.alpha, str)
+    return selects or chooses or estimator.nodewise or estimator.edges is not None
+
+
+def ridge(estimator):
+    """The strength of the l2 penalty of the other solvers."""
+    return 0.0 if is_sparse(estimator) else estimator.alpha
+
+
+def sparse_task(estimator, task, rows):
+    """The task with the penalty of an estimator.
+
+    Parameters
+    ----------
+    estimator : FVBMPseudoLikelihood
+    task : Task or CodesTask
+    rows : Rows
+        As they were read, in their order.
+
+    Returns
+    -------
+    task : SparseTask
+    found : dict
+        The attributes `alpha_` and, if it was chosen, `alphas_` and `path_`.
+    """
+    check(estimator, rows)
+    sparse = SparseTask(
+        task,
+        penalty=estimator.penalty,
+        alpha=0.0,
+        l1_ratio=estimator.l1_ratio,
+        edges=checked_edges(estimator),
+        nodewise=estimator.nodewise,
+        rule=estimator.rule,
+        standardize=estimator.standardize,
+        tol=estimator.tol,
+    )
+    if not isinstance(estimator.alpha, str):
+        sparse.alpha = float(estimator.alpha)
+        return sparse, {"alpha_": sparse.alpha}
+    if len(task.varying) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__}: alpha={estimator.alpha!r} chooses among the pairs of "
+            f"columns that vary, and {len(task.varying)} do. Give alpha as a number."
+        )
+    choice = Choice(estimator.alpha, estimator.ebic_gamma, estimator.n_alphas, estimator.cv)
+    return sparse, sparse.choose(choice, rows.codes, rows.weights)
+
+
+def check(estimator, rows):
+    """Refuse what does not go together, and say what does."""
+    penalty, alpha = estimator.penalty, estimator.alpha
+    if estimator.objective == "likelihood":
+        _refuse(
+            "objective='likelihood' has no penalty but l2, on all pairs",
+            "Use objective='pseudo-likelihood', or penalty='l2' with a number as alpha.",
+        )
+    if estimator.solver != "newton":
+        _refuse(
+            f"solver={estimator.solver!r} knows no penalty but l2, on all pairs",
+            "Leave solver at 'newton': a proximal version of it runs.",
+        )
+    if penalty == "l2" and alpha == "ebic":
+        _refuse(
+            "alpha='ebic' compares sets of pairs, and penalty='l2' keeps all",
+            "Use penalty='l1', or alpha='cv'.",
+        )
+    if penalty in ("l1", "elasticnet") and not rows.coding.is_binary:
+        _refuse(
+            f"penalty={penalty!r} is for binary columns: which entries of a larger block are 0 "
+            "depends on how values are compared",
+            "Use penalty='group', which selects whole pairs of columns.",
+        )
+    if np.any(estimator.ordered) and estimator.ordered is not False:
+        _refuse(
+            f"ordered={estimator.ordered!r} is for penalty='l2' on all pairs",
+            "Set ordered=False.",
+        )
+    if rows.codes is None:
+        raise ValueError(
+            "Sparse networks keep all distinct rows in memory, and these batches have too many. "
+            "Use fewer rows, or penalty='l2' with a number as alpha, without edges and nodewise."
+        )
+    if alpha == "cv" and not rows.in_order:
+        raise ValueError(
+            "alpha='cv' needs the rows one by one; of batches and with partial_fit, only the "
+            "distinct rows are kept. Use alpha='ebic', or fit one table."
+        )
+    if estimator.nodewise and estimator.missing == "em" and not rows.is_complete:
+        _refuse(
+            "nodewise=True fits each column by itself, and there is no model of all to complete "
+            "rows by",
+            "Use missing='observed', or nodewise=False.",
+        )
+
+
+def _refuse(reason, remedy):
+    raise InvalidParameterError(f"{reason}. {remedy}")
+
+
+def checked_edges(estimator):
+    """The pairs that may be connected; None for all."""
+    if estimator.edges is None:
+        return None
+    d, edges = estimator.n_features_in_, np.asarray(estimator.edges)
+    if edges.shape != (d, d) or edges.dtype.kind != "b":
+        raise InvalidParameterError(
+            f"edges must be an array of bool of shape {(d, d)}, True where two columns may be "
+            f"connected; got {edges.dtype} of shape {edges.shape}."
+        )
+    if not np.array_equal(edges, edges.T):
+        j, k = np.argwhere(edges != edges.T)[0]
+        raise InvalidParameterError(
+            f"edges must be symmetric, and edges[{j}, {k}] is {edges[j, k]} but edges[{k}, {j}] is "
+            f"{edges[k, j]}. Use edges | edges.T, or edges & edges.T."
+        )
+    return edges

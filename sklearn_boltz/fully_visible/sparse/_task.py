@@ -1,0 +1,320 @@
+"""What is to be fitted, with a penalty that selects pairs of columns."""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch
+
+from sklearn_boltz._completion import distinct_incomplete, informative
+from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.model._gauge import column_of_state, state_offsets
+from sklearn_boltz.fully_visible.sparse._network import network_of
+from sklearn_boltz.fully_visible.sparse._path import (
+    Path,
+    alpha_grid,
+    ebic,
+    held_out,
+    neighbours,
+    select,
+)
+from sklearn_boltz.fully_visible.sparse._penalty import Penalty
+from sklearn_boltz.fully_visible.sparse._solver import Solver
+from sklearn_boltz.fully_visible.training._fit import MAX_ITER
+from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
+
+# Without a penalty, a coupling that is not believed: an odds ratio of e¹⁰.
+STRONG = 2.5
+
+
+class Point(NamedTuple):
+    """Parameters, and the log pseudo-likelihood less the penalty, summed over the rows."""
+
+    coupling: np.ndarray
+    intercept: np.ndarray
+    value: float
+
+
+class SparseTask:
+    """A task with a penalty that selects, by the sparse solver.
+
+    All that is not here is the task's own.
+
+    Parameters
+    ----------
+    task : Task or CodesTask
+        Without a penalty of its own.
+    penalty : {"l2", "l1", "elasticnet", "group"}
+    alpha : float or ndarray of shape (d,)
+        By node, one for each column that varies.
+    l1_ratio : float
+    edges : ndarray of bool of shape (d, d) or None
+        The pairs of all columns that may be connected.
+    nodewise : bool
+    rule : {"and", "or"}
+    standardize : bool
+    tol : float
+    """
+
+    def __init__(self, task, *, penalty, alpha, l1_ratio, edges, nodewise, rule, standardize, tol):
+        self.inner_task, self.penalty, self.alpha, self.tol = task, penalty, alpha, tol
+        self.l1_ratio = {"l2": 0.0, "elasticnet": l1_ratio}.get(penalty, 1.0)
+        self.nodewise, self.rule = nodewise, rule
+        self.standardize = standardize and penalty != "l2"
+        self.edges = None if edges is None else edges[np.ix_(task.varying, task.varying)]
+        self.start = None
+
+    @property
+    def column_sizes(self):
+        """How many rows of the coupling each of all columns has."""
+        if isinstance(self.problem, PseudoLikelihood):
+            return np.ones(len(self.base), dtype=int)
+        return self.inner.n_values
+
+    def __getattr__(self, name):
+        if name == "inner_task":  # not yet there, as in unpickling
+            raise AttributeError(name)
+        return getattr(self.inner_task, name)
+
+    def choose_solver(self, name, step_size=1.0):
+        """The solver that runs, and its name."""
+        return "prox-newton", self.solve
+
+    def choose(self, choice, codes, weights):
+        """Choose the strength of the penalty, and begin the fit there.
+
+        Parameters
+        ----------
+        choice : Choice
+        codes, weights : ndarray
+            The rows of the table, in their order.
+
+        Returns
+        -------
+        found : dict
+            The attributes `alpha_`, `alphas_` and `path_`.
+        """
+        selected = choice.select(self, codes, weights)
+        self.start = selected.theta
+        alpha = selected.alphas[selected.best, np.arange(len(selected.best))]
+        self.alpha = alpha if self.nodewise else float(alpha[0])
+        found = among_all(self, alpha, np.nan) if self.nodewise else self.alpha
+        return {"alpha_": found} | attributes_of_path(self, choice, selected)
+
+    def weights(self, network):
+        """The weight of the penalty of each group.
+
+        0 of intercepts, and infinite of pairs that may not be connected.
+        """
+        layout, size = network.layout, network.n_values - 1
+        spread = network.spread if self.standardize else np.ones(len(size))
+        # By node the features are standardised, as in glmnet; jointly, the scores of the pairs.
+        matrix = spread * np.ones((len(size), 1)) if self.nodewise else np.outer(spread, spread)
+        if network.is_categorical:
+            # The norm of the block of two binary columns is twice their m_jk.
+            matrix = matrix / 2 * (np.sqrt(np.outer(size, size)) if self.penalty == "group" else 1)
+        if self.edges is not None:
+            matrix = np.where(self.edges, matrix, np.inf)
+        np.fill_diagonal(matrix, 0)
+        weights = np.empty(layout.n_groups)
+        weights[layout.pairs] = matrix
+        return weights
+
+    def solve(self, problem, point, monitor):
+        """A solver as those of `_solvers`; it begins at `start` if that is given."""
+        network = network_of(problem, self.nodewise)
+        layout = network.layout
+        alpha = np.broadcast_to(self.alpha, layout.n_parts)[layout.parts]
+        penalty = Penalty.of(layout.groups, self.weights(network), alpha, self.l1_ratio)
+        begins = self.start is None or problem is not self.problem
+        theta = network.theta(point) if begins else self.start
+
+        def found(state):
+            value = -network.total * (state.losses.sum() + penalty.costs(state.theta).sum())
+            return Point(*network.as_point(*self.combined(network, state.theta)), float(value))
+
+        def report(state):
+            return monitor(found(state)) and monitor.status != "converged"
+
+        state = network.at(penalty.allowed(theta))
+        monitor(found(state))
+        state, converged = Solver(network).solve(penalty, state, self.tol, monitor.max_iter, report)
+        if converged:
+            monitor.status = "converged"
+        elif monitor.status == "converged":  # a small rise, but not yet the minimum
+            monitor.status = "max_iter"
+        return found(state), None
+
+    def combined(self, network, theta):
+        """Coupling and intercept of θ; by node, both couplings of a pair are made one."""
+        coupling, intercept = network.matrices(theta)
+        if not self.nodewise:
+            return coupling, intercept
+        present, column = neighbours(network, theta), network.layout.column
+        kept = present & present.T if self.rule == "and" else present | present.T
+        coupling = np.where(kept[np.ix_(column, column)], (coupling + coupling.T) / 2, 0.0)
+        return coupling, intercept
+
+    def message(self, point, direction, monitor, label):
+        """What a user should know about the end of a fit, or None."""
+        if monitor.status == "max_iter":
+            return (
+                f"The fit ended at max_iter={monitor.max_iter} iterations, and the derivatives are "
+                f"not yet within tol={self.tol:g}. Raise max_iter, or use a larger alpha."
+            )
+        return None if np.any(self.alpha) else self._without_penalty(point, label)
+
+    def _without_penalty(self, point, label):
+        """That the maximum may be at infinity."""
+        coupling, _ = self.whole(point.coupling, point.intercept)
+        r, s = np.unravel_index(np.abs(coupling).argmax(), coupling.shape)
+        if abs(coupling[r, s]) < STRONG:
+            return None
+        column = column_of_state(self.column_sizes)
+        return (
+            f"The coupling of {label(column[r])} and {label(column[s])} is {coupling[r, s]:.2g}: "
+            "some of their values hardly ever, or never, occur together, and the log "
+            "pseudo-likelihood may have no maximum. With alpha > 0, for example alpha=0.01, it has "
+            "one."
+        )
+
+    def no_maximum(self, label):
+        """With a penalty there is one."""
+
+
+class Choice(NamedTuple):
+    """How the strength of the penalty is chosen.
+
+    Attributes
+    ----------
+    how : {"ebic", "cv"}
+    gamma : float
+        Of the EBIC.
+    n_alphas : int
+    cv : int, splitter or iterable
+    """
+
+    how: str
+    gamma: float
+    n_alphas: int
+    cv: object
+
+    def select(self, task, codes, weights):
+        """Follow a path.
+
+        Parameters
+        ----------
+        task : SparseTask
+        codes, weights : ndarray
+            The rows of the table, in their order.
+
+        Returns
+        -------
+        selected : Selected
+        """
+        network = network_of(task.problem, task.nodewise)
+        path = task_path(task, network)
+        alphas = alpha_grid(path.first_alphas(), self.n_alphas, network)
+        if self.how == "ebic":
+            return select(path, alphas, lambda _, state: ebic(network, state, self.gamma))
+        pairs = [
+            (task_path(task, network_of(problem_of(task, codes[fit], weights[fit]), task.nodewise)),
+             network_of(problem_of(task, codes[held], weights[held]), task.nodewise))
+            for fit, held in check_cv(self.cv).split(codes)
+        ]  # fmt: skip
+        total = sum(other.total for _, other in pairs)
+        return select(
+            path,
+            alphas,
+            lambda alpha, _: sum(held_out(fold, alpha, other) for fold, other in pairs) / total,
+        )
+
+
+def task_path(task, network):
+    """The path of a network, begun at independent columns."""
+    theta = network.theta(Point(*task.initial(None, None), np.nan))
+    max_iter = MAX_ITER["prox-newton"]
+    return Path(network, theta, task.weights(network), task.l1_ratio, task.tol, max_iter)
+
+
+def problem_of(task, codes, weights):
+    """The pseudo-likelihood of rows of the table, in the columns and values of a task."""
+    problem = task.problem
+    codes, weights = distinct_incomplete(*informative(codes, weights))
+    if isinstance(problem, PseudoLikelihood):
+        spins = np.where(codes < 0, 0.0, 2.0 * codes - 1).T[task.varying]
+        return PseudoLikelihood(np.ascontiguousarray(spins), weights)
+    return CategoricalPseudoLikelihood(numbered(task.inner, codes), problem.n_values, weights)
+
+
+def numbered(task, codes):
+    """Codes of the table as numbers of the values that are fitted, in the columns that are."""
+    n_values = task.problem.n_values
+    starts, own = state_offsets(task.n_values), state_offsets(n_values)
+    number = np.full(starts[-1] + 1, -1, dtype=np.int16)
+    number[task.states] = np.arange(len(task.states)) - own[column_of_state(n_values)]
+    return number[np.where(codes < 0, starts[-1], codes + starts[:-1])[:, task.fitted]]
+
+
+def attributes_of_path(task, choice, selected):
+    """The attributes `alphas_` and `path_`.
+
+    Parameters
+    ----------
+    task : SparseTask
+    choice : Choice
+    selected : Selected
+
+    Returns
+    -------
+    attributes : dict
+    """
+    network = network_of(task.problem, task.nodewise)
+    degrees = [neighbours(network, np.nan_to_num(theta)).sum(axis=1) for theta in selected.thetas]
+    name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[choice.how]
+    if task.nodewise:
+        alphas, score, n_edges = (
+            among_all(task, values, fill)
+            for values, fill in (
+                (selected.alphas, np.nan),
+                (selected.criterion, np.nan),
+                (degrees, 0),
+            )
+        )
+    else:
+        alphas, score = selected.alphas[:, 0], selected.criterion[:, 0]
+        n_edges = np.sum(degrees, axis=1) // 2
+    whole = [path_matrices(task, network, theta) for theta in selected.thetas]
+    coupling, intercept = map(np.array, zip(*whole, strict=True))
+    found = Bunch(
+        alphas=alphas, coupling=coupling, intercept=intercept, n_edges=n_edges,
+        **{name: sign * score},
+    )  # fmt: skip
+    return {"alphas_": alphas, "path_": found}
+
+
+def among_all(task, values, fill):
+    """Values of the columns that vary among those of all, along the last axis."""
+    values = np.asarray(values)
+    whole = np.full((*values.shape[:-1], len(task.column_sizes)), fill, dtype=values.dtype)
+    whole[..., task.varying] = values
+    return whole
+
+
+def path_matrices(task, network, theta):
+    """Coupling and intercept of all columns, of which those by node are not symmetric.
+
+    NaN in the rows of a column whose path has ended.
+    """
+    coupling, intercept = network.matrices(np.nan_to_num(theta))
+    if not task.nodewise:
+        return task.whole(*network.as_point(coupling, intercept))
+    upper, lower = np.triu(coupling), np.tril(coupling)
+    above, whole = task.whole(*network.as_point(upper + upper.T, intercept))
+    below, _ = task.whole(*network.as_point(lower + lower.T, intercept))
+    both = np.triu(above) + np.tril(below)
+    ended = np.zeros(network.n_columns, dtype=bool)
+    ended[network.layout.column] = np.isnan(theta[network.layout.places.diagonal()])
+    rows = np.repeat(among_all(task, ended, False), task.column_sizes)
+    both[rows] = whole[rows] = np.nan
+    return both, whole

@@ -1,0 +1,387 @@
+"""A network as a picture: which edges, where the nodes are, how large, and what a legend says."""
+
+import textwrap
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+# Eight colours that people with any colour vision can tell apart: Okabe and Ito, 2008, with a light
+# grey for their black.
+GROUP_COLOURS = (
+    "#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d9d9d9", "#d55e00", "#0072b2",
+)  # fmt: skip
+LAYOUTS = "auto", "circle", "spring", "kamada_kawai"
+# In points: font sizes, and widths of edges.
+SMALLEST_FONT, LARGEST_FONT = 5.0, 10.0
+THINNEST_EDGE, WIDEST_EDGE = 0.6, 4.5
+# Share of the picture that nodes may cover; margin of a name in its node, in font sizes; and the
+# least distance of nodes, in points.
+COVERED, MARGIN, GAP = 0.16, 0.35, 1.5
+# Characters on a line of a name.
+LINE_LENGTH = 12
+
+
+def draw_network(ax, weight, edges, names, style, *, layout, groups, legend, random_state):
+    """Draw nodes, edges and a legend.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    weight : ndarray of shape (n_nodes, n_nodes)
+        The couplings.
+    edges : tuple of two ndarray of int of shape (n_edges,)
+        Both ends of each edge that is drawn, the topmost last.
+    names : list of str
+        Of the nodes.
+    style : EdgeStyle
+    layout : str or ndarray of shape (n_nodes, 2)
+        As `resolved_layout` returns it.
+    groups : sequence of length n_nodes, or None
+    legend : str or None
+        Title of the legend of the edges; None for no legend.
+    random_state : int or RandomState instance
+
+    Returns
+    -------
+    lines : LineCollection
+        The edges.
+    xy : ndarray of shape (n_nodes, 2)
+        Where the nodes are.
+    """
+    from matplotlib.collections import LineCollection
+
+    group_colour, colours = group_colours(groups, len(names))
+    ax.set_axis_off()
+    if legend is not None and (group_colour or len(edges[0])):
+        draw_legends(ax, group_colour, style.handles(weight[edges]), legend)
+    # The legends take room from the axes, by which the nodes are sized.
+    ax.figure.draw_without_rendering()
+    nodes = Nodes(ax, names, colours)
+    if not isinstance(layout, str):
+        xy = nodes.put_at(layout)
+    elif layout == "circle":
+        xy = nodes.put_around()
+    else:
+        strength = np.zeros_like(weight)
+        strength[edges] = strength[edges[::-1]] = np.abs(weight[edges])
+        xy = nodes.put_apart(FORCES[layout](strength, random_state))
+    ends = np.stack([xy[edges[0]], xy[edges[1]]], axis=1)
+    lines = LineCollection(ends, zorder=1, **style(weight[edges]))
+    ax.add_collection(lines, autolim=False)
+    return lines, xy
+
+
+# Which edges.
+
+
+def strongest_edges(strength, *, min_coupling=0.0, n_edges=None):
+    """The pairs to draw.
+
+    Parameters
+    ----------
+    strength : ndarray of shape (n_nodes, n_nodes)
+        Symmetric and not negative; 0 where there is no edge.
+    min_coupling : float, default=0.0
+        Weaker edges are left out.
+    n_edges : int, default=None
+        How many there are at most. None means all.
+
+    Returns
+    -------
+    j, k : ndarray of int of shape (n_drawn,)
+        Both ends of each edge, j < k; the strongest edge comes last, on top of the others.
+    """
+    j, k = np.nonzero(np.triu((strength > 0) & (strength >= min_coupling), 1))
+    order = np.argsort(strength[j, k], kind="stable")
+    kept = order if n_edges is None else order[max(0, len(order) - n_edges) :]
+    return j[kept], k[kept]
+
+
+class EdgeStyle:
+    """Width, colour and line of an edge, from its coupling.
+
+    Parameters
+    ----------
+    cmap : str or matplotlib Colormap
+        Its upper half is for positive couplings, its lower half for negative ones.
+    limit : float
+        The coupling of the widest line.
+    signed : bool
+        Whether couplings have signs; else all edges are grey.
+    n_nodes : int
+        Number of nodes: where there are many, edges are thinner.
+    """
+
+    def __init__(self, cmap, limit, signed, n_nodes):
+        from matplotlib import colormaps
+
+        self.cmap = colormaps[cmap] if isinstance(cmap, str) else cmap
+        self.limit, self.signed = limit, signed
+        self.widest = WIDEST_EDGE * min(1, np.sqrt(25 / n_nodes))
+
+    def __call__(self, coupling):
+        """Properties of a LineCollection for an array of couplings."""
+        coupling = np.asarray(coupling, dtype=np.float64)
+        share = np.minimum(np.abs(coupling) / self.limit, 1)
+        if self.signed:
+            # Not from the pale middle: weak edges are to be seen.
+            colours = self.cmap(0.5 + np.sign(coupling) * (0.27 + 0.18 * share))
+        else:
+            colours = np.repeat(0.75 - 0.55 * share[:, None], 3, axis=1)
+        return {
+            "colors": colours,
+            "linewidths": THINNEST_EDGE + (self.widest - THINNEST_EDGE) * share,
+            "linestyles": ["solid" if m >= 0 else (0, (2.5, 1.2)) for m in coupling],
+        }
+
+    def handles(self, coupling):
+        """Lines for a legend: of each sign the strongest edge, the weakest, and one between."""
+        from matplotlib.lines import Line2D
+
+        text, lines = "{:+.2g}" if self.signed else "{:.2g}", {}
+        for of_sign in (coupling[coupling > 0], coupling[coupling < 0]):
+            values = np.linspace(max(of_sign), min(of_sign), 3) if len(of_sign) else of_sign
+            values = values[: len(np.unique(of_sign))]
+            for m, color, lw, ls in zip(values, *self(values).values(), strict=True):
+                label = text.format(m).replace("-", "\N{MINUS SIGN}")
+                lines[label] = Line2D([], [], color=color, lw=lw, ls=ls, label=label)
+        return list(lines.values())
+
+
+# Groups.
+
+
+def group_colours(groups, n_nodes):
+    """The colour of each group, in the order in which they occur, and that of each node."""
+    if groups is None:
+        return {}, ["white"] * n_nodes
+    groups = [str(group) for group in groups]
+    if len(groups) != n_nodes:
+        raise ValueError(
+            f"groups must have a label for each of the {n_nodes} variables, got {len(groups)}."
+        )
+    found = list(dict.fromkeys(groups))
+    if len(found) > len(GROUP_COLOURS):
+        raise ValueError(
+            f"There are {len(found)} groups, and {len(GROUP_COLOURS)} colours that everybody can "
+            "tell apart: merge some groups."
+        )
+    colours = dict(zip(found, GROUP_COLOURS, strict=False))
+    return colours, [colours[group] for group in groups]
+
+
+def draw_legends(ax, group_colour, edge_handles, title):
+    """Groups at the top right of the axes, edges at the bottom right."""
+    from matplotlib.patches import Patch
+
+    beside = {"frameon": False, "borderaxespad": 0, "alignment": "left", "fontsize": "small"}
+    if group_colour:
+        patches = [Patch(fc=c, ec="0.3", lw=0.6, label=group) for group, c in group_colour.items()]
+        ax.add_artist(
+            ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.01, 1), **beside)
+        )
+    ax.legend(
+        handles=edge_handles, title=title, title_fontsize="small", handlelength=2.8,
+        loc="lower left", bbox_to_anchor=(1.01, 0), **beside,
+    )  # fmt: skip
+
+
+# Where the nodes are.
+
+
+def resolved_layout(layout, n_nodes):
+    """What is to be done: the name of a layout that can be computed, or coordinates."""
+    if not isinstance(layout, str):
+        layout = np.asarray(layout, dtype=np.float64)
+        if layout.shape != (n_nodes, 2) or not np.isfinite(layout).all():
+            raise ValueError(
+                f"layout must have the shape {(n_nodes, 2)} and finite entries, got {layout.shape}."
+            )
+        return layout
+    if layout not in LAYOUTS:
+        raise ValueError(f"layout must be one of {LAYOUTS} or an array, got {layout!r}.")
+    if layout == "circle":
+        return layout
+    try:
+        import networkx  # noqa: F401
+    except ImportError as error:
+        if layout == "auto":
+            return "circle"
+        raise ImportError(
+            f"The layout {layout!r} comes from networkx, which is not installed: run "
+            "`pip install networkx`, or use layout='circle'."
+        ) from error
+    return "spring" if layout == "auto" else layout
+
+
+def spring(strength, random_state):
+    """By the forces of Fruchterman and Reingold."""
+    import networkx
+
+    # A weak pull between all pairs keeps nodes without an edge near the others.
+    pull = _relative(strength) + 0.3 / len(strength)
+    np.fill_diagonal(pull, 0)
+    found = networkx.spring_layout(
+        networkx.from_numpy_array(pull),
+        k=2 / np.sqrt(len(pull)),
+        iterations=300,
+        seed=check_random_state(random_state),
+    )
+    return _lying(found)
+
+
+def kamada_kawai(strength, random_state=None):
+    """By the lengths of paths, where a stronger edge is shorter; nothing is drawn by chance."""
+    import networkx
+    from scipy.sparse.csgraph import shortest_path
+
+    relative = _relative(strength)
+    lengths = np.divide(1, 0.3 + relative, where=relative > 0, out=np.zeros_like(relative))
+    distance = shortest_path(lengths, directed=False)
+    # Parts without an edge between them are as far apart as any two nodes of one part.
+    distance[np.isinf(distance)] = distance[np.isfinite(distance)].max() or 1
+    graph = networkx.from_numpy_array(relative)
+    lengths = {j: dict(enumerate(row)) for j, row in enumerate(distance)}
+    return _lying(networkx.kamada_kawai_layout(graph, dist=lengths))
+
+
+FORCES = {"spring": spring, "kamada_kawai": kamada_kawai}
+
+
+def _relative(strength):
+    return strength / (strength.max(initial=0) or 1)
+
+
+def _lying(positions):
+    """Coordinates, turned so that the widest extent is horizontal, as that of a picture is."""
+    xy = np.array([positions[j] for j in range(len(positions))])
+    xy -= xy.mean(axis=0)
+    return xy @ np.linalg.svd(xy)[2].T
+
+
+def spread(xy, size, area):
+    """Fill the picture, and move nodes apart until none covers another, if there is room.
+
+    Parameters
+    ----------
+    xy : ndarray of shape (n_nodes, 2)
+        Where the nodes are, in any units.
+    size : ndarray of shape (n_nodes, 2)
+        Width and height of each, in points.
+    area : ndarray of shape (2,)
+        Width and height of the picture, in points.
+
+    Returns
+    -------
+    xy : ndarray of shape (n_nodes, 2)
+        In points.
+    """
+    size = size + GAP
+    low, high, extent = size / 2, area - size / 2, np.ptp(xy, axis=0)
+    share = np.divide(xy - xy.min(axis=0), extent, where=extent > 1e-9, out=np.full_like(xy, 0.5))
+    xy = low + share * (high - low)
+    reach = (size[:, None] + size) / 2
+    # Nodes at the same place part in the order of their numbers.
+    order = np.sign(np.subtract.outer(np.arange(len(xy)), np.arange(len(xy))))[:, :, None]
+    for _ in range(500):
+        apart = xy[:, None] - xy
+        overlap = np.where(order == 0, -1, reach - np.abs(apart))
+        if not (covers := (overlap > 0).all(axis=2, keepdims=True)).any():
+            break
+        # The shorter way out, by half from both sides.
+        shorter = overlap == overlap.min(axis=2, keepdims=True)
+        direction = np.where(apart == 0, order, np.sign(apart))
+        xy = xy + np.where(covers & shorter, direction * overlap, 0).sum(axis=1) / 2
+        xy = np.clip(xy, low, high)
+    return xy
+
+
+# How large the nodes are.
+
+
+class Nodes:
+    """Names in boxes that fit them, at most as large as leaves room for the edges.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+        Its size is settled.
+    names : list of str
+    colours : list of colors
+    """
+
+    def __init__(self, ax, names, colours):
+        self.ax, self.points = ax, 72 / ax.figure.dpi
+        self.texts = [
+            ax.text(
+                0, 0, wrapped(name), color=readable_on(colour), zorder=2, in_layout=False,
+                ha="center", va="center", ma="center", linespacing=0.95,
+                bbox={"boxstyle": f"round,pad={MARGIN},rounding_size=0.6", "facecolor": colour,
+                      "edgecolor": "0.3", "linewidth": 0.6},
+            )
+            for name, colour in zip(names, colours, strict=True)
+        ]  # fmt: skip
+        self.largest = self._scale(1)
+        self.area = self.points * ax.get_window_extent().size
+
+    def put_apart(self, xy):
+        """Choose the font by the room that there is, and move nodes apart; -> where they are."""
+        covered = self.largest.prod(axis=1).sum() / self.area.prod()
+        return self._fill(xy, np.sqrt(COVERED / covered))
+
+    def put_around(self):
+        """Along an ellipse, clockwise from the top; -> where they are."""
+        angle = 2 * np.pi * np.arange(len(self.texts)) / len(self.texts)
+        around = np.column_stack([np.sin(angle), np.cos(angle)])
+        inside = (self.area - self.largest.max(axis=0)) / 2
+        return self._fill(around, fitting_share(inside * around, self.largest))
+
+    def _fill(self, xy, share):
+        xy = spread(xy, self._scale(share), self.area)
+        self.ax.set(xlim=(0, self.area[0]), ylim=(0, self.area[1]))
+        return self._move(xy)
+
+    def put_at(self, xy):
+        """Choose the font so that no node at a given place covers another; -> where they are."""
+        size, extent = self.largest, np.ptp(xy, axis=0)
+        for _ in range(2):  # smaller names leave more room, and so may be larger again
+            room = np.maximum(self.area - size.max(axis=0), 1)
+            points = np.min(room[extent > 0] / extent[extent > 0], initial=room.max())
+            size = self._scale(fitting_share(points * xy, self.largest))
+        margin = size.max(axis=0) / points / 2
+        self.ax.update_datalim([xy.min(axis=0) - margin, xy.max(axis=0) + margin])
+        self.ax.margins(0)
+        self.ax.set_aspect("equal", adjustable="datalim")
+        return self._move(xy)
+
+    def _scale(self, share):
+        """Take a share of the largest font; -> the sizes of the nodes, in points."""
+        font = np.clip(share * LARGEST_FONT, SMALLEST_FONT, LARGEST_FONT)
+        for text in self.texts:
+            text.set_fontsize(font)
+        extents = [text.get_window_extent().size for text in self.texts]
+        return self.points * np.array(extents) + 2 * MARGIN * font
+
+    def _move(self, xy):
+        for text, position in zip(self.texts, xy, strict=True):
+            text.set_position(position)
+        return xy
+
+
+def fitting_share(xy, size):
+    """By how much sizes have to shrink so that no node covers another; 1 where they need not."""
+    pairs = np.triu_indices(len(xy), 1)
+    apart, reach = np.abs(xy[:, None] - xy)[pairs], ((size[:, None] + size) / 2)[pairs]
+    return np.min(np.max(apart / reach, axis=1), initial=1.0)
+
+
+def wrapped(name):
+    """A name on several lines, broken between words."""
+    return textwrap.fill(name, LINE_LENGTH, break_long_words=False) or " "
+
+
+def readable_on(colour):
+    """Black, or white on what is dark."""
+    from matplotlib.colors import to_rgb
+
+    return "black" if np.dot(to_rgb(colour), [0.299, 0.587, 0.114]) > 0.45 else "white"

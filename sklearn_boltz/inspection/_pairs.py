@@ -1,0 +1,40 @@
+"""Names of the variables of a pairwise model, and one number a pair of them."""
+
+import numpy as np
+
+
+def names_of(estimator):
+    """Names of the variables, and of the values of each if some have more than two.
+
+    Parameters
+    ----------
+    estimator : FVBMPseudoLikelihood
+        The fitted estimator.
+
+    Returns
+    -------
+    names : list of str
+    value_names : list of list of str, or None
+    """
+    d, entries = estimator.n_features_in_, estimator.get_feature_names_out()
+    names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(d)])
+    names = [str(name) for name in names]
+    if len(entries) == d:
+        return names, None
+    of_columns = np.split(entries, np.cumsum(estimator.n_values_)[:-1])
+    return names, [
+        [entry.removeprefix(f"{name}=") for entry in of_column]
+        for name, of_column in zip(names, of_columns, strict=True)
+    ]
+
+
+def block_norms(coupling, value_names):
+    """The Frobenius norms of the blocks of one or several couplings, of shape (..., d, d)."""
+    return np.sqrt(block_sums(np.square(coupling), value_names))
+
+
+def block_sums(matrix, value_names):
+    """The sums of the blocks of the last two axes, which have an entry for each value."""
+    starts = np.cumsum([0, *map(len, value_names[:-1])])
+    rows = np.add.reduceat(matrix, starts, axis=-2, dtype=np.float64)
+    return np.add.reduceat(rows, starts, axis=-1)

@@ -1,0 +1,237 @@
+"""PathDisplay: couplings for each strength of a sparse penalty."""
+
+from numbers import Integral
+
+import numpy as np
+from sklearn.isotonic import isotonic_regression
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_boltz.inspection._axes import require_pyplot
+from sklearn_boltz.inspection._pairs import block_norms, names_of
+
+CRITERIA = {"ebic": "EBIC", "cv_score": "held-out\nlog pseudo-likelihood"}
+POSITIVE, NEGATIVE, LEFT_OUT = "#b2182b", "#2166ac", "0.8"
+
+
+class PathDisplay:
+    """Couplings along a path of penalties, and the criterion by which one of these is chosen.
+
+    Two pictures above each other: the couplings as functions of the strength of the penalty, which
+    falls from left to right, and the criterion with the number of edges. A vertical line marks the
+    penalty of the fit. Couplings that are not 0 there are red if positive and blue and dashed
+    if negative; all others are grey. Use `from_estimator` to create one.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n_alphas,)
+        The penalties.
+    coupling : array-like of shape (n_alphas, n_pairs)
+        One number for each pair of variables.
+    pairs : array-like of str of shape (n_pairs,)
+        Names of the pairs.
+    criterion : array-like of shape (n_alphas,)
+        What chooses: the least EBIC, or the greatest held-out log pseudo-likelihood.
+    criterion_name : {"ebic", "cv_score"}
+        Which of them.
+    alpha : float
+        The penalty of the fit.
+    signed : bool, default=True
+        Whether the numbers are couplings; else they are Frobenius norms of blocks, without a sign.
+
+    Attributes
+    ----------
+    axes_ : dict of str to matplotlib Axes
+        ``"coupling"``, ``"criterion"`` and, with the second, ``"n_edges"``.
+    figure_ : matplotlib Figure
+        Which contains them.
+    lines_ : list of matplotlib Line2D
+        The paths of the pairs, in the order of `pairs`.
+    selected_ : ndarray of bool of shape (n_pairs,)
+        Which couplings are not 0 at the penalty of the fit.
+
+    See Also
+    --------
+    CouplingDisplay : The couplings of the fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> from sklearn_boltz.inspection import PathDisplay
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1, 1], size=(500, 4))
+    >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+    >>> model = FVBMPseudoLikelihood(penalty="l1", alpha="ebic").fit(X)
+    >>> display = PathDisplay.from_estimator(model)
+    >>> [str(pair) for pair in display.pairs[display.selected_]]
+    ['x0, x2']
+    """
+
+    def __init__(self, *, alphas, coupling, pairs, criterion, criterion_name, alpha, signed=True):
+        self.alphas = np.asarray(alphas)
+        self.coupling = np.asarray(coupling)
+        self.pairs = np.asarray(pairs, dtype=object)
+        self.criterion = np.asarray(criterion)
+        self.criterion_name = criterion_name
+        self.alpha = alpha
+        self.signed = signed
+
+    @classmethod
+    def from_estimator(cls, estimator, node=None, *, ax=None, **plot_kw):
+        """Draw the path of a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : FVBMPseudoLikelihood
+            Fitted with a sparse penalty and ``alpha="ebic"`` or ``"cv"``.
+        node : int or str, default=None
+            The number or name of a variable, of whose couplings alone the paths are drawn. A fit
+            with ``nodewise=True`` has a path for each variable, and needs it. None means all pairs.
+        ax : sequence of two matplotlib Axes, default=None
+            Where to draw: couplings, and the criterion. None means a new figure.
+        **plot_kw : dict
+            Further arguments of `plot`.
+
+        Returns
+        -------
+        display : PathDisplay
+            The picture with its data.
+        """
+        check_is_fitted(estimator)
+        path = getattr(estimator, "path_", None)
+        if path is None:
+            raise ValueError(
+                "There is no path: this fit had one penalty, alpha="
+                f"{estimator.alpha!r}. Fit with penalty='l1' and alpha='ebic' or 'cv'."
+            )
+        names, value_names = names_of(estimator)
+        name = next(name for name in CRITERIA if name in path)
+        alphas, criterion, alpha = path.alphas, path[name], estimator.alpha_
+        if node is None:
+            j, k = np.triu_indices(len(names), 1)
+        else:
+            node = number_of(node, names)
+            k = np.delete(np.arange(len(names)), node)
+            j = np.full_like(k, node)
+        if np.ndim(alphas) == 2:
+            if node is None:
+                raise ValueError(
+                    "Each variable of a nodewise fit has a path of its own: pass node, its number "
+                    "or name."
+                )
+            alphas, criterion, alpha = alphas[:, node], criterion[:, node], alpha[node]
+        coupling = path.coupling
+        if value_names is not None:
+            coupling = block_norms(coupling, value_names)
+        display = cls(
+            alphas=alphas,
+            coupling=coupling[:, j, k],
+            pairs=[f"{names[one]}, {names[other]}" for one, other in zip(j, k, strict=True)],
+            criterion=criterion,
+            criterion_name=name,
+            alpha=alpha,
+            signed=value_names is None,
+        )
+        return display.plot(ax=ax, **plot_kw)
+
+    def plot(self, *, ax=None, n_names=5):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : sequence of two matplotlib Axes, default=None
+            Where to draw: couplings, and the criterion. None means a new figure.
+        n_names : int, default=5
+            How many pairs are named, those that are strongest at the penalty of the fit.
+
+        Returns
+        -------
+        display : PathDisplay
+            The object itself.
+        """
+        if ax is None:
+            _, ax = require_pyplot().subplots(
+                2, 1, sharex=True, figsize=(6.4, 5.6), height_ratios=[2, 1], layout="constrained"
+            )
+        if np.size(ax) != 2:
+            raise ValueError("ax must be two Axes: for the couplings, and for the criterion.")
+        upper, lower = np.ravel(ax)
+        self.axes_ = {"coupling": upper, "criterion": lower, "n_edges": lower.twinx()}
+        self.figure_ = upper.figure
+        # The path of a node may end before that of others; what follows is NaN.
+        known = np.isfinite(self.alphas) & np.isfinite(self.criterion)
+        alphas = self.alphas[known]
+        chosen = np.argmin(np.abs(np.log(alphas / self.alpha)))
+        for axes in (upper, lower):
+            axes.set(xscale="log", xlim=(alphas.max(), alphas.min()))
+            axes.axvline(self.alpha, color="black", lw=1, ls=":")
+        self._plot_couplings(alphas, self.coupling[known], chosen, n_names)
+        self._plot_criterion(alphas, self.criterion[known], chosen)
+        self._plot_n_edges(alphas, np.count_nonzero(self.coupling[known], axis=1))
+        return self
+
+    def _plot_couplings(self, alphas, coupling, chosen, n_names):
+        ax, at_fit = self.axes_["coupling"], coupling[chosen]
+        self.selected_ = at_fit != 0
+        order = np.argsort(np.abs(at_fit), kind="stable")
+        lines = {pair: self._line(ax, alphas, coupling[:, pair], at_fit[pair]) for pair in order}
+        self.lines_ = [lines[pair] for pair in range(len(order))]
+        ax.set_ylabel("coupling" if self.signed else "norm of the block")
+        named = order[len(order) - min(n_names, self.selected_.sum()) :]
+        heights = apart(coupling[-1, named], self._height_of_a_name(ax))
+        leader = {"arrowstyle": "-", "color": "0.6", "lw": 0.6, "shrinkA": 0, "shrinkB": 0}
+        for pair, height in zip(named, heights, strict=True):
+            ax.annotate(
+                self.pairs[pair], (1, coupling[-1, pair]), (1.03, height), va="center",
+                fontsize="small", color=lines[pair].get_color(), annotation_clip=False,
+                xycoords=ax.get_yaxis_transform(), textcoords=ax.get_yaxis_transform(),
+                arrowprops=leader,
+            )  # fmt: skip
+
+    def _line(self, ax, alphas, values, at_fit):
+        """The path of a pair: grey and below the others if it is left out."""
+        style = {"color": LEFT_OUT, "lw": 0.8, "zorder": 1}
+        if at_fit:
+            hue, ls = (NEGATIVE, "--") if at_fit < 0 else (POSITIVE, "-")
+            style = {"color": hue if self.signed else "0.2", "ls": ls, "lw": 1.3, "zorder": 2}
+        return ax.plot(alphas, values, **style)[0]
+
+    def _height_of_a_name(self, ax):
+        """In units of the vertical axis."""
+        points = ax.get_window_extent().height * 72 / self.figure_.dpi
+        return 11 / points * np.ptp(ax.get_ylim())
+
+    def _plot_criterion(self, alphas, criterion, chosen):
+        ax = self.axes_["criterion"]
+        ax.plot(alphas, criterion, color="black")
+        ax.plot(alphas[chosen], criterion[chosen], "o", color="black")
+        ax.set(xlabel="penalty alpha", ylabel=CRITERIA[self.criterion_name])
+
+    def _plot_n_edges(self, alphas, n_edges):
+        ax = self.axes_["n_edges"]
+        ax.plot(alphas, n_edges, color="C1", drawstyle="steps-mid")
+        ax.set_ylim(0, None)
+        ax.set_ylabel("edges", color="C1")
+        ax.tick_params(axis="y", colors="C1")
+        ax.locator_params(axis="y", integer=True)
+
+
+def number_of(node, names):
+    """The number of a variable, from its name or number."""
+    if isinstance(node, str) and node in names:
+        return names.index(node)
+    if not isinstance(node, Integral) or not -len(names) <= node < len(names):
+        raise ValueError(f"There is no variable {node!r}; there are {names}.")
+    return int(node) % len(names)
+
+
+def apart(heights, least):
+    """Heights in the same order, no two of them nearer than `least`, about as they were."""
+    if not len(heights):
+        return heights
+    order = np.argsort(heights, kind="stable")
+    steps = least * np.arange(len(heights))
+    # What is left once each has its room is to grow with the order: isotonic regression.
+    moved = np.empty(len(heights))
+    moved[order] = isotonic_regression(np.asarray(heights)[order] - steps) + steps
+    return moved

@@ -1,0 +1,129 @@
+"""ThermodynamicsDisplay: specific heat and entropy of a network at several temperatures."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_boltz.inspection._axes import require_pyplot
+
+COLOUR, MARK = "#0072b2", "#d55e00"
+
+
+class ThermodynamicsDisplay:
+    """Specific heat and entropy of a network against the temperature, per column.
+
+    The data are at temperature 1. A peak of the specific heat near it says that the energies of the
+    states of the model differ more than those of independent columns would. Use
+    `from_estimator` to create one.
+
+    Parameters
+    ----------
+    figures : Bunch
+        As returned by `thermodynamics` for several temperatures.
+    n_features : int
+        Number of columns.
+
+    Attributes
+    ----------
+    axes_ : dict of str to matplotlib Axes
+        ``"specific_heat"`` and ``"entropy"``.
+    figure_ : matplotlib Figure
+        Which contains them.
+    lines_ : dict of str to matplotlib Line2D
+        The two curves.
+    peak_ : float
+        The temperature, among those given, at which the specific heat is greatest.
+
+    See Also
+    --------
+    MomentsDisplay : Moments of a model and of data.
+
+    References
+    ----------
+    G. Tkačik et al., "Thermodynamics and signatures of criticality in a network of neurons",
+    PNAS 112(37), 11508–11513, 2015. https://doi.org/10.1073/pnas.1514188112
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> from sklearn_boltz.inspection import ThermodynamicsDisplay
+    >>> X = np.random.default_rng(0).integers(0, 2, size=(200, 5))
+    >>> model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
+    >>> display = ThermodynamicsDisplay.from_estimator(model)
+    >>> bool(display.figures.entropy[-1] <= 5 * np.log(2))
+    True
+    """
+
+    def __init__(self, figures, n_features):
+        self.figures, self.n_features = figures, n_features
+
+    @classmethod
+    def from_estimator(cls, estimator, temperatures=None, *, ax=None, **kwargs):
+        """Compute the curves of a fitted estimator, and draw.
+
+        Parameters
+        ----------
+        estimator : FVBMPseudoLikelihood
+            A fitted estimator with `thermodynamics`.
+        temperatures : array-like of float, default=None
+            None means 31 from 0.3 to 3, at equal ratios.
+        ax : sequence of two matplotlib Axes, default=None
+            Where to draw. None means a new figure.
+        **kwargs : dict
+            Further parameters of `thermodynamics`, such as `random_state`.
+
+        Returns
+        -------
+        display : ThermodynamicsDisplay
+            The picture with its data.
+        """
+        check_is_fitted(estimator)
+        if temperatures is None:
+            temperatures = np.geomspace(0.3, 3, 31)
+        figures = estimator.thermodynamics(np.sort(temperatures), **kwargs)
+        return cls(figures, estimator.n_features_in_).plot(ax=ax)
+
+    def plot(self, *, ax=None):
+        """Draw.
+
+        Parameters
+        ----------
+        ax : sequence of two matplotlib Axes, default=None
+            Where to draw: the specific heat and the entropy. None means a new figure.
+
+        Returns
+        -------
+        display : ThermodynamicsDisplay
+            The object itself.
+        """
+        if ax is None:
+            _, ax = require_pyplot().subplots(1, 2, figsize=(8, 3.4), layout="constrained")
+        if np.size(ax) != 2:
+            raise ValueError("ax must be two Axes: for the specific heat, and for the entropy.")
+        self.axes_ = dict(zip(("specific_heat", "entropy"), np.ravel(ax), strict=True))
+        self.figure_ = self.axes_["entropy"].figure
+        self.lines_ = {name: self._plot(name, ax) for name, ax in self.axes_.items()}
+        self.peak_ = float(self.figures.temperature[self.figures.specific_heat.argmax()])
+        title = f"specific heat, greatest at T = {self.peak_:.2f}"
+        self.axes_["specific_heat"].set(title=title, ylabel="nats a column and unit of T")
+        self.axes_["entropy"].set(title="entropy", ylabel="nats a column")
+        self.axes_["entropy"].axhline(np.log(2), color="0.6", lw=0.8, ls=":", label="ln 2")
+        for ax in self.axes_.values():
+            ax.legend(frameon=False, fontsize="small")
+        return self
+
+    def _plot(self, name, ax):
+        T, value = self.figures.temperature, self.figures[name] / self.n_features
+        reach = 2 * self.figures.std_err[name] / self.n_features
+        (line,) = ax.plot(T, value, color=COLOUR)
+        if reach.any():
+            ax.fill_between(
+                T, value - reach, value + reach, color=COLOUR, alpha=0.25, lw=0,
+                label="two standard errors",
+            )  # fmt: skip
+        ax.axvline(1, color=MARK, lw=1, ls="--", label="the data: T = 1")
+        ax.set(xscale="log", xlabel="temperature T")
+        ticks = [t for t in (0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5, 10) if T.min() <= t <= T.max()]
+        ax.set_xticks(ticks, [f"{t:g}" for t in ticks])
+        ax.minorticks_off()
+        return line

@@ -1,0 +1,108 @@
+"""A fitted network as a graph of networkx, and as a table."""
+
+import sys
+from io import BytesIO
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from sklearn_boltz import FVBMPseudoLikelihood
+
+networkx = pytest.importorskip("networkx")
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(400, 4))
+    X[:, 2] = np.where(rng.random(400) < 0.7, 1 - X[:, 0], X[:, 2])
+    X[:, 3] = 1
+    return pd.DataFrame(X, columns=["home", "age", "travels", "constant"])
+
+
+def test_binary_variables(X):
+    model = FVBMPseudoLikelihood().fit(X)
+    graph = model.to_networkx()
+    assert list(graph) == X.columns.tolist()
+    intercepts = list(networkx.get_node_attributes(graph, "intercept").values())
+    assert_array_equal(intercepts, model.intercept_)
+    assert_array_equal(networkx.to_numpy_array(graph, weight="weight"), model.coupling_)
+    strength = networkx.to_numpy_array(graph, weight="strength")
+    assert_array_equal(strength, np.abs(model.coupling_))
+    assert graph.edges["travels", "home"]["sign"] == -1
+    # No coupling, no edge: the constant column stands alone.
+    assert graph.number_of_edges() == 3 and graph.degree("constant") == 0
+
+
+def test_inference(X):
+    model = FVBMPseudoLikelihood().fit(X)
+    result = model.inference(X)
+    graph = model.to_networkx(result)
+    for j, k, edge in graph.edges(data=True):
+        place = result.names.tolist().index(f"m[{j},{k}]")
+        assert edge["std_err"] == result.std_err[place]
+        assert edge["p_value"] == result.p_value[place]
+    with pytest.raises(ValueError, match="inference must be what `inference"):
+        FVBMPseudoLikelihood(alpha=0.1).fit(X).to_networkx(result)
+
+
+def test_categorical_variables(X):
+    table = X.assign(age=np.random.default_rng(1).choice(["young", "old", "older"], len(X)))
+    model = FVBMPseudoLikelihood(alpha=0.01).fit(table)
+    graph = model.to_networkx()
+    assert_allclose(networkx.to_numpy_array(graph), model.interaction_scores(apc=False))
+    assert_array_equal(
+        networkx.to_numpy_array(graph, weight="strength"), networkx.to_numpy_array(graph)
+    )
+    assert "sign" not in graph.edges["home", "age"]
+    intercepts = [b for _, node in graph.nodes(data=True) for b in node.values()]
+    assert_array_equal(intercepts, model.intercept_)
+    assert list(graph.nodes["age"]) == ["intercept[old]", "intercept[older]", "intercept[young]"]
+    with pytest.raises(ValueError, match="Leave out `inference`"):
+        model.to_networkx(model.inference(table))
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_graphs_can_be_written(levels):
+    X = np.random.default_rng(0).integers(levels, size=(200, 4)).astype(np.float32)
+    model = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    graph, file = model.to_networkx(), BytesIO()
+    networkx.write_graphml(graph, file)
+    file.seek(0)
+    again = networkx.read_graphml(file)
+    assert list(again) == ["x0", "x1", "x2", "x3"]
+    assert again.adj == graph.adj and again.nodes == graph.nodes
+
+
+def test_without_networkx_or_fit(X, monkeypatch):
+    with pytest.raises(NotFittedError):
+        FVBMPseudoLikelihood().to_networkx()
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(ImportError, match="pip install networkx"):
+        FVBMPseudoLikelihood().fit(X).to_networkx()
+
+
+# Tables.
+
+
+def test_a_table_in_latex(X):
+    pytest.importorskip("jinja2")
+    frame = FVBMPseudoLikelihood().fit(X).inference(X).to_frame()
+    lines = frame.to_latex(escape=True, float_format="%.3f").splitlines()
+    assert lines[2].count("&") == frame.shape[1] and r"std\_err" in lines[2]
+    row = frame.loc["m[home,travels]"]
+    written = next(line for line in lines if line.startswith("m[home,travels] "))
+    assert written.split(" & ")[1:3] == [f"{row['estimate']:.3f}", f"{row['std_err']:.3f}"]
+    styled = frame.style.format(precision=2).to_latex(hrules=True)
+    assert r"\toprule" in styled and f"{row['estimate']:.2f}" in styled
+
+
+def test_a_table_without_pandas(X, monkeypatch):
+    result = FVBMPseudoLikelihood().fit(X).inference(X)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        result.to_frame()
+    assert len(result.estimate) == len(result.std_err) == 10

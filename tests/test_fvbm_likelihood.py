@@ -1,0 +1,342 @@
+"""Maximum likelihood: the moments of the model are those of the data."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import approx_fprime, minimize
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.fully_visible.training import _moment_matching, _sampled_likelihood
+from sklearn_boltz.fully_visible.training._likelihood import Likelihood
+from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
+from sklearn_boltz.fully_visible.training._sampled_likelihood import Sampler, Statistics
+
+ALL = {d: np.array(list(itertools.product([-1.0, 1.0], repeat=d))) for d in range(1, 8)}
+
+
+def terms(x):
+    """Sufficient statistics of rows of ±1, (n, q)."""
+    j, k = np.triu_indices(x.shape[1], 1)
+    return np.hstack([x, x[:, j] * x[:, k]])
+
+
+def log_likelihood(theta, x, weights, penalty=0.0):
+    """By brute force, with the penalty on the couplings."""
+    d = x.shape[1]
+    log_z = np.logaddexp.reduce(terms(ALL[d]) @ theta)
+    return weights @ (terms(x) @ theta - log_z) - penalty / 2 * (theta[d:] ** 2).sum()
+
+
+def problem_of(x, weights, alpha=0.0):
+    return Likelihood.of(PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha))
+
+
+def rows(seed, d, n=60):
+    """Rows of a network, all values of all pairs among them."""
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(0, 0.4, d * (d + 1) // 2)
+    p = np.exp(terms(ALL[d]) @ theta)
+    drawn = ALL[d][rng.choice(2**d, size=n, p=p / p.sum())]
+    return np.vstack([drawn, ALL[d]]) if d < 4 else np.vstack([drawn, 2 * np.eye(d) - 1,
+        1 - 2 * np.eye(d), np.ones((1, d)), -np.ones((1, d))])  # fmt: skip
+
+
+sizes = st.integers(2, 6)
+seeds = st.integers(0, 2**32 - 1)
+
+
+@given(seeds, sizes, st.sampled_from([0.0, 0.1, 3.0]))
+@settings(max_examples=30)
+def test_objective_gradient_and_information_are_those_of_brute_force(seed, d, alpha):
+    x = rows(seed, d)
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(1, 4, len(x)).astype(float)
+    problem = problem_of(x, weights, alpha)
+    theta = rng.normal(0, 0.5, problem.n_parameters)
+    point = problem.at(*problem.unpack(theta))
+    arguments = x, weights, problem.penalty
+    assert_allclose(point.value, log_likelihood(theta, *arguments))
+    slope = approx_fprime(theta, log_likelihood, 1e-6, *arguments)
+    assert_allclose(problem.gradient(point), slope, atol=1e-3 * weights.sum())
+    p = np.exp(terms(ALL[d]) @ theta)
+    information = weights.sum() * np.cov(terms(ALL[d]).T, aweights=p, ddof=0)
+    pairs = np.arange(d, len(theta))
+    information[pairs, pairs] += problem.penalty
+    assert_allclose(problem.information(point), information, atol=1e-8 * weights.sum())
+
+
+@given(seeds, sizes)
+@settings(max_examples=30)
+def test_the_moments_of_the_model_are_those_of_the_data(seed, d):
+    x = rows(seed, d)
+    weights = np.random.default_rng(seed).integers(1, 4, len(x)).astype(float)
+    model = FVBMPseudoLikelihood(objective="likelihood", tol=1e-9).fit(x, sample_weight=weights)
+    assert model.converged_
+    p = np.exp(model.score_samples(ALL[d]))
+    assert_allclose(p @ terms(ALL[d]), np.average(terms(x), axis=0, weights=weights), atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+@pytest.mark.parametrize("alpha", [0.0, 0.05])
+def test_the_maximum_is_that_of_another_optimiser(solver, alpha):
+    x = rows(0, 5, 300)
+    model = FVBMPseudoLikelihood(objective="likelihood", solver=solver, alpha=alpha, tol=1e-9)
+    model.fit(x)
+    ones = np.ones(len(x))
+    arguments = x, ones, alpha * len(x)
+    found = minimize(lambda *a: -log_likelihood(*a), np.zeros(15), args=arguments, tol=1e-12)
+    estimate = np.concatenate([model.intercept_, model.coupling_[np.triu_indices(5, 1)]])
+    assert_allclose(estimate, found.x, atol=2e-5)
+    assert_allclose(model.history_["log_likelihood"][-1] * len(x), -found.fun)
+    assert len(model.history_["seconds"]) == model.n_iter_
+
+
+def test_no_other_pairwise_model_is_likelier():
+    """Not the maximum pseudo-likelihood, nor the terms of two that FSLLDensity chooses."""
+    x = rows(3, 7, 2000)
+    best = FVBMPseudoLikelihood(objective="likelihood").fit(x).score(x)
+    assert best > FVBMPseudoLikelihood().fit(x).score(x)
+    codes = (x > 0).astype(int)
+    assert best >= FSLLDensity(max_order=2, alpha=1e-9, tol=1e-9).fit(codes).score(codes) - 1e-6
+
+
+def test_constant_columns_are_left_out():
+    x = rows(1, 4, 100)
+    with_constant = np.insert(x, 2, 1, axis=1)
+    model = FVBMPseudoLikelihood(objective="likelihood").fit(with_constant)
+    alone = FVBMPseudoLikelihood(objective="likelihood").fit(x)
+    assert not model.coupling_[2].any()
+    assert_allclose(np.delete(model.intercept_, 2), alone.intercept_)
+
+
+def test_pairs_that_never_meet_have_no_maximum():
+    x = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 1], [1, 0, 0], [0, 0, 0], [0, 1, 1]])
+    with pytest.warns(ConvergenceWarning, match="The log-likelihood has no maximum: .*alpha=0.01"):
+        model = FVBMPseudoLikelihood(objective="likelihood").fit(x)
+    assert np.isfinite(model.coupling_).all()
+    assert not model.converged_
+    assert FVBMPseudoLikelihood(objective="likelihood", alpha=0.01).fit(x).converged_
+
+
+def test_a_face_of_three_variables_has_no_maximum():
+    """All pairs of values occur, but never three ones together: a boundary of the moments."""
+    x = np.array([c for c in itertools.product([0, 1], repeat=3) if sum(c) not in (0, 3)])
+    with pytest.warns(ConvergenceWarning, match="is determined"):
+        FVBMPseudoLikelihood(objective="likelihood").fit(x)
+
+
+def test_missing_cells_raise_the_likelihood_of_what_is_observed():
+    """At the maximum no small change of a parameter makes the observed cells likelier."""
+    rng = np.random.default_rng(0)
+    x = rows(5, 4, 300)
+    x[rng.random(x.shape) < 0.2] = np.nan
+    x = x[~np.isnan(x).all(axis=1)]
+    model = FVBMPseudoLikelihood(objective="likelihood", tol=1e-7).fit(x)
+
+    def observed(theta):
+        weight = terms(ALL[4]) @ theta
+        fits = (np.isnan(x)[:, None] | (x[:, None] == ALL[4])).all(axis=2)
+        sums = np.logaddexp.reduce(np.where(fits, weight, -np.inf), axis=1)
+        return (sums - np.logaddexp.reduce(weight)).sum()
+
+    estimate = np.concatenate([model.intercept_, model.coupling_[np.triu_indices(4, 1)]])
+    assert_allclose(model.score_samples(x).sum(), observed(estimate))
+    assert_allclose(approx_fprime(estimate, observed, 1e-6), 0, atol=0.02)
+
+
+def test_standard_errors_are_those_of_the_sandwich():
+    x = rows(2, 4, 400)
+    model = FVBMPseudoLikelihood(objective="likelihood").fit(x)
+    p = np.exp(model.score_samples(ALL[4]))
+    information = len(x) * np.cov(terms(ALL[4]).T, aweights=p, ddof=0)
+    scores = terms(x) - p @ terms(ALL[4])
+    inverse = np.linalg.inv(information)
+    covariance = inverse @ (scores.T @ scores) @ inverse
+    assert_allclose(model.inference(x).covariance, covariance, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "parameters, message",
+    [
+        ({"solver": "bslm"}, "solver='bslm' is for the pseudo-likelihood"),
+        ({"missing": "observed"}, "use missing='em'"),
+    ],
+)
+def test_what_does_not_go_with_the_likelihood(parameters, message):
+    x = rows(1, 4)
+    x[0, 0] = np.nan
+    with pytest.raises(ValueError, match=message):
+        FVBMPseudoLikelihood(objective="likelihood", **parameters).fit(x)
+
+
+def test_a_large_table():
+    """Of 22 columns: 4 million states."""
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(4000, 1))
+    x = (rng.normal(size=(4000, 22)) + 0.7 * common > 0.8).astype(np.uint8)
+    model = FVBMPseudoLikelihood(objective="likelihood").fit(x)
+    pairs = [(0, 1), (3, 21), (10, 11)]
+    for j, k in pairs:
+        table = np.histogram2d(x[:, j], x[:, k], bins=2)[0] / len(x)
+        assert_allclose(model.marginal([j, k]), table, atol=1e-6)
+
+
+# Beyond a table of all states: chains. A table of fewer columns is the oracle.
+
+
+@pytest.fixture
+def no_table(monkeypatch):
+    """As if every network were too large for a table."""
+    monkeypatch.setattr(_moment_matching, "MAX_COLUMNS", 1)
+
+
+@given(seeds, st.sampled_from([0.0, 0.2]))
+@settings(max_examples=20)
+def test_terms_and_their_weights_are_those_of_the_network(seed, alpha):
+    """Centred terms: log-weights up to a constant, moments and variances as of the rows."""
+    x = rows(seed, 5)
+    rng = np.random.default_rng(seed)
+    weights = rng.integers(1, 4, len(x)).astype(float)
+    statistics = Statistics(PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha))
+    theta = rng.normal(size=15)
+    u = x - statistics.mean
+    assert_allclose(statistics.theta(*statistics.parameters(theta)), theta)
+    coupling, intercept = statistics.parameters(theta)
+    difference = statistics.log_weights(theta, u) - terms(x) @ np.concatenate(
+        [intercept, theta[5:]]
+    )
+    assert_allclose(difference, difference[0])
+    share = weights / weights.sum()
+    assert_allclose(statistics.moments, share @ terms(u), atol=1e-12)
+    assert_allclose(statistics.variances, np.cov(terms(u).T, aweights=weights, ddof=0).diagonal())
+    value = rng.normal(size=len(u))
+    expected = ((value - value.mean())[:, None] * terms(u)).mean(axis=0)
+    assert_allclose(statistics.covariances_with(value, u), expected, atol=1e-12)
+    log_z = np.logaddexp.reduce(terms(ALL[5]) @ np.concatenate([intercept, theta[5:]]))
+    expected = log_likelihood(np.concatenate([intercept, theta[5:]]), x, share, alpha)
+    assert_allclose(statistics.log_likelihood(coupling, intercept, log_z), expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
+    """Fifteen moments of a known model by 20 groups of chains.
+
+    Their differences in standard errors are about Student's t of 19 degrees of freedom: one of
+    45 beyond 6 happens once in 2,000 runs if all are right.
+    """
+    x = rows(seed, 5, 200)
+    statistics = Statistics(PseudoLikelihood(np.ascontiguousarray(x.T), np.ones(len(x))))
+    theta = np.random.default_rng(seed).normal(0, 0.4, 15)
+    coupling, intercept = statistics.parameters(theta)
+    with Workers() as workers:
+        sampler = Sampler(statistics, intercept, np.random.default_rng(seed), workers)
+        visit = sampler.visit(theta, 500)
+        log_z = sampler.log_partition(visit)
+    weight = terms(ALL[5]) @ np.concatenate([intercept, theta[5:]])
+    p = np.exp(weight - np.logaddexp.reduce(weight))
+    z = (visit.sample.expected - p @ terms(ALL[5] - statistics.mean)) / visit.sample.errors
+    assert np.abs(z).max() < 6
+    assert abs(log_z - np.logaddexp.reduce(weight)) < 0.05
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.02])
+@pytest.mark.parametrize("seed", range(3))
+def test_chains_find_what_a_table_finds(no_table, alpha, seed):
+    """Moments within `moment_tol` and six errors of the chains, and the likelihood of the maximum.
+
+    The gap of the likelihood is then far below what the noise of the rows costs, half a nat for
+    each of the 21 parameters.
+    """
+    x = rows(seed, 6, 1000)
+    sampled = FVBMPseudoLikelihood(
+        objective="likelihood", alpha=alpha, random_state=seed, moment_tol=0.3
+    ).fit(x)
+    assert sampled.solver_ == "sampling"
+    assert sampled.converged_
+    assert sampled.history_["largest_difference"][-1] <= 0.3
+    problem = problem_of(x, np.ones(len(x)), alpha)
+    point = problem.at(sampled.coupling_, sampled.intercept_)
+    errors = np.sqrt(len(x) * (1 - (problem._sums() / len(x)) ** 2) + 1)
+    assert np.abs(problem.gradient(point) / errors).max() < 0.6
+    best = problem.at(*newton_maximum(problem))
+    assert best.value - point.value < 0.5
+    assert_allclose(sampled.history_["log_likelihood"][-1], point.value / len(x), atol=0.03)
+
+
+def newton_maximum(problem):
+    """Couplings and intercepts."""
+    theta = np.zeros(problem.n_parameters)
+    found = minimize(
+        lambda t: -problem.at(*problem.unpack(t)).value,
+        theta,
+        jac=lambda t: -problem.gradient(problem.at(*problem.unpack(t))),
+    )
+    return problem.unpack(found.x)
+
+
+def test_chains_are_repeatable_and_begin_where_they_are_told(no_table):
+    x = rows(0, 5, 500)
+    model = FVBMPseudoLikelihood(objective="likelihood", random_state=3).fit(x)
+    again = FVBMPseudoLikelihood(objective="likelihood", random_state=3).fit(x)
+    assert_array_equal(model.coupling_, again.coupling_)
+    model.set_params(warm_start=True, max_iter=1).fit(x)
+    assert model.n_iter_ == 1
+
+
+def test_a_fit_by_chains_that_ends_too_early_names_the_moment(no_table):
+    x = rows(0, 6, 3000)
+    model = FVBMPseudoLikelihood(
+        objective="likelihood", random_state=0, max_iter=1, moment_tol=1e-3
+    )
+    with pytest.warns(
+        ConvergenceWarning, match=r"while the (mean|covariance) of .*moment_tol=0.001"
+    ):
+        model.fit(x)
+    assert not model.converged_
+
+
+def test_chains_do_not_learn_from_missing_cells(no_table):
+    x = rows(0, 5)
+    x[3, 2] = np.nan
+    with pytest.raises(ValueError, match="missing cells, as column 2 has"):
+        FVBMPseudoLikelihood(objective="likelihood").fit(x)
+
+
+def test_categorical_columns_are_refused():
+    x = np.array([[0, 1], [2, 0], [1, 1], [0, 0]])
+    with pytest.raises(ValueError, match="column 0 has 3 values"):
+        FVBMPseudoLikelihood(objective="likelihood").fit(x)
+
+
+def test_an_interrupted_fit_by_chains_keeps_the_last_iteration(no_table, monkeypatch):
+    x = rows(0, 5, 500)
+    steps = []
+
+    def step(search):
+        steps.append(search.here.theta)
+        if len(steps) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_sampled_likelihood.Search, "step", step)
+    model = FVBMPseudoLikelihood(objective="likelihood", random_state=0, moment_tol=1e-9)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x)
+    assert model.n_iter_ == 1
+    assert np.isfinite(model.coupling_).all()
+
+
+def test_a_spurious_state_is_not_where_the_search_ends(no_table):
+    """Columns with a common cause: the pseudo-likelihood of a small penalty has all at 1."""
+    rng = np.random.default_rng(0)
+    cause = rng.normal(size=(3000, 1))
+    x = (rng.normal(size=(3000, 20)) + 1.5 * cause > 2.6).astype(np.uint8)
+    model = FVBMPseudoLikelihood(objective="likelihood", alpha=1e-3, random_state=0).fit(x)
+    assert_allclose(
+        [model.marginal(j)[1] for j in range(20)], x.mean(axis=0), atol=0.01
+    )  # half a standard error is .003

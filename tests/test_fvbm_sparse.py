@@ -1,0 +1,597 @@
+"""Sparse networks: the penalties, the solver, the path and the choice on it."""
+
+import pickle
+from itertools import product
+
+import numpy as np
+import pytest
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.utils._param_validation import InvalidParameterError
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.sparse._descent import descend
+from sklearn_boltz.fully_visible.sparse._penalty import Penalty
+from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
+
+
+def spins(n_rows, d, seed, missing=0.0):
+    """Rows of a chain, ±1, some cells NaN."""
+    rng = np.random.default_rng(seed)
+    X = np.cumprod(rng.choice([-1, 1], size=(n_rows, d), p=[0.3, 0.7]), axis=1).astype(float)
+    X[rng.random(X.shape) < missing] = np.nan
+    return X[~np.isnan(X).all(axis=1)]
+
+
+def table(n_rows, n_values, seed):
+    """Categorical columns, each near the one before."""
+    rng = np.random.default_rng(seed)
+    mood = rng.normal(size=n_rows)
+    columns = []
+    for q in n_values:
+        mood = 0.7 * mood + rng.normal(size=n_rows)
+        columns.append(np.clip(np.floor(mood + q / 2), 0, q - 1))
+    return np.column_stack(columns).astype(int)
+
+
+def mean_slopes(X, coupling, intercept, weights=None):
+    """Of the mean log pseudo-likelihood of rows of ±1, NaN missing: by each M_jk and b_j.
+
+    As if M_jk and M_kj were two parameters, the row being the equation.
+    """
+    weights = np.ones(len(X)) if weights is None else weights
+    known, filled = ~np.isnan(X), np.nan_to_num(X)
+    off = (filled - np.tanh(filled @ coupling.T + intercept)) * known * weights[:, None]
+    return off.T @ filled / weights.sum(), off.sum(axis=0) / weights.sum()
+
+
+def standard_deviations(X, weights=None):
+    weights = np.ones(len(X)) if weights is None else weights
+    known = ~np.isnan(X)
+    mean = weights @ np.nan_to_num(X) / (weights @ known)
+    return np.sqrt(1 - mean**2)
+
+
+def assert_kkt(slope, coupling, strength, ridge=0.0, atol=2e-5):
+    """The conditions of a maximum of an objective less Σ strength |m| + ½ ridge m²."""
+    here = coupling != 0
+    assert_allclose(slope[here], (strength * np.sign(coupling) + ridge * coupling)[here], atol=atol)
+    assert (np.abs(slope) <= strength + atol)[~here].all()
+
+
+# The pieces.
+
+
+def random_penalty(rng, n_groups):
+    sizes = rng.integers(1, 4, n_groups)
+    l1 = rng.choice([0, 0.3, 1.0], n_groups) * rng.random(n_groups)
+    return Penalty(np.repeat(np.arange(n_groups), sizes), l1, rng.choice([0, 0.5], n_groups))
+
+
+@settings(max_examples=cases(30))
+@given(seed=st.integers(0, 10**6))
+def test_prox_and_violation(seed):
+    """Against the definition: the prox is a minimum, where the violation is 0 and only there."""
+    rng = np.random.default_rng(seed)
+    penalty = random_penalty(rng, 5)
+    z, curvature = rng.normal(size=len(penalty.groups)), rng.uniform(0.5, 3, 5)
+    found = penalty.prox(z, curvature)
+
+    def value(theta):
+        return (penalty.costs(theta) + curvature / 2 * penalty.norms(theta - z) ** 2).sum()
+
+    gradient = curvature[penalty.groups] * (found - z)
+    assert_allclose(penalty.violation(found, gradient), 0, atol=1e-12)
+    for _ in range(20):
+        other = found + rng.normal(scale=rng.choice([1e-4, 0.1]), size=len(z))
+        assert value(other) >= value(found)
+        off = penalty.violation(other, curvature[penalty.groups] * (other - z))
+        assert off.max() > 0
+
+
+def test_a_group_that_has_to_be_0():
+    penalty = Penalty.of(np.array([0, 1, 1]), np.array([0.0, np.inf]), 0.0, 1.0)
+    theta = np.array([1.0, 2.0, 3.0])
+    assert_array_equal(penalty.allowed(theta), [1, 0, 0])
+    assert_array_equal(penalty.prox(theta, np.ones(2)), [1, 0, 0])
+    assert_array_equal(penalty.costs(penalty.allowed(theta)), [0, 0])
+    assert_array_equal(penalty.violation(np.zeros(3), theta), [1, 0])
+
+
+@settings(max_examples=cases(20))
+@given(seed=st.integers(0, 10**6), n_sweeps=st.sampled_from([1, 3, 2000]))
+def test_descend(seed, n_sweeps):
+    """The kernel is the NumPy line of its docstring, and ends at the minimum."""
+    rng = np.random.default_rng(seed)
+    penalty = random_penalty(rng, 6)
+    n = len(penalty.groups)
+    root = rng.normal(size=(n, n + 3))
+    matrix, slope, theta = root @ root.T + np.eye(n), rng.normal(size=n), rng.normal(size=n)
+    starts = np.searchsorted(penalty.groups, np.arange(7)).astype(np.int32)
+    blocks = [slice(*ends) for ends in zip(starts, starts[1:], strict=False)]
+    curvature = np.array([np.linalg.eigvalsh(matrix[k, k])[-1] for k in blocks]) * 1.01
+    mine, my_slope = theta.copy(), slope.copy()
+    descend(
+        matrix.ravel(), np.tile(np.arange(n, dtype=np.int32), n),
+        np.arange(n + 1, dtype=np.int32) * n, starts, penalty.l1, penalty.l2, curvature, mine,
+        my_slope, np.empty(3), np.array([0, 6], dtype=np.int32), np.array([1e-13]), n_sweeps,
+    )  # fmt: skip
+    if n_sweeps == 2000:
+        gradient = slope + matrix @ (mine - theta)
+        assert_allclose(my_slope, gradient, atol=1e-9)
+        assert penalty.violation(mine, gradient).max() < 1e-9
+        return
+    for _ in range(n_sweeps):
+        for k, block in enumerate(blocks):
+            z = theta[block] - slope[block] / curvature[k]
+            scale = max(0, 1 - penalty.l1[k] / (curvature[k] * np.linalg.norm(z)))
+            d = scale / (1 + penalty.l2[k] / curvature[k]) * z - theta[block]
+            theta[block] += d
+            slope += matrix[:, block] @ d
+    assert_allclose(mine, theta, atol=1e-10)
+    assert_allclose(my_slope, slope, atol=1e-9)
+
+
+# Fits: the conditions of a minimum, and other solvers.
+
+
+@settings(max_examples=cases(25))
+@given(
+    seed=st.integers(0, 10**6),
+    n_rows=st.integers(20, 200),
+    d=st.integers(2, 7),
+    alpha=st.floats(0.01, 0.5),
+    l1_ratio=st.floats(0.05, 1.0),
+    standardize=st.booleans(),
+    missing=st.sampled_from([0.0, 0.2]),
+)
+def test_kkt_of_binary_columns(seed, n_rows, d, alpha, l1_ratio, standardize, missing):
+    X = spins(n_rows, d, seed, missing)
+    X[0], X[1] = 1, -1  # no constant column
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.5, 3, len(X))
+    allowed = np.triu(rng.random((d, d)) < 0.8, 1)
+    allowed |= allowed.T
+    model = FVBMPseudoLikelihood(
+        penalty="elasticnet", alpha=alpha, l1_ratio=l1_ratio, standardize=standardize,
+        missing="observed", edges=allowed,
+    ).fit(X, sample_weight=weights)  # fmt: skip
+    assert model.converged_ and model.solver_ == "prox-newton"
+    assert not model.coupling_[~allowed].any()
+    sd = standard_deviations(X, weights) if standardize else np.ones(d)
+    by_pair, by_intercept = mean_slopes(X, model.coupling_, model.intercept_, weights)
+    assert_allclose(by_intercept, 0, atol=2e-5)
+    weight = np.outer(sd, sd)
+    assert_kkt(
+        (by_pair + by_pair.T)[allowed],
+        model.coupling_[allowed],
+        (alpha * l1_ratio * weight)[allowed],
+        (alpha * (1 - l1_ratio) * weight**2)[allowed],
+    )
+
+
+@pytest.mark.parametrize("nodewise", [False, True])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_kkt_along_the_path(nodewise, missing):
+    X = spins(150, 5, 3, missing)
+    model = FVBMPseudoLikelihood(
+        penalty="l1", alpha="ebic", nodewise=nodewise, n_alphas=20, missing="observed", tol=1e-8
+    ).fit(X)
+    path, sd, off = model.path_, standard_deviations(X), ~np.eye(5, dtype=bool)
+    weight = sd * np.ones((5, 1)) if nodewise else np.outer(sd, sd)
+    for k in range(len(path.alphas)):
+        alpha = np.broadcast_to(path.alphas[k], 5)
+        by_pair, by_intercept = mean_slopes(X, path.coupling[k], path.intercept[k])
+        by_pair = by_pair if nodewise else by_pair + by_pair.T
+        going = ~np.isnan(alpha)
+        assert_array_equal(np.isnan(path.coupling[k]).any(axis=1), ~going)
+        inside = off & going[:, None]
+        atol = 2e-3 * np.nanmax(alpha)  # a 1,000th of alpha, and centred features
+        assert_allclose(by_intercept[going], 0, atol=atol)
+        strength = alpha[:, None] * weight
+        assert_kkt(by_pair[inside], path.coupling[k][inside], strength[inside], atol=atol)
+        n_edges = (path.coupling[k] != 0).sum(axis=1) * going
+        assert_array_equal(path.n_edges[k], n_edges if nodewise else n_edges.sum() / 2)
+    assert not np.any(path.n_edges[0]) and np.all(path.n_edges[1:3].max(axis=0) > 0)
+
+
+def test_joint_against_a_general_solver():
+    """Positive and negative parts of the couplings, by L-BFGS-B with bounds."""
+    X, alpha = spins(120, 5, 0), 0.07
+    problem = PseudoLikelihood(np.ascontiguousarray(X.T), np.ones(120))
+    sd, pairs = standard_deviations(X), np.triu_indices(5, 1)
+    weight = np.outer(sd, sd)[pairs]
+
+    def negative(parameters):
+        theta = np.concatenate([parameters[:5], parameters[5:15] - parameters[15:]])
+        point = problem.at(*problem.unpack(theta))
+        slope = -problem.gradient(point) / 120
+        cost = alpha * np.tile(weight, 2)
+        value = -point.value / 120 + cost @ parameters[5:]
+        return value, np.concatenate([slope[:5], slope[5:] + cost[:10], cost[10:] - slope[5:]])
+
+    found = minimize(
+        negative, np.zeros(25), jac=True, method="L-BFGS-B",
+        bounds=[(None, None)] * 5 + [(0, None)] * 20, options={"ftol": 1e-15, "gtol": 1e-9},
+    ).x  # fmt: skip
+    model = FVBMPseudoLikelihood(penalty="l1", alpha=alpha, tol=1e-9).fit(X)
+    assert_allclose(model.coupling_[pairs], found[5:15] - found[15:], atol=1e-5)
+    assert_allclose(model.intercept_, found[:5], atol=1e-5)
+    assert_array_equal(model.coupling_[pairs] == 0, np.abs(found[5:15] - found[15:]) < 1e-6)
+
+
+def test_by_node_against_logistic_regression():
+    X = spins(200, 6, 1)
+    path = FVBMPseudoLikelihood(
+        penalty="l1", alpha="ebic", nodewise=True, n_alphas=8, tol=1e-8
+    ).fit(X).path_  # fmt: skip
+    sd = standard_deviations(X)
+    for k, j in product((1, 3, 5), (0, 4)):
+        others = np.arange(6) != j
+        peer = LogisticRegression(
+            l1_ratio=1.0, C=2 / (200 * path.alphas[k, j]), solver="saga", tol=1e-9, max_iter=10**5
+        ).fit(X[:, others] / sd[others], X[:, j])
+        expected = peer.coef_[0] / 2 / sd[others]
+        assert_allclose(path.coupling[k][j, others], expected, atol=2e-3)
+        assert_array_equal(path.coupling[k][j, others] == 0, np.abs(expected) < 1e-6)
+
+
+def zero_sum_slopes(problem, model):
+    """Derivatives of the mean log pseudo-likelihood by blocks, projected; and the blocks."""
+    n_values = problem.n_values
+    ends = np.cumsum(n_values)
+    _, gradient = problem.evaluate(problem.pack(model.coupling_, model.intercept_))
+    slopes, intercepts = problem.unpack(gradient / problem.total)
+    assert_allclose(intercepts, 0, atol=3e-5)
+    for i, j, _ in problem.blocks():
+        states = np.ix_(*(np.arange(ends[k] - n_values[k], ends[k]) for k in (i, j)))
+        slope = slopes[states]
+        slope = slope - slope.mean(axis=0)
+        yield i, j, slope - slope.mean(axis=1, keepdims=True), model.coupling_[states]
+
+
+@settings(max_examples=cases(12))
+@given(
+    seed=st.integers(0, 10**6),
+    alpha=st.floats(0.01, 0.3),
+    standardize=st.booleans(),
+    missing=st.booleans(),
+)
+def test_kkt_of_groups(seed, alpha, standardize, missing):
+    n_values = np.array([2, 3, 4, 2])
+    codes = np.vstack(
+        [table(150, n_values, seed), *(np.minimum(a, n_values - 1) for a in range(4))]
+    )
+    X = codes.astype(float)
+    if missing:
+        X[np.random.default_rng(seed).random(X.shape) < 0.1] = np.nan
+        X[-4:] = codes[-4:]
+        X = X[~np.isnan(X).all(axis=1)]
+    model = FVBMPseudoLikelihood(
+        penalty="group", alpha=alpha, standardize=standardize, missing="observed"
+    ).fit(X)
+    codes = np.where(np.isnan(X), -1, X).astype(np.int16)
+    problem = CategoricalPseudoLikelihood(codes, n_values, np.ones(len(X)))
+    sd = np.ones(4)
+    if standardize:
+        shares = [np.bincount(c[c >= 0], minlength=q) / (c >= 0).sum()
+                  for c, q in zip(codes.T, n_values, strict=True)]  # fmt: skip
+        sd = np.sqrt([(1 - p @ p) / (1 - 1 / len(p)) for p in shares])
+    for i, j, slope, block in zero_sum_slopes(problem, model):
+        freedom = (n_values[i] - 1) * (n_values[j] - 1)
+        strength = alpha * sd[i] * sd[j] / 2 * np.sqrt(freedom)
+        if block.any():
+            assert_allclose(slope, strength * block / np.linalg.norm(block), atol=3e-5)
+        else:
+            assert np.linalg.norm(slope) <= strength + 3e-5
+
+
+def test_a_group_of_two_bits_is_l1():
+    bits = (spins(200, 3, 5) > 0).astype(int)
+    with_word = np.column_stack([bits, np.arange(200) % 3])
+    groups = FVBMPseudoLikelihood(penalty="group", alpha=0.05, tol=1e-9).fit(bits)
+    assert_array_equal(
+        groups.coupling_,
+        FVBMPseudoLikelihood(penalty="l1", alpha=0.05, tol=1e-9).fit(bits).coupling_,
+    )
+    apart = np.ones((4, 4), dtype=bool)
+    apart[3] = apart[:, 3] = False  # the third column says nothing of the bits
+    mixed = FVBMPseudoLikelihood(penalty="group", alpha=0.05, edges=apart, tol=1e-9).fit(with_word)
+    assert_allclose(mixed.coupling_[1:6:2, 1:6:2], groups.coupling_, atol=1e-6)
+
+
+@pytest.mark.parametrize("how", ["ebic", "cv"])
+def test_groups_by_node(how):
+    X = table(200, [2, 3, 3], 0)
+    model = FVBMPseudoLikelihood(penalty="group", alpha=how, nodewise=True, n_alphas=30).fit(X)
+    assert model.alpha_.shape == (3,) and model.path_.coupling.shape[1:] == (8, 8)
+    assert_array_equal(model.coupling_, model.coupling_.T)
+    assert model.coupling_.any() and model.converged_
+
+
+# Limits and what must not matter.
+
+
+@pytest.mark.parametrize("nodewise", [False, True])
+def test_no_pair_with_a_large_penalty_and_all_with_none(nodewise):
+    X = spins(300, 4, 2)
+    none = FVBMPseudoLikelihood(penalty="l1", alpha=1e6, nodewise=nodewise, tol=1e-8).fit(X)
+    assert not none.coupling_.any()
+    assert_allclose(np.tanh(none.intercept_), X.mean(axis=0), atol=1e-7)
+    if not nodewise:
+        least = FVBMPseudoLikelihood(penalty="l1", alpha=1e-9, tol=1e-10).fit(X)
+        plain = FVBMPseudoLikelihood(tol=1e-12).fit(X)
+        assert_allclose(least.coupling_, plain.coupling_, atol=1e-6)
+        whole = FVBMPseudoLikelihood(edges=np.ones((4, 4), dtype=bool), tol=1e-10).fit(X)
+        assert_allclose(whole.coupling_, plain.coupling_, atol=1e-6)
+
+
+def test_edges_and_ridge():
+    """With an l2 penalty the fit to allowed pairs has no slope there, and 0 elsewhere."""
+    X, allowed = spins(200, 5, 4), np.eye(5, k=1, dtype=bool)
+    allowed |= allowed.T
+    model = FVBMPseudoLikelihood(alpha=0.1, edges=allowed, tol=1e-8).fit(X)
+    by_pair, _ = mean_slopes(X, model.coupling_, model.intercept_)
+    assert_allclose((by_pair + by_pair.T - 0.1 * model.coupling_)[allowed], 0, atol=1e-7)
+    assert not model.coupling_[~allowed].any()
+    whole = FVBMPseudoLikelihood(alpha=0.1, edges=~np.eye(5, dtype=bool), tol=1e-9).fit(X)
+    assert_allclose(
+        whole.coupling_, FVBMPseudoLikelihood(alpha=0.1, tol=1e-11).fit(X).coupling_, atol=1e-6
+    )
+    words = table(200, [3, 2, 4], 0)
+    one = FVBMPseudoLikelihood(alpha=0.1, tol=1e-11).fit(words)
+    two = FVBMPseudoLikelihood(alpha=0.1, tol=1e-9, edges=np.ones((3, 3), dtype=bool)).fit(words)
+    assert_allclose(one.coupling_, two.coupling_, atol=1e-6)
+
+
+@pytest.mark.parametrize("options", [
+    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "ebic", "nodewise": True},
+    {"alpha": 0.05, "penalty": "elasticnet"},
+])  # fmt: skip
+def test_what_must_not_matter(options):
+    X = spins(150, 4, 6)
+    options = {"penalty": "l1", "tol": 1e-9} | options
+    model = FVBMPseudoLikelihood(**options).fit(X)
+    order = np.array([2, 0, 3, 1])
+    moved = FVBMPseudoLikelihood(**options).fit(X[::-1, order])
+    bits = FVBMPseudoLikelihood(**options).fit((X > 0).astype(np.float32))
+    flipped = FVBMPseudoLikelihood(**options).fit(X * [1, -1, 1, 1])
+    signs = np.outer([1, -1, 1, 1], [1, -1, 1, 1])
+    assert_allclose(moved.coupling_, model.coupling_[np.ix_(order, order)], atol=1e-6)
+    assert_allclose(bits.coupling_, model.coupling_, atol=1e-12)
+    assert_allclose(flipped.coupling_, signs * model.coupling_, atol=1e-6)
+    counts = np.random.default_rng(0).integers(1, 4, 150)
+    weighted = FVBMPseudoLikelihood(**options).fit(X, sample_weight=counts)
+    repeated = FVBMPseudoLikelihood(**options).fit(np.repeat(X, counts, axis=0))
+    assert_allclose(weighted.coupling_, repeated.coupling_, atol=1e-9)
+    in_batches = FVBMPseudoLikelihood(**options).fit(Batches([X[:70], X[70:]]))
+    assert_allclose(in_batches.coupling_, model.coupling_, atol=1e-9)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.sample(5, random_state=0), model.sample(5, random_state=0))
+    assert clone(model).get_params() == model.get_params()
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+def test_the_strength_is_one_per_row():
+    X = spins(150, 4, 6)
+    one = FVBMPseudoLikelihood(penalty="l1", alpha=0.05, tol=1e-9).fit(X)
+    many = FVBMPseudoLikelihood(penalty="l1", alpha=0.05, tol=1e-9)
+    many.fit(X, sample_weight=np.full(150, 1e3))
+    assert_allclose(many.coupling_, one.coupling_, atol=1e-7)
+    parts = FVBMPseudoLikelihood(penalty="l1", alpha=0.05, tol=1e-9)
+    parts.partial_fit(X[:50]).partial_fit(X[50:])
+    assert_allclose(parts.coupling_, one.coupling_, atol=1e-7)
+
+
+@pytest.mark.parametrize("options", [
+    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "cv"}, {"alpha": "ebic", "nodewise": True},
+])  # fmt: skip
+@pytest.mark.parametrize("column", ["constant", "rare", "copy", "nearly a copy"])
+def test_awkward_columns(options, column):
+    X = np.column_stack([spins(100, 4, 7), np.full(100, -1.0)])
+    if column == "rare":
+        X[3, 4] = 1
+    elif column != "constant":
+        X[:, 4] = X[:, 0]
+        X[5, 4] *= -1 if column == "nearly a copy" else 1
+    model = FVBMPseudoLikelihood(penalty="l1", **options).fit(X)
+    assert np.isfinite(model.coupling_).all() and np.isfinite(model.intercept_).all()
+    assert np.isfinite(model.log_pseudo_likelihood(X)).all()
+    if column == "constant":
+        assert not model.coupling_[4].any()
+        assert np.isnan(model.alpha_).sum() == np.ndim(model.alpha_)
+
+
+# Missing cells.
+
+
+def test_em_solves_the_expected_equation():
+    """At the end of EM the expected slope given the observed cells meets the conditions."""
+    X, alpha = spins(80, 4, 8, missing=0.15), 0.06
+    model = FVBMPseudoLikelihood(penalty="l1", alpha=alpha, tol=1e-9, standardize=False).fit(X)
+    states = np.array(list(product([-1.0, 1.0], repeat=4)))
+    energy = np.einsum("ij,jk,ik->i", states, model.coupling_, states) / 2
+    mass = np.exp(energy + states @ model.intercept_)
+    rows, weights = [], []
+    for row in X:
+        fits = ((states == row) | np.isnan(row)).all(axis=1)
+        rows.append(states[fits])
+        weights.append(mass[fits] / mass[fits].sum())
+    by_pair, by_intercept = mean_slopes(
+        np.concatenate(rows), model.coupling_, model.intercept_, np.concatenate(weights)
+    )
+    off = ~np.eye(4, dtype=bool)
+    assert_allclose(by_intercept, 0, atol=1e-4)
+    assert_kkt((by_pair + by_pair.T)[off], model.coupling_[off], np.full(12, alpha), atol=1e-4)
+    complete = X[~np.isnan(X).any(axis=1)]
+    options = {"penalty": "l1", "alpha": 0.1}
+    assert_array_equal(
+        FVBMPseudoLikelihood(**options).fit(complete).coupling_,
+        FVBMPseudoLikelihood(**options, missing="observed").fit(complete).coupling_,
+    )
+
+
+# The choice of the penalty.
+
+
+def test_the_criterion_is_what_it_says():
+    X, gamma = spins(300, 5, 9), 0.5
+    for nodewise in (False, True):
+        model = FVBMPseudoLikelihood(
+            penalty="l1", alpha="ebic", ebic_gamma=gamma, nodewise=nodewise
+        ).fit(X)
+        path = model.path_
+        expected = np.full((len(path.alphas), 5), np.nan)
+        for k in range(len(path.alphas)):
+            fields = X @ path.coupling[k].T + path.intercept[k]
+            log_likelihood = -np.log1p(np.exp(-2 * X * fields)).sum(axis=0)
+            size = (path.coupling[k] != 0).sum(axis=1)
+            expected[k] = -2 * log_likelihood + size * (np.log(300) + 2 * gamma * np.log(4))
+        expected = expected if nodewise else expected.sum(axis=1)
+        assert_allclose(path.ebic, expected, rtol=1e-9)
+        best = np.nanargmin(path.ebic, axis=0)
+        assert_array_equal(model.alpha_, np.take_along_axis(path.alphas, best[None], 0)[0]
+                           if nodewise else path.alphas[best])  # fmt: skip
+        assert_array_equal(model.alphas_, path.alphas)
+    again = FVBMPseudoLikelihood(penalty="l1", alpha=0.1).fit(X)
+    fixed = FVBMPseudoLikelihood(penalty="l1", alpha=0.1).fit(X)
+    assert again.alpha_ == 0.1 and not hasattr(fixed, "path_")
+    again.set_params(alpha="ebic").fit(X)
+    assert hasattr(again, "path_")
+    assert not hasattr(again.set_params(alpha=0.1).fit(X), "path_")
+
+
+@pytest.mark.parametrize("penalty", ["l1", "elasticnet", "l2"])
+def test_cross_validation_is_what_it_says(penalty):
+    X, folds = spins(120, 4, 10, missing=0.1), KFold(3, shuffle=True, random_state=0)
+    options = {"penalty": penalty, "missing": "observed", "tol": 1e-8}
+    model = FVBMPseudoLikelihood(alpha="cv", cv=folds, n_alphas=15, **options).fit(X)
+    for k in (0, 4, 9):
+        total = 0.0
+        for train, test in folds.split(X):
+            # The weights of the penalty are those of the rows fitted to.
+            part = FVBMPseudoLikelihood(alpha=model.alphas_[k], **options).fit(X[train])
+            known = ~np.isnan(X[test])
+            fields = np.nan_to_num(X[test]) @ part.coupling_ + part.intercept_
+            total -= np.log1p(np.exp(-2 * np.nan_to_num(X[test]) * fields))[known].sum()
+        assert_allclose(model.path_.cv_score[k], total / len(X), atol=2e-3)
+    assert model.alpha_ == model.alphas_[np.argmax(model.path_.cv_score)]
+
+
+def test_ebic_finds_few_edges_in_independent_columns():
+    """Of 20 tables with 45 pairs each, in all.
+
+    A pair enters if its likelihood ratio exceeds ln 500 + ½ ln 9 = 7.3, in both regressions, with a
+    probability of .007 or less: 6.2 edges are expected at most, and more than 18 have a probability
+    of 2e-5.
+    """
+    rng, found = np.random.default_rng(0), 0
+    for _ in range(20):
+        X = np.where(rng.random((500, 10)) < rng.uniform(0.2, 0.8, 10), 1, -1)
+        model = FVBMPseudoLikelihood(penalty="l1", alpha="ebic", nodewise=True).fit(X)
+        found += np.count_nonzero(model.coupling_) // 2
+    assert found <= 18
+
+
+def test_the_rules():
+    X = spins(100, 8, 11)
+    options = {"penalty": "l1", "alpha": "ebic", "nodewise": True, "tol": 1e-9}
+    both, either = (FVBMPseudoLikelihood(rule=rule, **options).fit(X) for rule in ("and", "or"))
+    assert_array_equal(both.alpha_, either.alpha_)
+    kept = both.coupling_ != 0
+    assert_array_equal(both.coupling_[kept], either.coupling_[kept])
+    assert kept.sum() < (either.coupling_ != 0).sum()
+    best = np.nanargmin(both.path_.ebic, axis=0)
+    rows = both.path_.coupling[best, np.arange(8)]
+    assert_array_equal(kept, (rows != 0) & (rows.T != 0))
+    assert_allclose(either.coupling_, (rows + rows.T) / 2, atol=2e-3)
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"penalty": "l2", "alpha": "ebic"}, "alpha='cv'"),
+    ({"penalty": "l1", "alpha": 0.1, "solver": "bslm"}, "Leave solver at 'newton'"),
+    ({"penalty": "l1", "alpha": 0.1, "objective": "likelihood"}, "pseudo-likelihood"),
+    ({"penalty": "l1", "alpha": 0.1, "ordered": True}, "ordered=False"),
+    ({"edges": np.ones((3, 3), dtype=bool)}, r"shape \(4, 4\)"),
+    ({"edges": np.ones((4, 4))}, "array of bool"),
+    ({"edges": np.triu(np.ones((4, 4), dtype=bool))}, r"edges\[0, 1\] is True but"),
+    ({"penalty": "l1", "alpha": "aic"}, "alpha"),
+    ({"penalty": "elasticnet", "alpha": 0.1, "l1_ratio": 0.0}, "l1_ratio"),
+])  # fmt: skip
+def test_what_does_not_go_together(options, message):
+    with pytest.raises(InvalidParameterError, match=message):
+        FVBMPseudoLikelihood(**options).fit(spins(30, 4, 0))
+
+
+def test_more_that_is_refused():
+    X = spins(30, 4, 0)
+    with pytest.raises(InvalidParameterError, match="penalty='group'"):
+        FVBMPseudoLikelihood(penalty="l1", alpha=0.1).fit(table(50, [2, 3], 0))
+    with pytest.raises(InvalidParameterError, match="missing='observed'"):
+        FVBMPseudoLikelihood(nodewise=True).fit(spins(30, 4, 0, missing=0.1))
+    by_cv = FVBMPseudoLikelihood(penalty="l1", alpha="cv", cv=2)
+    with pytest.raises(ValueError, match="alpha='ebic'"):
+        by_cv.fit(Batches([X, X]))
+    with pytest.raises(ValueError, match="alpha='ebic'"):
+        by_cv.partial_fit(X).partial_fit(X)
+    with pytest.raises(ValueError, match="Give alpha as a number"):
+        FVBMPseudoLikelihood(penalty="l1", alpha="ebic").fit(X[:1])
+    alone = FVBMPseudoLikelihood(penalty="l1", alpha=0.1).fit(X[:1])
+    assert not alone.coupling_.any()
+
+
+def test_no_maximum_is_told():
+    X = np.column_stack([spins(50, 2, 0), spins(50, 2, 0)])
+    with pytest.warns(ConvergenceWarning, match="alpha > 0"):
+        FVBMPseudoLikelihood(edges=np.ones((4, 4), dtype=bool)).fit(X)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
+        FVBMPseudoLikelihood(penalty="l1", alpha=0.01, max_iter=1).fit(X)
+
+
+# Other implementations.
+
+
+def test_rple(shared_data):
+    """GraphicalModelLearning.jl's matrices, by node, symmetrised by the mean."""
+    for name in "abc":
+        folder = shared_data / "oracles" / "rple"
+        samples = np.loadtxt(folder / f"{name}_samples.csv", delimiter=",", dtype=int)
+        learned = np.loadtxt(folder / f"{name}_RPLE_learned.csv", delimiter=",")
+        counts, X = samples[:, 0], samples[:, 1:]
+        alpha = 0.2 * np.sqrt(np.log(X.shape[1] ** 2 / 0.05) / counts.sum())
+        model = FVBMPseudoLikelihood(
+            penalty="l1", alpha=alpha, nodewise=True, rule="or", standardize=False, tol=1e-10
+        ).fit(X, sample_weight=counts)
+        assert_allclose(model.coupling_ + np.diag(model.intercept_), learned, atol=1e-7)
+
+
+@pytest.mark.parametrize("name, file, key", [
+    ("nltcs", "nltcs", "train"), ("spikes50", "spikes_maxent_toolbox", "spikes50"),
+])  # fmt: skip
+def test_isingfit(shared_data, name, file, key):
+    """R's IsingFit 0.4: its edges, weights and thresholds on the scale of 0 and 1."""
+    with np.load(shared_data / f"{file}.npz") as data:
+        X = data[key][:6000]
+    folder = shared_data / "oracles" / "isingfit"
+    weights, thresholds, alphas = (
+        np.loadtxt(folder / f"{name}_{what}.csv", delimiter=",")
+        for what in ("weights", "thresholds", "lambda")
+    )
+    model = FVBMPseudoLikelihood(penalty="l1", alpha="ebic", nodewise=True).fit(X)
+    pairs = np.triu_indices(len(weights), 1)
+    assert ((model.coupling_ != 0) == (weights != 0))[pairs].mean() >= 0.97
+    assert_allclose(4 * model.coupling_, weights, atol=0.02)
+    assert_allclose(model.alpha_, 2 * alphas, rtol=1e-6)
+    assert model.path_.n_edges[-1].shape == alphas.shape and len(thresholds) == len(alphas)

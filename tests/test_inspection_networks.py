@@ -1,0 +1,387 @@
+"""Pictures of networks: what they show, and that it can be read."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.inspection import CouplingDisplay
+from sklearn_boltz.inspection._network import (
+    GROUP_COLOURS,
+    SMALLEST_FONT,
+    EdgeStyle,
+    fitting_share,
+    spread,
+    strongest_edges,
+)
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1, 1], size=(500, 5))
+    X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+    X[:, 4] = -X[:, 1] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+    return X
+
+
+@pytest.fixture(scope="module")
+def model(X):
+    return FVBMPseudoLikelihood().fit(X)
+
+
+@pytest.fixture(scope="module")
+def survey():
+    rng = np.random.default_rng(0)
+    home = rng.choice(["city", "town", "village"], 400)
+    travels = np.where(rng.random(400) < 0.6, home, rng.choice(["city", "town", "village"], 400))
+    travels = pd.Series(travels).map({"city": "bus", "town": "bicycle", "village": "car"})
+    return pd.DataFrame({"home": home, "age": rng.integers(2, size=400), "travels": travels})
+
+
+@pytest.fixture(scope="module")
+def survey_model(survey):
+    return FVBMPseudoLikelihood(alpha=0.01).fit(survey)
+
+
+def tick_labels(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def sparse_network(n_nodes, seed, names=None):
+    """A display of a random network with three edges a node."""
+    rng = np.random.default_rng(seed)
+    coupling = np.triu(rng.normal(size=(n_nodes, n_nodes)), 1)
+    coupling *= rng.random(coupling.shape) < 6 / n_nodes
+    names = names or [f"x{j}" for j in range(n_nodes)]
+    return CouplingDisplay(coupling=coupling + coupling.T, names=names)
+
+
+# The heat map.
+
+
+def test_heatmap(model, X):
+    display = CouplingDisplay.from_estimator(model)
+    shown = display.image_.get_array()
+    assert_array_equal(shown[~np.eye(5, dtype=bool)], model.coupling_[~np.eye(5, dtype=bool)])
+    low, high = display.image_.get_clim()
+    assert -low == high == np.abs(model.coupling_).max()
+    assert tick_labels(display.ax_.xaxis) == tick_labels(display.ax_.yaxis) == display.names
+    assert display.significant is None and not display.ax_.collections
+    hatched = CouplingDisplay.from_estimator(model, X, colorbar=False, limit=2)
+    assert len(hatched.ax_.collections[0].get_paths()) == 20 - hatched.significant.sum()
+    assert hatched.colorbar_ is None and hatched.image_.get_clim() == (-2, 2)
+
+
+def test_heatmap_of_categories(survey_model, survey):
+    display = CouplingDisplay.from_estimator(survey_model, survey)
+    assert display.names == ["home", "age", "travels"]
+    assert tick_labels(display.ax_.xaxis) == display.names
+    assert_array_equal(display.ax_.get_xticks(), [1, 3.5, 6])
+    assert tick_labels(display.ax_.yaxis) == survey_model.get_feature_names_out().tolist()
+    # Blank are the blocks of one and the same variable.
+    blank = np.zeros((8, 8), dtype=bool)
+    blank[:3, :3] = blank[3:5, 3:5] = blank[5:, 5:] = True
+    assert_array_equal(display.image_.get_array().mask, blank)
+
+
+def test_names_without_room_are_left_out():
+    for n_nodes, shown in ((50, True), (200, False)):
+        display = sparse_network(n_nodes, 0).plot()
+        assert tick_labels(display.ax_.xaxis) == (display.names if shown else [])
+
+
+# Which edges there are.
+
+
+@given(
+    arrays(np.float64, (6, 6), elements=st.sampled_from([0, 0.5, 1, 2.5])),
+    st.sampled_from([0, 0.5, 1, 3]),
+    st.one_of(st.none(), st.integers(1, 20)),
+)
+def test_strongest_edges(strength, least, n_edges):
+    strength = strength + strength.T
+    found = list(zip(*strongest_edges(strength, min_coupling=least, n_edges=n_edges), strict=True))
+    legal = [
+        (j, k) for j in range(6) for k in range(j + 1, 6) if strength[j, k] > 0
+        and strength[j, k] >= least
+    ]  # fmt: skip
+    assert len(set(found)) == len(found) == min(len(legal), n_edges or 36)
+    assert set(found) <= set(legal)
+    kept = [strength[edge] for edge in found]
+    assert kept == sorted(kept)
+    assert max((strength[edge] for edge in set(legal) - set(found)), default=0) <= min(
+        kept, default=9
+    )
+
+
+def test_significant_edges(model, X):
+    result = model.inference(X)
+    adjusted = result.adjusted_p_value("fdr_bh")
+    display = CouplingDisplay.from_estimator(model, X, kind="graph", significance_level=0.01)
+    names = [f"m[x{j},x{k}]" for j, k in np.argwhere(np.triu(display.significant))]
+    assert names == [n for n in result.names[adjusted < 0.01] if n.startswith("m")]
+    assert {"m[x0,x2]", "m[x1,x4]"} <= set(names) == {f"m[x{j},x{k}]" for j, k in display.pairs_}
+    for (j, k), segment in zip(display.pairs_, display.edges_.get_segments(), strict=True):
+        assert_allclose(segment, display.positions_[[j, k]])
+    all_edges = CouplingDisplay.from_estimator(model, kind="graph")
+    assert len(all_edges.pairs_) == 10
+    assert_array_equal(np.argsort(np.abs(model.coupling_[tuple(all_edges.pairs_.T)])), range(10))
+
+
+def test_number_and_strength_of_edges(model):
+    display = CouplingDisplay.from_estimator(model, kind="graph", n_edges=3, groups="aabbb")
+    assert len(display.pairs_) == 3
+    _, legend = legends(display)
+    assert legend.get_title().get_text() == "coupling\n(3 strongest\nof 10)"
+    least = np.sort(np.abs(model.coupling_[np.triu_indices(5, 1)]))[-4]
+    assert len(display.plot(kind="graph", min_coupling=least).pairs_) == 4
+    dense = CouplingDisplay(coupling=1 - np.eye(60), names=list(map(str, range(60))))
+    assert len(dense.plot(kind="graph").pairs_) == 120
+    assert len(dense.plot(kind="graph", n_edges=None).pairs_) == 60 * 59 // 2
+    assert len(dense.plot(kind="graph", min_coupling=2.0).pairs_) == 0
+
+
+def test_categorical_columns_have_a_node_each(survey_model, survey):
+    display = CouplingDisplay.from_estimator(survey_model, kind="graph")
+    scores = survey_model.interaction_scores(apc=False)
+    assert [text.get_text() for text in nodes(display)] == ["home", "age", "travels"]
+    assert_array_equal(display.pairs_[-1], [0, 2])
+    widths = display.edges_.get_linewidths()
+    strengths = scores[tuple(display.pairs_.T)]
+    assert_allclose(np.diff(widths) / np.diff(strengths), np.ptp(widths) / np.ptp(strengths))
+    labels = [text.get_text() for text in legends(display)[-1].get_texts()]
+    assert float(labels[0]) == pytest.approx(scores[0, 2], rel=0.05)
+    significant = CouplingDisplay.from_estimator(survey_model, survey, kind="graph")
+    assert_array_equal(significant.pairs_, [[0, 2]])
+
+
+# What they look like.
+
+
+def nodes(display):
+    return [text for text in display.ax_.texts if text.get_bbox_patch() is not None]
+
+
+def legends(display):
+    return [child for child in display.ax_.get_children() if hasattr(child, "get_texts")]
+
+
+def test_signs_have_a_hue_and_a_line(model):
+    display = CouplingDisplay.from_estimator(model, kind="graph")
+    coupling = model.coupling_[tuple(display.pairs_.T)]
+    red, _, blue, _ = display.edges_.get_colors().T
+    assert_array_equal(red > blue, coupling > 0)
+    dashed = [line[1] is not None for line in display.edges_.get_linestyles()]
+    assert_array_equal(dashed, coupling < 0)
+    assert_array_equal(np.argsort(display.edges_.get_linewidths()), range(10))
+    labels = [text.get_text() for text in legends(display)[-1].get_texts()]
+    assert labels[0] == f"{coupling.max():+.2g}" and labels[-1] == f"−{-coupling.min():.2g}"
+
+
+# Colours as people with no cones of one kind see them: Machado, Oliveira and Fernandes, 2009.
+COLOUR_VISION = {
+    "usual": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+                   [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+                     [-0.011820, 0.042940, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
+                   [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
+
+
+def seen(colours, vision):
+    """CIE L*a*b* of colours as they are seen."""
+    rgb = np.array([plt.matplotlib.colors.to_rgb(colour) for colour in colours])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(linear @ np.transpose(COLOUR_VISION[vision]), 0, 1)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = linear @ np.transpose(to_xyz) / [0.9505, 1, 1.089]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.column_stack([116 * f[:, 1] - 16, 500 * np.diff(-f)[:, 0], 200 * np.diff(-f)[:, 1]])
+
+
+@pytest.mark.parametrize("vision", COLOUR_VISION)
+def test_colours_can_be_told_apart(vision):
+    """A difference of 2.3 is just noticeable."""
+    edges = EdgeStyle("RdBu_r", 1.0, True, 9)(np.array([0.01, 1, -0.01, -1]))["colors"]
+    for colours, least in ((GROUP_COLOURS, 15), (edges[[0, 2]], 10), (edges[[1, 3]], 10)):
+        lab = seen(colours, vision)
+        apart = np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(len(lab), 1)]
+        assert apart.min() > least
+
+
+def test_groups():
+    names, groups = ["one", "two", "three", "four"], ["left", "right", "left", "middle"]
+    display = sparse_network(4, 0, names).plot(kind="graph", groups=groups)
+    colours = [text.get_bbox_patch().get_facecolor() for text in nodes(display)]
+    assert colours[0] == colours[2] and len(set(colours)) == 3
+    by_label = {
+        text.get_text(): patch.get_facecolor()
+        for text, patch in zip(
+            legends(display)[0].get_texts(), legends(display)[0].get_patches(), strict=True
+        )
+    }
+    assert list(by_label) == ["left", "right", "middle"]
+    assert [by_label[group] for group in groups] == colours
+    assert not legends(display.plot(kind="graph", groups=groups, legend=False))
+
+
+LONG_NAMES = ["Liberal Democrats", "Opposition", "Ann Castellanos", "x", "Al Wu"]
+
+
+@pytest.mark.parametrize("layout", ["spring", "kamada_kawai"])
+@pytest.mark.parametrize(("n_nodes", "long"), [(1, True), (9, True), (50, True), (100, False)])
+def test_every_node_can_be_read(n_nodes, long, layout):
+    """At the default size of a figure: names in their boxes, no box over another, none cut off."""
+    pytest.importorskip("networkx")
+    names = [LONG_NAMES[j % 5] for j in range(n_nodes)] if long else None
+    for seed in range(3):
+        display = sparse_network(n_nodes, seed, names).plot(
+            kind="graph", groups=np.arange(n_nodes) % 4, layout=layout, random_state=seed
+        )
+        assert_apart(display)
+
+
+@pytest.mark.parametrize("n_nodes", [1, 2, 9, 50])
+def test_circle_without_networkx(n_nodes, monkeypatch):
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    display = sparse_network(n_nodes, 0).plot(kind="graph")
+    assert_apart(display)
+    circle = sparse_network(n_nodes, 0).plot(kind="graph", layout="circle")
+    assert_array_equal(display.positions_, circle.positions_)
+    for layout in ("spring", "kamada_kawai"):
+        with pytest.raises(ImportError, match="pip install networkx"):
+            display.plot(kind="graph", layout=layout)
+
+
+def assert_apart(display):
+    """In pixels, as drawn."""
+    display.figure_.canvas.draw()
+    texts, window = nodes(display), display.ax_.get_window_extent()
+    boxes = [text.get_bbox_patch().get_window_extent() for text in texts]
+    for j, (text, box) in enumerate(zip(texts, boxes, strict=True)):
+        assert text.get_fontsize() >= SMALLEST_FONT
+        inside = text.get_window_extent()
+        assert box.x0 <= inside.x0 and inside.x1 <= box.x1 and box.y0 <= inside.y0
+        assert window.x0 - 2 <= box.x0 and box.x1 <= window.x1 + 2
+        assert window.y0 - 2 <= box.y0 and box.y1 <= window.y1 + 2
+        for other in boxes[:j]:
+            assert not (box.padded(-1).overlaps(other.padded(-1))), text.get_text()
+
+
+def test_layout_is_the_same_for_the_same_seed():
+    pytest.importorskip("networkx")
+    first, second, other = (
+        sparse_network(12, 0).plot(kind="graph", random_state=seed).positions_ for seed in (3, 3, 4)
+    )
+    assert_array_equal(first, second)
+    assert np.abs(first - other).max() > 10
+    generator = sparse_network(12, 0).plot(kind="graph", random_state=np.random.RandomState(3))
+    assert_array_equal(generator.positions_, first)
+
+
+def test_strong_couplings_pull_together():
+    """Two cliques of five, one weak edge between them: partners are nearer than others."""
+    pytest.importorskip("networkx")
+    coupling = np.kron(np.eye(2), np.ones((5, 5))) - np.eye(10)
+    coupling[0, 5] = coupling[5, 0] = -0.05
+    display = CouplingDisplay(coupling=coupling, names=list("abcdefghij"))
+    for layout in ("spring", "kamada_kawai"):
+        xy = display.plot(kind="graph", layout=layout).positions_
+        distance = np.linalg.norm(xy[:, None] - xy, axis=2)
+        assert distance[coupling == 1].max() < distance[:5, 5:].max()
+        assert distance[coupling == 1].mean() < 0.5 * distance[1:5, 6:].mean()
+
+
+def test_given_places():
+    square = np.arange(10.0).reshape(5, 2) ** 2
+    display = sparse_network(5, 0, LONG_NAMES).plot(kind="graph", layout=square)
+    assert_array_equal(display.positions_, square)
+    assert_apart(display)
+    for wrong in (square[1:], np.full((5, 2), np.nan)):
+        with pytest.raises(ValueError, match="layout must have the shape"):
+            display.plot(kind="graph", layout=wrong)
+
+
+sizes = st.integers(1, 12).flatmap(
+    lambda n: st.tuples(
+        arrays(np.float64, (n, 2), elements=st.floats(0, 1, width=16)),
+        arrays(np.float64, (n, 2), elements=st.floats(2, 40, width=16)),
+    )
+)
+
+
+@given(sizes)
+def test_spread(case):
+    """12 boxes of 40 cover less than an eighth of the picture: there is room for all."""
+    xy, size = case
+    area = np.array([460.0, 340.0])
+    placed = spread(xy, size, area)
+    assert (placed >= size / 2 - 1e-9).all() and (placed <= area - size / 2 + 1e-9).all()
+    assert fitting_share(placed, size) == 1
+
+
+@given(sizes)
+def test_fitting_share(case):
+    xy, size = case
+    xy = 100 * xy
+    share = fitting_share(xy, size)
+    assert 0 <= share <= 1
+
+    def overlapping(size):
+        return any(
+            (np.abs(xy[j] - xy[k]) < (size[j] + size[k]) / 2).all()
+            for j in range(len(xy)) for k in range(j)
+        )  # fmt: skip
+
+    assert not overlapping(0.999 * share * size)
+    assert share == 1 or overlapping(1.001 * share * size + 1e-9)
+
+
+def test_pictures_of_hard_cases():
+    constant = FVBMPseudoLikelihood().fit(np.ones((5, 3), dtype=int))
+    for kind in ("heatmap", "graph"):
+        display = CouplingDisplay.from_estimator(constant, kind=kind, groups=["a", "b", "a"])
+        display.figure_.canvas.draw()
+    assert len(display.pairs_) == 0
+    figure, axes = plt.subplots(1, 2)
+    again = display.plot(kind="graph", ax=axes[1], layout="circle")
+    assert again is display and display.ax_ is axes[1] and display.figure_ is figure
+    empty = CouplingDisplay(coupling=np.zeros((2, 2)), names=["", " "])
+    empty.plot(kind="graph").figure_.canvas.draw()
+
+
+def test_wrong_arguments(model):
+    display = CouplingDisplay.from_estimator(model)
+    for error, changed in {
+        "kind must be 'heatmap' or 'graph'": {"kind": "circle"},
+        "layout must be one of": {"layout": "square"},
+        "n_edges == 0, must be >= 1": {"n_edges": 0},
+        "min_coupling == -1, must be >= 0": {"min_coupling": -1},
+        "a label for each of the 5 variables, got 2": {"groups": ["a", "b"]},
+    }.items():
+        with pytest.raises(ValueError, match=error):
+            display.plot(**({"kind": "graph"} | changed))
+    with pytest.raises(TypeError, match="n_edges"):
+        display.plot(kind="graph", n_edges=2.5)
+    with pytest.raises(ValueError, match="9 groups, and 8 colours"):
+        sparse_network(9, 0).plot(kind="graph", groups=range(9))
+    with pytest.raises(NotFittedError):
+        CouplingDisplay.from_estimator(FVBMPseudoLikelihood())

@@ -1,0 +1,261 @@
+"""Pictures of paths of penalties and of contacts: what they show."""
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Bunch
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.datasets import make_alignment
+from sklearn_boltz.inspection import ContactMapDisplay, PathDisplay
+from sklearn_boltz.inspection._path import apart
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+# Paths.
+
+
+def with_path(estimator, criterion="ebic", nodewise=False):
+    """A fitted estimator with a path, whose couplings are those of the fit, shrunk."""
+    estimator = copy.copy(estimator)
+    alphas = np.geomspace(1, 0.01, 20)
+    shrink = np.maximum(np.abs(estimator.coupling_) - alphas[:, None, None], 0)
+    coupling = np.sign(estimator.coupling_) * shrink
+    value = (np.log(alphas) + 2) ** 2 * (1 if criterion == "ebic" else -1)
+    estimator.alpha_ = alphas[np.argmin((np.log(alphas) + 2) ** 2)]
+    n_edges = np.count_nonzero(np.triu(coupling, 1), axis=(1, 2))
+    if nodewise:
+        d = estimator.n_features_in_
+        n_edges = np.count_nonzero(coupling, axis=2)
+        scale = np.arange(1, d + 1)
+        alphas, value = np.outer(alphas, scale), np.outer(value, scale)
+        # The path of the first column ends before those of others.
+        alphas[15:, 0] = value[15:, 0] = np.nan
+        estimator.alpha_ = estimator.alpha_ * scale
+    estimator.path_ = Bunch(alphas=alphas, coupling=coupling, n_edges=n_edges, **{criterion: value})
+    return estimator
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1, 1], size=(500, 4))
+    X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+    X[:, 3] = -X[:, 1] * rng.choice([-1, 1], size=500, p=[0.3, 0.7])
+    return FVBMPseudoLikelihood().fit(pd.DataFrame(X, columns=list("abcd")))
+
+
+def test_path(model):
+    estimator = with_path(model)
+    display = PathDisplay.from_estimator(estimator, n_names=1)
+    assert display.pairs.tolist() == ["a, b", "a, c", "a, d", "b, c", "b, d", "c, d"]
+    chosen = np.flatnonzero(estimator.path_.alphas == estimator.alpha_)[0]
+    at_fit = estimator.path_.coupling[chosen][np.triu_indices(4, 1)]
+    assert_array_equal(display.selected_, at_fit != 0)
+    assert display.selected_.sum() == 2
+    pairs = zip(display.lines_, zip(*np.triu_indices(4, 1), strict=True), strict=True)
+    for line, (j, k) in pairs:
+        assert_array_equal(line.get_xdata(), estimator.path_.alphas)
+        assert_array_equal(line.get_ydata(), estimator.path_.coupling[:, j, k])
+    styles = [(line.get_color(), line.get_linestyle()) for line in display.lines_]
+    assert styles[1] != styles[4] and len(set(styles)) == 3
+    assert styles[0] == styles[2] == styles[3] == styles[5]
+    criterion, edges = display.axes_["criterion"], display.axes_["n_edges"]
+    marked = criterion.lines[-1].get_data()
+    assert_allclose(np.ravel(marked), [estimator.alpha_, estimator.path_.ebic.min()])
+    assert_array_equal(edges.lines[0].get_ydata(), estimator.path_.n_edges)
+    assert criterion.get_ylabel() == "EBIC" and edges.get_ylabel() == "edges"
+    # The penalty falls from left to right.
+    assert criterion.get_xlim() == (1, pytest.approx(0.01))
+    assert [text.get_text() for text in display.axes_["coupling"].texts] == ["a, c"]
+
+
+def test_path_of_cross_validation_and_of_one_variable(model):
+    estimator = with_path(model, "cv_score")
+    _, axes = plt.subplots(2, 1)
+    display = PathDisplay.from_estimator(estimator, "b", ax=axes)
+    assert display.figure_ is axes[0].figure
+    assert axes[1].get_ylabel() == "held-out\nlog pseudo-likelihood"
+    assert display.pairs.tolist() == ["b, a", "b, c", "b, d"]
+    others = estimator.path_.coupling[:, 1, [0, 2, 3]]
+    assert_array_equal(display.coupling, others)
+    n_edges = display.axes_["n_edges"].lines[0].get_ydata()
+    assert_array_equal(n_edges, np.count_nonzero(others, axis=1))
+    assert_array_equal(PathDisplay.from_estimator(estimator, 1).coupling, others)
+
+
+def test_path_of_nodes(model):
+    estimator = with_path(model, nodewise=True)
+    with pytest.raises(ValueError, match="pass node"):
+        PathDisplay.from_estimator(estimator)
+    display = PathDisplay.from_estimator(estimator, "a")
+    assert display.alpha == estimator.alpha_[0]
+    assert_array_equal(display.lines_[0].get_xdata(), estimator.path_.alphas[:15, 0])
+    assert_array_equal(display.lines_[1].get_ydata(), estimator.path_.coupling[:15, 0, 2])
+    other = PathDisplay.from_estimator(estimator, "c")
+    n_edges = other.axes_["n_edges"].lines[0].get_ydata()
+    assert_array_equal(n_edges, estimator.path_.n_edges[:, 2])
+    assert other.axes_["coupling"].get_xlim()[0] == 3
+
+
+def test_path_of_categories():
+    X = np.random.default_rng(0).integers(3, size=(300, 3))
+    X[:, 2] = (X[:, 0] + (np.arange(300) % 4 == 0)) % 3
+    estimator = with_path(FVBMPseudoLikelihood(alpha=0.1).fit(X))
+    display = PathDisplay.from_estimator(estimator)
+    block = estimator.path_.coupling[:, :3, 6:]
+    assert_allclose(display.coupling[:, 1], np.linalg.norm(block, axis=(1, 2)))
+    assert display.axes_["coupling"].get_ylabel() == "norm of the block"
+
+
+@given(st.lists(st.floats(-100, 100, width=32), max_size=8), st.floats(0.01, 10))
+def test_names_are_apart(heights, least):
+    moved = apart(np.array(heights), least)
+    order = np.argsort(heights, kind="stable")
+    assert (np.diff(moved[order]) >= least - 1e-4).all()
+    if len(heights) and np.diff(np.sort(heights)).min(initial=np.inf) > least:
+        assert_allclose(moved, heights, atol=1e-4)
+
+
+def test_wrong_paths(model):
+    with pytest.raises(ValueError, match="There is no path.*alpha='ebic' or 'cv'"):
+        PathDisplay.from_estimator(model)
+    estimator = with_path(model)
+    with pytest.raises(ValueError, match="no variable 'z'; there are"):
+        PathDisplay.from_estimator(estimator, "z")
+    with pytest.raises(ValueError, match="no variable 4"):
+        PathDisplay.from_estimator(estimator, 4)
+    with pytest.raises(ValueError, match="two Axes"):
+        PathDisplay.from_estimator(estimator, ax=plt.subplots()[1])
+    with pytest.raises(NotFittedError):
+        PathDisplay.from_estimator(FVBMPseudoLikelihood())
+
+
+# Contacts.
+
+
+@pytest.fixture(scope="module")
+def alignment():
+    return make_alignment(800, 10, alphabet="dna", random_state=0)
+
+
+@pytest.fixture(scope="module")
+def potts(alignment):
+    return FVBMPseudoLikelihood(alpha=0.01).fit(alignment.codes)
+
+
+@pytest.mark.parametrize("apc", [False, True])
+def test_best_pairs(potts, alignment, apc):
+    display = ContactMapDisplay.from_estimator(
+        potts, alignment.contacts, apc=apc, min_separation=3, n_pairs=8
+    )
+    scores = potts.interaction_scores(apc=apc)
+    pairs = [(i, j) for i in range(10) for j in range(i + 3, 10)]
+    expected = sorted(pairs, key=lambda pair: -scores[pair])[:8]
+    assert display.pairs_.tolist() == [list(pair) for pair in expected]
+    contacts = set(map(tuple, alignment.contacts.tolist()))
+    assert_array_equal(display.is_contact_, [pair in contacts for pair in expected])
+    assert display.precision_ == np.mean([pair in contacts for pair in expected])
+    assert display.chance_ == np.mean([pair in contacts for pair in pairs])
+
+
+def drawn(display):
+    """Predicted pairs by what the legend calls them."""
+    lines = display.ax_.get_legend_handles_labels()
+    return {
+        label.split(" (")[0]: sorted(zip(*line.get_data()[::-1], strict=True))
+        for line, label in zip(*lines, strict=True)
+    }
+
+
+def test_what_a_contact_map_shows(potts, alignment):
+    display = ContactMapDisplay.from_estimator(
+        potts, alignment.contacts, min_separation=1, n_pairs=20
+    )
+    shown = drawn(display)
+    for label, value in (("contact", 1), ("no contact", 0)):
+        chosen = display.pairs_[display.is_contact_ == value]
+        assert shown[label] == sorted(map(tuple, chosen))
+    styles = {
+        (line.get_color(), line.get_marker()): None
+        for line in display.ax_.get_legend_handles_labels()[0]
+    }
+    assert len({color for color, _ in styles}) == len({marker for _, marker in styles}) == 2
+    # Known contacts are below the diagonal, predictions above it.
+    below = np.argwhere(display.ax_.images[0].get_array().filled(0) == 1)
+    assert sorted(map(tuple, below[:, ::-1])) == sorted(map(tuple, alignment.contacts))
+    assert all(i < j for pairs in shown.values() for i, j in pairs)
+    n_found = int(display.is_contact_.sum())
+    assert display.ax_.get_title().startswith(f"{n_found} of 20 pairs are contacts (")
+
+
+def test_distances(potts, alignment):
+    """Contacts given as distances; some are not known, and do not count."""
+    known = ContactMapDisplay.from_estimator(potts, alignment.contacts, min_separation=1)
+    distances = np.where(known.known == 1, 8.0, 8.1)
+    options = {"distances": distances, "min_separation": 1}
+    display = ContactMapDisplay.from_estimator(potts, **options)
+    assert_array_equal(display.is_contact_, known.is_contact_)
+    assert (display.precision_, display.chance_) == (known.precision_, known.chance_)
+    assert ContactMapDisplay.from_estimator(potts, **options, max_distance=8.2).precision_ == 1
+    i, j = display.pairs_[0]
+    distances[i, j] = distances[j, i] = np.nan
+    display = ContactMapDisplay.from_estimator(potts, **options)
+    assert np.isnan(display.is_contact_[0]) and display.precision_ == known.is_contact_[1:].mean()
+    assert drawn(display)["not known"] == [(i, j)]
+    assert display.ax_.images[0].get_array().mask[j, i]
+
+
+def test_nothing_is_known(potts):
+    display = ContactMapDisplay.from_estimator(potts, min_separation=1)
+    assert np.isnan(display.precision_) and np.isnan(display.chance_)
+    assert display.ax_.get_title() == "10 pairs with the highest scores"
+    assert list(drawn(display)) == ["not known"]
+
+
+def test_positions(potts):
+    """Separations are those in the sequence, not in the table."""
+    positions = np.array([1, 2, 3, 4, 5, 106, 107, 108, 109, 110])
+    display = ContactMapDisplay.from_estimator(
+        potts, positions=positions, min_separation=50, n_pairs=99
+    )
+    assert len(display.pairs_) == 25
+    assert (display.pairs_[:, 0] < 5).all() and (display.pairs_[:, 1] >= 5).all()
+    for place, label in zip(display.ax_.get_xticks(), display.ax_.get_xticklabels(), strict=True):
+        assert label.get_text() == str(positions[int(place)])
+
+
+def test_no_pair_far_enough(potts):
+    display = ContactMapDisplay.from_estimator(potts, np.empty((0, 2)), min_separation=10)
+    assert display.pairs_.shape == (0, 2) and np.isnan(display.precision_)
+    display.figure_.canvas.draw()
+
+
+def test_wrong_contacts(potts):
+    for error, options in {
+        "has the column 10; there are 0 to 9": {"contacts": [[0, 10]]},
+        "contacts must be pairs of column numbers": {"contacts": np.eye(10)},
+        "distances must have the shape": {"distances": np.ones((9, 9))},
+        "distances must be symmetric": {"distances": np.arange(100.0).reshape(10, 10)},
+        "not both": {"contacts": [[0, 1]], "distances": np.ones((10, 10))},
+        "a number for each of the 10 sites": {"positions": [1, 2]},
+        "min_separation == 0": {"min_separation": 0},
+        "n_pairs == 0": {"n_pairs": 0},
+    }.items():
+        with pytest.raises(ValueError, match=error):
+            ContactMapDisplay.from_estimator(potts, **options)
+    with pytest.raises(NotFittedError):
+        ContactMapDisplay.from_estimator(FVBMPseudoLikelihood())
