@@ -14,6 +14,7 @@ from sklearn_boltz._arrays import (
     numpy_dtype,
     place_of,
     widest,
+    without_gradient,
 )
 
 ELSEWHERE = (
@@ -93,7 +94,7 @@ def checked_rows(estimator, X, *, reset, allow_nan):
     """
     xp = namespace_of(X)
     X = validate_data(
-        estimator, X, reset=reset, dtype=[xp.float32, xp.float64],
+        estimator, without_gradient(X), reset=reset, dtype=[xp.float32, xp.float64],
         ensure_all_finite="allow-nan" if allow_nan else True,
     )  # fmt: skip
     if not reset and (here := place_of(X)) != (there := place_of(estimator.components_)):
