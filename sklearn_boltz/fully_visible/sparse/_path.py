@@ -146,6 +146,7 @@ def ebic(network, state, gamma):
 
 def held_out(path, alpha, network):
     """Minus the log pseudo-likelihood of other rows, of each part, with a penalty that falls."""
-    other = network.at(network.vector(*path.network.matrices(path.go(alpha).theta)))
+    found = path.network.layout.matrices(path.go(alpha).theta)
+    other = network.at(network.layout.vector(*found))
     layout = network.layout
     return layout.by_part(other.losses * network.total, layout.part_of_column)

@@ -153,7 +153,7 @@ class SparseTask:
 
     def combined(self, network, theta):
         """Coupling and intercept of θ; by node, both couplings of a pair are made one."""
-        coupling, intercept = network.matrices(theta)
+        coupling, intercept = network.layout.matrices(theta)
         if not self.nodewise:
             return coupling, intercept
         present, column = neighbours(network, theta), network.layout.column
@@ -307,7 +307,7 @@ def path_matrices(task, network, theta):
     NaN in the rows of a column whose path has ended.
     """
     ended = np.isnan(theta)
-    coupling, intercept = network.matrices(np.where(ended, 0.0, theta))
+    coupling, intercept = network.layout.matrices(np.where(ended, 0.0, theta))
     if not (task.nodewise and network.is_categorical):
         both, whole = task.whole(*network.as_point(coupling, intercept))
     else:
