@@ -121,19 +121,21 @@ class Solver:
     def _renew(self, penalty, state, gradient, violation, parts, slow):
         """Expand parts anew whose working set does not suffice, or whose expansion is too old."""
         layout = self.layout
-        outside = np.ones(layout.n_groups, dtype=bool)
+        violated = violation > 0
         for p in parts:
             if self._expansions[p] is not None:
-                outside[self._expansions[p].groups] = False
-        missed = np.zeros(layout.n_parts, dtype=bool)
-        missed[layout.parts[outside & (violation > 0)]] = True
+                violated[self._expansions[p].groups] = False
+        old = slow.copy()
+        old[layout.parts[violated]] = True
+        renewed = [p for p in parts if old[p] or self._expansions[p] is None]
+        if not renewed:
+            return
         soon = penalty.norms(gradient) > SOON * penalty.l1
         wanted = soon | (penalty.norms(state.theta) > 0) | (penalty.l1 == 0)
         used = np.append(wanted[layout.groups], False)[layout.places]
-        for p in parts:
-            if slow[p] or missed[p] or self._expansions[p] is None:
-                groups = np.flatnonzero(wanted & (layout.parts == p))
-                self._expansions[p] = self._expand(state, p, groups, used)
+        for p in renewed:
+            groups = np.flatnonzero(wanted & (layout.parts == p))
+            self._expansions[p] = self._expand(state, p, groups, used)
 
     def _expand(self, state, part, groups, used):
         """The second derivatives of a part by the parameters of some groups.
@@ -155,14 +157,11 @@ class Solver:
         """The step to the minimum of the penalty and the expansions."""
         new = theta.copy()
         for p in parts:
-            _, groups, starts, values, columns, rows, curvature = expansion = self._expansions[p]
-            parameters = expansion.parameters
-            inner, slope = theta[parameters], gradient[parameters]
-            l1, l2, room = penalty.l1[groups], penalty.l2[groups], np.empty(len(parameters))
-            tol = SHARE * worst[p]
+            parameters, groups, starts, values, columns, rows, curvature = self._expansions[p]
+            inner, slope, room = theta[parameters], gradient[parameters], np.empty(len(parameters))
             descend(
-                values, columns, rows, starts, l1, l2, curvature, inner, slope, room, tol,
-                MAX_SWEEPS,
+                values, columns, rows, starts, penalty.l1[groups], penalty.l2[groups], curvature,
+                inner, slope, room, SHARE * worst[p], MAX_SWEEPS,
             )  # fmt: skip
             new[parameters] = inner
         return new - theta
