@@ -13,6 +13,7 @@ from sklearn_boltz._arrays import (
     namespace_of,
     numpy_dtype,
     place_of,
+    widened,
     widest,
     without_gradient,
 )
@@ -49,8 +50,9 @@ class DeviceRows:
         if weights is None:
             total, count = xp.sum(X, axis=0, dtype=widest(X)), self.shape[0]
         else:
-            shares = xp.astype(like(X, weights.astype(self.dtype)), widest(X))
-            total, count = shares @ xp.astype(X, widest(X)), float(weights.sum())
+            rows = widened(X)
+            total = like(X, weights.astype(numpy_dtype(rows))) @ rows
+            count = float(weights.sum())
         self.observed_sums = as_numpy(total).astype(np.float64), count
 
     def __len__(self):
