@@ -48,7 +48,7 @@ class NetworkBootstrap(NetworkParameters):
     --------
     >>> import numpy as np
     >>> from sklearn_boltz import FVBMPseudoLikelihood
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> X = rng.choice([-1, 1], size=(300, 3))
     >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=300, p=[0.2, 0.8])
     >>> model = FVBMPseudoLikelihood().fit(X)

@@ -59,7 +59,7 @@ class GroupComparison:
     >>> import numpy as np
     >>> from sklearn_boltz import FVBMPseudoLikelihood
     >>> from sklearn_boltz.fully_visible import compare_groups
-    >>> X = np.random.default_rng(0).choice([-1, 1], size=(60, 3))
+    >>> X = np.random.default_rng(2).choice([-1, 1], size=(60, 3))
     >>> model, groups = FVBMPseudoLikelihood(alpha=0.1), np.arange(60) % 2
     >>> test = compare_groups(model, X, groups, 99, random_state=0)
     >>> bool(test.max_difference_p_value > 0.05)
@@ -181,7 +181,7 @@ def compare_groups(
     >>> import numpy as np
     >>> from sklearn_boltz import FVBMPseudoLikelihood
     >>> from sklearn_boltz.fully_visible import compare_groups
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> X = rng.choice([-1, 1], size=(200, 3))
     >>> X[100:, 2] = X[100:, 0] * rng.choice([-1, 1], size=100, p=[0.2, 0.8])
     >>> groups = np.repeat(["before", "after"], 100)

@@ -39,6 +39,16 @@ class StabilitySelection:
     Examples
     --------
     See `stability_selection`.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> from sklearn_boltz.fully_visible import stability_selection
+    >>> X = np.random.default_rng(0).choice([-1, 1], size=(200, 4))
+    >>> X[:, 1] = X[:, 0]
+    >>> X[::9, 1] *= -1
+    >>> model = FVBMPseudoLikelihood(penalty="l1")
+    >>> stability_selection(model, X, n_pairs=5, random_state=0)
+    StabilitySelection: 1 pairs in at least 75% of the halves, 0.333333 false ones expected at most
     """
 
     alphas: np.ndarray
@@ -126,7 +136,7 @@ def stability_selection(
     n_pairs : int, default=50
         Number of random divisions into halves: of so many pairs of fits.
     threshold : float, default=0.75
-        π, above 0.5: the share of the halves.
+        The share π of the halves, above 0.5.
     max_false : float, default=1.0
         The bound on the expected number of pairs that are selected though they are rare: with a
         probability of no more than q / p, q being the number of pairs where a path ends, and p that
