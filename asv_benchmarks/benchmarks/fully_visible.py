@@ -105,7 +105,7 @@ class Gibbs:
 
 
 class Interactions:
-    """Ten sweeps of 1,000 chains, as many terms of three as pairs; and the scores of all triples."""
+    """Ten sweeps of 1,000 chains, as many terms of three as pairs; the scores of all triples."""
 
     params = [10, 20, 50]
     param_names = ["n_variables"]

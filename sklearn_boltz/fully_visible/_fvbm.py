@@ -95,8 +95,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         step lowers the objective. ``"ga"`` is gradient ascent, the same with all steps
         multiplied by `step_size`. ``"newton"`` is Newton's method with a line search; with
         more than 3,000 parameters (77 variables), and with terms of three, ``"lbfgs"`` takes its
-        place. All reach the same, unique maximum. Penalties that select, `edges` and `nodewise` have
-        a solver of their own, a proximal form of ``"newton"``: see Notes.
+        place. All reach the same, unique maximum. Penalties that select, `edges` and `nodewise`
+        have a solver of their own, a proximal form of ``"newton"``: see Notes.
 
     step_size : float, default=1.0
         Factor μ on the steps of ``solver="ga"``. Above 1 nothing is guaranteed.
