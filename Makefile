@@ -7,7 +7,7 @@ DATA ?= ../shared/data
 QUIETLY = -qq --no-warn-script-location
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: demo test test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
+.PHONY: demo test test-array-api test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
 
 # A stamp a set of extras: installing is done once, and again when a kernel changes.
 $(VENV)/bin/python:
@@ -21,8 +21,16 @@ $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml setup.py $(KERNELS)
 demo: $(VENV)/.installed-data
 	$(BIN)/python examples/quick_start.py --data $(DATA)
 
+# Arrays of other libraries are dispatched where SciPy is told so before it is imported: these tests
+# are run by themselves, if `make test-array-api` has installed the libraries.
+ARRAY_API = SCIPY_ARRAY_API=1 $(BIN)/python -m pytest tests/test_array_api.py
+
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
+	if $(BIN)/python -c "import array_api_strict" 2>/dev/null; then $(ARRAY_API); fi
+
+test-array-api: $(VENV)/.installed-test-array-api
+	$(ARRAY_API)
 
 # The oldest scikit-learn that is supported, with libraries of its time.
 test-oldest:

@@ -23,6 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
     ENCODE_CATEGORIES,
@@ -151,6 +152,7 @@ class BaseBoltzmann(
         tags = super().__sklearn_tags__()
         tags.estimator_type = "density_estimator"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.array_api_support = self._computes_on_devices
         return tags
 
     # scikit-learn does this for its own estimators only.
@@ -195,9 +197,11 @@ class BaseBoltzmann(
         score : float
             Mean of `score_samples`, in nats; `GridSearchCV` maximises it.
         """
-        log_probability = self.score_samples(X)
+        log_probability = as_numpy(self.score_samples(X))
         if sample_weight is None:
             return float(np.mean(log_probability))
+        if is_foreign(sample_weight):
+            sample_weight = as_numpy(sample_weight)
         weights = checked_weights(sample_weight, log_probability)
         counted = weights > 0  # a row that does not count may have a log-probability of -inf
         return float(np.average(log_probability[counted], weights=weights[counted]))
@@ -228,6 +232,18 @@ class BaseBoltzmann(
             derived[name] = key, compute()
         return derived[name][1]
 
+    # Whether arrays of other libraries than NumPy are computed with where they lie.
+    _computes_on_devices = False
+
+    def _check_library(self, X):
+        """Refuse arrays that scikit-learn would dispatch, if the estimator takes NumPy's only."""
+        if not self._computes_on_devices and dispatched(X):
+            raise ValueError(
+                f"{type(self).__name__} computes with NumPy arrays only, and X is one of "
+                f"{place_of(X)}. Convert it, as by sklearn.utils._array_api.move_to, or set "
+                "array_api_dispatch=False if it is in the memory of the processor."
+            )
+
     # Tables.
 
     # Whether the integers 0, 1, 2, ... in a data frame stand for themselves.
@@ -242,6 +258,7 @@ class BaseBoltzmann(
 
         With `reset`, the values of the columns are learned. An error names the cell and the remedy.
         """
+        self._check_library(X)
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         numbers_only = has_numbers_only(X)
@@ -515,7 +532,7 @@ def fingerprint(arrays):
     """A digest of the content of arrays: another one if a single bit differs."""
     digest = sha1(usedforsecurity=False)
     for array in arrays:
-        array = np.asarray(array)
+        array = as_numpy(array)
         by_columns = array.flags.f_contiguous and not array.flags.c_contiguous
         digest.update(f"{array.dtype.str} {array.shape} {by_columns};".encode())
         digest.update(np.ascontiguousarray(array.T if by_columns else array).data)

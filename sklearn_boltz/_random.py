@@ -3,6 +3,8 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
+from sklearn_boltz._arrays import device_of, namespace_of
+from sklearn_boltz._random_arrays import Numbers
 from sklearn_boltz._random_kernel import normal, uniform
 
 
@@ -26,6 +28,10 @@ class Stream:
 
     def __init__(self, seed):
         self.seed, self.step = int(seed), 0
+        self._numbers = {}  # where the arrays of other libraries are
+
+    def __getstate__(self):
+        return {**vars(self), "_numbers": {}}  # neither copied nor pickled
 
     @classmethod
     def from_generator(cls, rng):
@@ -41,6 +47,13 @@ class Stream:
     def generator(self):
         """A NumPy generator that is seeded by the next step."""
         return np.random.default_rng([self.seed, self.take(1)])
+
+    def numbers(self, reference):
+        """The same random numbers for arrays of other libraries than NumPy, in their place."""
+        place = namespace_of(reference), device_of(reference)
+        if place not in self._numbers:
+            self._numbers[place] = Numbers(self.seed, reference)
+        return self._numbers[place]
 
     def uniform(self, shape, dtype=np.float64, first_row=0):
         """

@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
 FAMILIES = {"loglinear", "fully_visible", "restricted"}
 # Which other places each may import from. The ground floor is open to all families.
 GROUND = {
-    "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates", "_ladder",
+    "_arrays", "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates", "_ladder",
     "_ladder_record", "_random", "_random_kernel", "_tables", "_threads", "_warnings",
 }  # fmt: skip
 MAY_IMPORT = {
@@ -22,11 +22,13 @@ MAY_IMPORT = {
     "_tables": {"_cells", "_warnings"},
     "_random_kernel": set(),
     "_threads": set(),
-    "_random": {"_random_kernel"},
+    "_arrays": set(),
+    "_random_arrays": {"_arrays"},
+    "_random": {"_arrays", "_random_arrays", "_random_kernel"},
     "_batches": {"_callbacks"},
     "_completion": {"_batches"},
-    "_base": {"_callbacks", "_cells", "_tables", "_warnings"},
-    "units": {"_random", "_random_kernel"},
+    "_base": {"_arrays", "_callbacks", "_cells", "_tables", "_warnings"},
+    "units": {"_arrays", "_random", "_random_arrays", "_random_kernel"},
     "loglinear": GROUND,
     "fully_visible": GROUND | {"loglinear"},
     "restricted": GROUND | {"units"},
@@ -43,6 +45,7 @@ FLOORS = {
         "categorical",
         "sparse",
         "inference",
+        "fitting",
     ],
 }
 SURROUNDINGS = {"metrics", "inspection", "datasets"}

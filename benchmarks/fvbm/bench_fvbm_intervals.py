@@ -2,7 +2,8 @@
 
 Data of sparse networks: a random graph of mean degree 4, couplings N(0, 0.3²), intercepts
 likewise, a new network for each data set. Coverage of the 95 % intervals of all parameters, and
-the edges that Benjamini and Hochberg's method declares at 5 %, by jackknife and by sandwich.
+the edges that Benjamini and Hochberg's method declares at 5 %, by the jackknife and by the
+sandwich.
 """
 
 import warnings
@@ -85,9 +86,9 @@ def main():
             if name == "jackknife":
                 coverage, _ = measured[d, n, name]
                 before, _ = measured[d, n, "sandwich"]
-                print_check(f"coverage, d = {d}, n = {n}", "0.94 to 0.98",
-                            f"{coverage:.3f} (sandwich {before:.3f})",
-                            0.94 <= coverage <= 0.98)  # fmt: skip
+                found = f"{coverage:.3f} (sandwich {before:.3f})"
+                asked = 0.94 <= coverage <= 0.98
+                print_check(f"coverage, d = {d}, n = {n}", "0.94 to 0.98", found, asked)
 
 
 if __name__ == "__main__":

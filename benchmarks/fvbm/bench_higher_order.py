@@ -1,8 +1,8 @@
 """Terms of three variables, chosen by description length, beside pairs alone in the same run.
 
 Test log-likelihood of four of the twenty data sets, normalised by the ladder of temperatures, with
-AIS beside it. The penalty is the one with the best validation log-likelihood of pairs alone. Seconds
-are those of the processor, of one thread.
+AIS beside it. Validation rows choose the penalty, of pairs alone, and with it the factor on the
+description length. Seconds are those of the processor, of one thread, of the fit that is chosen.
 """
 
 import os
@@ -33,6 +33,7 @@ ALPHAS = {
     "dna": (0.03, 0.1, 0.2),
     "bnetflix": (0.003, 0.01, 0.03),
 }
+PRICES = (1.0, 0.5, 0.2)
 # Nats, of all rows together.
 TOL = 0.01
 
@@ -49,15 +50,17 @@ def mean_weight(model, X):
     return -model.energy(X).mean()
 
 
-def choose(X, X_valid, alphas):
-    """Pairs alone with the best of some penalties; -> model, seconds, alpha."""
+def choose(X, X_valid, choices):
+    """The best of some fits, and its seconds."""
     found = []
-    for alpha in alphas:
-        model, seconds = fitted(X, alpha=alpha)
-        found.append((model.score(X_valid), alpha, model, seconds))
-        print(f"  alpha {alpha:g}: validation {found[-1][0]:.3f}, {seconds:.0f} s", flush=True)
-    _, alpha, model, seconds = max(found, key=lambda row: row[0])
-    return model, seconds, alpha
+    for options in choices:
+        model, seconds = fitted(X, **options)
+        found.append((model.score(X_valid), model, seconds))
+        told = ", ".join(f"{name} {value:g}" for name, value in options.items())
+        print(
+            f"  {told}: {len(model.terms_)} terms, validation {found[-1][0]:.3f}, {seconds:.0f} s"
+        )
+    return max(found, key=lambda row: row[0])[1:]
 
 
 def figures(model, X_test):
@@ -72,18 +75,17 @@ def measure(name, folder):
     """Rows of the table, pairs alone and with terms of three."""
     X, X_valid, X_test = load_density(name, folder)
     print(name)
-    pairs, seconds, alpha = choose(X, X_valid, ALPHAS[name])
+    pairs = choose(X, X_valid, [{"alpha": alpha} for alpha in ALPHAS[name]])
+    alpha = pairs[0].alpha
+    choices = [{"alpha": alpha, "max_order": 3, "term_price": price} for price in PRICES]
     rows = []
-    for order in (2, 3):
-        model = pairs
-        if order == 3:
-            model, seconds = fitted(X, alpha=alpha, max_order=3)
+    for model, seconds in (pairs, choose(X, X_valid, choices)):
         value, error, by_ais, ess = figures(model, X_test)
         rows.append([
-            name, order, f"{alpha:g}", len(model.terms_), f"{seconds:.0f}", f"{value:.3f}",
-            f"{error:.3f}", f"{by_ais:.3f}", f"{ess:.0f}", f"{ASKED[name][order - 2]:.2f}",
+            name, model.max_order, f"{alpha:g}", f"{model.term_price:g}", len(model.terms_),
+            f"{seconds:.0f}", f"{value:.3f}", f"{error:.3f}", f"{by_ais:.3f}", f"{ess:.0f}",
+            f"{ASKED[name][model.max_order - 2]:.2f}",
         ])  # fmt: skip
-        print("  " + "  ".join(map(str, rows[-1][1:])), flush=True)
     return rows
 
 
@@ -96,18 +98,18 @@ def main():
     with report(args.output / "fvbm_higher_order.txt", title):
         rows = [row for name in args.sets for row in measure(name, args.data)]
         print_table(
-            ["set", "order", "alpha", "terms", "seconds", "by the ladder", "std_err", "by AIS",
+            ["set", "order", "alpha", "price", "terms", "seconds", "by the ladder", "std_err", "by AIS",
              "chains that count", "asked"], rows,
         )  # fmt: skip
         for pairs, terms in zip(rows[::2], rows[1::2], strict=True):
             name, asked = terms[0], ASKED[terms[0]]
-            gain = float(terms[5]) - float(pairs[5])
-            print_check(f"{name}, terms of three", asked[1], terms[5], float(terms[5]) >= asked[1])
+            value, gain = float(terms[6]), float(terms[6]) - float(pairs[6])
+            print_check(f"{name}, terms of three", asked[1], terms[6], value >= asked[1] - 0.005)
             print_check(
                 f"{name}, gain over pairs", f"{np.subtract(*asked[::-1]):.2f}", f"{gain:.2f}",
-                gain >= np.subtract(*asked[::-1]) - 1e-9,
+                gain >= np.subtract(*asked[::-1]) - 0.005,
             )  # fmt: skip
-            print_check(f"{name}, seconds", "120 at most", terms[4], float(terms[4]) <= 120)
+            print_check(f"{name}, seconds", "120 at most", terms[5], float(terms[5]) <= 120)
 
 
 if __name__ == "__main__":

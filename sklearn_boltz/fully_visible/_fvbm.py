@@ -2,7 +2,6 @@
 
 import re
 import warnings
-from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -15,35 +14,16 @@ from sklearn_boltz._base import (
     fingerprint,
     unchanged_on_error,
 )
-from sklearn_boltz._batches import as_batches, fresh
+from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz._completion import distinct_incomplete
-from sklearn_boltz._random import make_generator
-from sklearn_boltz.fully_visible._columns import given_order
 from sklearn_boltz.fully_visible._drawing import Drawing
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
 from sklearn_boltz.fully_visible._likelihoods import Likelihoods
-from sklearn_boltz.fully_visible._rows import (
-    Rows,
-    check_columns,
-    check_size,
-    positive_of_batch,
-    read,
-    read_batches,
-)
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
-from sklearn_boltz.fully_visible.categorical._task import CodesTask
-from sklearn_boltz.fully_visible.higher_order._fit import History, fit_terms, whole
-from sklearn_boltz.fully_visible.higher_order._options import checked_terms, has_terms
-from sklearn_boltz.fully_visible.higher_order._selection import MAX_ROUNDS
+from sklearn_boltz.fully_visible.fitting._rows import Rows, check_columns, read, read_batches
+from sklearn_boltz.fully_visible.fitting._tasks import make_task, ordered_columns
+from sklearn_boltz.fully_visible.fitting._ways import choose_way
 from sklearn_boltz.fully_visible.model._interaction_model import Terms
-from sklearn_boltz.fully_visible.sparse._options import is_sparse, ridge, sparse_task
-from sklearn_boltz.fully_visible.training import _em, _sampled_likelihood
-from sklearn_boltz.fully_visible.training._fit import MAX_ITER, Task, maximise
-from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS
-from sklearn_boltz.fully_visible.training._moment_matching import LikelihoodTask
-from sklearn_boltz.fully_visible.training._objective import distinct_rows
-from sklearn_boltz.fully_visible.training._solvers import Monitor
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
 # each other.
@@ -83,7 +63,12 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     terms : list of tuples of int or str, default=None
         Terms of three binary variables and more, by number or name, that are fitted beside all
-        pairs; none is chosen then.
+        pairs, by either objective; none is chosen then.
+
+    count_potential : bool, default=False
+        Whether the model has a potential V(K) of the number K of variables at their higher value
+        (K-pairwise model [4]_), with ``objective="likelihood"``: P(K) is then that of the rows and
+        one more, spread evenly over all K.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
@@ -109,9 +94,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         ``"bslm"`` is block successive lower-bound maximisation, the algorithm of [1]_: no
         step lowers the objective. ``"ga"`` is gradient ascent, the same with all steps
         multiplied by `step_size`. ``"newton"`` is Newton's method with a line search; with
-        more than 3,000 parameters (77 variables) ``"lbfgs"`` takes its place. All reach
-        the same, unique maximum. Penalties that select, `edges` and `nodewise` have a solver of
-        their own, a proximal form of ``"newton"``: see Notes.
+        more than 3,000 parameters (77 variables), and with terms of three, ``"lbfgs"`` takes its
+        place. All reach the same, unique maximum. Penalties that select, `edges` and `nodewise` have
+        a solver of their own, a proximal form of ``"newton"``: see Notes.
 
     step_size : float, default=1.0
         Factor μ on the steps of ``solver="ga"``. Above 1 nothing is guaranteed.
@@ -204,7 +189,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, 300
         for the likelihood by chains, 10,000 sweeps for ``"bslm"`` and ``"ga"``, and 1,000 where
         networks are sparse. With missing cells and ``missing="em"``, the number of rounds, each
-        with a fit in it; None means 500.
+        with a fit in it; None means 500. With terms of three, the number of rounds, which append
+        terms, fit all and remove terms; None means 100.
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the fit before.
@@ -233,6 +219,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     terms_ : list of tuples of int
         The terms of three variables and more.
+
+    count_potential_ : ndarray of shape (n_features + 1,)
+        V(0), ..., V(n_features). A quadratic of K is in pairs and intercepts as well, so V is 0 at
+        the three most frequent K, or with ``alpha > 0`` at two. All 0 without `count_potential`.
 
     term_weights_ : ndarray of shape (n_terms,)
         Their weights θ_t: of binary variables, in values -1 and 1, the log-weight of a row is
@@ -278,9 +268,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"log_pseudo_likelihood"`` or ``"log_likelihood"``, the objective after each iteration:
         the mean over the rows in nats, less the penalty; and ``"seconds"`` of each iteration. With
-        missing cells and ``missing="em"``, of each round, the rows as completed in it. The
-        likelihood by chains is an estimate; ``"largest_difference"`` is then that of the moments,
-        in standard errors of the data.
+        missing cells and ``missing="em"``, of each round, the rows as completed in it. With terms
+        of three, of each round, and ``"n_terms"``. The likelihood by chains is an estimate;
+        ``"largest_difference"`` is then that of the moments, in standard errors of the data.
 
     n_features_in_ : int
         Number of variables.
@@ -311,6 +301,16 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     The estimate from rows with missing cells solves an unbiased equation: the expected score given
     the observed cells is 0. `score_samples` and `log_pseudo_likelihood` are those of
     the observed cells. The draws of ``missing="em"`` have a fixed seed.
+
+    With ``max_order=3``, the scores of all triples are found at once by products of matrices. The
+    gain of a term is half the square of its score in standard deviations, adjusted for the
+    parameters of its parts; it pays if that is more than ½ ln N + ln C(d, 3) nats, the length of
+    its description in a table of N rows and d variables. The standard deviations are those of the
+    scores of the rows [8]_, as the information of a pseudo-likelihood promises too much. Terms are
+    appended, all parameters are fitted jointly, and terms that do not pay any more are removed,
+    until nothing changes. `alpha` penalises the weights θ_t as it does the couplings. Without it,
+    only terms are chosen of which each joint value is in five rows at least. Standard errors and
+    information criteria are for pairs alone.
 
     The pseudo-likelihood compares each row with those that differ from it in one variable. Of
     states far from all rows it knows nothing, and where the data are not those of a pairwise
@@ -347,6 +347,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     .. [3] E. Schneidman, M. J. Berry, R. Segev and W. Bialek, "Weak pairwise correlations imply
        strongly correlated network states in a neural population", Nature 440, 1007–1012, 2006,
        equation 3. https://doi.org/10.1038/nature04701
+    .. [4] G. Tkačik et al., "Searching for Collective Behavior in a Large Network of Sensory
+       Neurons", PLoS Computational Biology 10(1), e1003408, 2014, equation 5.
+       https://doi.org/10.1371/journal.pcbi.1003408
     .. [4] J. D. Lee, Y. Sun and M. A. Saunders, "Proximal Newton-Type Methods for Minimizing
        Composite Functions", SIAM Journal on Optimization 24(3), 1420–1443, 2014.
        https://doi.org/10.1137/130921428
@@ -357,6 +360,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
        Large Model Spaces", Biometrika 95(3), 759–771, 2008. https://doi.org/10.1093/biomet/asn034
     .. [7] C. D. van Borkulo et al., "A New Method for Constructing Networks from Binary Data",
        Scientific Reports 4, 5918, 2014. https://doi.org/10.1038/srep05918
+    .. [8] C. Varin, N. Reid and D. Firth, "An Overview of Composite Likelihood Methods",
+       Statistica Sinica 21(1), 5–42, 2011, section 2.
 
     Examples
     --------
@@ -393,6 +398,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         "max_order": [Interval(Integral, 2, None, closed="left")],
         "term_price": [Interval(Real, 0, None, closed="neither")],
         "terms": [list, tuple, None],
+        "count_potential": ["boolean"],
         "missing": [StrOptions({"em", "observed"})],
         "objective": [StrOptions({"pseudo-likelihood", "likelihood"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -426,6 +432,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         max_order=2,
         term_price=1.0,
         terms=None,
+        count_potential=False,
         missing="em",
         n_draws=10,
         objective="pseudo-likelihood",
@@ -455,6 +462,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         self.max_order = max_order
         self.term_price = term_price
         self.terms = terms
+        self.count_potential = count_potential
         self.missing = missing
         self.n_draws = n_draws
         self.objective = objective
@@ -591,81 +599,31 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         if rows.codes is not None:
             check_columns(self, rows.codes)
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
-            task = self._task(rows, batches)
-            found = {"alpha_": self.alpha}
-            by_terms = has_terms(self)
-            terms = checked_terms(self, task, rows, is_sparse(self)) if by_terms else None
-            if is_sparse(self):
-                task, found = sparse_task(self, task, rows)
-            elif self.objective == "likelihood":
-                task = self._by_likelihood(task, rows)
-            by_em = self.missing == "em" and not rows.is_complete
-            by_sampling = self.objective == "likelihood" and not task.is_exact()
-            solver, solve = task.choose_solver(self.solver, self.step_size)
-            solver = "sampling" if by_sampling else "lbfgs" if by_terms else solver
-            max_iter = self.max_iter
-            if max_iter is None:
-                max_iter = _em.MAX_ROUNDS if by_em else MAX_ITER[solver]
-                max_iter = MAX_ROUNDS if by_terms else max_iter
+            task, found = make_task(self, rows, batches)
+            way = choose_way(self, task, rows)
 
-            def attributes(coupling, intercept, terms=(), weights=()):
-                return self._attributes(rows, task, coupling, intercept, terms, weights)
+            def attributes(*network):
+                return self._attributes(rows, task, *network)
 
             def label(j, value=None):
                 if value is not None and rows.coding.is_binary:
                     value = rows.coding.values(j)[(value + 1) // 2]
                 return self._column(j) + ("" if value is None else f" = {value}")
 
-            data = X if batches is None else batches
-            with iterations(self, data, y, name="iteration", max_iter=max_iter) as end_iteration:
-                if by_sampling:
-                    history = _sampled_likelihood.History(
-                        lambda: end_iteration(lambda: attributes(*task.whole(*history.last))),
-                        self.verbose,
-                    )
-                    generator = make_generator(self.random_state)
-                    result = _sampled_likelihood.maximise_by_sampling(
-                        task, initial, self.moment_tol, max_iter, history, label, generator
-                    )
-                elif by_terms:
-                    history = History(
-                        lambda: end_iteration(lambda: attributes(*whole(task, history.rounds[-1]))),
-                        max_iter,
-                        self.verbose,
-                    )
-                    result, terms, weights = fit_terms(
-                        task,
-                        initial,
-                        terms,
-                        self.max_order,
-                        self.term_price,
-                        self.tol,
-                        history,
-                        label,
-                    )
-                    found |= attributes(result.coupling, result.intercept, terms, weights)
-                elif by_em:
-                    history = _em.History(
-                        lambda: end_iteration(lambda: attributes(*task.whole(*history.last[:2]))),
-                        self.verbose,
-                    )
-                    result = _em.fit_incomplete(
-                        task, initial, solver, solve, self.tol, max_iter, history, label,
-                        self.n_draws,
-                    )  # fmt: skip
-                else:
-                    monitor = Monitor(
-                        self.tol,
-                        max_iter,
-                        lambda: end_iteration(lambda: attributes(*task.whole(*monitor.last[1:]))),
-                        self.verbose,
-                    )
-                    result = maximise(task, initial, solve, monitor, label)
+            data, limit = X if batches is None else batches, way.max_iter
+            with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:
+                result = way.run(
+                    task,
+                    initial,
+                    label,
+                    lambda *network: end_iteration(lambda: attributes(*network)),
+                )
                 for name in ("values_", "alphas_", "path_"):
                     vars(self).pop(name, None)
                 vars(self).update(
-                    attributes(result.coupling, result.intercept) | found,
-                    solver_=solver,
+                    attributes(*result.network),
+                    **found,
+                    solver_=way.solver,
                     n_iter_=result.n_iter,
                     converged_=result.status == "converged" and result.message is None,
                     history_={
@@ -676,88 +634,33 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
                 )
         if self.verbose:
             last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
-            print(f"{solver}: {result.n_iter} iterations, {task.objective} {last}{result.status}")
+            print(
+                f"{way.solver}: {result.n_iter} iterations, {task.objective} {last}{result.status}"
+            )
         if result.message:
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
 
-    def _attributes(self, rows, task, coupling, intercept, terms=(), weights=()):
+    def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
         """The fitted attributes that make a model."""
+        potential = potential if len(potential) else np.zeros(self.n_features_in_ + 1)
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
             "n_values_": rows.coding.n_values,
-            "ordered_": self._ordered_columns(rows.coding),
+            "ordered_": ordered_columns(self, rows.coding),
             "coupling_": coupling,
             "intercept_": intercept,
             "terms_": list(terms),
             "term_weights_": np.array(weights, dtype=np.float64),
+            "count_potential_": potential,
             "_coding": rows.coding,
             "_n_features_out": len(intercept),
             "_base": task.base,
-            "_estimate": fingerprint([coupling, intercept, *Terms.of(terms, weights)]),
+            "_estimate": fingerprint([coupling, intercept, *Terms.of(terms, weights), potential]),
             "_sample_dtype": rows.dtype,
             "_seen": task.seen,
             "_varying": task.varying,
         }
-
-    def _task(self, rows, batches):
-        """Distinct rows in memory, or passes over batches that have too many."""
-        if not rows.coding.is_binary:
-            codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            check_size(self, rows.coding.n_values)
-            ordered = self._ordered_columns(rows.coding)
-            return CodesTask(codes, weights, rows.coding.n_values, ridge(self), ordered)
-        if rows.codes is not None and rows.is_complete:
-            return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), ridge(self))
-        if rows.codes is not None:
-            if self.solver in ("bslm", "ga") and self.missing == "observed":
-                raise ValueError(
-                    f"solver={self.solver!r} needs complete rows. Use solver='newton' or 'lbfgs', "
-                    "or missing='em', which completes them."
-                )
-            codes, weights = distinct_incomplete(rows.codes, rows.weights)
-            return Task.of_incomplete_rows(codes, weights, ridge(self))
-        if self.solver in ("bslm", "ga"):
-            raise ValueError(
-                f"solver={self.solver!r} keeps all distinct rows in memory, and these batches "
-                "have too many. Use solver='newton' or 'lbfgs'."
-            )
-        positive = partial(positive_of_batch, fresh(self), rows.coding)
-        return Task.of_batches(batches, positive, rows.sums, ridge(self))
-
-    def _by_likelihood(self, task, rows):
-        """The same rows, fitted by maximum likelihood."""
-        if self.solver in ("bslm", "ga"):
-            raise ValueError(
-                f"solver={self.solver!r} is for the pseudo-likelihood. With "
-                "objective='likelihood' use solver='newton' or 'lbfgs'."
-            )
-        if self.missing == "observed" and not rows.is_complete:
-            raise ValueError(
-                "missing='observed' leaves out terms of the pseudo-likelihood. With "
-                "objective='likelihood' and missing cells use missing='em'."
-            )
-        if not rows.coding.is_binary:
-            j = int(rows.coding.n_values.argmax())
-            raise ValueError(
-                f"objective='likelihood' is for binary columns, and {self._column(j)} has "
-                f"{rows.coding.n_values[j]} values. Use objective='pseudo-likelihood', or one-hot "
-                "columns."
-            )
-        task = LikelihoodTask.of(task)
-        if not task.is_exact() and not rows.is_complete:
-            j = int((rows.codes < 0).any(axis=0).argmax())
-            raise ValueError(
-                f"objective='likelihood' learns from missing cells, as {self._column(j)} has, only "
-                f"up to {MAX_COLUMNS} columns that vary; there are {len(task.varying)}. Use "
-                "objective='pseudo-likelihood', or fill the cells by `impute` of such a model."
-            )
-        return task
-
-    def _ordered_columns(self, coding):
-        """The columns whose order makes a difference to the penalty."""
-        ordered = given_order(self.ordered, self._table) & (coding.n_values > 2)
-        return ordered if ridge(self) > 0 else np.zeros_like(ordered)
 
     def _with_rows_before(self, rows):
         """All rows since the first fit."""

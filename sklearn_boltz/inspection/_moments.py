@@ -181,7 +181,7 @@ class MomentsDisplay:
             xlim=(-0.5, most + 0.5), xlabel="K", ylabel="P(K)", title=TITLES["count"],
         )  # fmt: skip
         ax.locator_params(axis="x", integer=True)
-        ax.legend(frameon=False, fontsize="small", loc="lower left")
+        ax.legend(frameon=False, fontsize="small", loc="upper right")
 
 
 def compared(data, model, n_triplets, generator):

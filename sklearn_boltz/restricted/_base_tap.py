@@ -14,10 +14,11 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz._arrays import as_numpy, copied, dispatched, is_foreign, like
 from sklearn_boltz._base import dense, validate_arguments
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS
+from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, by_processor
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
@@ -25,6 +26,7 @@ from sklearn_boltz.restricted.mean_field._inference import INFERENCES, check_uni
 from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.sampling import _conditional, _modes
+from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Likelihoods
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -95,9 +97,9 @@ class BaseTAP(MiniBatchEstimator):
     def _base(self):
         # Where annealing begins: the features as frequent as in the data, for which most of the
         # weights are, and the other even layers without preferences.
-        return stacked(
-            [self._base_units, *(layer.base() for layer in self._layered().layers[2::2])]
-        )
+        layered = self._layered()
+        base = stacked([self._base_units, *(layer.base() for layer in layered.layers[2::2])])
+        return self._near(base, layered.weights[0])
 
     def _side(self, V):
         with Workers(self.n_jobs) as workers:
@@ -139,22 +141,22 @@ class BaseTAP(MiniBatchEstimator):
         none = Seen(base, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
         training = Training(learner, rng, self._with_more(none, X, weights))
         training.pretrain_history = []
-        return training
+        return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
 
     def _with_more(self, seen, X, weights=None):
         # Rows to start at, evenly spaced, until there are enough.
         chosen = evenly_spaced(X, N_STARTS - len(seen.rows))
         counts = np.ones(len(chosen)) if weights is None else weights[chosen]
-        rows = np.vstack([seen.rows, dense(X[chosen]).astype(seen.rows.dtype)])
+        rows = np.vstack([seen.rows, as_numpy(dense(X[chosen])).astype(seen.rows.dtype)])
         return Seen(seen.base, rows, np.append(seen.weights, counts))
 
     def _resumed(self):
         self._check_same_size()
         training, layered = self._training.copy(), self._layered()
         # The public attributes are the truth, also where a user has set them.
-        dtype, learner = layered.weights[0].dtype, training.learner
-        learner.weights = [np.array(W, order="C") for W in layered.weights]
-        learner.layers = [layer.astype(dtype) for layer in layered.layers]
+        learner = training.learner
+        learner.weights = [copied(W) for W in layered.weights]
+        learner.layers = [layer.astype(learner.dtype) for layer in layered.layers]
         learner.scheme = self._scheme()
         return training
 
@@ -171,7 +173,8 @@ class BaseTAP(MiniBatchEstimator):
 
     def _side_base(self, training):
         others = training.learner.layers[2::2]
-        return stacked([training.seen.base, *(layer.base() for layer in others)])
+        base = stacked([training.seen.base, *(layer.base() for layer in others)])
+        return self._near(base, training.learner.weights[0])
 
     def _monitor(self, training, X, train, valid, weights=None):
         base, rows, counts = training.seen
@@ -190,7 +193,7 @@ class BaseTAP(MiniBatchEstimator):
             **self._exposed(layered),
             "_unit_types": layered.layers,
             "_base_units": training.seen.base,
-            "_rows": training.seen.rows,
+            "_rows": like(layered.weights[0], training.seen.rows),
             **self._state(training),
         }
 
@@ -208,7 +211,13 @@ class BaseTAP(MiniBatchEstimator):
     # Solutions and likelihood.
 
     def _tap_starts(self, model, n_starts, stream, workers):
-        return self._side(self._rows.astype(model.dtype, copy=False))
+        return self._side(self._stored_rows(model))
+
+    def _stored_rows(self, model):
+        """Rows of the training, in the type of the model."""
+        if is_foreign(model.weights):
+            return self._rows
+        return self._rows.astype(model.dtype, copy=False)
 
     def _solutions(self, model, V, workers, **changes):
         return INFERENCES[self._inference](model, V, self._iteration(**changes), workers)
@@ -255,15 +264,19 @@ class BaseTAP(MiniBatchEstimator):
         """
         check_is_fitted(self)
         model = self._model()
-        V = self._side(self._rows if X0 is None else dense(self._checked(X0)))
+        V = self._side(self._stored_rows(model) if X0 is None else dense(self._checked(X0)))
         with Workers(self.n_jobs) as workers:
             solutions = self._solutions(
                 model, V, workers, max_iter=max_iter, tol=self.tap_tol if tol is None else tol
             )
-        kept, assignment = np.arange(len(V)), np.arange(len(V))
+        kept, assignment = np.arange(V.shape[0]), np.arange(V.shape[0])
         if unique:
             kept, assignment = _tap.distinct(model, solutions)
-        chosen = {name: value[kept] for name, value in solutions.items() if name != "change"}
+        chosen = {
+            name: like(V, value[kept])
+            for name, value in solutions.items()
+            if name not in ("change", "first_hidden")
+        }
         return Bunch(**self._by_layer(chosen), assignment=assignment)
 
     def _by_layer(self, solutions):
@@ -289,6 +302,7 @@ class BaseTAP(MiniBatchEstimator):
 
     # Evidence: noisy and missing values.
 
+    @by_processor
     @validate_arguments(
         {
             "Y": ["array-like", "sparse matrix"],
@@ -428,6 +442,13 @@ class BaseTAP(MiniBatchEstimator):
         """
         if method == "tap" and how == "sample":
             raise ValueError(f"method={method!r} does not go with how={how!r}.")
+        if dispatched(X):
+            self._check_library(X)
+            if method == "gibbs" or how == "sample":
+                return super().impute(X, how=how, n_steps=n_steps, random_state=random_state)
+            here = self.move_to(np)
+            filled = here.impute(as_numpy(X), how=how, method=method, random_state=random_state)
+            return like(X, filled)
         table, (X, missing, model) = X, self._to_impute(X)
         layered, some = self._layered(), missing.any(axis=1)
         # Other layers of the side of the features are missing always.

@@ -1,6 +1,7 @@
 """BaseBoltzmannMachine: what RBMs and deep Boltzmann machines share."""
 
 import warnings
+from functools import partial, wraps
 from numbers import Integral, Real
 
 import numpy as np
@@ -10,6 +11,18 @@ from sklearn.utils import Bunch, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz._arrays import (
+    as_numpy,
+    as_type,
+    dispatched,
+    is_foreign,
+    like,
+    namespace_of,
+    numpy_dtype,
+    place_of,
+    taken,
+    zeros,
+)
 from sklearn_boltz._base import (
     COMPLETE_TO_USE,
     BaseBoltzmann,
@@ -22,6 +35,7 @@ from sklearn_boltz._batches import fresh, rows_of
 from sklearn_boltz._cells import foreign_coding, shown
 from sklearn_boltz._estimates import best_known, greater, raise_floor, temperature_ladder
 from sklearn_boltz._random import Stream, make_generator
+from sklearn_boltz._tables import Table
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._columns import (
     UNIT_TYPES,
@@ -47,6 +61,10 @@ from sklearn_boltz.restricted.sampling import (
 )
 from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.training._array_rows import (
+    ELSEWHERE,
+    checked_rows,
+)
 from sklearn_boltz.restricted.training._rows import StreamedRows, evenly_spaced, of_some
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
@@ -54,7 +72,7 @@ from sklearn_boltz.units._gaussian import Gaussian
 from sklearn_boltz.units._unit import UnitType
 
 # Rows that a method works on at once, so that its memory does not grow with the data.
-CHUNK_ROWS = 1000
+CHUNK_ROWS, DEVICE_ROWS = 1000, 2**14
 # Part of the bounds by which a value may be out of range: scaling in float32 leaves as much.
 ROUNDING = 1e-6
 # Rows of batches to which visible units are fitted before the training.
@@ -77,6 +95,25 @@ IMPUTE_CONSTRAINTS = {
     "n_steps": _POSITIVE,
     "random_state": _RANDOM_STATE,
 }
+
+
+def by_processor(method):
+    """Have a method computed by NumPy also where the estimator lies elsewhere.
+
+    The arrays that it returns lie where the estimator does.
+    """
+
+    @wraps(method)
+    def brought_home(self, *args, **kwargs):
+        weights = getattr(self, "components_", None)
+        if not is_foreign(weights):
+            return method(self, *args, **kwargs)
+        args = [as_numpy(value) if is_foreign(value) else value for value in args]
+        kwargs = {name: as_numpy(v) if is_foreign(v) else v for name, v in kwargs.items()}
+        found = method(self.move_to(np), *args, **kwargs)
+        return like(weights, found) if isinstance(found, np.ndarray) else found
+
+    return brought_home
 
 
 class BaseBoltzmannMachine(BaseBoltzmann):
@@ -127,7 +164,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         With `clip`, values out of range are set to its nearest end, with a warning. With `reset`,
         columns of real numbers are standardised from here on, by their weighted means.
         """
+        if dispatched(X):
+            return self._validated_on_device(X, reset, allow_nan, clip)
         X = self._coded(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
+        if not reset and is_foreign(getattr(self, "components_", None)):
+            there = place_of(self.components_)
+            raise ValueError(ELSEWHERE.format(type(self).__name__, there, "NumPy"))
         if issparse(X) and not self._takes_sparse():
             X = X.toarray()
         if not issparse(X):
@@ -275,7 +317,33 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _checked(self, X, allow_nan=False):
         check_is_fitted(self)
         X = self._validated(X, allow_nan=allow_nan, clip=True)
+        return as_type(X, numpy_dtype(self.components_)) if is_foreign(X) else self._in_type(X)
+
+    def _in_type(self, X):
         return X.astype(self._model().dtype, copy=False)
+
+    def _check_device_settings(self):
+        """Refuse parameters that are there for NumPy arrays only."""
+        specs = self._specs()
+        binary = isinstance(specs, list) and all(spec in ("auto", Bernoulli) for spec in specs)
+        if not binary or self.hidden not in ("bernoulli", Bernoulli):
+            raise ValueError(
+                f"{type(self).__name__}: on a device there are Bernoulli units in both layers. For "
+                "other units, pass NumPy arrays."
+            )
+
+    def _validated_on_device(self, X, reset, allow_nan, clip):
+        """Check an array of another library than NumPy, which stays where it lies."""
+        self._check_library(X)
+        X = checked_rows(self, X, reset=reset, allow_nan=allow_nan)
+        if reset:
+            self._check_device_settings()
+            self._layout = Layout.of_numbers(X.shape[1])
+            self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
+        low, high = self._layout_now().bounds
+        if namespace_of(X).any((X < low) | (X > high)):
+            X = like(X, self._bounded(as_numpy(X), clip))  # which tells what is wrong
+        return X
 
     # Columns of the table and numbers of the visible units.
 
@@ -341,7 +409,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _as_table(self, V):
         """Rows of the visible units as a table like that of the training."""
+        if is_foreign(V):
+            return V
         return self._table.decode(self._layout_now().collapse(V[:, : self._n_numbers()]))
+
+    def _near(self, units, weights):
+        """Units where the weights are."""
+        return units.moved(partial(like, weights)) if is_foreign(weights) else units
 
     def _n_numbers(self):
         """How many numbers the visible units take."""
@@ -353,6 +427,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _by_chunks(self, function, X):
         """Apply a function of dense rows, a chunk at a time."""
+        if is_foreign(X):
+            chunks = gen_batches(X.shape[0], DEVICE_ROWS)
+            return namespace_of(X).concat([function(X[rows, ...]) for rows in chunks])
         return np.concatenate([
             function(dense(X[rows]))
             for rows in gen_batches(X.shape[0], CHUNK_ROWS)
@@ -576,7 +653,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 if X is None:
                     starts = _annealing.resampled(forward, rng)
                 else:
-                    starts = dense(X[np.arange(n_chains) % n_rows])
+                    starts = dense(taken(X, np.arange(n_chains) % n_rows))
                 backward = _annealing.reverse_importance_sampling(
                     model, self._base(), betas, starts, stream, workers, n_rows
                 )
@@ -622,13 +699,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return Bunch(
             value=total_log_partition(chosen), std_err=np.nan, low=-np.inf, high=np.inf,
             ess=float(len(kept)), log_weights=-chosen.free_energy, method="tap",
-            states=chosen.visible_mean, trusted=bool(chosen.converged.any()),
+            states=like(model.weights, chosen.visible_mean), trusted=bool(chosen.converged.any()),
             verdict="An expansion for weak weights: its error is not known. AIS gives a floor.",
         )  # fmt: skip
 
     def _tap_starts(self, model, n_starts, stream, workers):
         """Rows that short chains reach."""
-        V = self._base().sample(np.zeros((n_starts, len(model.visible)), model.dtype), stream)
+        V = self._base().sample(zeros(model.weights, (n_starts, len(model.visible))), stream)
         return _samples.chain_samples(model, V, TAP_START_STEPS, stream, workers)
 
     def _solutions(self, model, V, workers):
@@ -696,6 +773,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             names, types and categories.
         """
         check_is_fitted(self)
+        if is_foreign(self.components_) and (given or n_temperatures > 1):
+            rows = self.move_to(np).sample(
+                n_samples, random_state, given=given, temperature=temperature, n_steps=n_steps,
+                init=as_numpy(init) if is_foreign(init) else init,
+                n_temperatures=n_temperatures,
+            )  # fmt: skip
+            return like(self.components_, rows)
         model, rng = self._model(), make_generator(random_state)
         stream = Stream.from_generator(rng)
         if isinstance(init, str):
@@ -728,10 +812,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                     return self._as_table(rows)
         if init is None:
             shape = n_samples, len(model.visible)
-            V = self._base().sample(np.zeros(shape, model.dtype), stream)
+            V = self._base().sample(zeros(model.weights, shape), stream)
         else:
             V = self._checked(init)
-            V = self._side(dense(V[np.arange(n_samples) % V.shape[0]]))
+            V = self._side(dense(taken(V, np.arange(n_samples) % V.shape[0])))
         if values is not None:
             V = np.array(V)
             V[:, clamped] = values[clamped[: len(values)]]
@@ -791,6 +875,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         starts = layout.starts[:-1]
         return self._table.fill(X, layout.collapse(V), missing[:, starts])
 
+    @by_processor
     @validate_arguments(
         {"X": ["array-like"], "column": [str, Integral], "n_steps": _POSITIVE,
          "random_state": _RANDOM_STATE}
@@ -845,6 +930,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             probability = probability / probability.sum(axis=1, keepdims=True)
         return probability
 
+    @by_processor
     def entropy(self):
         """Return the entropy of the distribution of the rows, by enumeration.
 

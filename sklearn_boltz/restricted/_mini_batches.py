@@ -9,13 +9,20 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._base import dense, find_stack_level, unchanged_on_error
+from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign
+from sklearn_boltz._base import (
+    checked_weights,
+    dense,
+    find_stack_level,
+    unchanged_on_error,
+)
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
+from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
@@ -24,6 +31,7 @@ from sklearn_boltz.restricted.training._rows import (
     StreamedRows,
     check_observed,
     divided,
+    relative,
     visits,
     with_information,
 )
@@ -167,21 +175,20 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "components_")
-            X = self._validated(X, reset=first, allow_nan=True, sample_weight=sample_weight)
-            X, weights = with_information(X, sample_weight)
+            X, weights = self._rows_of_batch(X, sample_weight, reset=first)
             training = self._begun(X, weights) if first else self._resumed()
             training.tracker = self._tracker(training)
-            V = dense(X).astype(training.dtype, copy=False)
+            X = dense(X).astype(training.dtype, copy=False)
             if first:
                 vars(self).update(self._attributes(training.copy()))
             else:
-                training.seen = self._with_more(training.seen, V, weights)
+                training.seen = self._with_more(training.seen, X, weights)
             if weights is not None:
-                V = np.repeat(V, visits(weights, training.rng), axis=0)
+                X = X[np.repeat(np.arange(len(X)), visits(weights, training.rng))]
             training.n_passes += 1
             with Workers(self.n_jobs) as workers, QUIET():
                 rate = self._rate(training.n_passes)
-                training.learn(Incomplete(np.ascontiguousarray(V)), rate, workers)
+                training.learn(self._mini_batch(X), rate, workers)
             if training.is_finite():
                 vars(self).update(self._attributes(training))
             else:
@@ -192,8 +199,22 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     # Before the training.
 
+    def _rows_of_batch(self, X, sample_weight, reset):
+        """The rows of a mini-batch that count, and their weights."""
+        if dispatched(X):
+            return self._device_source(X, sample_weight, reset)
+        X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
+        return with_information(X, sample_weight)
+
+    def _mini_batch(self, X):
+        """Rows as what a training learns from."""
+        X = X.array if isinstance(X, DeviceRows) else X
+        return X if is_foreign(X) else Incomplete(np.ascontiguousarray(X))
+
     def _source(self, X, sample_weight, reset):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
+        if dispatched(X):
+            return self._device_source(X, sample_weight, reset)
         batches = as_batches(X)
         if batches is None:
             rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
@@ -205,6 +226,16 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         indexed = batches is not X
         rows = StreamedRows(self, batches, sample_weight, reset=reset, indexed=indexed)
         return rows, rows.weights
+
+    def _device_source(self, X, sample_weight, reset):
+        """The rows that count of an array on a device, and their weights."""
+        X = self._validated(X, reset=reset)
+        weights = None
+        if sample_weight is not None:
+            weights = checked_weights(as_numpy(sample_weight), np.empty((X.shape[0], 0)))
+            counts = np.flatnonzero(weights > 0)
+            X, weights = DeviceRows(X)[counts], relative(weights[counts])
+        return DeviceRows(X, weights), weights
 
     def _divide(self, training, X, weights):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""

@@ -4,8 +4,19 @@ from functools import partial
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz._arrays import (
+    as_numpy,
+    as_type,
+    copied,
+    dispatched,
+    is_foreign,
+    like,
+    namespace_of,
+    numpy_dtype,
+)
 from sklearn_boltz._base import validate_arguments
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
@@ -18,7 +29,7 @@ from sklearn_boltz.restricted._boltzmann_machine import (
 from sklearn_boltz.restricted._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
+from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete
 
@@ -62,7 +73,7 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _base(self):
         """Independent visible units fitted to the training data."""
-        return self._base_units
+        return self._near(self._base_units, self.components_)
 
     def _parameters(self):
         model = self._model()
@@ -71,16 +82,65 @@ class BaseRBM(BaseBoltzmannMachine):
 
     @property
     def _n_features_out(self):
-        return len(self.components_)
+        return self.components_.shape[0]
 
     def _checked_hidden(self, H):
         check_is_fitted(self)
-        H = np.ascontiguousarray(H, dtype=self.components_.dtype)
-        if H.ndim != 2 or H.shape[1] != len(self.components_):
+        if is_foreign(self.components_):
+            H = as_type(like(self.components_, H), numpy_dtype(self.components_))
+        else:
+            H = np.ascontiguousarray(H, dtype=self.components_.dtype)
+        if H.ndim != 2 or H.shape[1] != self.components_.shape[0]:
             raise ValueError(
-                f"H must have shape (n_samples, {len(self.components_)}), got {H.shape}."
+                f"H must have shape (n_samples, {self.components_.shape[0]}), got {H.shape}."
             )
         return H
+
+    # Where the arrays lie.
+
+    def move_to(self, xp, device=None):
+        """Return the estimator with its arrays in another library or in another place.
+
+        Parameters
+        ----------
+        xp : module
+            The library: `numpy`, `torch`, `cupy` or another that has the array API.
+        device : object, default=None
+            Where to, as that library has it, such as ``"cuda"``; None for its default.
+
+        Returns
+        -------
+        estimator : object
+            Another one with the same parameters, which computes there. The ladder of models that
+            a training on NumPy arrays has saved stays behind.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_boltz.datasets import make_bars_and_stripes
+        >>> from sklearn_boltz.restricted import SDCPRBM
+        >>> model = SDCPRBM(8, max_iter=5, random_state=0).fit(make_bars_and_stripes(3))
+        >>> type(model.move_to(np).components_)
+        <class 'numpy.ndarray'>
+        """
+        library = namespace_of(xp.empty(0))  # as the array API has it
+        if library is np:
+            return self.__sklearn_array_api_convert__(as_numpy)
+        return self.__sklearn_array_api_convert__(
+            lambda array: library.asarray(as_numpy(array), device=device)
+        )
+
+    def __sklearn_array_api_convert__(self, convert):
+        """What scikit-learn moves an estimator by."""
+        check_is_fitted(self)
+        other, state = clone(self), vars(self).copy()
+        state["_training"] = self._training.moved(convert)
+        state["_unit_types"] = [units.moved(convert) for units in self._unit_types]
+        for name in [*self._exposed(self._layered()), "_rows"]:
+            if name in state:
+                state[name] = convert(state[name])
+        vars(other).update(state)
+        return other
 
     # Conditionals.
 
@@ -220,7 +280,7 @@ class BaseRBM(BaseBoltzmannMachine):
             Where the chains are, in a table like that of the training.
         """
         V = self._checked(V)
-        V = V.toarray() if issparse(V) else np.array(V, order="C")
+        V = V.toarray() if issparse(V) else copied(V)
         stream = Stream.from_generator(make_generator(random_state))
         with Workers(self.n_jobs) as workers:
             states = _samples.chain_samples(self._model(), V, n_steps, stream, workers)
@@ -245,8 +305,8 @@ class BaseRBM(BaseBoltzmannMachine):
             terms are −b·v − c·h.
         """
         V, H = self._checked(V), self._checked_hidden(H)
-        if V.shape[0] != len(H):
-            raise ValueError(f"V has {V.shape[0]} rows and H has {len(H)}.")
+        if V.shape[0] != H.shape[0]:
+            raise ValueError(f"V has {V.shape[0]} rows and H has {H.shape[0]}.")
         return self._model().energy(V, H)
 
     def free_energy(self, V):
@@ -328,6 +388,11 @@ class BaseRBM(BaseBoltzmannMachine):
         X : ndarray or data frame of shape (n_samples, n_features)
             A copy with the missing values filled, of the type of `X`.
         """
-        V, missing, model = self._to_impute(X)
         rng = make_generator(random_state)
+        if dispatched(X):
+            V = self._checked(X, allow_nan=True)
+            missing, stream = namespace_of(V).isnan(V), Stream.from_generator(rng)
+            filled = _array_chains.impute(self._model(), V, missing, how, n_steps, stream)
+            return namespace_of(V).where(missing, filled, V)
+        V, missing, model = self._to_impute(X)
         return self._filled(X, _conditional.impute(model, V, missing, how, n_steps, rng), missing)

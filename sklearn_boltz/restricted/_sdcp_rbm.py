@@ -1,20 +1,23 @@
 """SDCPRBM: an RBM trained by stochastic difference-of-convex programming."""
 
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from sklearn_boltz._arrays import like
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
 from sklearn_boltz.restricted._columns import initial_hidden
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.model._layered import Layered
+from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
 from sklearn_boltz.restricted.training._rows import ColumnSums
-from sklearn_boltz.restricted.training._sdcp import Learner, Scheme
+from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
 from sklearn_boltz.units import Bernoulli
 
 
@@ -219,6 +222,9 @@ class SDCPRBM(MiniBatchRBM):
     Integers and booleans are computed with in float32. The fit has the same bits whatever
     the number of threads.
 
+    With scikit-learn's ``array_api_dispatch``, tensors of PyTorch and arrays of CuPy are computed
+    with on their device, if all units are Bernoulli ones: see :doc:`/user_guide/gpu`.
+
     References
     ----------
     .. [1] V. Upadhya and P. S. Sastry, "Learning RBM with a DC programming approach", ACML
@@ -254,6 +260,7 @@ class SDCPRBM(MiniBatchRBM):
     ['Oslo', 'Oslo', 'Oslo']
     """
 
+    _computes_on_devices = True
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
         "hidden": HIDDEN,
@@ -350,20 +357,28 @@ class SDCPRBM(MiniBatchRBM):
         )  # fmt: skip
         training = Training(learner, rng, seen)
         training.base = visible.astype(X.dtype)
-        return training
+        return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
 
     def _resumed(self):
         self._check_same_size()
         training = self._training.copy()
         # The public attributes are the truth, also where a user has set them.
         learner = training.learner
-        learner.weights = self.components_.copy(order="F")
+        learner.weights = weights_of(self.components_)
         learner.visible, learner.hidden = (units.astype(learner.dtype) for units in self._units())
         learner.scheme = self._scheme()
         return training
 
     def _with_more(self, seen, X, weights=None):
         return seen + ColumnSums.of(X, weights)
+
+    def _check_device_settings(self):
+        super()._check_device_settings()
+        if self._is_tempered:
+            raise ValueError(
+                "SDCPRBM: sampler='tempered' is there for NumPy arrays only. On a device, use "
+                "sampler='gibbs'."
+            )
 
     def _scheme(self):
         return Scheme(
@@ -393,7 +408,7 @@ class SDCPRBM(MiniBatchRBM):
         return Bernoulli(training.seen.log_odds(dtype)) if base.is_binary else base
 
     def _side_base(self, training):
-        return self._first_units(training, training.dtype)
+        return self._near(self._first_units(training, training.dtype), training.learner.weights)
 
     def _monitor(self, training, X, train, valid, weights=None):
         base = self._first_units(training, X.dtype)
@@ -405,7 +420,7 @@ class SDCPRBM(MiniBatchRBM):
         return {
             **self._exposed(Layered([weights], units)),
             "_unit_types": units,
-            "_base_units": self._first_units(training, weights.dtype),
+            "_base_units": self._first_units(training, training.dtype),
             **self._state(training),
         }
 

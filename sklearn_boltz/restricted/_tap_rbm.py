@@ -203,6 +203,9 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     Integers and booleans are computed with in float32. The fit has the same bits whatever
     the number of threads.
 
+    With scikit-learn's ``array_api_dispatch``, tensors of PyTorch and arrays of CuPy are computed
+    with on their device, if all units are Bernoulli ones: see :doc:`/user_guide/gpu`.
+
     References
     ----------
     .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
@@ -221,6 +224,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     True
     """
 
+    _computes_on_devices = True
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
         **BaseTAP._parameter_constraints,
@@ -298,6 +302,14 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     @property
     def _inference(self):
         return self.inference
+
+    def _check_device_settings(self):
+        super()._check_device_settings()
+        if self.inference != "tap":
+            raise ValueError(
+                f"TAPRBM: inference={self.inference!r} is there for NumPy arrays only. Use "
+                "inference='tap' on a device."
+            )
 
     # What `BaseTAP` asks for.
 

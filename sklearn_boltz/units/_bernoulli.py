@@ -5,6 +5,8 @@ from copy import copy
 import numpy as np
 from scipy.special import expit, logit
 
+from sklearn_boltz._arrays import is_foreign, widened, zeros
+from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_sample, softplus_sums
 from sklearn_boltz.units._unit import UnitType, observed_sums
 
@@ -92,8 +94,16 @@ class Bernoulli(UnitType):
     def states(self):
         return np.array([0.0, 1.0])
 
+    def base(self):
+        if is_foreign(self.intercept):
+            return Bernoulli(zeros(self.intercept, self.intercept.shape))
+        return super().base()
+
     def fallen(self, beta, base):
         mixed, intercept = copy(self), (1 - beta) * base.intercept + beta * self.intercept
+        if is_foreign(intercept):
+            mixed.intercept = intercept
+            return mixed
         mixed.intercept = np.ascontiguousarray(intercept, dtype=self.intercept.dtype)
         return mixed
 
@@ -102,6 +112,8 @@ class Bernoulli(UnitType):
         return self.intercept + field - 0.5 * precision
 
     def log_weight(self, X):
+        if is_foreign(X):
+            return widened(X) @ widened(self.intercept)
         return X @ self.intercept.astype(np.float64)
 
     def unit_log_weights(self, X):
@@ -115,6 +127,8 @@ class Bernoulli(UnitType):
         return np.logaddexp(0, self._log_odds(field, precision))
 
     def log_partition_sum(self, field):
+        if is_foreign(field):
+            return _bernoulli_arrays.log_partition_sum(field, self.intercept)
         out = np.empty(len(field))
         softplus_sums(np.ascontiguousarray(field), self.intercept, out)
         return out
@@ -125,9 +139,13 @@ class Bernoulli(UnitType):
         return mean, mean * expit(-log_odds)
 
     def mean(self, field, precision=0.0):
+        if is_foreign(field):
+            return _bernoulli_arrays.mean(field, self.intercept)
         return expit(self._log_odds(field, precision))
 
     def sample(self, field, stream, first_row=0):
+        if is_foreign(field):
+            return _bernoulli_arrays.sample(field, self.intercept, stream, first_row)
         out = np.array(field, dtype=self.intercept.dtype, order="C")
         bernoulli_sample(out, self.intercept, stream.seed, stream.take(1), first_row)
         return out

@@ -45,6 +45,8 @@ from copy import copy
 import numpy as np
 from scipy.sparse import issparse
 
+from sklearn_boltz._arrays import copied_as
+
 
 def observed_sums(X, weights=None):
     """Sums of columns over their observed values, and how many these are.
@@ -120,7 +122,7 @@ class UnitType:
                 function.__doc__ = getattr(UnitType, name).__doc__
 
     def __len__(self):
-        return len(next(iter(self.parameters().values())))
+        return next(iter(self.parameters().values())).shape[0]
 
     @property
     def _dtype(self):
@@ -426,7 +428,26 @@ class UnitType:
         """
         other = copy(self)
         for name, value in self.parameters().items():
-            setattr(other, name, value.astype(dtype))
+            setattr(other, name, copied_as(value, dtype))
+        return other
+
+    def moved(self, convert):
+        """
+        Return the same units with their parameters elsewhere.
+
+        Parameters
+        ----------
+        convert : callable
+            From an array to one of another library, or in another place.
+
+        Returns
+        -------
+        units : UnitType
+            The units.
+        """
+        other = copy(self)
+        for name, value in self.parameters().items():
+            setattr(other, name, convert(value))
         return other
 
     @classmethod

@@ -1,7 +1,6 @@
 """Fit a network with terms of three columns and more: from a task to a result."""
 
 import time
-from typing import NamedTuple
 
 import numpy as np
 
@@ -47,14 +46,6 @@ class History:
         return self.is_over
 
 
-class Fitted(NamedTuple):
-    """A result, with the terms and their weights."""
-
-    result: Result
-    terms: list
-    weights: np.ndarray
-
-
 def fit_terms(task, initial, terms, max_order, price, tol, history, label):
     """Fit given terms, or choose terms, in the columns that vary.
 
@@ -77,7 +68,7 @@ def fit_terms(task, initial, terms, max_order, price, tol, history, label):
 
     Returns
     -------
-    fitted : Fitted
+    result : Result
         A given term with a column that does not vary has the weight 0.
     """
     pairs = task.problem
@@ -105,7 +96,7 @@ def fit_terms(task, initial, terms, max_order, price, tol, history, label):
     weights = dict(zip(found, weights, strict=True))
     found = found if terms is None else terms
     values = np.array([network.value for network in history.rounds])
-    result = Result(
+    return Result(
         coupling,
         intercept,
         objective=values / pairs.total + task.mean_of_constant_columns(),
@@ -114,8 +105,9 @@ def fit_terms(task, initial, terms, max_order, price, tol, history, label):
         status=status,
         message=_message(task, network, status, history, label),
         history={"n_terms": np.array([len(network.terms) for network in history.rounds])},
+        terms=found,
+        weights=np.array([weights.get(term, 0.0) for term in found]),
     )
-    return Fitted(result, found, np.array([weights.get(term, 0.0) for term in found]))
 
 
 def whole(task, network):

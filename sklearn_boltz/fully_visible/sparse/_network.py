@@ -47,6 +47,7 @@ class Layout:
         self.n_groups = int(self.pairs.max()) + 1
         self.parts = np.arange(d * d) // d if nodewise else np.zeros(self.n_groups, dtype=int)
         self.n_parts = d if nodewise else 1
+        self._part_starts = np.searchsorted(self.parts, np.arange(self.n_parts))
         self.part_of_column = np.arange(d) if nodewise else np.zeros(d, dtype=int)
         used = (column[:, None] != column) | np.eye(len(column), dtype=bool)
         r, s = np.nonzero(used if nodewise else np.triu(used))
@@ -74,13 +75,21 @@ class Layout:
         np.fill_diagonal(coupling, 0)
         return coupling, intercept
 
+    def parameters(self, groups):
+        """The parameters of some groups, in increasing order."""
+        if self.n_groups == self.n_parameters:
+            return groups
+        chosen = np.zeros(self.n_groups, dtype=bool)
+        chosen[groups] = True
+        return np.flatnonzero(chosen[self.groups])
+
     def sum_slopes(self, slopes):
         """∂/∂θ from the derivatives by the entries of the matrix, intercepts on the diagonal."""
         return np.bincount(self.places.ravel(), slopes.ravel(), self.n_parameters + 1)[:-1]
 
     def largest_of_part(self, values):
         """The largest value of the groups of each part."""
-        return np.maximum.reduceat(values, np.searchsorted(self.parts, np.arange(self.n_parts)))
+        return np.maximum.reduceat(values, self._part_starts)
 
     def largest_move(self, step):
         """By how much a step moves any field of each part, at most."""

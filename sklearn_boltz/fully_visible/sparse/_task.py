@@ -306,15 +306,19 @@ def path_matrices(task, network, theta):
 
     NaN in the rows of a column whose path has ended.
     """
-    coupling, intercept = network.matrices(np.nan_to_num(theta))
-    if not task.nodewise:
-        return task.whole(*network.as_point(coupling, intercept))
-    upper, lower = np.triu(coupling), np.tril(coupling)
-    above, whole = task.whole(*network.as_point(upper + upper.T, intercept))
-    below, _ = task.whole(*network.as_point(lower + lower.T, intercept))
-    both = np.triu(above) + np.tril(below)
-    ended = np.zeros(network.n_columns, dtype=bool)
-    ended[network.layout.column] = np.isnan(theta[network.layout.places.diagonal()])
-    rows = np.repeat(among_all(task, ended, False), task.column_sizes)
-    both[rows] = whole[rows] = np.nan
+    ended = np.isnan(theta)
+    coupling, intercept = network.matrices(np.where(ended, 0.0, theta))
+    if not (task.nodewise and network.is_categorical):
+        both, whole = task.whole(*network.as_point(coupling, intercept))
+    else:
+        upper, lower = np.triu(coupling), np.tril(coupling)
+        above, whole = task.whole(*network.as_point(upper + upper.T, intercept))
+        below, _ = task.whole(*network.as_point(lower + lower.T, intercept))
+        both = np.triu(above) + np.tril(below)
+    if ended.any():
+        columns = np.zeros(len(task.column_sizes), dtype=bool)
+        own = ended[network.layout.places.diagonal()]
+        columns[task.varying[network.layout.column[own]]] = True
+        rows = np.repeat(columns, task.column_sizes)
+        both[rows] = whole[rows] = np.nan
     return both, whole

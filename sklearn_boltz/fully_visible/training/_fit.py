@@ -1,5 +1,6 @@
 """Fit a fully visible Boltzmann machine: from rows to an objective, from there to a result."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -176,6 +177,10 @@ class Result(NamedTuple):
         What a user should know about the end.
     history : dict of ndarray
         What else is known of each iteration.
+    terms : sequence of tuples of int, and weights : sequence of float
+        Terms of three columns and more.
+    potential : sequence of float
+        V(K) of the number of ones, if the model has one.
     """
 
     coupling: np.ndarray
@@ -186,6 +191,14 @@ class Result(NamedTuple):
     status: str
     message: str | None
     history: dict = {}
+    terms: Sequence = ()
+    weights: Sequence = ()
+    potential: Sequence = ()
+
+    @property
+    def network(self):
+        """Couplings, intercepts, terms and their weights, and the potential."""
+        return self.coupling, self.intercept, self.terms, self.weights, self.potential
 
 
 def maximise(task, initial, solve, monitor, label):

@@ -1,12 +1,16 @@
 """Mean-field inference by name: TAP, relaxed belief propagation, adaptive TAP."""
 
+from sklearn_boltz._arrays import as_numpy, is_foreign
 from sklearn_boltz.restricted.mean_field import _rbp, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._second_order import has_wide_units
+from sklearn_boltz.restricted.mean_field._tap_arrays import at_home
 
 
 def by_tap(model, V, iteration, workers):
     """TAP, or naive mean field in the first order."""
     solutions = _tap.solve(model, V, iteration, workers)
+    if is_foreign(V):
+        model, solutions = model.moved(as_numpy), at_home(solutions)
     solutions.free_energy = _tap.free_energy(model, solutions, iteration.order)
     return solutions
 

@@ -17,7 +17,9 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
+from sklearn_boltz._arrays import is_foreign
 from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.restricted.mean_field import _tap_arrays
 from sklearn_boltz.restricted.mean_field._grouped import grouped
 from sklearn_boltz.restricted.mean_field._second_order import (
     Coupling,
@@ -294,6 +296,8 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
         `visible_mean`, `visible_variance`, `hidden_mean`, `hidden_variance`, `converged`,
         `n_iter` and `change`, the last mean squared change, of each row.
     """
+    if is_foreign(V):
+        return _tap_arrays.solve(model, V, iteration)
     n_rows, weights, most = len(V), model.weights, iteration.max_iter
     if scratch is None:
         visible, hidden = empty_layers(model, n_rows, iteration.order)

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
+from sklearn_boltz._arrays import as_numpy, is_foreign
 from sklearn_boltz._estimates import estimate_from_value
 from sklearn_boltz.restricted.model._model import check_normalisable
 
@@ -102,6 +103,8 @@ def exact_log_partition(model):
             else f"The smaller layer has {bits:g} bits; at most {MOST_UNITS} can be enumerated. "
             "Use method='ais'."
         )
+    if is_foreign(model.weights):
+        model = model.moved(as_numpy)
     model = model.in_double()
     return log_sum_over_states(lambda rows: -model.free_energy(rows), model.visible)
 

@@ -6,6 +6,8 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.extmath import safe_sparse_dot
 
+from sklearn_boltz._arrays import is_foreign, like, namespace_of, widened, zeros
+from sklearn_boltz.units._bernoulli_arrays import log_partition_sum
 from sklearn_boltz.units._unit import mixed_states
 
 __all__ = ["Model", "check_normalisable", "log_pseudo_likelihood", "mixed_states"]
@@ -33,9 +35,22 @@ class Model(NamedTuple):
         return self.weights.dtype
 
     @property
+    def n_weights(self):
+        """Number of weights that there are."""
+        if is_foreign(self.weights):
+            return len(self.hidden) * len(self.visible)
+        return self.weights.size
+
+    @property
     def weights_by_visible(self):
         """Weights of shape (n_visible, n_hidden), row after row; not copied after a training."""
+        if is_foreign(self.weights):
+            return self.weights.T
         return np.ascontiguousarray(self.weights.T)
+
+    def moved(self, convert):
+        """The model with its arrays elsewhere."""
+        return Model(convert(self.weights), *(units.moved(convert) for units in self[1:]))
 
     def sides(self):
         """The model itself: of a deep one, its two sides."""
@@ -55,15 +70,18 @@ class Model(NamedTuple):
         base : UnitType
         """
         return Model(
-            np.asarray(beta * self.weights, dtype=self.dtype),
+            self._times(beta),
             self.visible.fallen(beta, base),
             self.hidden.fallen(beta, self.hidden.base()),
         )
 
     def tempered(self, beta):
         """The model at another temperature, p(v, h)^β but for the normalisation."""
-        weights = np.asarray(beta * self.weights, dtype=self.dtype)
-        return Model(weights, self.visible.tempered(beta), self.hidden.tempered(beta))
+        return Model(self._times(beta), self.visible.tempered(beta), self.hidden.tempered(beta))
+
+    def _times(self, beta):
+        weights = beta * self.weights
+        return weights if is_foreign(weights) else np.asarray(weights, dtype=self.dtype)
 
     def in_double(self):
         """The model in float64, for exact sums."""
@@ -72,10 +90,14 @@ class Model(NamedTuple):
 
     def hidden_field(self, V):
         """What the visible units add to the fields of the hidden ones."""
+        if is_foreign(V):
+            return V @ self.weights.T
         return safe_sparse_dot(V, self.weights.T, dense_output=True)
 
     def visible_field(self, H):
         """What the hidden units add to the fields of the visible ones."""
+        if is_foreign(H):
+            return H @ self.weights
         return safe_sparse_dot(H, self.weights, dense_output=True)
 
     def mean_hidden(self, V):
@@ -88,7 +110,10 @@ class Model(NamedTuple):
 
     def energy(self, V, H):
         """E(v, h) of pairs of rows, in float64."""
-        interaction = np.einsum("ij,ij->i", self.hidden_field(V), H, dtype=np.float64)
+        if is_foreign(V):
+            interaction = namespace_of(V).sum(widened(self.hidden_field(V) * H), axis=1)
+        else:
+            interaction = np.einsum("ij,ij->i", self.hidden_field(V), H, dtype=np.float64)
         return -interaction - self.visible.log_weight(V) - self.hidden.log_weight(H)
 
     def free_energy(self, V):
@@ -151,6 +176,8 @@ def log_pseudo_likelihood(model, V, features=None):
     n_units = model.visible.n_units
     chosen = range(n_units) if features is None else features.T
     one_feature = _of_binary_units if model.visible.is_binary else _of_any_units
+    if is_foreign(V):
+        one_feature = _of_arrays
     total = one_feature(model, V, chosen)
     return total if features is None else total * (n_units / features.shape[1])
 
@@ -175,6 +202,23 @@ def _of_binary_units(model, V, chosen):
             log_odds = with_value(np.ones(n_rows)) - with_value(np.zeros(n_rows))
         log_odds += model.visible.intercept[i]
         total += value * log_odds - np.logaddexp(0, log_odds)
+    return total
+
+
+def _of_arrays(model, V, chosen):
+    """The same as `_of_binary_units`, of arrays of other libraries."""
+    xp, columns, field = namespace_of(V), model.weights_by_visible, model.hidden_field(V)
+    (n_rows, n_columns), total, flat = V.shape, 0.0, xp.reshape(V, (-1,))
+    firsts, biases = np.arange(n_rows) * n_columns, model.visible.intercept
+    for i in chosen:
+        numbers = like(V, np.broadcast_to(i, n_rows).copy())
+        value = xp.take(flat, like(V, firsts + i))
+        weights = xp.take(columns, numbers, axis=0)
+        rest = field - value[:, None] * weights
+        log_odds = model.hidden.log_partition_sum(rest + weights)
+        log_odds = log_odds - model.hidden.log_partition_sum(rest) + xp.take(biases, numbers)
+        softplus = log_partition_sum(log_odds[:, None], zeros(log_odds, (1,)))
+        total = total + widened(value) * log_odds - softplus
     return total
 
 

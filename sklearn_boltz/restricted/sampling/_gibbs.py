@@ -5,8 +5,10 @@ from functools import partial
 
 import numpy as np
 
+from sklearn_boltz._arrays import is_foreign
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.restricted.sampling import _array_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     gibbs_chains,
     hidden_fields,
@@ -37,6 +39,10 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
     first_row : int
         What the random numbers take for the number of the first chain, where these are a part.
     """
+    if is_foreign(V):
+        start = H if from_hidden else None
+        V[...], H[...] = _array_chains.move_chains(model, V, n_steps, stream, start)
+        return
     first, weights = stream.step, model.weights_by_visible
     if model.visible.is_binary and model.hidden.is_binary:
 
@@ -129,6 +135,8 @@ def rows_to_start_at(n_chains, n_rows):
 
 def draw(p, stream):
     """Values 0 and 1 with the given probabilities."""
+    if is_foreign(p):
+        return _array_chains.draw(p, stream)
     out = np.empty_like(p)
     bernoulli_draw(out, p, stream.seed, stream.take(1))
     return out

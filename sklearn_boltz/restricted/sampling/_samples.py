@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_boltz._arrays import empty
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 
 
@@ -24,7 +25,7 @@ def chain_samples(model, V, n_steps, stream, workers, clamped=None):
     V : ndarray of shape (n_rows, n_visible)
         The states of the chains.
     """
-    H = np.empty((len(V), len(model.hidden)), V.dtype)
+    H = empty(V, (V.shape[0], len(model.hidden)))
     if clamped is None or not clamped.any():
         run_chains(model, V, H, n_steps, stream, workers)
         return V

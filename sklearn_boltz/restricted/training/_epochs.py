@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz._arrays import all_finite, copied, is_foreign
 from sklearn_boltz.restricted.training._cluster import teach
 
 # Whether anything overflowed is seen in the parameters, which are checked.
@@ -63,8 +64,10 @@ class Training:
         self.learner = teach(self.learner, V, rate, workers)
         if rung is not None:
             rung.states = self.learner.tempered
-        if tracker is not None and self.is_finite():
-            tracker.follow(self.learner.model().sides(), self.learner.work(len(V)), workers)
+        # To look at the parameters would wait for a device: a ladder that lies there does without.
+        if tracker is not None and (is_foreign(V) or self.is_finite()):
+            n_rows = V.shape[0] if is_foreign(V) else len(V)
+            tracker.follow(self.learner.model().sides(), self.learner.work(n_rows), workers)
 
     def copy(self):
         """The training as it is now, in a copy that no one else changes."""
@@ -76,7 +79,16 @@ class Training:
 
     def is_finite(self):
         """Whether all parameters are."""
-        return all(np.isfinite(a).all() for a in self.learner.parameters())
+        return all(map(all_finite, self.learner.parameters()))
+
+    def moved(self, convert):
+        """The training with the arrays of the learner elsewhere, without its ladder."""
+        other = copy(self)
+        other.learner, other.tracker = self.learner.moved(convert), None
+        if self.best is not None:
+            parameters = [convert(a) for a in self.best["parameters"]]
+            other.best = {**self.best, "parameters": parameters, "tracker": None}
+        return other
 
     def figures(self, epoch):
         """What was measured after an epoch."""
@@ -163,8 +175,9 @@ def learn_epoch(training, rows, monitor, plan, workers):
     with QUIET():
         for V in rows.mini_batches(plan.batch_size, training.rng):
             training.learn(V, rate, workers)
+        finite = training.is_finite()  # which waits for a device to come to the end
         seconds = perf_counter() - start
-        if not training.is_finite():
+        if not finite:
             return False
         figures = monitor().measure(training.learner.model(), workers, training.tracker)
     if not np.isfinite(list(figures.values())).all():
@@ -187,7 +200,7 @@ def remember_best(training, monitor, plan, workers):
     if now > least:
         best = {
             "log_likelihood": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
-            "parameters": [a.copy() for a in training.learner.parameters()],
+            "parameters": [copied(a) for a in training.learner.parameters()],
             "tracker": deepcopy(training.tracker),
         }  # fmt: skip
     elif not monitor.likelihoods.has_started(figures):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from sklearn_boltz._arrays import as_numpy, is_foreign, like, numpy_dtype
 from sklearn_boltz._base import dense
 from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._random import Stream
@@ -111,9 +112,10 @@ class Rows:
 
     def __init__(self, name, rows, base, weights=None, log_scale=None):
         self.name, self.rows, self.weights = name, rows, weights
-        self.states = distinct_states(rows, base)
-        self.volume = mean_volume(rows, log_scale, weights)
-        self.independent = independent_log_likelihood(base, rows, weights) - self.volume
+        here = as_numpy(rows)
+        self.states = distinct_states(here, base)
+        self.volume = mean_volume(here, log_scale, weights)
+        self.independent = independent_log_likelihood(base, here, weights) - self.volume
 
     def log_likelihood(self, free_energy, log_partition):
         """Mean log-likelihood, from the free energies of the rows."""
@@ -253,12 +255,13 @@ class Monitor:
     def __init__(self, X, train, valid, base, seed, weights=None, log_scale=None):
         self.likelihoods = Likelihoods(X, train, valid, base, weights, log_scale)
         self.base, self.seed = base, seed
-        self.rows = self.likelihoods.train.rows[:MONITORED_ROWS]
+        rows = self.likelihoods.train.rows
+        self.rows = rows[: min(MONITORED_ROWS, rows.shape[0]), ...]
         self.weights = None if weights is None else weights[train[:MONITORED_ROWS]]
         n_features = base.n_units
         self.features = None
         if n_features > MONITORED_FEATURES:
-            shape = len(self.rows), MONITORED_FEATURES
+            shape = self.rows.shape[0], MONITORED_FEATURES
             self.features = np.random.default_rng(seed).integers(n_features, size=shape)
         self.missing = None
         if rows_with_gaps(self.rows) is not None:
@@ -300,16 +303,17 @@ class Monitor:
 
     def _mean_of_cells(self, values):
         """The mean over the observed cells of the rows."""
+        values = as_numpy(values)
         if self.missing is None and self.weights is None:
             return float(np.mean(values))
         weights = np.ones(len(values)) if self.weights is None else self.weights
-        known = weights[:, np.newaxis] * ~np.isnan(self.rows)
+        known = weights[:, np.newaxis] * ~np.isnan(as_numpy(self.rows))
         return float((known * values).sum() / known.sum())
 
     def _free_energy(self, model, rows):
         """F of what is observed of rows; where cells are missing, at a small cost."""
         if rows_with_gaps(rows) is None:
-            return model.free_energy(rows)
+            return as_numpy(model.free_energy(rows))
         return quick_free_energy(model, self.base, rows, Stream(self.seed))
 
     def compare(self, figures, model, workers):
@@ -317,14 +321,18 @@ class Monitor:
         if "log_likelihood" in figures:
             return self.likelihoods.compare(figures)
         if "log_pseudo_likelihood" in figures:
-            no_hidden = Bernoulli(np.zeros(1, model.dtype))
-            independent = Model(np.zeros((1, len(self.base)), model.dtype), self.base, no_hidden)
-            V = self._completed(independent, workers)
+            dtype = model.dtype if not is_foreign(model.weights) else numpy_dtype(model.weights)
+            no_hidden = Bernoulli(np.zeros(1, dtype))
+            independent = Model(np.zeros((1, len(self.base)), dtype), self.base, no_hidden)
+            V = as_numpy(self._completed(independent, workers))
             pseudo = self._log_pseudo_likelihood(independent, V)
             if Comparison("", figures["log_pseudo_likelihood"], pseudo).exceeds(SURELY_BETTER):
                 return None
+        base = self.base
+        if is_foreign(model.weights):
+            base = base.moved(partial(like, model.weights))
         found = annealed_importance_sampling(
-            model, self.base, temperature_ladder(FEW_TEMPERATURES), FEW_CHAINS, Stream(self.seed),
+            model, base, temperature_ladder(FEW_TEMPERATURES), FEW_CHAINS, Stream(self.seed),
             workers,
         )  # fmt: skip
         train = self.likelihoods.train
@@ -332,7 +340,7 @@ class Monitor:
         return train.compare(train.log_likelihood(of_train, found.value))
 
     def _log_pseudo_likelihood(self, model, V):
-        found = log_pseudo_likelihood(model, V, self.features)
+        found = as_numpy(log_pseudo_likelihood(model, V, self.features))
         if self.missing is not None:  # the features are among those observed
             found = found * (1 - self.missing.mean(axis=1))
         return float(weighted_mean(found, self.weights))

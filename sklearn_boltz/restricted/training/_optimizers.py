@@ -5,8 +5,12 @@ learning rate, and may be overwritten. All optimizers are of degree one: twice t
 twice the step.
 """
 
+from copy import copy
+
 import numpy as np
 from scipy.linalg import svd
+
+from sklearn_boltz._arrays import is_foreign, namespace_of, zeros
 
 
 class SGD:
@@ -27,12 +31,19 @@ class SGD:
         """Whether the steps are the gradients."""
         return self.momentum == 0
 
+    def moved(self, convert):
+        """The optimizer with its arrays elsewhere: `convert` is for each of them."""
+        other = copy(self)
+        if self.velocity is not None:
+            other.velocity = [convert(velocity) for velocity in self.velocity]
+        return other
+
     def steps(self, gradients):
         """Return what to add to each parameter."""
         if self.momentum == 0:
             return gradients
         if self.velocity is None:
-            self.velocity = [np.zeros_like(gradient) for gradient in gradients]
+            self.velocity = [zeros(gradient, gradient.shape) for gradient in gradients]
         for velocity, gradient in zip(self.velocity, gradients, strict=True):
             velocity *= self.momentum
             velocity += gradient
@@ -55,12 +66,22 @@ class SpectralDescent(SGD):
 
     @staticmethod
     def _sharp(gradient):
+        if is_foreign(gradient):
+            return _sharp_array(gradient, namespace_of(gradient))
         if gradient.ndim == 1:
             return np.abs(gradient).sum() * np.sign(gradient)
         if not np.isfinite(gradient).all():
             return gradient  # there is no decomposition; who checks the parameters will see it
         U, s, Vt = svd(gradient, full_matrices=False, check_finite=False)
         return s.sum() * (U @ Vt)
+
+
+def _sharp_array(gradient, xp):
+    """`SpectralDescent._sharp` of an array of another library; NaN where it is not finite."""
+    if gradient.ndim == 1:
+        return xp.sum(xp.abs(gradient)) * xp.sign(gradient)
+    U, s, Vt = xp.linalg.svd(gradient, full_matrices=False)
+    return xp.sum(s) * (U @ Vt)
 
 
 OPTIMIZERS = {"sgd": SGD, "ssd": SpectralDescent}

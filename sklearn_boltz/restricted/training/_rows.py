@@ -11,6 +11,7 @@ from sklearn.utils import gen_batches
 from sklearn_boltz._base import checked_weights, dense
 from sklearn_boltz._batches import fresh, mini_batches, rows_of, summarise
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
@@ -205,10 +206,12 @@ class ChosenRows:
         if self.weights is not None:
             numbers = np.repeat(numbers, visits(self.weights, rng))
         order = numbers[rng.permutation(len(numbers))]
+        if isinstance(self.source, DeviceRows):
+            order = self.source.places(order)
         # A step from a few rows would be as long as any, and spoil the epoch: a rest goes
         # to the last mini-batch if it is less than half of one.
         least = (batch_size + 1) // 2
-        for batch in gen_batches(len(order), batch_size, min_batch_size=least):
+        for batch in gen_batches(len(numbers), batch_size, min_batch_size=least):
             V = dense(self.source[order[batch]])
             yield V if self.kept is None else Incomplete(V, self.kept, order[batch])
 

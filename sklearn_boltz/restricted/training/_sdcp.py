@@ -11,14 +11,17 @@ values, so that the steps of these are differences of means as of binary units. 
 such as precisions, go up their own gradients at a rate of their own.
 """
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz._arrays import copied, is_foreign
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import moments
+from sklearn_boltz.restricted.training._array_batch import DeviceBatch
 
 # Visible units of a block of the gradient.
 GRADIENT_ROWS = 392
@@ -80,6 +83,18 @@ class Learner:
     def __getstate__(self):
         return {**vars(self), "_batch": None}  # scratch is neither copied nor pickled
 
+    def moved(self, convert):
+        """The learner with its arrays elsewhere: `convert` is for each of them."""
+        other = copy(self)
+        other.weights, other._batch = weights_of(convert(self.weights)), None
+        for name in ("visible", "hidden", "optimizer"):
+            setattr(other, name, getattr(self, name).moved(convert))
+        for name in ("visible_offset", "hidden_offset", "chains"):
+            value = getattr(self, name)
+            setattr(other, name, None if value is None else convert(value))
+        other.tempered = None  # of a ladder, which stays behind
+        return other
+
     def parameters(self):
         """Weights and the parameters of the visible and of the hidden units, not copied."""
         return (
@@ -96,10 +111,12 @@ class Learner:
         n_own = n_rows if scheme.tempered_fraction < 1 else 0
         n_tempered = len(self.tempered) if scheme.tempered_fraction else 0
         each = n_own * (2 * scheme.n_gibbs + 2) + n_tempered * 4
-        return (scheme.n_inner * each + 2 * n_rows) * self.weights.size
+        return (scheme.n_inner * each + 2 * n_rows) * self.model().n_weights
 
     def in_memory(self, V):
         """Rows as a mini-batch, with the scratch of the last one if it has the same size."""
+        if is_foreign(V):
+            return DeviceBatch(V)
         if self._batch is None or not self._batch.fits(self, V):
             self._batch = ArrayBatch(self, len(V))
         self._batch.V = V
@@ -163,6 +180,11 @@ class Learner:
             with np.errstate(invalid="ignore"):
                 self.visible.shift(-(self.hidden_offset @ weights))
                 self.hidden.shift(-(weights @ self.visible_offset))
+
+
+def weights_of(components):
+    """A copy of weights that can be trained; of NumPy, in the order that the kernels want."""
+    return copied(components) if is_foreign(components) else components.copy(order="F")
 
 
 def reshape(units, slopes, model_slopes, rate):

@@ -1,7 +1,10 @@
 """TAPMonitor: figures of a model and of its TAP solutions after each epoch."""
 
+from functools import partial
+
 import numpy as np
 
+from sklearn_boltz._arrays import as_numpy, like, taken
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
@@ -61,26 +64,29 @@ class TAPMonitor:
         tracker : Tracker or None
             Without one there are log-likelihoods of small models only.
         """
-        clamped = clamp(layered, self.rows, self.iteration, workers)
+        here = partial(like, layered.weights[0])
+        clamped = clamp(layered, here(self.rows), self.iteration, workers)
         figures = self.figures(layered, clamped, workers)
         tracked = log_partition_of(layered.sides(), tracker, workers)
         if tracked is None:
             return figures
 
         def free_energy(rows):
-            return clamp(layered, rows, self.iteration, workers).free_energy(self.iteration.order)
+            clamped = clamp(layered, here(rows), self.iteration, workers)
+            return as_numpy(clamped.free_energy(self.iteration.order))
 
         return figures | self.likelihoods.figures(free_energy, tracked)
 
     def figures(self, layered, clamped, workers):
         """What TAP says of the model, given what follows from the rows."""
         model, order = layered.sides(), self.iteration.order
-        starts = clamped.visible_side()[self.starts]
+        side = clamped.visible_side()
+        starts = taken(side, self.starts)
         solutions = self.inference(model, starts, self.iteration, workers)
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
         log_partition = total_log_partition(chosen)
-        free_energy = weighted_mean(clamped.free_energy(order), self.weights)
+        free_energy = weighted_mean(as_numpy(clamped.free_energy(order)), self.weights)
         return {
             "tap_log_likelihood": float(-free_energy - log_partition - self.volume),
             "n_solutions": len(kept),

@@ -1,9 +1,12 @@
 """TAP training: one mini-batch of Algorithms 2 and 4 of Tramel et al. (2018)."""
 
+import math
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz._arrays import copied, is_foreign, like, namespace_of
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.mean_field._clamped import clamp, fields_of_layers
 from sklearn_boltz.restricted.mean_field._second_order import (
@@ -61,6 +64,16 @@ class Learner:
     def __getstate__(self):
         return {**vars(self), "_workspace": None}  # neither copied nor pickled
 
+    def moved(self, convert):
+        """The learner with its arrays elsewhere: `convert` is for each of them."""
+        other = copy(self)
+        other.weights = [copied(convert(W)) for W in self.weights]
+        other.layers = [units.moved(convert) for units in self.layers]
+        other.optimizer = self.optimizer.moved(convert)
+        other.starts = None if self.starts is None else convert(self.starts)
+        other._workspace = None
+        return other
+
     def parameters(self):
         """Weights and the parameters of the units, not copied."""
         units = [value for layer in self.layers for value in layer.parameters().values()]
@@ -74,10 +87,12 @@ class Learner:
         """Multiplications that a mini-batch of so many rows takes, at most."""
         iteration = self.scheme.iteration
         each = 2 * iteration.order * (iteration.max_iter + 1)
-        return each * n_rows * sum(W.size for W in self.weights)
+        return each * n_rows * sum(math.prod(W.shape) for W in self.weights)
 
     def in_memory(self, V):
         """Rows as a mini-batch, with the workspace of the last one if it has the same size."""
+        if is_foreign(V):
+            return DeviceBatch(V)
         n_starts = len(V) if self.starts is None else len(self.starts)
         if self.scheme.persistent and self.starts is None:
             n_starts = len(rows_to_start_at(self.scheme.n_solutions, len(V)))
@@ -100,7 +115,8 @@ class Learner:
         slopes, self.starts = batch.slopes(self, rate, workers)
         for W, step in zip(self.weights, slopes.weights, strict=True):
             if scheme.penalty is not None:
-                step -= rate * scheme.alpha * (W if scheme.penalty == "l2" else np.sign(W))
+                slope = W if scheme.penalty == "l2" else namespace_of(W).sign(W)
+                step -= rate * scheme.alpha * slope
         for W, step in zip(self.weights, self.optimizer.steps(slopes.weights), strict=True):
             W += step
         for units, slope in zip(self.layers, slopes.units, strict=True):
@@ -169,6 +185,32 @@ class ArrayBatch(NamedTuple):
             layered, self.V, starts, scheme, (rate, rate), (1.0, 1.0), workers, self.workspace
         )
         return slopes, found.copy() if scheme.persistent else None
+
+
+class DeviceBatch(NamedTuple):
+    """A mini-batch of an RBM of Bernoulli units on a device."""
+
+    V: object
+
+    def slopes(self, learner, rate, workers):
+        """Derivatives at the rows less those at solutions; -> slopes, persistent starts."""
+        layered, scheme, V, starts = learner.model(), learner.scheme, self.V, learner.starts
+        xp, (W,) = namespace_of(V), layered.weights
+        H = None
+        if scheme.persistent and starts is None:
+            chosen = rows_to_start_at(scheme.n_solutions, V.shape[0])
+            starts = xp.take(V, like(V, chosen), axis=0)
+        if scheme.persistent:
+            H = layered.sides().mean_hidden(V)
+        free = solve(layered.sides(), V if starts is None else starts, scheme.iteration, workers)
+        H = free.first_hidden if H is None else H
+        a_v, a_h, n_starts = free.visible_mean, free.hidden_mean, free.visible_mean.shape[0]
+        step = (H * (rate / V.shape[0])).T @ V - (a_h * (rate / n_starts)).T @ a_v
+        if scheme.iteration.order == 2:
+            step -= W * ((free.hidden_variance * (rate / n_starts)).T @ free.visible_variance)
+        pairs = (V, a_v), (H, a_h)
+        units = [{"intercept": xp.mean(a, axis=0) - xp.mean(b, axis=0)} for a, b in pairs]
+        return Slopes([step], units), a_v if scheme.persistent else None
 
 
 def difference(layered, V, starts, scheme, rates, shares, workers, workspace):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz._arrays import copied
 from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._ladder import Pair
 from sklearn_boltz._random import Stream
@@ -22,8 +23,8 @@ from sklearn_boltz.restricted.sampling._rungs import (
 # What following ln Z may cost, as a part of the training, and what a ladder may that the training
 # itself takes its chains from.
 TRACKING_SHARE, TEMPERED_SHARE = 0.12, 1.0
-# Chains at each rung, at least: where a training takes its chains from the ladder, there are as many
-# as a mini-batch has rows, for the noise of its steps depends on their number.
+# Chains at each rung, at least: where a training takes its chains from the ladder, there are as
+# many as a mini-batch has rows, for the noise of its steps depends on their number.
 N_CHAINS = 100
 # The state of the model is saved when its chains exchange with those of the last saved one less
 # often than this.
@@ -189,7 +190,7 @@ class Tracker:
             ladder.round(workers, first=len(ladder) - 2)
         if ladder.pairs[-1].acceptance < SAVED:
             top = ladder.rungs[-1]
-            rung, pair = Rung(saved(top.model), top.states.copy()), ladder.pairs[-1]
+            rung, pair = Rung(saved(top.model), copied(top.states)), ladder.pairs[-1]
             ladder.insert(len(ladder) - 1, rung, below=pair)
             while len(ladder) > self.max_rungs:  # of which there may be fewer than in the last fit
                 self._drop_one()
@@ -201,7 +202,7 @@ class Tracker:
             return
         self._place = self._place % (len(ladder) - 3) + 1
         pair = ladder.pair(self._place - 1, self._place + 1)
-        self._rounds -= 4 * self.n_chains * ladder.rungs[0].model.weights.size
+        self._rounds -= 4 * self.n_chains * ladder.rungs[0].model.n_weights
         if pair.acceptance > DENSE:
             ladder.remove(self._place, pair)
 
@@ -254,7 +255,7 @@ class Tracker:
 
         Without these, nothing would tell of a mode that the chains of the ladder have missed.
         """
-        cost = 2.5 * WATCHING_CHAINS * model.weights.size + CALLS / 20
+        cost = 2.5 * WATCHING_CHAINS * model.n_weights + CALLS / 20
         n_temperatures = int(np.clip(self._annealing / cost, LEAST_TEMPERATURES, MOST_TEMPERATURES))
         self._annealing, self._n_temperatures = 0.0, n_temperatures
         return self._annealed(model, n_temperatures, WATCHING_CHAINS, workers)
@@ -265,8 +266,10 @@ class Tracker:
         A mode that is new since the last saved model is not in the ladder yet. If its mass is
         small, exchanges take the chains away again.
         """
-        states = self.ladder.rungs[-1].states[::SENT][:WATCHING_CHAINS]
-        states[...] = resampled(found, self.stream.generator())[: len(states)]
+        states, drawn = self.ladder.rungs[-1].states, resampled(found, self.stream.generator())
+        states = states[::SENT, ...]
+        n_sent = min(states.shape[0], drawn.shape[0])
+        states[:n_sent, ...] = drawn[:n_sent, ...]
 
     def _annealed(self, model, n_temperatures, n_chains, workers):
         return annealed_importance_sampling(

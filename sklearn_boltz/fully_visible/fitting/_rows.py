@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_boltz._base import available_memory, checked_weights
 from sklearn_boltz._batches import summarise
 from sklearn_boltz._completion import distinct_incomplete, informative
-from sklearn_boltz.fully_visible._columns import Coding, find_coding
+from sklearn_boltz.fully_visible.fitting._columns import Coding, find_coding
 from sklearn_boltz.fully_visible.training._streamed import Sums
 
 # Codes of the distinct rows of batches that are kept, at most.

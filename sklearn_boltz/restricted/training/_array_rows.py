@@ -1,0 +1,104 @@
+"""Rows on a device: an array of PyTorch, CuPy or another library that stays where it lies."""
+
+from copy import copy
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from sklearn_boltz._arrays import (
+    as_numpy,
+    as_type,
+    is_foreign,
+    like,
+    namespace_of,
+    numpy_dtype,
+    place_of,
+    widest,
+    without_gradient,
+)
+
+ELSEWHERE = (
+    "{} was fitted on {}, and these rows lie on {}. Move the one or the other: `move_to` returns "
+    "the estimator with its arrays elsewhere."
+)
+
+
+class DeviceRows:
+    """Rows of an array that stays where it lies, with what a training asks of an ndarray.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        Without missing cells.
+    weights : ndarray of float64 of shape (n_rows,), default=None
+        How often each row counts; None for once.
+
+    Attributes
+    ----------
+    array : array of shape (n_rows, n_features)
+    shape : tuple of (int, int)
+    dtype : dtype
+        As NumPy has it.
+    observed_sums : tuple of (ndarray of float64 of shape (n_features,), int or float)
+        Sums of the columns, and how many values these are.
+    """
+
+    def __init__(self, X, weights=None):
+        self.array, self.shape, self.dtype = X, tuple(X.shape), numpy_dtype(X)
+        xp = namespace_of(X)
+        if weights is None:
+            total, count = xp.sum(X, axis=0, dtype=widest(X)), self.shape[0]
+        else:
+            shares = xp.astype(like(X, weights.astype(self.dtype)), widest(X))
+            total, count = shares @ xp.astype(X, widest(X)), float(weights.sum())
+        self.observed_sums = as_numpy(total).astype(np.float64), count
+
+    def __len__(self):
+        return self.shape[0]
+
+    def astype(self, dtype, copy=False):
+        """The same rows in another type."""
+        return self.replaced(as_type(self.array, dtype))
+
+    def replaced(self, array):
+        """Other values in the place of the rows."""
+        other = copy(self)
+        other.array, other.shape, other.dtype = array, tuple(array.shape), numpy_dtype(array)
+        return other
+
+    def places(self, numbers):
+        """Numbers of rows, where the rows lie: moved once for all mini-batches of an epoch."""
+        return like(self.array, numbers)
+
+    def __getitem__(self, numbers):
+        """The rows of some numbers: an array of the same library."""
+        numbers = numbers if is_foreign(numbers) else self.places(np.asarray(numbers))
+        return namespace_of(self.array).take(self.array, numbers, axis=0)
+
+
+def checked_rows(estimator, X, *, reset, allow_nan):
+    """Check rows where they lie; -> numbers of float32 or float64, in the same place.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array of shape (n_rows, n_features)
+        Of a library that scikit-learn dispatches to.
+    reset : bool
+        Whether the columns are learned here.
+    allow_nan : bool
+
+    Returns
+    -------
+    X : array of shape (n_rows, n_features)
+    """
+    xp = namespace_of(X)
+    X = validate_data(
+        estimator, without_gradient(X), reset=reset, dtype=[xp.float32, xp.float64],
+        ensure_all_finite="allow-nan" if allow_nan else True,
+    )  # fmt: skip
+    if not reset and (here := place_of(X)) != (there := place_of(estimator.components_)):
+        raise ValueError(ELSEWHERE.format(type(estimator).__name__, there, here))
+    if estimator.binarize is None:
+        return X
+    return xp.where(xp.isnan(X), X, xp.astype(X > estimator.binarize, X.dtype))

@@ -1,0 +1,527 @@
+"""Arrays of other libraries than NumPy: the same numbers, in the same place.
+
+They run where ``array_api_strict``, PyTorch or CuPy is installed and SCIPY_ARRAY_API=1 is set, as
+scikit-learn wants it for arrays to be dispatched: `make test-array-api`.
+"""
+
+import math
+import os
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+import sklearn
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import _array_api, estimator_checks
+
+from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
+from sklearn_boltz.loglinear import FSLLDensity
+from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+
+if os.environ.get("SCIPY_ARRAY_API") != "1":
+    pytest.skip("SCIPY_ARRAY_API=1 is not set", allow_module_level=True)
+
+from sklearn_boltz._arrays import _compiled, as_numpy, is_foreign, namespace_of
+from sklearn_boltz._random import Stream
+from sklearn_boltz._random_arrays import uniform
+from sklearn_boltz.units import _bernoulli_arrays
+
+LIBRARIES = ["array_api_strict", "torch", "torch-cuda", "cupy"]
+FITS = {
+    "CS-DCP": {},
+    "S-DCP": {"centered": False},
+    "CD-2": {"n_inner": 1, "n_gibbs": 2, "centered": False},
+    "PCD-1": {"n_inner": 1, "n_gibbs": 1, "persistent": True, "centered": False},
+    "momentum": {"momentum": 0.5, "weight_decay": 1e-3},
+    "spectral": {"optimizer": "ssd", "learning_rate": 1e-3},
+    "not tracked": {"n_components": 15, "track_likelihood": False},
+    "early stopping": {"early_stopping": True, "n_components": 15},
+}
+TAP_FITS = {
+    "TAP": {},
+    "naive mean field": {"order": 1},
+    "persistent": {"persistent": True},
+    "l1": {"penalty": "l1", "alpha": 0.01},
+    "early stopping": {"early_stopping": True, "n_components": 15},
+}
+
+
+class Library:
+    """A library whose arrays are made on one device."""
+
+    def __init__(self, name):
+        name, _, device = name.partition("-")
+        self.module = pytest.importorskip(name)
+        self.__name__, self.device = name, device or ("cpu" if name == "torch" else None)
+        if (device == "cuda" or name == "cupy") and not self.module.cuda.is_available():
+            pytest.skip("no GPU")
+
+    def asarray(self, array):
+        return namespace_of(self.module.empty(0)).asarray(array, device=self.device)
+
+    def has(self, estimator):
+        """The estimator with its arrays there."""
+        return estimator.move_to(self.module, self.device)
+
+
+@pytest.fixture(params=LIBRARIES)
+def xp(request):
+    """A library of arrays, and scikit-learn set to dispatch."""
+    library = Library(request.param)
+    with sklearn.config_context(array_api_dispatch=True):
+        yield library
+
+
+@pytest.fixture
+def X():
+    """Rows of two kinds."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((300, 20)) < 0.3).astype(np.float64)
+    X[:150, :10] = 1 - X[:150, :10]
+    return X
+
+
+def machine(kind=SDCPRBM, **changes):
+    settings = {"n_components": 8, "max_iter": 5, "batch_size": 32, "random_state": 0}
+    return kind(**{**settings, **changes})
+
+
+def assert_same_parameters(mine, reference):
+    for attribute in ("components_", "intercept_hidden_", "intercept_visible_"):
+        found, wanted = as_numpy(getattr(mine, attribute)), getattr(reference, attribute)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
+
+
+def assert_same_history(mine, reference, names):
+    for name in names:
+        found, wanted = mine.history_[name], reference.history_[name]
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:The validation log-likelihood was still rising")
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_is_that_of_numpy(xp, X, name):
+    mine, reference = machine(**FITS[name]).fit(xp.asarray(X)), machine(**FITS[name]).fit(X)
+    assert isinstance(mine.components_, type(xp.asarray(X)))
+    assert_same_parameters(mine, reference)
+    exact = ["log_likelihood"] if reference.n_components < 12 else []
+    assert_same_history(mine, reference, ["reconstruction_error", "log_pseudo_likelihood", *exact])
+
+
+@pytest.mark.filterwarnings("ignore:The validation log-likelihood was still rising")
+@pytest.mark.parametrize("name", TAP_FITS)
+def test_a_fit_by_mean_field_is_that_of_numpy(xp, X, name):
+    mine, reference = (machine(TAPRBM, **TAP_FITS[name]).fit(rows) for rows in (xp.asarray(X), X))
+    assert_same_parameters(mine, reference)
+    exact = ["log_likelihood"] if reference.n_components < 12 else []
+    names = ["tap_log_likelihood", "n_solutions", "free_energy", "share_converged", *exact]
+    assert_same_history(mine, reference, names)
+    found, wanted = mine.tap_solutions(xp.asarray(X)), reference.tap_solutions(X)
+    for field in wanted:
+        np.testing.assert_allclose(as_numpy(found[field]), wanted[field], rtol=0, atol=1e-9)
+
+
+def test_what_mean_field_infers_is_that_of_numpy(xp, X):
+    reference = machine(TAPRBM, learning_rate=0.2, max_iter=20).fit(X)
+    mine, gaps = xp.has(reference), X.copy()
+    gaps[::2, 3:15] = np.nan
+    for name in ("transform", "free_energy", "score_samples", "tap_log_likelihood"):
+        found, wanted = getattr(mine, name)(xp.asarray(X)), getattr(reference, name)(X)
+        assert isinstance(found, type(xp.asarray(X)))
+        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-9)
+    for how in ("mean", "mode"):
+        found, wanted = mine.impute(xp.asarray(gaps), how=how), reference.impute(gaps, how=how)
+        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-9)
+    found, wanted = mine.denoise(xp.asarray(X), 0.1), reference.denoise(X, 0.1)
+    np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-9)
+    draws = as_numpy(mine.impute(xp.asarray(gaps), how="sample", n_steps=5, random_state=0))
+    assert (
+        set(np.unique(draws)) == {0, 1} and (draws[~np.isnan(gaps)] == gaps[~np.isnan(gaps)]).all()
+    )
+
+
+@given(
+    seed=st.integers(0, 2**64 - 1), step=st.integers(0, 2**40), first_row=st.integers(0, 2**40),
+    n_rows=st.integers(1, 5), n_columns=st.integers(1, 300),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)  # fmt: skip
+@settings(max_examples=cases(100))
+def test_random_numbers_have_the_same_bits_everywhere(
+    seed, step, first_row, n_rows, n_columns, dtype
+):
+    stream, shape = Stream(seed), (n_rows, n_columns)
+    stream.step = step
+    wanted = stream.uniform(shape, dtype, first_row)
+    for name in LIBRARIES:
+        try:
+            array = Library(name).asarray(np.zeros(1, dtype))
+        except pytest.skip.Exception:
+            continue
+        parts = stream.numbers(array).parts(step, shape, first_row)
+        u = uniform(*parts, dtype == np.float64, namespace_of(array))
+        assert (as_numpy(u) == wanted).all()
+        assert as_numpy(u).dtype == dtype
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_draws_by_kernels_and_by_arrays_are_the_same(monkeypatch, dtype):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(1)
+    field = torch.asarray(rng.normal(size=(40, 130)).astype(dtype))
+    bias = torch.asarray(rng.normal(size=130).astype(dtype))
+    p = torch.sigmoid(field)
+    by_kernels = (
+        _bernoulli_arrays.sample(field, bias, Stream(3), 7), _bernoulli_arrays.draw(p, Stream(3))
+    )  # fmt: skip
+    monkeypatch.setattr(_bernoulli_arrays, "host_view", lambda array: None)
+    sample = _bernoulli_arrays.sample(field, bias, Stream(3), 7)
+    # The exponential may be rounded in another way: of 5,200 draws of float32, about one in 1e3
+    # machines would see one differ.
+    assert (sample != by_kernels[0]).sum() <= (1 if dtype == "float32" else 0)
+    assert (_bernoulli_arrays.draw(p, Stream(3)) == by_kernels[1]).all()
+
+
+METHODS = "transform", "free_energy", "score_samples", "log_pseudo_likelihood", "mean_hidden"
+
+
+@pytest.mark.parametrize("dtype, atol", [("float64", 1e-10), ("float32", 2e-4)])
+def test_methods_are_those_of_numpy(xp, X, dtype, atol):
+    X = X.astype(dtype)
+    reference = machine(learning_rate=0.3, max_iter=20).fit(X)
+    mine, rows = xp.has(reference), xp.asarray(X)
+    for name in METHODS:
+        found, wanted = getattr(mine, name)(rows), getattr(reference, name)(X)
+        assert isinstance(found, type(rows))
+        assert str(wanted.dtype) in str(found.dtype)
+        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=atol)
+    assert mine.score(rows) == pytest.approx(reference.score(X), abs=atol)
+    H = mine.sample_hidden(rows, random_state=1)
+    np.testing.assert_allclose(
+        as_numpy(mine.energy(rows, H)), reference.energy(X, as_numpy(H)), atol=50 * atol
+    )
+    for name in ("mean_visible", "inverse_transform"):
+        wanted = getattr(reference, name)(as_numpy(H))
+        np.testing.assert_allclose(as_numpy(getattr(mine, name)(H)), wanted, rtol=0, atol=atol)
+    if dtype == "float64":  # the same random numbers
+        for name in ("sample_hidden", "gibbs"):
+            found = getattr(mine, name)(rows, random_state=2)
+            assert (as_numpy(found) == getattr(reference, name)(X, random_state=2)).all()
+        for options in ({}, {"temperature": 2.0}, {"init": True}, {"given": {0: 1}}):
+            ours = {**options, "init": rows} if "init" in options else options
+            theirs = {**options, "init": X} if "init" in options else options
+            found = mine.sample(7, 3, n_steps=10, **ours)
+            assert isinstance(found, type(rows))
+            assert (as_numpy(found) == reference.sample(7, 3, n_steps=10, **theirs)).all()
+
+
+def test_what_the_processor_computes_lies_on_the_device(xp, X):
+    reference = machine(max_iter=20, learning_rate=0.3).fit(X[:, :12])
+    mine, rows = xp.has(reference), xp.asarray(X[:, :12])
+    assert mine.entropy() == pytest.approx(reference.entropy(), abs=1e-12)
+    found, wanted = mine.predict_column_proba(rows, 2), reference.predict_column_proba(X[:, :12], 2)
+    assert isinstance(found, type(rows))
+    np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-12)
+
+
+def test_rows_are_not_changed(xp, X):
+    rows = xp.asarray(X)
+    model = machine().fit(rows)
+    model.gibbs(rows, random_state=0)
+    model.sample(5, init=rows, n_steps=2, random_state=0)
+    model.impute(rows, n_steps=2, random_state=0)
+    assert (as_numpy(rows) == X).all()
+
+
+def test_annealing_is_that_of_numpy(xp, X):
+    reference = machine(learning_rate=0.3, max_iter=20).fit(X)
+    mine = xp.has(reference)
+    settings = {"n_temperatures": 50, "n_chains": 30, "random_state": 0}
+    found, wanted = (m.log_partition("ais", **settings) for m in (mine, reference))
+    np.testing.assert_allclose(found.log_weights, wanted.log_weights, rtol=0, atol=1e-9)
+    for method in ("exact", "ladder", "raise", "tap"):
+        found, wanted = (
+            m.log_partition(method, random_state=0, n_temperatures=50, n_chains=20, tol=1.0)
+            for m in (mine, reference)
+        )
+        assert found.value == pytest.approx(wanted.value, abs=1e-8)
+    found, wanted = (m.sample(30, 0, n_steps=50, init="ladder") for m in (mine, reference))
+    assert (as_numpy(found) == wanted).all()
+
+
+def test_the_ladder_of_a_training_is_that_of_numpy(xp):
+    """All rungs at once and one after the other, with the same chains and exchanges."""
+    rng = np.random.default_rng(0)
+    kinds = rng.random((6, 40)) < 0.5
+    X = (kinds[rng.integers(6, size=200)] ^ (rng.random((200, 40)) < 0.05)).astype(np.float64)
+    settings = {"n_components": 20, "batch_size": 50, "learning_rate": 0.3, "max_iter": 12}
+    if xp.__name__ == "array_api_strict":  # which is slow
+        settings["max_iter"] = 3
+    fits = [machine(**settings, track_likelihood=40.0).fit(rows) for rows in (xp.asarray(X), X)]
+    ladders = [fit._training.tracker.ladder for fit in fits]
+    assert len(ladders[0]) == len(ladders[1]) >= (2 if settings["max_iter"] == 3 else 5)
+    for mine, reference in zip(*(ladder.rungs for ladder in ladders), strict=True):
+        assert (as_numpy(mine.states) == reference.states).all()
+    np.testing.assert_allclose(ladders[0].acceptances, ladders[1].acceptances, atol=1e-9)
+    assert_same_history(*fits, ["log_likelihood", "log_likelihood_std_err"])
+    few = [machine(**settings, track_likelihood=40.0, max_rungs=3, warm_start=True) for _ in fits]
+    few = [fit.fit(rows) for fit, rows in zip(few, (xp.asarray(X), X), strict=True)]
+    ladders = [fit._training.tracker.ladder for fit in few]  # None where it was given up
+    assert (ladders[0] is None) == (ladders[1] is None)
+    assert ladders[0] is None or len(ladders[0]) == len(ladders[1]) <= 3
+    assert_same_history(*few, ["log_likelihood"])
+    found = pickle.loads(pickle.dumps(few[0])).fit(xp.asarray(X)).history_["log_likelihood"]
+    np.testing.assert_allclose(found, few[1].fit(X).history_["log_likelihood"], atol=1e-9)
+
+
+def test_impute(xp, X):
+    """Means and draws against the exact ones of NumPy; false alarms in less than 1e-6 of runs."""
+    reference = machine(learning_rate=0.3, max_iter=20).fit(X)
+    gaps = X[[0, 200]].copy()
+    gaps[:, [1, 4, 12]] = np.nan
+    exact = reference.impute(gaps)
+    mine, n_copies = xp.has(reference), 2000
+    rows = xp.asarray(np.repeat(gaps, n_copies, axis=0))
+    draws = as_numpy(mine.impute(rows, how="sample", n_steps=50, random_state=0))
+    known = ~np.isnan(gaps)
+    means = draws.reshape(2, n_copies, -1).mean(axis=1)
+    assert (means[known] == gaps[known]).all()
+    # Hoeffding: 6 means of 2,000 draws, each off by t with a probability of 2 exp(−2 · 2000 t²).
+    bound = math.sqrt(math.log(2 * 6 / 1e-7) / (2 * n_copies))
+    assert np.abs(means - exact)[~known].max() < bound
+    found = as_numpy(mine.impute(rows, how="mean", n_steps=50, random_state=0))
+    assert np.abs(found.reshape(2, n_copies, -1).mean(axis=1) - exact)[~known].max() < bound
+    # Of eight states, a hundred transitions meet the best.
+    mode = as_numpy(mine.impute(xp.asarray(gaps), how="mode", n_steps=400, random_state=0))
+    np.testing.assert_array_equal(mode, reference.impute(gaps, how="mode"))
+
+
+def test_partial_fit_and_weights(xp, X):
+    weights = np.random.default_rng(2).integers(0, 3, len(X))
+    for fit in (
+        lambda m, X, w: m.fit(X, sample_weight=w),
+        lambda m, X, w: m.partial_fit(X).partial_fit(X, sample_weight=w),
+    ):
+        for kind in (SDCPRBM, TAPRBM):
+            mine = fit(machine(kind), xp.asarray(X), xp.asarray(weights))
+            assert_same_parameters(mine, fit(machine(kind), X, weights))
+
+
+def test_a_fit_goes_on_where_it_ended(xp, X):
+    rows, settings = xp.asarray(X), {**FITS["PCD-1"], "momentum": 0.5}
+    whole = machine(**settings, max_iter=6).fit(rows)
+    parts = machine(**settings, max_iter=3, warm_start=True).fit(rows)
+    parts = pickle.loads(pickle.dumps(parts)).fit(rows)
+    assert (as_numpy(parts.components_) == as_numpy(whole.components_)).all()
+    home = machine(**settings, max_iter=3, warm_start=True).fit(rows).move_to(np).fit(X)
+    found = as_numpy(whole.components_)
+    np.testing.assert_allclose(home.components_, found, rtol=0, atol=1e-10)
+
+
+def test_there_and_back(xp, X):
+    reference = machine().fit(X)
+    there = xp.has(reference)
+    back = there.move_to(np)
+    assert is_foreign(there.components_) and isinstance(back.components_, np.ndarray)
+    assert isinstance(reference.components_, np.ndarray)
+    assert (back.transform(X) == reference.transform(X)).all()
+    assert clone(there).get_params() == reference.get_params()
+
+
+def test_scikit_learn_moves_estimators(xp, X):
+    move_to = getattr(_array_api, "move_estimator_to", None)
+    if move_to is None:
+        pytest.skip("this scikit-learn moves no estimators")
+    rows, reference = xp.asarray(X), machine(TAPRBM).fit(X)
+    there = move_to(reference, namespace_of(rows), rows.device)
+    assert isinstance(there.components_, type(rows))
+    found = as_numpy(there.transform(rows))
+    np.testing.assert_allclose(found, reference.transform(X), rtol=0, atol=1e-12)
+    back = move_to(there, _array_api.get_namespace(X)[0], "cpu")
+    assert (back.transform(X) == reference.transform(X)).all()
+
+
+@pytest.mark.parametrize("name", ["_mean", "_sample", "_draw", "_softplus"])
+def test_compiled_functions_are_the_same(name):
+    """By the compiler that PyTorch has for the processor; on GPUs it is another one."""
+    torch = pytest.importorskip("torch")
+    function, rng = getattr(_bernoulli_arrays, name), np.random.default_rng(0)
+    compiled = _compiled(function)
+    if compiled is function:
+        pytest.skip("PyTorch has no compiler here")
+    for dtype, shape in [("float32", (7, 30)), ("float64", (3, 50))]:
+        field, bias = (
+            torch.asarray(rng.uniform(size=size).astype(dtype)) for size in (shape, shape[1])
+        )
+        parts = Stream(4).numbers(field).parts(2, shape)
+        arrays = {"_sample": (field, bias, *parts), "_draw": (field, *parts)}
+        arrays = arrays.get(name, (field, bias))
+        found, wanted = (f(*arrays, xp=namespace_of(field)) for f in (compiled, function))
+        atol = 0 if name in ("_sample", "_draw") else 1e-6
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "check", ["check_array_api_input", "check_array_api_input_and_values"]
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
+def test_checks_of_scikit_learn(xp, check, dtype, kind):
+    estimator = kind(8, max_iter=3, binarize=0.0, random_state=0)
+    getattr(estimator_checks, check)("", estimator, xp.__name__, xp.device, dtype)
+
+
+def test_float32_learns_as_well(xp):
+    """Of 5 fits, the mean log-likelihood is within 5 standard errors of that of NumPy."""
+    rng = np.random.default_rng(0)
+    kind = rng.random((400, 3)) < 0.5
+    X = (rng.random((400, 12)) < np.where(np.repeat(kind, 4, axis=1), 0.9, 0.1)).astype(np.float32)
+    scores = [
+        [machine(max_iter=30, learning_rate=0.2, random_state=k).fit(rows).score(rows)
+         for k in range(5)]
+        for rows in (X, xp.asarray(X))
+    ]  # fmt: skip
+    errors = np.std(scores, axis=1, ddof=1) / math.sqrt(5)
+    assert abs(np.mean(scores[0]) - np.mean(scores[1])) < 5 * np.linalg.norm(errors) + 1e-3
+
+
+def test_a_mini_batch_waits_for_nothing(monkeypatch, X):
+    """No number comes from the device, and nothing is moved, in the mini-batches of an epoch."""
+    torch = pytest.importorskip("torch")
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    from sklearn_boltz.restricted.training._epochs import Training
+
+    called = []
+
+    class Watch(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            called.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    learn = Training.learn
+
+    def watched(*args):
+        with Watch():
+            learn(*args)
+
+    monkeypatch.setattr(_bernoulli_arrays, "host_view", lambda array: None)
+    monkeypatch.setattr(Training, "learn", watched)
+    with sklearn.config_context(array_api_dispatch=True):
+        for kind in (SDCPRBM, TAPRBM):
+            machine(kind, n_components=15, track_likelihood=False).fit(torch.asarray(X))
+    assert any("mm" in name for name in called)
+    forbidden = "_local_scalar_dense", "nonzero", "is_nonzero", "lift_fresh", "item"
+    assert not {name for name in called if any(word in name for word in forbidden)}
+
+
+# Errors.
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"hidden": "gaussian"}, "Bernoulli units in both layers"),
+        ({"visible": "gaussian", "centered": False}, "Bernoulli units in both layers"),
+        ({"sampler": "tempered"}, "sampler='gibbs'"),
+    ],
+)
+def test_what_is_there_for_numpy_only(xp, X, changes, message):
+    with pytest.raises(ValueError, match=message):
+        machine(**changes).fit(xp.asarray(X))
+
+
+def test_other_inferences_are_there_for_numpy_only(xp, X):
+    with pytest.raises(ValueError, match="inference='tap'"):
+        machine(TAPRBM, inference="rbp").fit(xp.asarray(X))
+
+
+@pytest.mark.parametrize(
+    "estimator", [FVBMPseudoLikelihood(), FSLLDensity(), InfiniteRBM(), TAPDBM(4)]
+)
+def test_estimators_that_compute_with_numpy_only(xp, X, estimator):
+    with pytest.raises(ValueError, match=f"{type(estimator).__name__} computes with NumPy arrays"):
+        estimator.fit(xp.asarray(X))
+
+
+def test_bad_values(xp, X):
+    X[3, 5] = 2
+    with pytest.raises(ValueError, match=r"column 5, but row 3 has the value 2"):
+        machine().fit(xp.asarray(X))
+    X[3, 5] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        machine().fit(xp.asarray(X))
+    X[3, 5] = 0
+    model = machine().fit(xp.asarray(X))
+    assert not hasattr(machine(), "components_")
+    X[3, 5] = 2
+    with pytest.warns(UserWarning, match="outside of the values from 0 to 1"):
+        model.transform(xp.asarray(X))
+
+
+def test_rows_that_lie_elsewhere(xp, X):
+    there, here = machine().fit(xp.asarray(X)), machine().fit(X)
+    with pytest.raises(ValueError, match=r"these rows lie on NumPy.*move_to"):
+        there.transform(X)
+    with pytest.raises(ValueError, match=r"was fitted on NumPy.*move_to"):
+        here.transform(xp.asarray(X))
+
+
+def test_without_dispatch_nothing_changes(X):
+    torch = pytest.importorskip("torch")
+    X = X.astype(np.float32)
+    model = machine().fit(torch.asarray(X))
+    assert isinstance(model.components_, np.ndarray)
+    assert (model.components_ == machine().fit(X).components_).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 1), (5, 4)])
+def test_small_and_constant_tables(xp, shape):
+    for value in (0.0, 1.0):
+        rows = xp.asarray(np.full(shape, value))
+        model = machine(max_iter=2, batch_size=3).fit(rows)
+        for name in METHODS:
+            assert np.isfinite(as_numpy(getattr(model, name)(rows))).all()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32"])
+def test_integers_are_computed_with_in_float32(xp, X, dtype):
+    rows = xp.asarray(X.astype(dtype))
+    for kind in (SDCPRBM, TAPRBM):
+        mine, reference = machine(kind).fit(rows), machine(kind).fit(X.astype(np.float32))
+        assert "float32" in str(mine.transform(rows).dtype)
+        found = as_numpy(mine.transform(rows))
+        np.testing.assert_allclose(found, reference.transform(X), rtol=0, atol=0.1)
+
+
+def test_tensors_with_gradients(X):
+    torch = pytest.importorskip("torch")
+    rows = torch.asarray(X).requires_grad_(True)
+    with sklearn.config_context(array_api_dispatch=True):
+        model = machine().fit(rows)
+        assert not model.transform(rows).requires_grad
+    assert_same_parameters(model, machine().fit(X))
+
+
+@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
+def test_divergence_leaves_the_last_good_model(xp, X, kind):
+    rows, settings = xp.asarray(X), {"warm_start": True, "n_components": 15, "max_iter": 1}
+    model = machine(kind, **settings).fit(rows)
+    before = as_numpy(model.components_).copy()
+    model.set_params(learning_rate=1.7e308, max_iter=2)
+    with pytest.warns(ConvergenceWarning, match="beyond all bounds"):
+        model.fit(rows)
+    assert (as_numpy(model.components_) == before).all()
+    assert np.isfinite(as_numpy(model.transform(rows))).all()
+
+
+def test_binarize(xp, X):
+    rng, threshold = np.random.default_rng(0), partial(machine, binarize=0.5)
+    Y = X + rng.uniform(-0.4, 0.4, X.shape)
+    mine, reference = threshold().fit(xp.asarray(Y)), threshold().fit(Y)
+    found = as_numpy(mine.components_)
+    np.testing.assert_allclose(found, reference.components_, rtol=0, atol=1e-10)
