@@ -377,6 +377,8 @@ def test_checks_of_scikit_learn(xp, check, dtype, kind):
 
 def test_float32_learns_as_well(xp):
     """Of 5 fits, the mean log-likelihood is within 5 standard errors of that of NumPy."""
+    if xp.__name__ == "array_api_strict":
+        pytest.skip("takes minutes, with the arithmetic of NumPy")
     rng = np.random.default_rng(0)
     kind = rng.random((400, 3)) < 0.5
     X = (rng.random((400, 12)) < np.where(np.repeat(kind, 4, axis=1), 0.9, 0.1)).astype(np.float32)
