@@ -4,10 +4,14 @@ import numpy as np
 
 from benchmarks._common import generator, spins, symmetric
 from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.higher_order._candidates import best_triples
 from sklearn_boltz.fully_visible.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.fully_visible.model._gibbs import gibbs_sweeps, row_fields
+from sklearn_boltz.fully_visible.model._interaction_gibbs import add_term_fields, interaction_sweeps
+from sklearn_boltz.fully_visible.model._interaction_model import Terms
 from sklearn_boltz.fully_visible.sparse._descent import descend
 from sklearn_boltz.fully_visible.training._bslm import N_LANES, bslm_sweep, evaluate_fields
+from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood as Pairs
 from sklearn_boltz.fully_visible.training._objective import distinct_rows
 
 SIZES = [(10, 512), (20, 4096), (50, 8192)]
@@ -98,6 +102,34 @@ class Gibbs:
 
     def time_sweeps(self, d):
         gibbs_sweeps(self.x, self.local, self.coupling, self.offset, 1.0, self.free, 0, 0, 10)
+
+
+class Interactions:
+    """Ten sweeps of 1,000 chains, as many terms of three as pairs; the scores of all triples."""
+
+    params = [10, 20, 50]
+    param_names = ["n_variables"]
+
+    def setup(self, d):
+        self.x, self.coupling = spins(1000, d), symmetric(d, 0.1)
+        n_terms = d * (d - 1) // 2
+        triples = np.argsort(generator().random((n_terms, d)), axis=1)[:, :3]
+        self.terms = Terms.of(triples, np.full(n_terms, 0.01))
+        self.local, self.steps = self.x @ self.coupling, np.zeros(d)
+        add_term_fields(self.x, *self.terms, self.local)
+        self.by_column = self.terms.by_column(d)
+        self.offset, self.free = np.zeros(d), np.ones((1000, d), dtype=np.uint8)
+        self.pairs = Pairs(np.ascontiguousarray(self.x.T), np.ones(1000))
+        self.tanh = np.zeros_like(self.pairs.spins)
+
+    def time_sweeps(self, d):
+        interaction_sweeps(
+            self.x, self.local, self.coupling, *self.terms, *self.by_column, self.steps,
+            self.offset, 1.0, self.free, 0, 0, 10,
+        )  # fmt: skip
+
+    def time_triples(self, d):
+        best_triples(self.pairs, self.tanh, 100, set())
 
 
 class CategoricalGibbs:

@@ -44,7 +44,7 @@ def by_r(rscript, X, folder):
     np.savetxt(folder / "table.csv", X, fmt="%d", delimiter=",")
     subprocess.run([rscript, SCRIPT, folder / "table.csv", folder, str(GAMMA)], check=True)
     what, *seconds = (folder / "run.txt").read_text().splitlines()
-    weights = np.loadtxt(folder / "weights.csv", delimiter=",")
+    weights = np.genfromtxt(folder / "weights.csv", delimiter=",")
     return weights, what, *map(float, seconds)
 
 
