@@ -116,7 +116,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         the squares of all entries of the blocks j < k, which for binary variables is the same.
         ``"ebic"`` and ``"cv"`` choose it from `n_alphas` values on a path, from the least with
         which there is no pair down to a 10,000th of it, or a 100th if there are fewer rows than
-        parameters. The path ends where 20 values in a row have not improved the criterion.
+        parameters. The path ends where 15 values in a row have not improved the criterion.
         ``"ebic"`` minimises the extended Bayesian information criterion [6]_: -2 ℓ + k ln N +
         2 γ κ ln(d - 1), for a variable with the log-likelihood ℓ given the others, κ neighbours and
         k couplings to them (κ = k if they are binary), N rows and d columns; with
