@@ -177,8 +177,8 @@ def test_false_alarms():
     """Rows without any term of three: how often one is chosen.
 
     A gain above ½ ln N + ln C(d, 3) has the probability p of a chi-square number of one degree of
-    freedom above twice that, and C(d, 3) p are expected: 0.5 % of the fits here. Of 150 fits, 6 or
-    more with a false term, eight times as many, would have a probability of 1e-4.
+    freedom above twice that, and C(d, 3) p are expected: in 1.1 % of the fits here. More than nine
+    of 150 fits with a false term would have a probability of 1e-6.
     """
     d, n, rng = 10, 300, np.random.default_rng(0)
     price = 0.5 * math.log(n) + math.log(math.comb(d, 3))
@@ -303,6 +303,21 @@ def test_observed_cells():
     assert np.isfinite(model.score(X))
     with pytest.raises(ValueError, match="missing='observed'"):
         FVBMPseudoLikelihood(max_order=3).fit(X)
+
+
+def test_hard_tables():
+    """float32, huge weights, rows without a cell, and equal rows give what plain ones do."""
+    X = rows_with_a_term(400)
+    plain = FVBMPseudoLikelihood(max_order=3).fit(X)
+    same = FVBMPseudoLikelihood(max_order=3).fit(X.astype(np.float32))
+    assert same.terms_ == plain.terms_ == [(0, 1, 2)]
+    empty = np.vstack([X, np.full((3, 6), np.nan)])
+    given = {"terms": [(0, 1, 2)], "missing": "observed", "tol": 1e-8}
+    found = [
+        FVBMPseudoLikelihood(**given).fit(rows, sample_weight=weights).term_weights_
+        for rows, weights in ((X, None), (empty, None), (X, np.full(len(X), 1e3)))
+    ]
+    assert_allclose(found[1:], found[:1] * 2, atol=1e-4)
 
 
 def test_constant_columns_and_few_rows():

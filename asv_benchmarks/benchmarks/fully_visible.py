@@ -4,9 +4,14 @@ import numpy as np
 
 from benchmarks._common import generator, spins, symmetric
 from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.higher_order._candidates import best_triples
 from sklearn_boltz.fully_visible.model._categorical_gibbs import categorical_sweeps
 from sklearn_boltz.fully_visible.model._gibbs import gibbs_sweeps, row_fields
+from sklearn_boltz.fully_visible.model._interaction_gibbs import add_term_fields, interaction_sweeps
+from sklearn_boltz.fully_visible.model._interaction_model import Terms
+from sklearn_boltz.fully_visible.sparse._descent import descend
 from sklearn_boltz.fully_visible.training._bslm import N_LANES, bslm_sweep, evaluate_fields
+from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood as Pairs
 from sklearn_boltz.fully_visible.training._objective import distinct_rows
 
 SIZES = [(10, 512), (20, 4096), (50, 8192)]
@@ -61,6 +66,29 @@ class CategoricalPseudoLikelihoods:
         self.problem.evaluate(self.theta, self.out)
 
 
+class SparseDescent:
+    """Ten sweeps of coordinate descent on a dense quadratic function, half of it selected."""
+
+    params = [20, 200, 1000]
+    param_names = ["n_parameters"]
+
+    def setup(self, n):
+        root = generator().normal(size=(n, 2 * n))
+        self.matrix = (root @ root.T / (2 * n)).ravel()
+        self.columns = np.tile(np.arange(n, dtype=np.int32), n)
+        self.rows = np.arange(n + 1, dtype=np.int32) * n
+        self.starts = np.arange(n + 1, dtype=np.int32)
+        self.curvature = self.matrix[:: n + 1].copy()
+        self.slope = generator().normal(size=n)
+        self.l1, self.l2 = np.full(n, 0.7), np.zeros(n)
+
+    def time_descend(self, n):
+        descend(
+            self.matrix, self.columns, self.rows, self.starts, self.l1, self.l2, self.curvature,
+            np.zeros(n), self.slope.copy(), np.empty(1), 0.0, 10,
+        )  # fmt: skip
+
+
 class Gibbs:
     """Ten sweeps of 1,000 chains."""
 
@@ -74,6 +102,34 @@ class Gibbs:
 
     def time_sweeps(self, d):
         gibbs_sweeps(self.x, self.local, self.coupling, self.offset, 1.0, self.free, 0, 0, 10)
+
+
+class Interactions:
+    """Ten sweeps of 1,000 chains, as many terms of three as pairs; the scores of all triples."""
+
+    params = [10, 20, 50]
+    param_names = ["n_variables"]
+
+    def setup(self, d):
+        self.x, self.coupling = spins(1000, d), symmetric(d, 0.1)
+        n_terms = d * (d - 1) // 2
+        triples = np.argsort(generator().random((n_terms, d)), axis=1)[:, :3]
+        self.terms = Terms.of(triples, np.full(n_terms, 0.01))
+        self.local, self.steps = self.x @ self.coupling, np.zeros(d)
+        add_term_fields(self.x, *self.terms, self.local)
+        self.by_column = self.terms.by_column(d)
+        self.offset, self.free = np.zeros(d), np.ones((1000, d), dtype=np.uint8)
+        self.pairs = Pairs(np.ascontiguousarray(self.x.T), np.ones(1000))
+        self.tanh = np.zeros_like(self.pairs.spins)
+
+    def time_sweeps(self, d):
+        interaction_sweeps(
+            self.x, self.local, self.coupling, *self.terms, *self.by_column, self.steps,
+            self.offset, 1.0, self.free, 0, 0, 10,
+        )  # fmt: skip
+
+    def time_triples(self, d):
+        best_triples(self.pairs, self.tanh, 100, set())
 
 
 class CategoricalGibbs:

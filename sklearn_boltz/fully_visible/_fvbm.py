@@ -68,7 +68,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     count_potential : bool, default=False
         Whether the model has a potential V(K) of the number K of variables at their higher value
         (K-pairwise model [4]_), with ``objective="likelihood"``: P(K) is then that of the rows and
-        one more, spread evenly over all K.
+        one more, spread evenly over all K. With more than 25 columns the fit by chains is slow.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
@@ -94,9 +94,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         ``"bslm"`` is block successive lower-bound maximisation, the algorithm of [1]_: no
         step lowers the objective. ``"ga"`` is gradient ascent, the same with all steps
         multiplied by `step_size`. ``"newton"`` is Newton's method with a line search; with
-        more than 3,000 parameters (77 variables) ``"lbfgs"`` takes its place. All reach
-        the same, unique maximum. Penalties that select, `edges` and `nodewise` have a solver of
-        their own, a proximal form of ``"newton"``: see Notes.
+        more than 3,000 parameters (77 variables), and with terms of three, ``"lbfgs"`` takes its
+        place. All reach the same, unique maximum. Penalties that select, `edges` and `nodewise`
+        have a solver of their own, a proximal form of ``"newton"``: see Notes.
 
     step_size : float, default=1.0
         Factor μ on the steps of ``solver="ga"``. Above 1 nothing is guaranteed.
@@ -116,7 +116,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         the squares of all entries of the blocks j < k, which for binary variables is the same.
         ``"ebic"`` and ``"cv"`` choose it from `n_alphas` values on a path, from the least with
         which there is no pair down to a 10,000th of it, or a 100th if there are fewer rows than
-        parameters. The path ends where 15 values in a row have not improved the criterion.
+        parameters. The path ends where 20 values in a row have not improved the criterion.
         ``"ebic"`` minimises the extended Bayesian information criterion [6]_: -2 ℓ + k ln N +
         2 γ κ ln(d - 1), for a variable with the log-likelihood ℓ given the others, κ neighbours and
         k couplings to them (κ = k if they are binary), N rows and d columns; with
@@ -189,7 +189,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, 300
         for the likelihood by chains, 10,000 sweeps for ``"bslm"`` and ``"ga"``, and 1,000 where
         networks are sparse. With missing cells and ``missing="em"``, the number of rounds, each
-        with a fit in it; None means 500.
+        with a fit in it; None means 500. With terms of three, the number of rounds, which append
+        terms, fit all and remove terms; None means 100.
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the fit before.
@@ -267,9 +268,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"log_pseudo_likelihood"`` or ``"log_likelihood"``, the objective after each iteration:
         the mean over the rows in nats, less the penalty; and ``"seconds"`` of each iteration. With
-        missing cells and ``missing="em"``, of each round, the rows as completed in it. The
-        likelihood by chains is an estimate; ``"largest_difference"`` is then that of the moments,
-        in standard errors of the data.
+        missing cells and ``missing="em"``, of each round, the rows as completed in it. With terms
+        of three, of each round, and ``"n_terms"``. The likelihood by chains is an estimate;
+        ``"largest_difference"`` is then that of the moments, in standard errors of the data.
 
     n_features_in_ : int
         Number of variables.
@@ -300,6 +301,16 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     The estimate from rows with missing cells solves an unbiased equation: the expected score given
     the observed cells is 0. `score_samples` and `log_pseudo_likelihood` are those of
     the observed cells. The draws of ``missing="em"`` have a fixed seed.
+
+    With ``max_order=3``, the scores of all triples are found at once by products of matrices. The
+    gain of a term is half the square of its score in standard deviations, adjusted for the
+    parameters of its parts; it pays if that is more than ½ ln N + ln C(d, 3) nats, the length of
+    its description in a table of N rows and d variables. The standard deviations are those of the
+    scores of the rows [8]_, as the information of a pseudo-likelihood promises too much. Terms are
+    appended, all parameters are fitted jointly, and terms that do not pay any more are removed,
+    until nothing changes. `alpha` penalises the weights θ_t as it does the couplings. Without it,
+    only terms are chosen of which each joint value is in five rows at least. Standard errors and
+    information criteria are for pairs alone.
 
     The pseudo-likelihood compares each row with those that differ from it in one variable. Of
     states far from all rows it knows nothing, and where the data are not those of a pairwise
@@ -349,6 +360,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
        Large Model Spaces", Biometrika 95(3), 759–771, 2008. https://doi.org/10.1093/biomet/asn034
     .. [7] C. D. van Borkulo et al., "A New Method for Constructing Networks from Binary Data",
        Scientific Reports 4, 5918, 2014. https://doi.org/10.1038/srep05918
+    .. [8] C. Varin, N. Reid and D. Firth, "An Overview of Composite Likelihood Methods",
+       Statistica Sinica 21(1), 5–42, 2011, section 2.
 
     Examples
     --------

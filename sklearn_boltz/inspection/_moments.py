@@ -116,7 +116,7 @@ class MomentsDisplay:
         Returns
         -------
         z : ndarray of float64
-            The distance abs(model - data) / std_err of each point.
+            Of each point, abs(model - data) / std_err.
         """
         found = self.moments[panel]
         return np.abs(found.model - found.data) / found.std_err

@@ -38,15 +38,15 @@ def best_triples(pairs: PseudoLikelihood, tanh, n_best, known):
     gains, triples = np.empty(0), np.empty((0, 3), dtype=np.int64)
     for i in range(len(x) - 2):
         score = _scores_with(x, q, w, i)
-        own = products[i, i + 1 :]
-        norm = np.add.outer(own, own) + products[i + 1 :, i + 1 :]
-        variance = products[i, i] + 2 * norm + np.add.outer(*[products.diagonal()[i + 1 :]] * 2)
-        j, k = np.triu_indices(len(own), 1)
+        variance = _variances_with(products, i)
+        j, k = np.triu_indices(len(score), 1)
         new = score[j, k] ** 2 / np.maximum(variance[j, k], 1e-30)
         rest = np.column_stack([np.full(len(j), i), i + 1 + j, i + 1 + k])
         gains, triples = np.concatenate([gains, new]), np.concatenate([triples, rest])
-        best = np.argsort(-gains, kind="stable")[: n_best + len(known)]
-        gains, triples = gains[best], triples[best]
+        if len(gains) > n_best + len(known):
+            best = np.argpartition(-gains, n_best + len(known))[: n_best + len(known)]
+            gains, triples = gains[best], triples[best]
+    triples = triples[np.lexsort([*triples.T, -gains])]
     found = (tuple(triple) for triple in triples.tolist())
     return [triple for triple in found if triple not in known][:n_best]
 
@@ -62,6 +62,13 @@ def _scores_with(x, q, w, i):
         left *= w[rows] * x[i, rows]
         total = total + left @ others.T
     return total + total.T
+
+
+def _variances_with(products, i):
+    """J_ijk of all j and k greater than i, from the sums of q_i q_j."""
+    own, squares = products[i, i + 1 :], products.diagonal()[i + 1 :]
+    mixed = np.add.outer(own, own) + products[i + 1 :, i + 1 :]
+    return products[i, i] + np.add.outer(squares, squares) + 2 * mixed
 
 
 def heirs(terms, order):

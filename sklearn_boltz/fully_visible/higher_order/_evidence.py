@@ -66,23 +66,32 @@ def _parts(term, present):
 
 def _gain(x, q, curvature, pairs, weight, parts):
     rare = rarest(x, pairs.weights) < LEAST_ROWS
-    if not pairs.penalty and rare:
+    if rare and not pairs.penalty:
         return 0.0
     products = np.array([x[list(part)].prod(axis=0) for part in parts])
-    contains = np.array([[a in part for a in range(len(x))] for part in parts], dtype=np.float64)
-    information = np.zeros((len(parts), len(parts)))
-    for own, sech2 in zip(contains.T.astype(bool), curvature, strict=True):
-        information[np.ix_(own, own)] += (products[own] * sech2) @ products[own].T
-    coupled = [len(part) > 1 for part in parts]
-    information[coupled, coupled] += pairs.penalty
-    scores = products * (contains @ q)
-    known = information[:-1, :-1]
-    ridge = max(1e-12 * known.trace(), 1e-30) * np.eye(len(known))
-    share = np.linalg.solve(known + ridge, information[:-1, -1])
-    effective = information[-1, -1] - information[-1, :-1] @ share
+    contains = np.array([[a in part for a in range(len(x))] for part in parts])
+    share, effective = _adjustment(_information(products, contains, curvature, pairs.penalty))
+    scores = products * (contains.astype(np.float64) @ q)
     score = scores[-1] if rare else scores[-1] - share @ scores[:-1]
     slope = pairs.weights @ score + weight * effective
     return float(slope**2 / (2 * max(pairs.weights @ score**2, 1e-300)))
+
+
+def _information(products, contains, curvature, penalty):
+    """H of the parts of a term: each column has a regression on the parts that contain it."""
+    information = np.zeros((len(products),) * 2)
+    for own, sech2 in zip(contains.T, curvature, strict=True):
+        information[np.ix_(own, own)] += (products[own] * sech2) @ products[own].T
+    information[np.diag_indices_from(information)] += penalty * (contains.sum(axis=1) > 1)
+    return information
+
+
+def _adjustment(information):
+    """H_ll⁻¹ H_lt and H_tt - H_tl H_ll⁻¹ H_lt, t being the last parameter."""
+    known, mixed = information[:-1, :-1], information[:-1, -1]
+    ridge = max(1e-12 * known.trace(), 1e-30) * np.eye(len(known))
+    share = np.linalg.solve(known + ridge, mixed)
+    return share, information[-1, -1] - mixed @ share
 
 
 def rarest(x, weights):

@@ -1,6 +1,7 @@
 """Choose terms of three columns and more by description length, and fit all parameters jointly."""
 
 import math
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -117,8 +118,10 @@ def _best_candidates(pairs, tanh, network, max_order, price, refused):
     for order in range(4, max_order + 1):
         candidates += [term for term in heirs(network.terms, order) if term not in known]
     paying = _paying(pairs, tanh, network, candidates, np.zeros(len(candidates)), price)
-    chosen = []
+    chosen, taken = [], set()
     for term in paying:
-        if all(len(set(term) & set(other)) < len(term) - 1 for other in chosen):
+        parts = set(combinations(term, len(term) - 1))
+        if not parts & taken:
             chosen.append(term)
+            taken |= parts
     return chosen[:n_wanted]

@@ -7,8 +7,9 @@ import numpy as np
 from sklearn_boltz.fully_visible.sparse._penalty import ENORMOUS, Penalty
 from sklearn_boltz.fully_visible.sparse._solver import Solver
 
-# A path ends when its criterion has not fallen below its minimum for so many penalties.
-PATIENCE = 15
+# A path ends when its criterion has not fallen below its minimum for so many penalties. Of 1,200
+# columns of simulated networks, all had the EBIC's minimum of whole paths; with 10, 16 had not.
+PATIENCE = 20
 # The last penalty of a path in ratio to the first: with more rows than parameters a column, and
 # with fewer; as in glmnet.
 LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
@@ -145,6 +146,7 @@ def ebic(network, state, gamma):
 
 def held_out(path, alpha, network):
     """Minus the log pseudo-likelihood of other rows, of each part, with a penalty that falls."""
-    other = network.at(network.vector(*path.network.matrices(path.go(alpha).theta)))
+    found = path.network.layout.matrices(path.go(alpha).theta)
+    other = network.at(network.layout.vector(*found))
     layout = network.layout
     return layout.by_part(other.losses * network.total, layout.part_of_column)
