@@ -4,8 +4,8 @@ Rows are shuffled; half of them train, of the others a quarter validates and the
 penalty of the pseudo-likelihood is the best of a grid by the validation rows, that of the
 likelihood is 0.001; "P(K)" is with a potential of the number of ones, where it is exact. How far
 the moments are from those of the training rows is measured with 400,000 samples of the model,
-new simulations. Of 15 neurons also the exact maximum against a general optimiser with a table of all states in NumPy,
-and against ConIII if it is installed. A report for each set.
+new simulations. Of 15 neurons also the exact maximum against a general optimiser with a table of
+all states in NumPy, and against ConIII if it is installed. A report for each set.
 
 Needs the data sets in --data.
 """
