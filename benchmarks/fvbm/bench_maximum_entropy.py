@@ -2,10 +2,10 @@
 
 Rows are shuffled; half of them train, of the others a quarter validates and the rest tests. The
 penalty of the pseudo-likelihood is the best of a grid by the validation rows, that of the
-likelihood is 0.001; "P(K)" is with a potential of the number of ones. How far the moments are from
-those of the training rows is measured with 400,000 samples of the model, new simulations. Of 15
-neurons also the exact maximum against a general optimiser with a table of all states in NumPy,
-and against ConIII if it is installed. A report for each set.
+likelihood is 0.001; "P(K)" is with a potential of the number of ones, where it is exact. How far
+the moments are from those of the training rows is measured with 400,000 samples of the model,
+new simulations. Of 15 neurons also the exact maximum against a general optimiser with a table of
+all states in NumPy, and against ConIII if it is installed. A report for each set.
 
 Needs the data sets in --data.
 """
@@ -29,6 +29,7 @@ ALPHAS = {
     "likelihood": (1e-3,),
     "likelihood and P(K)": (1e-3,),
 }
+EXACT = 25  # columns
 N_DRAWS, N_SAMPLES, N_STEPS = 4, 100_000, 40
 
 
@@ -83,6 +84,8 @@ def compare(name, train, valid, test):
     alone, rows, found = independent(train, test), [], {}
     rows.append(["independent", "", f"{alone:.4f}", "", "", "", ""])
     for objective, alphas in ALPHAS.items():
+        if "P(K)" in objective and train.shape[1] > EXACT:
+            continue  # by chains, many minutes
         model, alpha, seconds = fitted(objective, alphas, train, valid)
         score, error = model.score(test), model.log_partition(random_state=0).std_err
         means, correlations = moments(model, train)
@@ -96,14 +99,11 @@ def compare(name, train, valid, test):
     print("(means, correlations: largest difference from the training rows)")
     (score, error, means, correlations), other = found["likelihood"], found["pseudo-likelihood"]
     print_check("above independent", f"> {alone:.4f}", f"{score:.4f}", score - 2 * error > alone)
-    if name != "spikes50":
-        return print()
-    print_check(
-        "above the best pseudo-likelihood", f"> {other[0]:.4f}", f"{score:.4f}",
-        score - other[0] > 2 * np.hypot(error, other[1]),
-    )  # fmt: skip
-    print_check("means", "< 0.005", f"{means:.4f}", means < 0.005)
-    print_check("correlations", "< 0.01", f"{correlations:.4f}", correlations < 0.01)
+    if name == "spikes50":
+        better = score - other[0] > 2 * np.hypot(error, other[1])
+        print_check("above the best pseudo-likelihood", f"> {other[0]:.4f}", f"{score:.4f}", better)
+        print_check("means", "< 0.005", f"{means:.4f}", means < 0.005)
+        print_check("correlations", "< 0.01", f"{correlations:.4f}", correlations < 0.01)
     print()
 
 

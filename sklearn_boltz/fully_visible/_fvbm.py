@@ -68,7 +68,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     count_potential : bool, default=False
         Whether the model has a potential V(K) of the number K of variables at their higher value
         (K-pairwise model [4]_), with ``objective="likelihood"``: P(K) is then that of the rows and
-        one more, spread evenly over all K.
+        one more, spread evenly over all K. With more than 25 columns the fit by chains is slow.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
