@@ -178,7 +178,8 @@ def free_energy(model, base, V, seed, workers):
     if len(annealed):
 
         def of_row(i):
-            return _annealed_row(gaps.rows([i]), base, _row_stream(seed, V[i]))
+            # A product of several rows may be rounded in another way.
+            return _annealed_row(Gaps.of(model, V[[i]]), base, _row_stream(seed, V[i]))
 
         work = len(annealed) * N_CHAINS * N_TEMPERATURES * model.weights.size
         found[annealed] = workers.map(of_row, annealed.tolist(), work)
