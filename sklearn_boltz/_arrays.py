@@ -35,6 +35,10 @@ def dispatched(X):
     return bool(get_namespace_and_device(X)[1])
 
 
+# By types of arrays: to look takes as long as to launch a kernel.
+_NAMESPACES = {}
+
+
 @cache
 def _compat():
     """The package that finds the namespace of an array: scikit-learn's copy, or its own."""
@@ -47,7 +51,12 @@ def _compat():
 
 def namespace_of(array):
     """The functions of the library of an array, as the array API has them."""
-    return np if isinstance(array, np.ndarray) else _compat().array_namespace(array)
+    if isinstance(array, np.ndarray):
+        return np
+    kind = type(array)
+    if kind not in _NAMESPACES:
+        _NAMESPACES[kind] = _compat().array_namespace(array)
+    return _NAMESPACES[kind]
 
 
 def device_of(array):
@@ -68,10 +77,15 @@ def as_numpy(array):
     if not is_foreign(array):
         return np.asarray(array)
     if hasattr(array, "detach"):  # PyTorch
-        return array.detach().cpu().numpy()
+        return without_gradient(array).cpu().numpy()
     if hasattr(array, "get"):  # CuPy
         return array.get()
     return np.from_dlpack(array)
+
+
+def without_gradient(array):
+    """An array of which PyTorch follows no gradient: steps are made in place."""
+    return array.detach() if hasattr(array, "detach") else array
 
 
 def host_view(array):
@@ -83,7 +97,7 @@ def host_view(array):
         None where there is no such view, on which a compiled kernel could work in place.
     """
     on_processor = getattr(getattr(array, "device", None), "type", None) == "cpu"
-    return array.detach().numpy() if on_processor and array.is_contiguous() else None
+    return array.numpy() if on_processor and array.is_contiguous() else None
 
 
 def like(reference, array):
@@ -128,6 +142,20 @@ def as_type(array, dtype):
         return array.astype(dtype, copy=False)
     xp = namespace_of(array)
     return xp.astype(array, getattr(xp, np.dtype(dtype).name), copy=False)
+
+
+def taken(array, numbers):
+    """Some rows, given their numbers as NumPy has them."""
+    if not is_foreign(array):
+        return array[numbers]
+    return namespace_of(array).take(array, like(array, numbers), axis=0)
+
+
+def concatenated(arrays):
+    """Arrays one below the other."""
+    if not is_foreign(arrays[0]):
+        return np.concatenate(arrays)
+    return namespace_of(arrays[0]).concat(arrays)
 
 
 def copied_as(array, dtype):

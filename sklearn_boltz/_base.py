@@ -23,7 +23,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from sklearn_boltz._arrays import as_numpy, dispatched, place_of
+from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
     ENCODE_CATEGORIES,
@@ -200,7 +200,9 @@ class BaseBoltzmann(
         log_probability = as_numpy(self.score_samples(X))
         if sample_weight is None:
             return float(np.mean(log_probability))
-        weights = checked_weights(as_numpy(sample_weight), log_probability)
+        if is_foreign(sample_weight):
+            sample_weight = as_numpy(sample_weight)
+        weights = checked_weights(sample_weight, log_probability)
         counted = weights > 0  # a row that does not count may have a log-probability of -inf
         return float(np.average(log_probability[counted], weights=weights[counted]))
 

@@ -192,27 +192,34 @@ class Ladder:
         differences : dict of int to pair of ndarray
             Of each pair that exchanged states, what `differences` gave before.
         """
-        rungs = self.rungs[first:]
-        blocks = [slice(k, k + 1) for k in range(len(rungs))]
-        steps = self.stream
+        self._move(first, n_steps, workers)
+        # Every second pair, and the others in the next round.
+        pairs = range(first, len(self.pairs))
+        lower = pairs[self.n_rounds % 2 :: 2] or pairs
+        u = self.stream.uniform((len(lower), len(self.rungs[0])))
+        self.n_rounds += 1
+        return self._exchange_all(lower, u, workers)
+
+    def _move(self, first, n_steps, workers):
+        """Make transitions of all chains from a rung on."""
+        rungs, steps = self.rungs[first:], self.stream
 
         def move(block):
             own = copy(steps)
             rungs[block.start].move(n_steps, own, block.start * len(rungs[0]))
             return own.step
 
-        cost = self.cost(first)
-        steps.step = max(workers.map(move, blocks, cost))
-        # Every second pair, and the others in the next round.
-        pairs = range(first, len(self.pairs))
-        lower = pairs[self.n_rounds % 2 :: 2] or pairs
-        u = steps.uniform((len(lower), len(rungs[0])))
+        blocks = [slice(k, k + 1) for k in range(len(rungs))]
+        steps.step = max(workers.map(move, blocks, self.cost(first)))
+
+    def _exchange_all(self, lower, u, workers):
+        """Exchange states of pairs, given their lower rungs; -> what they gave, of each pair."""
 
         def exchange(block):
             return self._exchange(lower[block.start], u[block.start])
 
-        found = workers.map(exchange, blocks[: len(lower)], cost)
-        self.n_rounds += 1
+        blocks = [slice(k, k + 1) for k in range(len(lower))]
+        found = workers.map(exchange, blocks, self.cost(lower[0]))
         return dict(zip(lower, found, strict=True))
 
     def _exchange(self, i, u):

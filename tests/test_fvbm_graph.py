@@ -61,8 +61,12 @@ def test_categorical_variables(X):
     intercepts = [b for _, node in graph.nodes(data=True) for b in node.values()]
     assert_array_equal(intercepts, model.intercept_)
     assert list(graph.nodes["age"]) == ["intercept[old]", "intercept[older]", "intercept[young]"]
-    with pytest.raises(ValueError, match="Leave out `inference`"):
-        model.to_networkx(model.inference(table))
+    tests = model.inference(table)
+    graph = model.to_networkx(tests)
+    for one, other, edge in graph.edges(data=True):
+        assert edge["p_value"] == tests.wald_test([(one, other)]).p_value
+    with pytest.raises(ValueError, match="inference must be what `inference"):
+        FVBMPseudoLikelihood().fit(X).to_networkx(tests)
 
 
 @pytest.mark.parametrize("levels", [2, 3])

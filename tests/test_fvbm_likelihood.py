@@ -219,8 +219,9 @@ def test_terms_and_their_weights_are_those_of_the_network(seed, alpha):
     expected = ((value - value.mean())[:, None] * terms(u)).mean(axis=0)
     assert_allclose(statistics.covariances_with(value, u), expected, atol=1e-12)
     log_z = np.logaddexp.reduce(terms(ALL[5]) @ np.concatenate([intercept, theta[5:]]))
-    expected = log_likelihood(np.concatenate([intercept, theta[5:]]), x, share, alpha)
-    assert_allclose(statistics.log_likelihood(coupling, intercept, log_z), expected)
+    full = np.concatenate([intercept, theta[5:]])
+    expected = log_likelihood(full, x, share, alpha)
+    assert_allclose(statistics.log_likelihood(theta, log_z), expected)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -123,7 +123,7 @@ def test_descend(seed, n_sweeps):
     descend(
         matrix.ravel(), np.tile(np.arange(n, dtype=np.int32), n),
         np.arange(n + 1, dtype=np.int32) * n, starts, penalty.l1, penalty.l2, curvature, mine,
-        my_slope, np.empty(3), np.array([0, 6], dtype=np.int32), np.array([1e-13]), n_sweeps,
+        my_slope, np.empty(3), 1e-13, n_sweeps,
     )  # fmt: skip
     if n_sweeps == 2000:
         gradient = slope + matrix @ (mine - theta)

@@ -169,6 +169,8 @@ def test_categorical_columns_have_a_node_each(survey_model, survey):
     assert float(labels[0]) == pytest.approx(scores[0, 2], rel=0.05)
     significant = CouplingDisplay.from_estimator(survey_model, survey, kind="graph")
     assert_array_equal(significant.pairs_, [[0, 2]])
+    p_value = survey_model.inference(survey).pair_p_value("fdr_bh")
+    assert_array_equal(significant.significant_pairs, p_value < 0.05)
 
 
 # What they look like.

@@ -9,6 +9,7 @@ from sklearn_boltz.fully_visible.model._categorical_gibbs import categorical_swe
 from sklearn_boltz.fully_visible.model._gibbs import gibbs_sweeps, row_fields
 from sklearn_boltz.fully_visible.model._interaction_gibbs import add_term_fields, interaction_sweeps
 from sklearn_boltz.fully_visible.model._interaction_model import Terms
+from sklearn_boltz.fully_visible.sparse._descent import descend
 from sklearn_boltz.fully_visible.training._bslm import N_LANES, bslm_sweep, evaluate_fields
 from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood as Pairs
 from sklearn_boltz.fully_visible.training._objective import distinct_rows
@@ -65,6 +66,29 @@ class CategoricalPseudoLikelihoods:
         self.problem.evaluate(self.theta, self.out)
 
 
+class SparseDescent:
+    """Ten sweeps of coordinate descent on a dense quadratic function, half of it selected."""
+
+    params = [20, 200, 1000]
+    param_names = ["n_parameters"]
+
+    def setup(self, n):
+        root = generator().normal(size=(n, 2 * n))
+        self.matrix = (root @ root.T / (2 * n)).ravel()
+        self.columns = np.tile(np.arange(n, dtype=np.int32), n)
+        self.rows = np.arange(n + 1, dtype=np.int32) * n
+        self.starts = np.arange(n + 1, dtype=np.int32)
+        self.curvature = self.matrix[:: n + 1].copy()
+        self.slope = generator().normal(size=n)
+        self.l1, self.l2 = np.full(n, 0.7), np.zeros(n)
+
+    def time_descend(self, n):
+        descend(
+            self.matrix, self.columns, self.rows, self.starts, self.l1, self.l2, self.curvature,
+            np.zeros(n), self.slope.copy(), np.empty(1), 0.0, 10,
+        )  # fmt: skip
+
+
 class Gibbs:
     """Ten sweeps of 1,000 chains."""
 
@@ -81,7 +105,7 @@ class Gibbs:
 
 
 class Interactions:
-    """Ten sweeps of 1,000 chains, as many terms of three as pairs; and the scores of all triples."""
+    """Ten sweeps of 1,000 chains, as many terms of three as pairs; the scores of all triples."""
 
     params = [10, 20, 50]
     param_names = ["n_variables"]

@@ -84,7 +84,7 @@ def main():
         print_table(["d", "rows", "rows / d", "sets", "without maximum", *head], rows)
         for d, n, name in measured:
             if name == "jackknife":
-                coverage, share = measured[d, n, name]
+                coverage, _ = measured[d, n, name]
                 before, _ = measured[d, n, "sandwich"]
                 found = f"{coverage:.3f} (sandwich {before:.3f})"
                 asked = 0.94 <= coverage <= 0.98

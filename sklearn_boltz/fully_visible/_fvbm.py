@@ -63,7 +63,12 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     terms : list of tuples of int or str, default=None
         Terms of three binary variables and more, by number or name, that are fitted beside all
-        pairs; none is chosen then.
+        pairs, by either objective; none is chosen then.
+
+    count_potential : bool, default=False
+        Whether the model has a potential V(K) of the number K of variables at their higher value
+        (K-pairwise model [4]_), with ``objective="likelihood"``: P(K) is then that of the rows and
+        one more, spread evenly over all K. With more than 25 columns the fit by chains is slow.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
@@ -90,8 +95,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         step lowers the objective. ``"ga"`` is gradient ascent, the same with all steps
         multiplied by `step_size`. ``"newton"`` is Newton's method with a line search; with
         more than 3,000 parameters (77 variables), and with terms of three, ``"lbfgs"`` takes its
-        place. All reach the same, unique maximum. Penalties that select, `edges` and `nodewise` have
-        a solver of their own, a proximal form of ``"newton"``: see Notes.
+        place. All reach the same, unique maximum. Penalties that select, `edges` and `nodewise`
+        have a solver of their own, a proximal form of ``"newton"``: see Notes.
 
     step_size : float, default=1.0
         Factor μ on the steps of ``solver="ga"``. Above 1 nothing is guaranteed.
@@ -214,6 +219,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     terms_ : list of tuples of int
         The terms of three variables and more.
+
+    count_potential_ : ndarray of shape (n_features + 1,)
+        V(0), ..., V(n_features). A quadratic of K is in pairs and intercepts as well, so V is 0 at
+        the three most frequent K, or with ``alpha > 0`` at two. All 0 without `count_potential`.
 
     term_weights_ : ndarray of shape (n_terms,)
         Their weights θ_t: of binary variables, in values -1 and 1, the log-weight of a row is
@@ -338,6 +347,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     .. [3] E. Schneidman, M. J. Berry, R. Segev and W. Bialek, "Weak pairwise correlations imply
        strongly correlated network states in a neural population", Nature 440, 1007–1012, 2006,
        equation 3. https://doi.org/10.1038/nature04701
+    .. [4] G. Tkačik et al., "Searching for Collective Behavior in a Large Network of Sensory
+       Neurons", PLoS Computational Biology 10(1), e1003408, 2014, equation 5.
+       https://doi.org/10.1371/journal.pcbi.1003408
     .. [4] J. D. Lee, Y. Sun and M. A. Saunders, "Proximal Newton-Type Methods for Minimizing
        Composite Functions", SIAM Journal on Optimization 24(3), 1420–1443, 2014.
        https://doi.org/10.1137/130921428
@@ -386,6 +398,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         "max_order": [Interval(Integral, 2, None, closed="left")],
         "term_price": [Interval(Real, 0, None, closed="neither")],
         "terms": [list, tuple, None],
+        "count_potential": ["boolean"],
         "missing": [StrOptions({"em", "observed"})],
         "objective": [StrOptions({"pseudo-likelihood", "likelihood"})],
         "n_draws": [Interval(Integral, 1, None, closed="left")],
@@ -419,6 +432,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         max_order=2,
         term_price=1.0,
         terms=None,
+        count_potential=False,
         missing="em",
         n_draws=10,
         objective="pseudo-likelihood",
@@ -448,6 +462,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         self.max_order = max_order
         self.term_price = term_price
         self.terms = terms
+        self.count_potential = count_potential
         self.missing = missing
         self.n_draws = n_draws
         self.objective = objective
@@ -626,8 +641,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
         return result.status
 
-    def _attributes(self, rows, task, coupling, intercept, terms=(), weights=()):
+    def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
         """The fitted attributes that make a model."""
+        potential = potential if len(potential) else np.zeros(self.n_features_in_ + 1)
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
             "n_values_": rows.coding.n_values,
@@ -636,10 +652,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
             "intercept_": intercept,
             "terms_": list(terms),
             "term_weights_": np.array(weights, dtype=np.float64),
+            "count_potential_": potential,
             "_coding": rows.coding,
             "_n_features_out": len(intercept),
             "_base": task.base,
-            "_estimate": fingerprint([coupling, intercept, *Terms.of(terms, weights)]),
+            "_estimate": fingerprint([coupling, intercept, *Terms.of(terms, weights), potential]),
             "_sample_dtype": rows.dtype,
             "_seen": task.seen,
             "_varying": task.varying,

@@ -19,6 +19,7 @@ from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.fully_visible.categorical._objective import block_starts
 from sklearn_boltz.fully_visible.categorical._task import CodesTask
+from sklearn_boltz.fully_visible.inference._bootstrap import Resampling
 from sklearn_boltz.fully_visible.inference._categorical import (
     as_parameters,
     contrasts_curvature,
@@ -50,7 +51,7 @@ FEW_ROWS, FEW_ROWS_SANDWICH = 5, 20
 MIN_THREADED_INFERENCE = 500
 
 
-class Inference(Comparison):
+class Inference(Comparison, Resampling):
     """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
 
     @validate_arguments(
@@ -160,12 +161,8 @@ class Inference(Comparison):
         self._check_unselected()
         codes, _ = self._codes(X)
         codes, weights = informative(codes, checked_weights(sample_weight, codes))
-        n_values = None if self._coding.is_binary else self._coding.n_values
-        if n_values is None:
-            pairs = self.coupling_[np.triu_indices(len(self.coupling_), 1)]
-            estimate = np.concatenate([self.intercept_, pairs])
-        else:
-            estimate = as_parameters(self.coupling_, self.intercept_, n_values)
+        parameters = self._named_parameters()
+        estimate = parameters["estimate"]
         null = np.zeros_like(estimate) if null is None else np.asarray(null, dtype=np.float64)
         if null.shape not in ((), estimate.shape):
             raise ValueError(f"null must be a number or of shape {estimate.shape}: {null.shape}.")
@@ -178,16 +175,29 @@ class Inference(Comparison):
                 *(codes, weights, jackknife),
             )
         return PairwiseInference(
-            estimate=estimate,
             covariance=covariance,
-            names=parameter_names(self._input_names(), n_values, self._labels),
             null=np.broadcast_to(null, estimate.shape),
             confidence_level=confidence_level,
             n_samples=weights.sum(),
-            n_values=n_values,
             method="jackknife" if jackknife else "sandwich",
-            feature_names=np.array(self._input_names(), dtype=object),
+            **parameters,
         )
+
+    def _named_parameters(self):
+        """The estimates in the order of `PairwiseInference`, and what they are called."""
+        n_values = None if self._coding.is_binary else self._coding.n_values
+        if n_values is None:
+            pairs = self.coupling_[np.triu_indices(len(self.coupling_), 1)]
+            estimate = np.concatenate([self.intercept_, pairs])
+        else:
+            estimate = as_parameters(self.coupling_, self.intercept_, n_values)
+        names = self._input_names()
+        return {
+            "estimate": estimate,
+            "names": parameter_names(names, n_values, self._labels),
+            "n_values": n_values,
+            "feature_names": np.array(names, dtype=object),
+        }
 
     def _covariance(self, codes, weights, jackknife):
         """Of all parameters; NaN where one is not estimated."""
@@ -203,7 +213,13 @@ class Inference(Comparison):
                 f"(ordered), which {self._column(self.ordered_.argmax())} has: they would not "
                 "account for its bias. Fit with ordered=False."
             )
-        if self._is_sparse():
+        if self.nodewise:
+            raise ValueError(
+                f"{name}: there are no standard errors with nodewise=True, whose couplings are the "
+                "means of two estimates. Fit with nodewise=False, or use `bootstrap`; or fit some "
+                "of the rows and call inference(others, refit=True) with the others."
+            )
+        if self._has_selected():
             raise ValueError(
                 f"{name}: the penalty {self.penalty!r} has selected couplings by these rows, and "
                 "there are no standard errors as if nothing had been selected. Fit some of the "
@@ -214,14 +230,14 @@ class Inference(Comparison):
         """A copy without a sparse penalty, fitted to rows that have not selected its couplings."""
         codes, _ = self._codes(X)
         rows = distinct_incomplete(*informative(codes, checked_weights(sample_weight, codes)))
-        if self._is_sparse() and self._has_seen(*rows):
+        if self._has_selected() and self._has_seen(*rows):
             raise ValueError(
                 f"{type(self).__name__}: the couplings have been selected by these very rows, and "
                 "refit=True needs others. Split the rows, for example by sklearn.model_selection."
                 "train_test_split: fit one part, and call inference with the other."
             )
         copy = clone(self)
-        if self._is_sparse():
+        if self._has_selected():
             copy.set_params(penalty="l2", alpha=0.0, nodewise=False, edges=self._free_pairs())
         return copy.fit(X, sample_weight=sample_weight)
 
@@ -276,9 +292,8 @@ class Inference(Comparison):
 
         A sparse penalty leaves those that it has not set to 0.
         """
-        edges = getattr(self, "edges", None)
-        free = None if edges is None else np.array(edges, dtype=bool)
-        if not self._is_sparse():
+        free = None if self.edges is None else np.array(self.edges, dtype=bool)
+        if not self._has_selected():
             return free
         chosen = self._pair_norms() > 0
         return chosen if free is None else chosen & free
@@ -290,13 +305,13 @@ class Inference(Comparison):
         by_rows = np.maximum.reduceat(np.abs(self.coupling_), first, axis=0)
         return np.maximum.reduceat(by_rows, first, axis=1)
 
-    def _is_sparse(self):
+    def _has_selected(self):
         """Whether a penalty has chosen which couplings are 0."""
-        return getattr(self, "penalty", "l2") != "l2"
+        return self.penalty != "l2" and np.any(self.alpha_ != 0)
 
     def _ridge(self):
         """The strength per row of the penalty on the squares of the couplings."""
-        return 0.0 if self._is_sparse() else getattr(self, "alpha_", self.alpha)
+        return 0.0 if self._has_selected() else self.alpha_
 
     def _can_leave_out(self, codes):
         """Whether the estimate without a row is known: not if rows were completed."""

@@ -44,13 +44,17 @@ class Likelihoods(BaseBoltzmann):
 
     def _parameters(self):
         terms = Terms.of(self.terms_, self.term_weights_)
-        return [self.coupling_, self.intercept_, *terms]
+        return [self.coupling_, self.intercept_, *terms, self.count_potential_]
 
     def _model(self):
         """The distribution."""
-        if self.terms_:
+        if self.terms_ or self.count_potential_.any():
             return InteractionModel(
-                self.coupling_, self.intercept_, self.terms_, self.term_weights_
+                self.coupling_,
+                self.intercept_,
+                self.terms_,
+                self.term_weights_,
+                self.count_potential_,
             )
         if self._coding.is_binary:
             return SpinModel(self.coupling_, self.intercept_)
@@ -500,8 +504,7 @@ class Likelihoods(BaseBoltzmann):
         Parameters
         ----------
         inference : PairwiseInference, default=None
-            What `inference` returns for the training data: edges then have its figures, too. For
-            binary variables only.
+            What `inference` returns for the training data: edges then have its p values, too.
 
         Returns
         -------
@@ -513,14 +516,16 @@ class Likelihoods(BaseBoltzmann):
             negative weights; and with `inference`, `std_err` and `p_value`. If some variable has
             more than two values, nodes have ``intercept[value]`` for each value; both `weight` and
             `strength` of an edge are the Frobenius norm of the block, as `interaction_scores`
-            without correction, which has no sign.
+            without correction, which has no sign; and `p_value` is that of the joint Wald test.
+            P values are not adjusted for their number. Terms of three variables and more are left
+            out.
 
         Raises
         ------
         ImportError
             If networkx is not installed.
         ValueError
-            If `inference` is that of another fit, or some variable has more than two values.
+            If `inference` is that of another fit.
 
         See Also
         --------
@@ -543,10 +548,5 @@ class Likelihoods(BaseBoltzmann):
         names = [str(name) for name in self._input_names()]
         if self._coding.is_binary:
             return binary_graph(names, self.coupling_, self.intercept_, inference)
-        if inference is not None:
-            raise ValueError(
-                f"{type(self).__name__}.to_networkx: standard errors are those of the entries of a "
-                "block, not of its norm, which is the weight of an edge. Leave out `inference`."
-            )
         values = [self._labels(j, np.arange(m)) for j, m in enumerate(self._coding.n_values)]
-        return categorical_graph(names, values, self.coupling_, self.intercept_)
+        return categorical_graph(names, values, self.coupling_, self.intercept_, inference)

@@ -13,7 +13,7 @@ from sklearn_boltz.inspection._network import (
     resolved_layout,
     strongest_edges,
 )
-from sklearn_boltz.inspection._pairs import block_norms, block_sums, names_of
+from sklearn_boltz.inspection._pairs import block_norms, names_of
 
 # More edges than this, and than two a node, are hard to read.
 READABLE_EDGES = 40
@@ -37,6 +37,8 @@ class CouplingDisplay:
         Which couplings differ from 0 beyond chance. None if that is not known.
     value_names : list of sequence of str, default=None
         The values of each variable, if some have more than two; else None.
+    significant_pairs : ndarray of bool of shape (n_features, n_features), default=None
+        With `value_names`, which blocks differ from 0 beyond chance. None if that is not known.
 
     Attributes
     ----------
@@ -65,7 +67,7 @@ class CouplingDisplay:
     -----
     The graph has a node for each variable. Where some have more than two values, its edges are the
     Frobenius norms of the blocks, `interaction_scores` without the average product correction:
-    they have no sign. An edge is then significant if any entry of the block is.
+    they have no sign. They are tested by the joint Wald test of all entries of the block.
 
     Examples
     --------
@@ -81,11 +83,14 @@ class CouplingDisplay:
     array([[0, 2]])
     """
 
-    def __init__(self, *, coupling, names, significant=None, value_names=None):
+    def __init__(
+        self, *, coupling, names, significant=None, value_names=None, significant_pairs=None
+    ):
         self.coupling = coupling
         self.names = names
         self.significant = significant
         self.value_names = value_names
+        self.significant_pairs = significant if value_names is None else significant_pairs
 
     @classmethod
     def from_estimator(
@@ -128,18 +133,21 @@ class CouplingDisplay:
             The picture with its data.
         """
         check_is_fitted(estimator)
-        significant = None
+        names, value_names = names_of(estimator)
+        significant = significant_pairs = None
         if X is not None:
             inference = estimator.inference(X, sample_weight=sample_weight)
             # NaN, on the diagonal and for constant columns, is not below.
             p_value = inference.coupling_matrix(inference.adjusted_p_value(method))
             significant = p_value < significance_level
-        names, value_names = names_of(estimator)
+            if value_names is not None:
+                significant_pairs = inference.pair_p_value(method) < significance_level
         display = cls(
             coupling=estimator.coupling_,
             names=names,
             significant=significant,
             value_names=value_names,
+            significant_pairs=significant_pairs,
         )
         return display.plot(kind=kind, ax=ax, **plot_kw)
 
@@ -174,7 +182,8 @@ class CouplingDisplay:
         colorbar : bool, default=True
             Whether the heat map has a scale of its colours.
         legend : bool, default=True
-            Whether the graph has a legend of its edges and groups.
+            Whether the graph has a legend of its edges and groups, at its right: a figure of your
+            own has room for it with ``layout="constrained"``.
         groups : array-like of shape (n_features,), default=None
             A label for each variable. In the graph, each group has a colour; there may be eight.
         min_coupling : float, default=0.0
@@ -239,14 +248,12 @@ class CouplingDisplay:
         elif n_edges is not None:
             check_scalar(n_edges, "n_edges", Integral, min_val=1)
         check_scalar(min_coupling, "min_coupling", Real, min_val=0)
-        weight, significant, title = self.coupling, self.significant, "coupling"
+        weight, title = self.coupling, "coupling"
         if self.value_names is not None:
             weight, title = block_norms(weight, self.value_names), "norm of the block"
-            if significant is not None:
-                significant = block_sums(significant, self.value_names) > 0
         strength = np.abs(weight)
-        if significant is not None:
-            strength = np.where(significant, strength, 0)
+        if self.significant_pairs is not None:
+            strength = np.where(self.significant_pairs, strength, 0)
         edges = strongest_edges(strength, min_coupling=min_coupling, n_edges=n_edges)
         n_all = np.count_nonzero(np.triu(strength, 1))
         if len(edges[0]) < n_all:

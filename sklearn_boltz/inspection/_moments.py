@@ -116,7 +116,7 @@ class MomentsDisplay:
         Returns
         -------
         z : ndarray of float64
-            abs(model - data) / std_err of each point.
+            Of each point, abs(model - data) / std_err.
         """
         found = self.moments[panel]
         return np.abs(found.model - found.data) / found.std_err
@@ -181,7 +181,7 @@ class MomentsDisplay:
             xlim=(-0.5, most + 0.5), xlabel="K", ylabel="P(K)", title=TITLES["count"],
         )  # fmt: skip
         ax.locator_params(axis="x", integer=True)
-        ax.legend(frameon=False, fontsize="small", loc="lower left")
+        ax.legend(frameon=False, fontsize="small", loc="upper right")
 
 
 def compared(data, model, n_triplets, generator):

@@ -52,7 +52,7 @@ def draw_network(ax, weight, edges, names, style, *, layout, groups, legend, ran
 
     group_colour, colours = group_colours(groups, len(names))
     ax.set_axis_off()
-    if legend is not None and (group_colour or len(edges[0])):
+    if legend is not None:
         draw_legends(ax, group_colour, style.handles(weight[edges]), legend)
     # The legends take room from the axes, by which the nodes are sized.
     ax.figure.draw_without_rendering()
@@ -175,15 +175,20 @@ def draw_legends(ax, group_colour, edge_handles, title):
     from matplotlib.patches import Patch
 
     beside = {"frameon": False, "borderaxespad": 0, "alignment": "left", "fontsize": "small"}
+    shown = []
     if group_colour:
         patches = [Patch(fc=c, ec="0.3", lw=0.6, label=group) for group, c in group_colour.items()]
-        ax.add_artist(
+        shown.append(
             ax.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.01, 1), **beside)
         )
-    ax.legend(
-        handles=edge_handles, title=title, title_fontsize="small", handlelength=2.8,
-        loc="lower left", bbox_to_anchor=(1.01, 0), **beside,
-    )  # fmt: skip
+    if edge_handles:
+        ax.legend(
+            handles=edge_handles, title=title, title_fontsize="small", handlelength=2.8,
+            loc="lower left", bbox_to_anchor=(1.01, 0), **beside,
+        )  # fmt: skip
+        # Axes have one legend, which takes the place of the one before.
+        for legend in shown:
+            ax.add_artist(legend)
 
 
 # Where the nodes are.

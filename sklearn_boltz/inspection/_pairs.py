@@ -30,11 +30,6 @@ def names_of(estimator):
 
 def block_norms(coupling, value_names):
     """The Frobenius norms of the blocks of one or several couplings, of shape (..., d, d)."""
-    return np.sqrt(block_sums(np.square(coupling), value_names))
-
-
-def block_sums(matrix, value_names):
-    """The sums of the blocks of the last two axes, which have an entry for each value."""
     starts = np.cumsum([0, *map(len, value_names[:-1])])
-    rows = np.add.reduceat(matrix, starts, axis=-2, dtype=np.float64)
-    return np.add.reduceat(rows, starts, axis=-1)
+    rows = np.add.reduceat(np.square(coupling), starts, axis=-2)
+    return np.sqrt(np.add.reduceat(rows, starts, axis=-1))

@@ -58,7 +58,7 @@ class PathDisplay:
     >>> import numpy as np
     >>> from sklearn_boltz import FVBMPseudoLikelihood
     >>> from sklearn_boltz.inspection import PathDisplay
-    >>> rng = np.random.default_rng(0)
+    >>> rng = np.random.default_rng(1)
     >>> X = rng.choice([-1, 1], size=(500, 4))
     >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
     >>> model = FVBMPseudoLikelihood(penalty="l1", alpha="ebic").fit(X)
@@ -149,6 +149,10 @@ class PathDisplay:
         display : PathDisplay
             The object itself.
         """
+        # The path of a node may end before that of others; what follows is NaN.
+        known = (self.alphas > 0) & np.isfinite(self.criterion)
+        if not known.any():
+            raise ValueError("There is no path: nothing varied in the fit, or not this variable.")
         if ax is None:
             _, ax = require_pyplot().subplots(
                 2, 1, sharex=True, figsize=(6.4, 5.6), height_ratios=[2, 1], layout="constrained"
@@ -158,12 +162,10 @@ class PathDisplay:
         upper, lower = np.ravel(ax)
         self.axes_ = {"coupling": upper, "criterion": lower, "n_edges": lower.twinx()}
         self.figure_ = upper.figure
-        # The path of a node may end before that of others; what follows is NaN.
-        known = np.isfinite(self.alphas) & np.isfinite(self.criterion)
         alphas = self.alphas[known]
         chosen = np.argmin(np.abs(np.log(alphas / self.alpha)))
         for axes in (upper, lower):
-            axes.set(xscale="log", xlim=(alphas.max(), alphas.min()))
+            show_penalties(axes, alphas)
             axes.axvline(self.alpha, color="black", lw=1, ls=":")
         self._plot_couplings(alphas, self.coupling[known], chosen, n_names)
         self._plot_criterion(alphas, self.criterion[known], chosen)
@@ -214,6 +216,16 @@ class PathDisplay:
         ax.set_ylabel("edges", color="C1")
         ax.tick_params(axis="y", colors="C1")
         ax.locator_params(axis="y", integer=True)
+
+
+def show_penalties(ax, alphas):
+    """A horizontal axis of penalties, which fall, with plain numbers."""
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    ax.set(xscale="log", xlim=(1.01 * alphas.max(), alphas.min() / 1.01))
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_locator(NullLocator())
 
 
 def number_of(node, names):

@@ -18,7 +18,7 @@ from sklearn_boltz._arrays import as_numpy, copied, dispatched, is_foreign, like
 from sklearn_boltz._base import dense, validate_arguments
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS
+from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, by_processor
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
@@ -302,6 +302,7 @@ class BaseTAP(MiniBatchEstimator):
 
     # Evidence: noisy and missing values.
 
+    @by_processor
     @validate_arguments(
         {
             "Y": ["array-like", "sparse matrix"],
@@ -344,11 +345,6 @@ class BaseTAP(MiniBatchEstimator):
         check_is_fitted(self)
         if (flip_probability is None) == (noise_variance is None):
             raise ValueError("Give either flip_probability or noise_variance.")
-        if is_foreign(self._layered().weights[0]):
-            means = self.move_to(np).denoise(
-                as_numpy(Y), flip_probability, noise_variance=noise_variance, max_iter=max_iter
-            )
-            return like(self._layered().weights[0], means)
         model = self._model()
         if noise_variance is None:
             field, precision = self._flipped(Y, flip_probability), 0.0

@@ -1,7 +1,7 @@
 """BaseBoltzmannMachine: what RBMs and deep Boltzmann machines share."""
 
 import warnings
-from functools import partial
+from functools import partial, wraps
 from numbers import Integral, Real
 
 import numpy as np
@@ -20,6 +20,7 @@ from sklearn_boltz._arrays import (
     namespace_of,
     numpy_dtype,
     place_of,
+    taken,
     zeros,
 )
 from sklearn_boltz._base import (
@@ -62,7 +63,6 @@ from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import (
     ELSEWHERE,
-    DeviceRows,
     checked_rows,
 )
 from sklearn_boltz.restricted.training._rows import StreamedRows, evenly_spaced, of_some
@@ -95,6 +95,25 @@ IMPUTE_CONSTRAINTS = {
     "n_steps": _POSITIVE,
     "random_state": _RANDOM_STATE,
 }
+
+
+def by_processor(method):
+    """Have a method computed by NumPy also where the estimator lies elsewhere.
+
+    The arrays that it returns lie where the estimator does.
+    """
+
+    @wraps(method)
+    def brought_home(self, *args, **kwargs):
+        weights = getattr(self, "components_", None)
+        if not is_foreign(weights):
+            return method(self, *args, **kwargs)
+        args = [as_numpy(value) if is_foreign(value) else value for value in args]
+        kwargs = {name: as_numpy(v) if is_foreign(v) else v for name, v in kwargs.items()}
+        found = method(self.move_to(np), *args, **kwargs)
+        return like(weights, found) if isinstance(found, np.ndarray) else found
+
+    return brought_home
 
 
 class BaseBoltzmannMachine(BaseBoltzmann):
@@ -597,12 +616,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """
         check_is_fitted(self)
         model = self._model()
-        if is_foreign(self.components_) and not self._anneals(method, model):
-            return self.move_to(np).log_partition(
-                method, n_chains=n_chains, n_temperatures=n_temperatures, tol=tol,
-                max_rounds=max_rounds, X=None if X is None else as_numpy(X),
-                random_state=random_state, n_jobs=n_jobs,
-            )  # fmt: skip
         if method == "raise" and X is not None and len(model.visible) > self._n_numbers():
             raise ValueError("In a deep Boltzmann machine, method='raise' needs X=None.")
         if method == "auto":
@@ -640,7 +653,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 if X is None:
                     starts = _annealing.resampled(forward, rng)
                 else:
-                    starts = dense(X[np.arange(n_chains) % n_rows])
+                    starts = dense(taken(X, np.arange(n_chains) % n_rows))
                 backward = _annealing.reverse_importance_sampling(
                     model, self._base(), betas, starts, stream, workers, n_rows
                 )
@@ -649,13 +662,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if not estimate.trusted:
             warnings.warn(estimate.verdict, UserWarning, stacklevel=find_stack_level())
         return estimate
-
-    def _anneals(self, method, model):
-        """Whether a method comes down to annealing alone, which is done on a device, too."""
-        few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
-        return method == "ais" or (
-            method == "auto" and not few and self._estimate_of_log_partition == "ais"
-        )
 
     def _former_ladder(self):
         """The ladder that the training has left, or None."""
@@ -693,13 +699,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return Bunch(
             value=total_log_partition(chosen), std_err=np.nan, low=-np.inf, high=np.inf,
             ess=float(len(kept)), log_weights=-chosen.free_energy, method="tap",
-            states=chosen.visible_mean, trusted=bool(chosen.converged.any()),
+            states=like(model.weights, chosen.visible_mean), trusted=bool(chosen.converged.any()),
             verdict="An expansion for weak weights: its error is not known. AIS gives a floor.",
         )  # fmt: skip
 
     def _tap_starts(self, model, n_starts, stream, workers):
         """Rows that short chains reach."""
-        V = self._base().sample(np.zeros((n_starts, len(model.visible)), model.dtype), stream)
+        V = self._base().sample(zeros(model.weights, (n_starts, len(model.visible))), stream)
         return _samples.chain_samples(model, V, TAP_START_STEPS, stream, workers)
 
     def _solutions(self, model, V, workers):
@@ -767,10 +773,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             names, types and categories.
         """
         check_is_fitted(self)
-        if is_foreign(self.components_) and (given or isinstance(init, str) or n_temperatures > 1):
+        if is_foreign(self.components_) and (given or n_temperatures > 1):
             rows = self.move_to(np).sample(
                 n_samples, random_state, given=given, temperature=temperature, n_steps=n_steps,
-                init=init if init is None or isinstance(init, str) else as_numpy(init),
+                init=as_numpy(init) if is_foreign(init) else init,
                 n_temperatures=n_temperatures,
             )  # fmt: skip
             return like(self.components_, rows)
@@ -809,8 +815,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             V = self._base().sample(zeros(model.weights, shape), stream)
         else:
             V = self._checked(init)
-            V = DeviceRows(V) if is_foreign(V) else V
-            V = self._side(dense(V[np.arange(n_samples) % V.shape[0]]))
+            V = self._side(dense(taken(V, np.arange(n_samples) % V.shape[0])))
         if values is not None:
             V = np.array(V)
             V[:, clamped] = values[clamped[: len(values)]]
@@ -870,6 +875,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         starts = layout.starts[:-1]
         return self._table.fill(X, layout.collapse(V), missing[:, starts])
 
+    @by_processor
     @validate_arguments(
         {"X": ["array-like"], "column": [str, Integral], "n_steps": _POSITIVE,
          "random_state": _RANDOM_STATE}
@@ -924,6 +930,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             probability = probability / probability.sum(axis=1, keepdims=True)
         return probability
 
+    @by_processor
     def entropy(self):
         """Return the entropy of the distribution of the rows, by enumeration.
 

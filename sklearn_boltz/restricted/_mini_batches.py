@@ -208,11 +208,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _mini_batch(self, X):
         """Rows as what a training learns from."""
-        if isinstance(X, DeviceRows):
-            return X.array
-        if is_foreign(X):
-            return X
-        return Incomplete(np.ascontiguousarray(X))
+        X = X.array if isinstance(X, DeviceRows) else X
+        return X if is_foreign(X) else Incomplete(np.ascontiguousarray(X))
 
     def _source(self, X, sample_weight, reset):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""

@@ -134,11 +134,11 @@ class SDCPRBM(MiniBatchRBM):
         saved models and from annealed chains, the greater where they differ. A number is what
         this may cost, as a part of the work of the training; True stands for 0.12. It is
         measured in any case with `early_stopping`. With at most 12 units in the smaller layer it is
-        exact, and costs next to nothing. On a device there are annealed chains alone.
+        exact, and costs next to nothing.
 
     max_rungs : int, default=40
         Number of saved models at most. Each takes the memory of the weights, also in a
-        pickle. There are none on a device.
+        pickle.
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
@@ -376,8 +376,8 @@ class SDCPRBM(MiniBatchRBM):
         super()._check_device_settings()
         if self._is_tempered:
             raise ValueError(
-                "SDCPRBM: sampler='tempered' needs a ladder of models, which is there for NumPy "
-                "arrays only. Use sampler='gibbs' on a device."
+                "SDCPRBM: sampler='tempered' is there for NumPy arrays only. On a device, use "
+                "sampler='gibbs'."
             )
 
     def _scheme(self):

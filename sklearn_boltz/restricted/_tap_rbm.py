@@ -115,11 +115,11 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         saved models and from annealed chains, the greater where they differ. A number is what
         this may cost, as a part of the work of the training; True stands for 0.12. It is
         measured in any case with `early_stopping`. With at most 12 units in the smaller layer it is
-        exact, and costs next to nothing. On a device there are annealed chains alone.
+        exact, and costs next to nothing.
 
     max_rungs : int, default=40
         Number of saved models at most. Each takes the memory of the weights, also in a
-        pickle. There are none on a device.
+        pickle.
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0

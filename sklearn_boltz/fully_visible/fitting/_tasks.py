@@ -9,6 +9,7 @@ from sklearn_boltz._completion import distinct_incomplete
 from sklearn_boltz.fully_visible.categorical._task import CodesTask
 from sklearn_boltz.fully_visible.fitting._columns import given_order
 from sklearn_boltz.fully_visible.fitting._rows import check_size, positive_of_batch
+from sklearn_boltz.fully_visible.higher_order._options import has_further
 from sklearn_boltz.fully_visible.sparse._options import is_sparse, ridge, sparse_task
 from sklearn_boltz.fully_visible.training._fit import Task
 from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS
@@ -95,7 +96,8 @@ def _by_likelihood(estimator, task, rows):
             f"{rows.coding.n_values[j]} values. Use objective='pseudo-likelihood', or one-hot "
             "columns."
         )
-    task = LikelihoodTask.of(task)
+    # With further statistics, the pseudo-likelihood of pairs is where the search begins.
+    task = LikelihoodTask(*task) if has_further(estimator) else LikelihoodTask.of(task)
     if not task.is_exact() and not rows.is_complete:
         j = int((rows.codes < 0).any(axis=0).argmax())
         raise ValueError(

@@ -2,7 +2,13 @@
 
 from sklearn_boltz._random import make_generator
 from sklearn_boltz.fully_visible.higher_order import _fit as _terms
-from sklearn_boltz.fully_visible.higher_order._options import checked_terms, has_terms
+from sklearn_boltz.fully_visible.higher_order import _likelihood as _further
+from sklearn_boltz.fully_visible.higher_order._options import (
+    checked_further,
+    checked_terms,
+    has_further,
+    has_terms,
+)
 from sklearn_boltz.fully_visible.higher_order._selection import MAX_ROUNDS
 from sklearn_boltz.fully_visible.sparse._options import is_sparse
 from sklearn_boltz.fully_visible.training import _em, _sampled_likelihood
@@ -27,6 +33,9 @@ def choose_way(estimator, task, rows):
         takes what the iteration found: couplings and intercepts of all columns, and terms with
         their weights if there are any.
     """
+    if has_further(estimator):
+        terms = checked_further(estimator, task, rows, is_sparse(estimator))
+        return WithFurther(estimator, task, terms)
     if has_terms(estimator):
         return WithTerms(estimator, checked_terms(estimator, task, rows, is_sparse(estimator)))
     if estimator.objective == "likelihood" and not task.is_exact():
@@ -87,7 +96,8 @@ class BySampling:
     def run(self, task, initial, label, end_iteration):
         """Fit."""
         history = _sampled_likelihood.History(
-            lambda: end_iteration(*task.whole(*history.last)), self._verbose
+            lambda: end_iteration(*task.whole(history.last.coupling, history.last.intercept)),
+            self._verbose,
         )
         return _sampled_likelihood.maximise_by_sampling(
             task, initial, self._tol, self.max_iter, history, label, self._generator
@@ -114,4 +124,26 @@ class WithTerms:
         )
         return _terms.fit_terms(
             task, initial, self._terms, self._max_order, self._price, self._tol, history, label
+        )
+
+
+class WithFurther:
+    """By likelihood: given terms of three columns and more, a potential of the number of ones."""
+
+    def __init__(self, estimator, task, terms):
+        self.solver = "newton" if _further.has_table(task) else "sampling"
+        self.max_iter = estimator.max_iter or MAX_ITER[self.solver]
+        self._terms, self._count_potential = terms, estimator.count_potential
+        self._tol, self._verbose = estimator.moment_tol, estimator.verbose
+        self._generator = make_generator(estimator.random_state)
+
+    def run(self, task, initial, label, end_iteration):
+        """Fit."""
+        has_table = _further.has_table(task)
+        history = (_further.TableHistory if has_table else _sampled_likelihood.History)(
+            lambda: end_iteration(*_further.whole(task, history.last)), self._verbose
+        )
+        statistics = _further.statistics_of(task, self._terms, self._count_potential)
+        return _further.fit_by_likelihood(
+            task, initial, statistics, self._tol, history, self.max_iter, label, self._generator
         )

@@ -1,5 +1,6 @@
 """What a user asks of terms of three columns and more, checked."""
 
+import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
@@ -45,10 +46,10 @@ def _check_combination(estimator, is_sparse):
             f"solver={estimator.solver!r} is for pairs",
             "With terms of three columns use solver='newton' or 'lbfgs'; 'lbfgs' runs.",
         )
-    if estimator.objective != "pseudo-likelihood":
+    if estimator.objective != "pseudo-likelihood" and estimator.max_order > 2:
         _refuse(
-            f"objective={estimator.objective!r} is for pairs",
-            "With terms of three columns use objective='pseudo-likelihood'.",
+            f"objective={estimator.objective!r} does not choose terms",
+            "Give `terms`, for example those that objective='pseudo-likelihood' has chosen.",
         )
 
 
@@ -92,3 +93,33 @@ def _checked(estimator, term):
 
 def _refuse(reason, remedy):
     raise InvalidParameterError(f"{reason}. {remedy}")
+
+
+def has_further(estimator):
+    """Whether the likelihood of more than pairs is wanted."""
+    if estimator.count_potential and estimator.objective != "likelihood":
+        _refuse(
+            "count_potential=True is for objective='likelihood'",
+            "The pseudo-likelihood of rare counts has no maximum in general.",
+        )
+    return estimator.objective == "likelihood" and (
+        estimator.terms is not None or estimator.count_potential
+    )
+
+
+def checked_further(estimator, task, rows, is_sparse):
+    """The terms for the likelihood of more than pairs."""
+    terms = checked_terms(estimator, task, rows, is_sparse)
+    if not rows.is_complete:
+        j = int((rows.codes < 0).any(axis=0).argmax())
+        raise ValueError(
+            f"{type(estimator).__name__}: with objective='likelihood', terms and count_potential "
+            f"are for complete rows, and {estimator._column(j)} has missing cells. Fill them."
+        )
+    if estimator.count_potential and len(task.varying) < rows.codes.shape[1]:
+        j = int(np.setdiff1d(np.arange(rows.codes.shape[1]), task.varying)[0])
+        raise ValueError(
+            f"{type(estimator).__name__}: count_potential=True needs columns that vary, and "
+            f"{estimator._column(j)} is constant. Leave it out."
+        )
+    return terms or []

@@ -131,7 +131,7 @@ class Comparison:
         .. [2] C. D. van Borkulo et al., "A New Method for Constructing Networks from Binary Data",
            Scientific Reports 4, 5918, 2014. https://doi.org/10.1038/srep05918
         """
-        gamma = getattr(self, "ebic_gamma", 0.25) if gamma is None else gamma
+        gamma = self.ebic_gamma if gamma is None else gamma
         deviance, n_parameters, n_rows = self._criterion(X, sample_weight)
         n_edges = int(np.triu(self._pair_norms() > 0, 1).sum())
         edges = 4 * gamma * n_edges * np.log(max(self.n_features_in_ - 1, 1))

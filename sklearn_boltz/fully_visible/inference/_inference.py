@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import false_discovery_control, norm
 
-from sklearn_boltz.fully_visible.inference._categorical import as_matrices, parameter_index
+from sklearn_boltz.fully_visible.inference._categorical import parameter_index
+from sklearn_boltz.fully_visible.inference._parameters import NetworkParameters
 from sklearn_boltz.fully_visible.inference._tests import wald_test
 
 
@@ -45,7 +46,7 @@ def adjust_p_values(p_value, method, hypotheses=None):
 
 
 @dataclass(frozen=True, repr=False)
-class PairwiseInference:
+class PairwiseInference(NetworkParameters):
     """Estimates of a fully visible Boltzmann machine with their uncertainty.
 
     What `FVBMPseudoLikelihood.inference` returns. The parameters are in the order
@@ -182,18 +183,6 @@ class PairwiseInference:
         first, second = self.columns
         return np.flatnonzero((first == j) & (second == k)).tolist()
 
-    @property
-    def columns(self):
-        """Numbers of the two variables of each coupling, ndarray of shape (2, n_parameters).
-
-        Of an intercept, the number of its variable twice.
-        """
-        if self.n_values is not None:
-            i, _, j, _ = parameter_index(self.n_values)
-            return np.array([i, np.where(j < 0, i, j)])
-        d = round((np.sqrt(8 * len(self.estimate) + 1) - 1) / 2)
-        return np.array([np.append(np.arange(d), pair) for pair in np.triu_indices(d, 1)])
-
     def wald_test(self, parameters):
         """Test whether some parameters all have their values under the null hypothesis.
 
@@ -249,28 +238,6 @@ class PairwiseInference:
         table = table if method is None else adjust_p_values(table, method)
         table = table.reshape(n_features, n_features)
         return np.fmax(table, table.T)
-
-    def coupling_matrix(self, values):
-        """Arrange values of the parameters like the matrix of couplings.
-
-        Parameters
-        ----------
-        values : array-like of shape (n_parameters,)
-            For example `p_value`.
-
-        Returns
-        -------
-        matrix : ndarray of the shape of `coupling_`
-            Symmetric, NaN on the diagonal, or in the blocks of one and the same variable.
-        """
-        values = np.asarray(values, dtype=np.float64)
-        if self.n_values is not None:
-            return as_matrices(values, self.n_values)[0]
-        d = round((np.sqrt(8 * len(values) + 1) - 1) / 2)
-        matrix = np.full((d, d), np.nan)
-        j, k = np.triu_indices(d, 1)
-        matrix[j, k] = matrix[k, j] = values[d:]
-        return matrix
 
     def contrast(self, weights):
         """Return the inference on a weighted sum of parameters.

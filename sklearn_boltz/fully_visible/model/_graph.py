@@ -34,25 +34,17 @@ def binary_graph(names, coupling, intercept, inference=None):
     graph = require_networkx().Graph()
     for name, b in zip(names, intercept.tolist(), strict=True):
         graph.add_node(name, intercept=b)
-    values = {
-        "weight": coupling,
-        "sign": np.sign(coupling).astype(int),
-        "strength": np.abs(coupling),
-    }
+    values = {"weight": coupling, "strength": np.abs(coupling)}
+    values["sign"] = np.sign(coupling).astype(int)
     if inference is not None:
-        estimate = np.nan_to_num(inference.coupling_matrix(inference.estimate))
-        if not np.array_equal(estimate, coupling):
-            raise ValueError(
-                "inference must be what `inference(X)` of the same fit returns: its estimates are "
-                "not the couplings of this one."
-            )
+        check_fit(inference, coupling)
         values["std_err"] = inference.coupling_matrix(inference.std_err)
         values["p_value"] = inference.coupling_matrix(inference.p_value)
     add_edges(graph, names, values)
     return graph
 
 
-def categorical_graph(names, value_names, coupling, intercept):
+def categorical_graph(names, value_names, coupling, intercept, inference=None):
     """Nodes with an intercept for each value; edges with Frobenius norms that are not 0.
 
     Parameters
@@ -62,6 +54,8 @@ def categorical_graph(names, value_names, coupling, intercept):
         What the values of each column are called.
     coupling : ndarray of shape (Q, Q)
     intercept : ndarray of shape (Q,)
+    inference : PairwiseInference, default=None
+        Its p values of pairs become attributes of the edges.
 
     Returns
     -------
@@ -74,8 +68,22 @@ def categorical_graph(names, value_names, coupling, intercept):
         entries = zip(values, b.tolist(), strict=True)
         graph.add_node(name, **{f"intercept[{value}]": entry for value, entry in entries})
     scores = frobenius_scores(coupling, n_values)
-    add_edges(graph, names, {"weight": scores, "strength": scores})
+    values = {"weight": scores, "strength": scores}
+    if inference is not None:
+        check_fit(inference, coupling)
+        values["p_value"] = inference.pair_p_value()
+    add_edges(graph, names, values)
     return graph
+
+
+def check_fit(inference, coupling):
+    """An error for the inference of another fit."""
+    estimate = np.nan_to_num(inference.coupling_matrix(inference.estimate))
+    if estimate.shape != coupling.shape or not np.array_equal(estimate, coupling):
+        raise ValueError(
+            "inference must be what `inference(X)` of the same fit returns: its estimates are not "
+            "the couplings of this one."
+        )
 
 
 def add_edges(graph, names, values):

@@ -363,7 +363,6 @@ class InteractionChains(SpinChains):
         potential = self.model.potential[count_ones(self.spins > 0)]
         return super().log_weight(intercept) + excess.sums(self.spins) + potential
 
-    def probabilities(self, intercept):
-        """p(x_j = a | the others) in the one-hot layout, (n_chains, 2 d)."""
-        mean = np.tanh(self.local + self.model.count_fields(self.spins > 0) + intercept)
-        return np.stack([1 - mean, 1 + mean], axis=2).reshape(len(mean), 2 * mean.shape[1]) / 2
+    def means(self, intercept):
+        """The means of ±1 given the others, (n_chains, d)."""
+        return np.tanh(self.local + self.model.count_fields(self.spins > 0) + intercept)

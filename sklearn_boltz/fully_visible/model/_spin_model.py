@@ -194,9 +194,13 @@ class SpinChains(Chains):
         """bᵀ x of each state."""
         return self.spins @ intercept
 
+    def means(self, intercept):
+        """The means of ±1 given the others, (n_chains, d)."""
+        return np.tanh(self.local + intercept)
+
     def probabilities(self, intercept):
         """p(x_j = a | the others) in the one-hot layout, (n_chains, 2 d)."""
-        mean = np.tanh(self.local + intercept)
+        mean = self.means(intercept)
         return np.stack([1 - mean, 1 + mean], axis=2).reshape(len(mean), 2 * mean.shape[1]) / 2
 
 

@@ -4,6 +4,7 @@
  * starts[k + 1] - 1. With one parameter a block this is the update of the lasso.
  */
 #include <math.h>
+#include <stddef.h>
 
 /* The minimum along one block of  slope . d + curvature/2 |d|^2 + l1 |theta| + l2/2 |theta|^2;
  * returns the largest change, times the curvature. `room` is for the new values. */
@@ -30,18 +31,17 @@ static double sparse_block(const double *values, const int *columns, const int *
     return largest;
 }
 
-/* Sweeps over the blocks first to last - 1, until none changes by more than tol. */
+/* Sweeps over all blocks, until none changes by more than tol. */
 static void sparse_descend(const double *values, const int *columns, const int *rows,
                            const int *starts, const double *l1, const double *l2,
                            const double *curvature, double *theta, double *slope, double *room,
-                           int first, int last, double tol, int max_sweeps)
+                           ptrdiff_t n_blocks, double tol, int max_sweeps)
 {
-    for (int sweep = 0; sweep < max_sweeps; sweep++) {
-        double largest = 0;
-        for (int k = first; k < last; k++)
+    double largest = INFINITY;
+    for (int sweep = 0; sweep < max_sweeps && largest > tol; sweep++) {
+        largest = 0;
+        for (ptrdiff_t k = 0; k < n_blocks; k++)
             largest = fmax(largest, sparse_block(values, columns, rows, starts[k], starts[k + 1],
                                                  l1[k], l2[k], curvature[k], theta, slope, room));
-        if (largest <= tol)
-            return;
     }
 }

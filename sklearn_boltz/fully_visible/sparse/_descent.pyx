@@ -3,14 +3,14 @@
 
 cdef extern from "fully_visible/sparse/_descent.h" nogil:
     void sparse_descend(const double*, const int*, const int*, const int*, const double*,
-                        const double*, const double*, double*, double*, double*, int, int, double,
+                        const double*, const double*, double*, double*, double*, Py_ssize_t, double,
                         int) noexcept
 
 
 def descend(const double[::1] values, const int[::1] columns, const int[::1] rows,
             const int[::1] starts, const double[::1] l1, const double[::1] l2,
             const double[::1] curvature, double[::1] theta, double[::1] slope, double[::1] room,
-            const int[::1] parts, const double[::1] tols, int max_sweeps):
+            double tol, int max_sweeps):
     """Lower ``slope @ d + d @ H @ d / 2 + penalty(theta + d)`` by a change d of `theta`, in place.
 
     Sweep after sweep, for each block k of parameters,
@@ -32,18 +32,12 @@ def descend(const double[::1] values, const int[::1] columns, const int[::1] row
         Overwritten; of the function without penalty, the slope.
     room : ndarray
         As long as the largest block.
-    parts : ndarray of int32 of shape (n_parts + 1,)
-        Where runs of blocks start that end each by itself.
-    tols : ndarray of shape (n_parts,)
-        A part ends when no block of a sweep moves by more, times its curvature.
+    tol : float
+        The end: no block of a sweep moves by more, times its curvature.
     max_sweeps : int
-        Of each part.
     """
-    cdef Py_ssize_t p
-    if starts.shape[0] < 2:
-        return
-    with nogil:
-        for p in range(parts.shape[0] - 1):
+    if starts.shape[0] > 1:
+        with nogil:
             sparse_descend(&values[0], &columns[0], &rows[0], &starts[0], &l1[0], &l2[0],
-                           &curvature[0], &theta[0], &slope[0], &room[0], parts[p], parts[p + 1],
-                           tols[p], max_sweeps)
+                           &curvature[0], &theta[0], &slope[0], &room[0], starts.shape[0] - 1, tol,
+                           max_sweeps)

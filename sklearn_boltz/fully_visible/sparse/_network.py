@@ -26,6 +26,8 @@ class Layout:
     column : ndarray of int of shape (D,)
         The column of the table that each equation is one of.
     nodewise : bool
+    shift : ndarray of shape (D,)
+        The means of the features. θ has the intercepts of centred features.
 
     Attributes
     ----------
@@ -40,13 +42,14 @@ class Layout:
         The part of the problem that each group belongs to, in increasing order.
     """
 
-    def __init__(self, column, nodewise):
+    def __init__(self, column, nodewise, shift):
         d = int(column[-1]) + 1
-        self.column, self.nodewise = column, nodewise
+        self.column, self.nodewise, self.shift = column, nodewise, shift
         self.pairs = np.arange(d * d).reshape(d, d) if nodewise else parameter_places(d)
         self.n_groups = int(self.pairs.max()) + 1
         self.parts = np.arange(d * d) // d if nodewise else np.zeros(self.n_groups, dtype=int)
         self.n_parts = d if nodewise else 1
+        self._part_starts = np.searchsorted(self.parts, np.arange(self.n_parts))
         self.part_of_column = np.arange(d) if nodewise else np.zeros(d, dtype=int)
         used = (column[:, None] != column) | np.eye(len(column), dtype=bool)
         r, s = np.nonzero(used if nodewise else np.triu(used))
@@ -64,15 +67,28 @@ class Layout:
         """θ of a matrix of shape (D, D), whose rows are equations, and a vector of shape (D,)."""
         theta = np.empty(self.n_parameters + 1)
         theta[self.places] = coupling
-        theta[self.places.diagonal()] = intercept
+        theta[self.places.diagonal()] = intercept + coupling @ self.shift
         return theta[:-1]
 
-    def matrices(self, theta):
-        """The coupling of shape (D, D) and the intercept of shape (D,)."""
+    def centred(self, theta):
+        """The coupling of shape (D, D), and the intercept with centred features."""
         coupling = np.append(theta, 0.0)[self.places]
         intercept = coupling.diagonal().copy()
         np.fill_diagonal(coupling, 0)
         return coupling, intercept
+
+    def matrices(self, theta):
+        """The coupling of shape (D, D) and the intercept of shape (D,)."""
+        coupling, intercept = self.centred(theta)
+        return coupling, intercept - coupling @ self.shift
+
+    def parameters(self, groups):
+        """The parameters of some groups, in increasing order."""
+        if self.n_groups == self.n_parameters:
+            return groups
+        chosen = np.zeros(self.n_groups, dtype=bool)
+        chosen[groups] = True
+        return np.flatnonzero(chosen[self.groups])
 
     def sum_slopes(self, slopes):
         """∂/∂θ from the derivatives by the entries of the matrix, intercepts on the diagonal."""
@@ -80,7 +96,7 @@ class Layout:
 
     def largest_of_part(self, values):
         """The largest value of the groups of each part."""
-        return np.maximum.reduceat(values, np.searchsorted(self.parts, np.arange(self.n_parts)))
+        return np.maximum.reduceat(values, self._part_starts)
 
     def largest_move(self, step):
         """By how much a step moves any field of each part, at most."""
@@ -127,29 +143,19 @@ class SpinNetwork:
     def __init__(self, problem, nodewise):
         self.problem, self.total = problem, problem.total
         d = len(problem.means)
-        self.layout = Layout(np.arange(d), nodewise)
+        self.layout = Layout(np.arange(d), nodewise, problem.means / self.total)
         self.n_columns, self.n_values = d, np.full(d, 2)
         observed = np.ones_like(problem.spins) if problem.observed is None else problem.observed
         self._n_known = observed @ problem.weights
-        self._shift = problem.means / self.total
-        self._features = problem.spins - self._shift[:, None]
+        self._features = problem.spins - self.layout.shift[:, None]
         self._features32 = self._features.astype(np.float32)
-        self._moments = problem.moments - np.outer(problem.means, self._shift)
+        self._moments = problem.moments - np.outer(problem.means, self.layout.shift)
         rates = problem.means / np.maximum(self._n_known, 1e-300)
         self.spread = np.sqrt(np.maximum(1 - rates**2, 0))
 
     def theta(self, point):
         """θ of a point of the problem."""
-        return self.vector(point.coupling, point.intercept)
-
-    def vector(self, coupling, intercept):
-        """θ of a coupling of shape (d, d), whose rows are equations, and an intercept."""
-        return self.layout.vector(coupling, intercept + coupling @ self._shift)
-
-    def matrices(self, theta):
-        """The coupling of shape (d, d), whose rows are equations, and the intercept."""
-        coupling, intercept = self.layout.matrices(theta)
-        return coupling, intercept - coupling @ self._shift
+        return self.layout.vector(point.coupling, point.intercept)
 
     def as_point(self, coupling, intercept):
         """A symmetric coupling and an intercept, as points of the problem have them."""
@@ -161,7 +167,7 @@ class SpinNetwork:
         The arrays of `old` are used again.
         """
         problem = self.problem
-        coupling, intercept = self.layout.matrices(theta)
+        coupling, intercept = self.layout.centred(theta)
         nodes = np.arange(self.n_columns) if nodes is None else nodes
         fields = coupling[nodes] @ self._features
         fields += intercept[nodes, None]
@@ -217,10 +223,10 @@ class ContrastNetwork:
 
     def __init__(self, contrasts, nodewise):
         self.contrasts, self.total = contrasts, contrasts.total
-        self.layout = Layout(contrasts.column, nodewise)
+        shift = contrasts.weights @ contrasts.features / self.total
+        self.layout = Layout(contrasts.column, nodewise, shift)
         self.n_values, self.n_columns = contrasts.n_values, len(contrasts.n_values)
-        self._shift = contrasts.weights @ contrasts.features / self.total
-        self._features = contrasts.features - self._shift
+        self._features = contrasts.features - shift
         self._codes = contrasts.problem.cells.codes
         self._known = self._codes >= 0
         self._ends = np.cumsum(self.n_values)
@@ -246,16 +252,7 @@ class ContrastNetwork:
         problem, basis = contrasts.problem, contrasts.basis
         whole = problem.unpack(np.concatenate([point.intercept, point.coupling]))
         coupling, intercept = to_zero_sum(*whole, self.n_values)
-        return self.vector(basis.T @ coupling @ basis, basis.T @ intercept)
-
-    def vector(self, coupling, intercept):
-        """θ of a coupling of shape (D, D), whose rows are equations, and an intercept."""
-        return self.layout.vector(coupling, intercept + coupling @ self._shift)
-
-    def matrices(self, theta):
-        """The coupling of shape (D, D), whose rows are equations, and the intercept."""
-        coupling, intercept = self.layout.matrices(theta)
-        return coupling, intercept - coupling @ self._shift
+        return self.layout.vector(basis.T @ coupling @ basis, basis.T @ intercept)
 
     def as_point(self, coupling, intercept):
         """A symmetric coupling and an intercept, as points of the problem have them."""
@@ -266,12 +263,10 @@ class ContrastNetwork:
     def at(self, theta, nodes=None, old=None):
         """Evaluate the losses; see `SpinNetwork`."""
         contrasts = self.contrasts
-        coupling, intercept = self.layout.matrices(theta)
+        coupling, intercept = self.layout.centred(theta)
         if old is None:
-            losses, means = (
-                np.empty(self.n_columns),
-                np.empty((len(self._codes), len(contrasts.basis))),
-            )
+            losses = np.empty(self.n_columns)
+            means = np.empty((len(self._codes), len(contrasts.basis)))
         else:
             losses, means = old.losses.copy(), old.means
         for i in np.arange(self.n_columns) if nodes is None else nodes:

@@ -7,7 +7,9 @@ import numpy as np
 from sklearn_boltz.fully_visible.sparse._penalty import ENORMOUS, Penalty
 from sklearn_boltz.fully_visible.sparse._solver import Solver
 
-# A path ends when its criterion has not fallen below its minimum for so many penalties.
+# A path ends when its criterion has not fallen below its minimum for so many penalties. Of 1,200
+# columns of simulated networks, one had another minimum of the EBIC on its whole path; with 10
+# penalties, 16 had.
 PATIENCE = 15
 # The last penalty of a path in ratio to the first: with more rows than parameters a column, and
 # with fewer; as in glmnet.
@@ -145,6 +147,7 @@ def ebic(network, state, gamma):
 
 def held_out(path, alpha, network):
     """Minus the log pseudo-likelihood of other rows, of each part, with a penalty that falls."""
-    other = network.at(network.vector(*path.network.matrices(path.go(alpha).theta)))
+    found = path.network.layout.matrices(path.go(alpha).theta)
+    other = network.at(network.layout.vector(*found))
     layout = network.layout
     return layout.by_part(other.losses * network.total, layout.part_of_column)

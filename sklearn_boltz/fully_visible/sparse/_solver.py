@@ -121,59 +121,50 @@ class Solver:
     def _renew(self, penalty, state, gradient, violation, parts, slow):
         """Expand parts anew whose working set does not suffice, or whose expansion is too old."""
         layout = self.layout
-        outside = np.ones(layout.n_groups, dtype=bool)
+        violated = violation > 0
         for p in parts:
             if self._expansions[p] is not None:
-                outside[self._expansions[p].groups] = False
-        missed = np.zeros(layout.n_parts, dtype=bool)
-        missed[layout.parts[outside & (violation > 0)]] = True
+                violated[self._expansions[p].groups] = False
+        old = slow.copy()
+        old[layout.parts[violated]] = True
+        renewed = [p for p in parts if old[p] or self._expansions[p] is None]
+        if not renewed:
+            return
         soon = penalty.norms(gradient) > SOON * penalty.l1
         wanted = soon | (penalty.norms(state.theta) > 0) | (penalty.l1 == 0)
-        for p in parts:
-            if slow[p] or missed[p] or self._expansions[p] is None:
-                self._expansions[p] = self._expand(state, p, wanted & (layout.parts == p))
-
-    def _expand(self, state, part, wanted):
-        """The second derivatives of a part by the parameters of some groups."""
-        layout = self.layout
-        groups = np.flatnonzero(wanted)
-        parameters = np.flatnonzero(wanted[layout.groups])
         used = np.append(wanted[layout.groups], False)[layout.places]
-        position = np.empty(layout.n_parameters, dtype=np.int32)
-        position[parameters] = np.arange(len(parameters))
-        nodes = np.flatnonzero(layout.part_of_column == part)
-        found = [self.network.curvature(state, j, used) for j in nodes]
-        places = [position[where] for where, _ in found]
-        matrix = scattered(places, [block for _, block in found], len(parameters))
+        for p in renewed:
+            groups = np.flatnonzero(wanted & (layout.parts == p))
+            self._expansions[p] = self._expand(state, p, groups, used)
+
+    def _expand(self, state, part, groups, used):
+        """The second derivatives of a part by the parameters of some groups.
+
+        `used` has the same parameters, as entries of the matrix.
+        """
+        layout = self.layout
+        places, blocks = zip(
+            *(self.network.curvature(state, j, used) for j in self._nodes([part])), strict=True
+        )
+        parameters = layout.parameters(groups)
+        places = [np.searchsorted(parameters, place) for place in places]
+        matrix = scattered(places, blocks, len(parameters))
         starts = np.searchsorted(layout.groups[parameters], groups)
         starts = np.append(starts, len(parameters)).astype(np.int32)
         return Expansion(parameters, groups, starts, *matrix, block_curvature(*matrix, starts))
 
     def _step(self, penalty, theta, gradient, parts, worst):
         """The step to the minimum of the penalty and the expansions."""
-        expansions = [self._expansions[p] for p in parts]
-        sizes = [len(e.parameters) for e in expansions]
-        parameters = np.concatenate([e.parameters for e in expansions])
-        groups = np.concatenate([e.groups for e in expansions])
-        new, slope = theta[parameters], gradient[parameters]
-        descend(
-            np.concatenate([e.values for e in expansions]),
-            joined([e.columns for e in expansions], sizes),
-            joined_ends([e.rows for e in expansions]),
-            joined_ends([e.starts for e in expansions]),
-            penalty.l1[groups],
-            penalty.l2[groups],
-            np.concatenate([e.curvature for e in expansions]),
-            new,
-            slope,
-            np.empty(max(np.diff(e.starts).max() for e in expansions)),
-            joined_ends([np.array([0, len(e.groups)]) for e in expansions]),
-            SHARE * worst[parts],
-            MAX_SWEEPS,
-        )
-        step = np.zeros_like(theta)
-        step[parameters] = new - theta[parameters]
-        return step
+        new = theta.copy()
+        for p in parts:
+            parameters, groups, starts, values, columns, rows, curvature = self._expansions[p]
+            inner, slope, room = theta[parameters], gradient[parameters], np.empty(len(parameters))
+            descend(
+                values, columns, rows, starts, penalty.l1[groups], penalty.l2[groups], curvature,
+                inner, slope, room, SHARE * worst[p], MAX_SWEEPS,
+            )  # fmt: skip
+            new[parameters] = inner
+        return new - theta
 
     def _line_search(self, penalty, state, gradient, step, parts):
         """Halve the steps of parts until loss and penalty fall as the slope promises.
@@ -212,12 +203,12 @@ def scattered(places, blocks, size):
     """The sum of dense blocks, scattered to places of a matrix: values, columns and rows in CSR."""
     if len(blocks) == 1:
         order = np.argsort(places[0])
-        whole = np.arange(size, dtype=np.int32)
-        rows = np.arange(size + 1, dtype=np.int32) * size
-        return blocks[0][np.ix_(order, order)].ravel(), np.tile(whole, size), rows
+        whole = np.arange(size + 1, dtype=np.int32)
+        return blocks[0][order][:, order].ravel(), np.tile(whole[:-1], size), whole * size
     values = np.concatenate([block.ravel() for block in blocks])
     rows = np.concatenate([np.repeat(place, len(place)) for place in places])
     columns = np.concatenate([np.tile(place, len(place)) for place in places])
+    rows, columns = rows.astype(np.int32), columns.astype(np.int32)
     matrix = coo_array((values, (rows, columns)), shape=(size, size)).tocsr()
     return matrix.data, matrix.indices, matrix.indptr
 
@@ -229,18 +220,3 @@ def block_curvature(values, columns, rows, starts):
     inside = np.flatnonzero(block[row] == block[columns])
     sums = np.bincount(row[inside], np.abs(values[inside]), len(rows) - 1)
     return np.maximum(np.maximum.reduceat(sums, starts[:-1]), TINY)
-
-
-def joined(indices, sizes):
-    """Indices of matrices that come one after another on a diagonal."""
-    first = np.cumsum(sizes) - sizes
-    counts = [len(index) for index in indices]
-    return np.concatenate(indices) + np.repeat(first, counts).astype(np.int32)
-
-
-def joined_ends(ends):
-    """The same of arrays from 0 to a number of entries."""
-    sizes = np.array([end[-1] for end in ends])
-    first = np.cumsum(sizes) - sizes
-    whole = [end[:-1] + start for end, start in zip(ends, first, strict=True)]
-    return np.append(np.concatenate(whole), sizes.sum()).astype(np.int32)

@@ -1,5 +1,6 @@
 """What is to be fitted, with a penalty that selects pairs of columns."""
 
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -64,6 +65,11 @@ class SparseTask:
         self.edges = None if edges is None else edges[np.ix_(task.varying, task.varying)]
         self.start = None
 
+    @cached_property
+    def network(self):
+        """That of the problem."""
+        return network_of(self.problem, self.nodewise)
+
     @property
     def column_sizes(self):
         """How many rows of the coupling each of all columns has."""
@@ -122,12 +128,12 @@ class SparseTask:
 
     def solve(self, problem, point, monitor):
         """A solver as those of `_solvers`; it begins at `start` if that is given."""
-        network = network_of(problem, self.nodewise)
+        own = problem is self.problem
+        network = self.network if own else network_of(problem, self.nodewise)
         layout = network.layout
         alpha = np.broadcast_to(self.alpha, layout.n_parts)[layout.parts]
         penalty = Penalty.of(layout.groups, self.weights(network), alpha, self.l1_ratio)
-        begins = self.start is None or problem is not self.problem
-        theta = network.theta(point) if begins else self.start
+        theta = self.start if own and self.start is not None else network.theta(point)
 
         def found(state):
             value = -network.total * (state.losses.sum() + penalty.costs(state.theta).sum())
@@ -147,7 +153,7 @@ class SparseTask:
 
     def combined(self, network, theta):
         """Coupling and intercept of θ; by node, both couplings of a pair are made one."""
-        coupling, intercept = network.matrices(theta)
+        coupling, intercept = network.layout.matrices(theta)
         if not self.nodewise:
             return coupling, intercept
         present, column = neighbours(network, theta), network.layout.column
@@ -212,8 +218,7 @@ class Choice(NamedTuple):
         -------
         selected : Selected
         """
-        network = network_of(task.problem, task.nodewise)
-        path = task_path(task, network)
+        network, path = task.network, task_path(task, task.network)
         alphas = alpha_grid(path.first_alphas(), self.n_alphas, network)
         if self.how == "ebic":
             return select(path, alphas, lambda _, state: ebic(network, state, self.gamma))
@@ -269,18 +274,13 @@ def attributes_of_path(task, choice, selected):
     -------
     attributes : dict
     """
-    network = network_of(task.problem, task.nodewise)
+    network = task.network
     degrees = [neighbours(network, np.nan_to_num(theta)).sum(axis=1) for theta in selected.thetas]
     name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[choice.how]
     if task.nodewise:
-        alphas, score, n_edges = (
-            among_all(task, values, fill)
-            for values, fill in (
-                (selected.alphas, np.nan),
-                (selected.criterion, np.nan),
-                (degrees, 0),
-            )
-        )
+        alphas = among_all(task, selected.alphas, np.nan)
+        score = among_all(task, selected.criterion, np.nan)
+        n_edges = among_all(task, degrees, 0)
     else:
         alphas, score = selected.alphas[:, 0], selected.criterion[:, 0]
         n_edges = np.sum(degrees, axis=1) // 2
@@ -306,15 +306,19 @@ def path_matrices(task, network, theta):
 
     NaN in the rows of a column whose path has ended.
     """
-    coupling, intercept = network.matrices(np.nan_to_num(theta))
-    if not task.nodewise:
-        return task.whole(*network.as_point(coupling, intercept))
-    upper, lower = np.triu(coupling), np.tril(coupling)
-    above, whole = task.whole(*network.as_point(upper + upper.T, intercept))
-    below, _ = task.whole(*network.as_point(lower + lower.T, intercept))
-    both = np.triu(above) + np.tril(below)
-    ended = np.zeros(network.n_columns, dtype=bool)
-    ended[network.layout.column] = np.isnan(theta[network.layout.places.diagonal()])
-    rows = np.repeat(among_all(task, ended, False), task.column_sizes)
-    both[rows] = whole[rows] = np.nan
+    ended = np.isnan(theta)
+    coupling, intercept = network.layout.matrices(np.where(ended, 0.0, theta))
+    if not (task.nodewise and network.is_categorical):
+        both, whole = task.whole(*network.as_point(coupling, intercept))
+    else:
+        upper, lower = np.triu(coupling), np.tril(coupling)
+        above, whole = task.whole(*network.as_point(upper + upper.T, intercept))
+        below, _ = task.whole(*network.as_point(lower + lower.T, intercept))
+        both = np.triu(above) + np.tril(below)
+    if ended.any():
+        columns = np.zeros(len(task.column_sizes), dtype=bool)
+        own = ended[network.layout.places.diagonal()]
+        columns[task.varying[network.layout.column[own]]] = True
+        rows = np.repeat(columns, task.column_sizes)
+        both[rows] = whole[rows] = np.nan
     return both, whole

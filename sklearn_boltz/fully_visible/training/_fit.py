@@ -179,6 +179,8 @@ class Result(NamedTuple):
         What else is known of each iteration.
     terms : sequence of tuples of int, and weights : sequence of float
         Terms of three columns and more.
+    potential : sequence of float
+        V(K) of the number of ones, if the model has one.
     """
 
     coupling: np.ndarray
@@ -191,11 +193,12 @@ class Result(NamedTuple):
     history: dict = {}
     terms: Sequence = ()
     weights: Sequence = ()
+    potential: Sequence = ()
 
     @property
     def network(self):
-        """Couplings, intercepts, terms and their weights."""
-        return self.coupling, self.intercept, self.terms, self.weights
+        """Couplings, intercepts, terms and their weights, and the potential."""
+        return self.coupling, self.intercept, self.terms, self.weights, self.potential
 
 
 def maximise(task, initial, solve, monitor, label):

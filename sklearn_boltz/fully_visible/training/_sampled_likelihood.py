@@ -30,9 +30,9 @@ from sklearn_boltz.fully_visible.training._solvers import Monitor
 
 # Chains of a temperature, in groups whose differences tell the error of a moment.
 N_CHAINS, N_GROUPS = 200, 20
-# Rounds of the ladder whose states tell the moments: of the first model, and at most. Before
-# them, a share that is not used.
-FIRST_ROUNDS, MAX_ROUNDS, WARM_UP = 64, 2**14, 0.25
+# Rounds of the ladder whose states tell the moments: of the first model, and at most; then moments
+# are averaged over visits. Before the rounds, a share that is not used.
+FIRST_ROUNDS, MAX_ROUNDS, WARM_UP = 64, 2**11, 0.25
 # States that are kept for the covariances, in float32 numbers.
 KEPT_NUMBERS = 2**22
 # The rounds are doubled where the squared differences are no more than so many times their noise.
@@ -73,7 +73,11 @@ class Statistics:
         self.total, self.alpha = problem.total, problem.penalty / problem.total
         self.mean = problem.means / problem.total
         self.upper = np.triu_indices(len(self.mean), 1)
-        covariance = problem.moments / problem.total - np.outer(self.mean, self.mean)
+        self._set(problem.moments / problem.total)
+
+    def _set(self, products):
+        """Set moments and variances, from the means of x_j x_k."""
+        covariance = products - np.outer(self.mean, self.mean)
         self.moments = self.pack(np.zeros_like(self.mean), covariance)
         # (x - μ)² = 1 - μ² - 2 μ (x - μ), as x² = 1.
         alone, means = 1 - self.mean**2, np.outer(self.mean, self.mean)
@@ -96,6 +100,10 @@ class Statistics:
         coupling += coupling.T
         return coupling, theta[:d] - coupling @ self.mean
 
+    def model(self, theta):
+        """The distribution."""
+        return SpinModel(*self.parameters(theta))
+
     def log_weights(self, theta, states):
         """Σ θ·terms of states with the means taken off, up to a number that depends on θ."""
         d = len(self.mean)
@@ -110,6 +118,16 @@ class Statistics:
         weighted = states * values[:, np.newaxis]
         return self.pack(weighted.sum(axis=0), weighted.T @ states).astype(np.float64)
 
+    def sums(self, states, conditional):
+        """Sums of the terms over each group of states, (n_groups, n_parameters).
+
+        By conditional means: E[x_j x_k] = E[x_j E(x_k | others)] has less noise.
+        """
+        pair = states.transpose(0, 2, 1) @ conditional
+        pair = (pair + pair.transpose(0, 2, 1)) / 2
+        single = conditional.sum(axis=1)
+        return np.array([self.pack(*sums) for sums in zip(single, pair, strict=True)], np.float64)
+
     def penalty(self, theta):
         """½ α Σ m_jk²."""
         return self.alpha / 2 * np.vdot(theta[len(self.mean) :], theta[len(self.mean) :])
@@ -120,11 +138,27 @@ class Statistics:
         slope[: len(self.mean)] = 0
         return slope
 
-    def log_likelihood(self, coupling, intercept, log_partition):
+    def log_likelihood(self, theta, log_partition):
         """The mean of the rows, less the penalty."""
-        moments = self.parameters(self.moments)[0] + np.outer(self.mean, self.mean)
-        log_p = intercept @ self.mean + np.vdot(coupling, moments) / 2 - log_partition
-        return log_p - self.penalty(self.theta(coupling, intercept))
+        coupling, intercept = self.parameters(theta)
+        d = len(self.mean)
+        products = np.zeros((d, d))
+        products[self.upper] = self.moments[d : d + len(self.upper[0])]
+        products += np.outer(self.mean, self.mean)
+        weight = intercept @ self.mean + (coupling * products)[self.upper].sum()
+        return weight + self.constant(theta) - log_partition - self.penalty(theta)
+
+    def constant(self, theta):
+        """What other terms than those of pairs add to the mean log-weight of the rows."""
+        return 0.0
+
+    def name(self, place, label):
+        """What a message calls a term."""
+        d = len(self.mean)
+        if place < d:
+            return f"the mean of {label(place)}"
+        j, k = (label(places[place - d]) for places in self.upper)
+        return f"the covariance of {j} and {k}"
 
 
 class Sample(NamedTuple):
@@ -174,7 +208,7 @@ class Sampler:
 
     def visit(self, theta, n_rounds):
         """Move all chains to a model; -> its moments, after some rounds that do not count."""
-        path = Path(SpinModel(*self.statistics.parameters(theta)), self.base, None)
+        path = Path(self.statistics.model(theta), self.base, None)
         ladder = self.ladder = deepcopy(self.ladder)
         ladder.rungs = [
             Rung(path, rung.beta, path.model.chains(rung.chains.codes, 0)) for rung in ladder.rungs
@@ -185,18 +219,13 @@ class Sampler:
         return Visit(theta, self._sample(path.model, n_rounds), ladder)
 
     def _sample(self, model, n_rounds):
-        """The moments by conditional means: E[x_j x_k] = E[x_j E(x_k | others)] has less noise."""
-        d = len(self.base)
-        n_numbers = n_rounds * N_CHAINS * d
-        n_blocks = -(-n_numbers // KEPT_NUMBERS)
-        single, pair, kept = np.zeros((N_GROUPS, d)), np.zeros((N_GROUPS, d, d)), []
+        """The moments of a model, their errors, and some states."""
+        n_blocks = -(-n_rounds * N_CHAINS * len(self.base) // KEPT_NUMBERS)
+        groups, kept = 0.0, []
         for block in np.array_split(np.arange(n_rounds), min(n_blocks, n_rounds)):
             states, conditional = self._rounds(model, len(block))
-            single += conditional.sum(axis=1)
-            pair += states.transpose(0, 2, 1) @ conditional
-            kept.append(states.reshape(-1, d)[::n_blocks])
-        pair = (pair + pair.transpose(0, 2, 1)) / 2
-        groups = np.array([self.statistics.pack(*sums) for sums in zip(single, pair, strict=True)])
+            groups = groups + self.statistics.sums(states, conditional)
+            kept.append(states.reshape(-1, len(self.base))[::n_blocks])
         groups *= N_GROUPS / (n_rounds * N_CHAINS)
         errors = groups.std(axis=0, ddof=1) / np.sqrt(N_GROUPS)
         return Sample(groups.mean(axis=0), errors, np.concatenate(kept))
@@ -209,8 +238,7 @@ class Sampler:
             self.ladder.round(self.workers)
             chains = self.ladder.rungs[-1].chains
             states[t] = chains.spins
-            np.add(chains.local, model.intercept, out=conditional[t], casting="same_kind")
-        np.tanh(conditional, out=conditional)
+            conditional[t] = chains.means(model.intercept)
         mean = self.statistics.mean.astype(np.float32)
         return (
             (a - mean).reshape(n_rounds, N_GROUPS, -1, d).swapaxes(0, 1).reshape(N_GROUPS, -1, d)
@@ -249,9 +277,9 @@ class Search:
     def __init__(self, statistics, sampler, first, tolerance):
         self.statistics, self.sampler, self.tolerance = statistics, sampler, tolerance
         self.here, self.n_rounds, self.ridge = first, FIRST_ROUNDS, FIRST_RIDGE
-        parameters = statistics.parameters(first.theta)
+        self._visits = []  # those of the most rounds
         log_partition = sampler.log_partition(first)
-        self.log_likelihood = statistics.log_likelihood(*parameters, log_partition)
+        self.log_likelihood = statistics.log_likelihood(first.theta, log_partition)
         self._errors = np.sqrt(statistics.variances / statistics.total)
 
     def gradient(self):
@@ -280,7 +308,7 @@ class Search:
         rise, error, overlap = compare(self.statistics, self.here, there)
         loss = max(2 * error, SMALL_LOSS * len(direction) / (2 * self.statistics.total))
         if overlap >= LEAST_OVERLAP and rise >= -loss:
-            self.here = there
+            self._go(there)
             self.log_likelihood += rise
             if overlap > GOOD_OVERLAP:
                 self.ridge /= 2
@@ -288,7 +316,23 @@ class Search:
         self.ridge *= 4
         if is_noisy:
             self.sampler.ladder = self.here.ladder
-            self.here = self.sampler.visit(self.here.theta, self.n_rounds)
+            self._go(self.sampler.visit(self.here.theta, self.n_rounds))
+
+    def _go(self, visit):
+        """Go to a model; once the rounds are the most, to the mean of the later half of them."""
+        self.here = visit
+        if self.n_rounds == MAX_ROUNDS:
+            self._visits.append(visit)
+            self.here = averaged(self._visits[len(self._visits) // 2 :])
+
+
+def averaged(visits):
+    """The mean of several models, whose moments are to first order the means of theirs."""
+    last, samples = visits[-1], [visit.sample for visit in visits]
+    errors = np.sqrt(np.mean([sample.errors**2 for sample in samples], axis=0) / len(samples))
+    expected = np.mean([sample.expected for sample in samples], axis=0)
+    theta = np.mean([visit.theta for visit in visits], axis=0)
+    return Visit(theta, Sample(expected, errors, last.sample.states), last.ladder)
 
 
 def newton_direction(statistics, visit, gradient, ridge):
@@ -297,8 +341,7 @@ def newton_direction(statistics, visit, gradient, ridge):
     The covariances of the terms are those of the states, with which they are multiplied without a
     matrix. As far as the states are too few to tell them, the variances are raised.
     """
-    states, alpha = visit.sample.states, np.zeros_like(gradient)
-    alpha[len(statistics.mean) :] = statistics.alpha
+    states, alpha = visit.sample.states, statistics.penalty_slope(np.ones_like(gradient))
     damping = ridge + alpha + len(gradient) / len(states) * statistics.variances
 
     def product(direction):
@@ -370,8 +413,8 @@ class History:
     log_likelihoods, differences, seconds : list of float
         After each iteration, the mean log-likelihood of a row less the penalty, the largest
         difference of moments in standard errors, and how long the iteration took.
-    last : (ndarray, ndarray)
-        Couplings and intercepts.
+    last : SpinModel or InteractionModel
+        Of the columns that vary.
     """
 
     def __init__(self, end_iteration, verbose):
@@ -381,7 +424,7 @@ class History:
 
     def add(self, search):
         """Record an iteration; -> whether to stop."""
-        self.last = search.statistics.parameters(search.here.theta)
+        self.last = search.statistics.model(search.here.theta)
         self.log_likelihoods.append(search.log_likelihood)
         self.differences.append(np.abs(search.differences()).max())
         self.seconds.append(time.perf_counter() - self._time)
@@ -395,7 +438,9 @@ class History:
         return asked
 
 
-def maximise_by_sampling(task, initial, tolerance, max_iter, history, label, generator):
+def maximise_by_sampling(
+    task, initial, tolerance, max_iter, history, label, generator, statistics=None
+):
     """Find the model with the moments of the data.
 
     Parameters
@@ -411,13 +456,16 @@ def maximise_by_sampling(task, initial, tolerance, max_iter, history, label, gen
     label : callable
         What messages call a column, or with -1 or 1 one of its values.
     generator : Generator
+    statistics : Statistics, default=None
+        None for those of pairs.
 
     Returns
     -------
     result : Result
         After Ctrl-C, that of the last complete iteration, if there was one.
     """
-    statistics, status, search = Statistics(task.problem), "max_iter", None
+    statistics = Statistics(task.problem) if statistics is None else statistics
+    status, search = "max_iter", None
     try:
         with Workers() as workers:
             sampler = Sampler(statistics, task.base[task.varying], generator, workers)
@@ -441,7 +489,7 @@ def maximise_by_sampling(task, initial, tolerance, max_iter, history, label, gen
         status = "interrupted"
     n_iter = len(history.seconds)
     return Result(
-        *task.whole(*history.last),
+        *task.whole(history.last.coupling, history.last.intercept),
         objective=np.array(history.log_likelihoods) + task.mean_of_constant_columns(),
         seconds=np.array(history.seconds),
         n_iter=n_iter,
@@ -461,11 +509,8 @@ def _message(task, search, status, n_iter, label):
     if status != "max_iter":
         return None
     differences = search.differences()
-    worst, d = int(np.abs(differences).argmax()), len(search.statistics.mean)
-    moment = f"the mean of {label(task.varying[worst])}" if worst < d else ""
-    if worst >= d:
-        j, k = (label(task.varying[i[worst - d]]) for i in search.statistics.upper)
-        moment = f"the covariance of {j} and {k}"
+    worst = int(np.abs(differences).argmax())
+    moment = search.statistics.name(worst, lambda j: label(task.varying[j]))
     return (
         f"The fit ended at max_iter={n_iter}, while {moment} still differs from that of the model "
         f"by {abs(differences[worst]):.2g} of its standard errors in the data, more than "

@@ -9,7 +9,17 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
 
-from sklearn_boltz._arrays import as_numpy, device_of, is_foreign, namespace_of, widest, zeros
+from sklearn_boltz._arrays import (
+    as_numpy,
+    copied,
+    device_of,
+    empty,
+    is_foreign,
+    namespace_of,
+    taken,
+    widest,
+    zeros,
+)
 from sklearn_boltz._estimates import (
     MARKOV,
     estimate_from_weights,
@@ -33,7 +43,7 @@ def resampled(estimate, rng):
     """States at the ends of the chains, drawn by the weights of the chains."""
     weights = np.exp(estimate.log_weights - estimate.log_weights.max())
     chosen = rng.choice(len(weights), size=len(weights), p=weights / weights.sum())
-    return estimate.states[chosen]
+    return taken(estimate.states, chosen)
 
 
 def base_log_partition(model, base):
@@ -139,14 +149,15 @@ def reverse_importance_sampling(model, base, betas, V, stream, workers, n_rows=1
         As of `annealed_importance_sampling`.
     """
     check_normalisable(model)
-    V = np.array(V, dtype=model.dtype, order="C")
-    run_chains(model, V, np.empty((len(V), len(model.hidden)), V.dtype), 1, stream, workers)
+    V = copied(V) if is_foreign(V) else np.array(V, dtype=model.dtype, order="C")
+    H = empty(V, (V.shape[0], len(model.hidden)))
+    run_chains(model, V, H, 1, stream, workers)
     log_weights = _anneal(model, base, betas[::-1].copy(), V, stream, workers)
     log_weights -= base_log_partition(model, base)
     if n_rows == 1:
         return estimate_from_weights("raise", log_weights, -1, V)
     # As many chains for each row; the last ones that do not make a round are left out.
-    by_row = log_weights[: len(V) // n_rows * n_rows].reshape(-1, n_rows)
+    by_row = log_weights[: len(log_weights) // n_rows * n_rows].reshape(-1, n_rows)
     values = math.log(len(by_row)) - logsumexp(by_row, axis=0)
     estimate = estimate_from_weights("raise", log_weights, -1, V)
     estimate.update(value=float(values.mean()))
@@ -158,7 +169,9 @@ def _anneal(model, base, betas, V, stream, workers):
     """Carry the chains V along the ladder, in place; -> their log-weights."""
     if is_foreign(V):
         log_weights = namespace_of(V).zeros(V.shape[0], dtype=widest(V), device=device_of(V))
+        first = stream.step
         _anneal_any_units(model, base, betas, V, log_weights, stream, 0)
+        stream.step = first + 2 * len(betas)  # as of `_anneal_binary`
         return np.array(as_numpy(log_weights), dtype=np.float64)
     log_weights = np.zeros(len(V))
     model = model._replace(weights=np.asfortranarray(model.weights))  # once for all blocks

@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import numpy as np
 
+from sklearn_boltz._arrays import as_numpy, concatenated, copied, taken
 from sklearn_boltz._ladder import Exchanges
 from sklearn_boltz._ladder_record import Record
 from sklearn_boltz.restricted.model._model import check_normalisable
@@ -53,7 +54,7 @@ def ladder_to(model, base, former, n_chains, stream, workers):
         top = ladder.rungs[-1]
         if not same_parameters(top.model, model):
             # The training ended elsewhere: its last model becomes a rung.
-            ladder.insert(len(ladder) - 1, Rung(saved(top.model), top.states.copy()))
+            ladder.insert(len(ladder) - 1, Rung(saved(top.model), copied(top.states)))
         ladder.rungs[-1].model = model
     settle(ladder, workers)
     return ladder
@@ -75,7 +76,7 @@ def of_size(ladder, n_chains):
     """A ladder with another number of chains, which begin where those that there are stand."""
     chosen = np.arange(n_chains) % len(ladder.rungs[0])
     for rung in ladder.rungs:
-        rung.states = rung.states[chosen]
+        rung.states = taken(rung.states, chosen)
     ladder.from_below = [np.zeros(n_chains, dtype=bool) for _ in ladder.rungs]
     return ladder
 
@@ -83,7 +84,16 @@ def of_size(ladder, n_chains):
 def same_parameters(one, other):
     """Whether two models have the same parameters."""
     mine, theirs = (
-        [model.weights, *model.visible.parameters().values(), *model.hidden.parameters().values()]
+        list(
+            map(
+                as_numpy,
+                [
+                    model.weights,
+                    *model.visible.parameters().values(),
+                    *model.hidden.parameters().values(),
+                ],
+            )
+        )
         for model in (one, other)
     )
     if len(mine) != len(theirs):
@@ -129,7 +139,7 @@ def ladder_estimate(ladder, tol, max_rounds, workers):
             break
         settle(ladder, workers)  # a mode has been found late
     estimate = record.estimate(tol, reached)
-    estimate.states = ladder.rungs[-1].states.copy()
+    estimate.states = copied(ladder.rungs[-1].states)
     return estimate
 
 
@@ -151,5 +161,5 @@ def ladder_samples(ladder, n_samples, n_steps, workers):
     for _ in range(-(-n_samples // n_chains)):
         for _ in range(max(1, n_steps // len(ladder))):
             ladder.round(workers)
-        found.append(ladder.rungs[-1].states.copy())
-    return np.concatenate(found)[:n_samples]
+        found.append(copied(ladder.rungs[-1].states))
+    return concatenated(found)[:n_samples, ...]

@@ -4,11 +4,12 @@ from copy import deepcopy
 
 import numpy as np
 
-from sklearn_boltz._arrays import is_foreign
+from sklearn_boltz._arrays import as_numpy, copied, is_foreign, like, namespace_of, zeros
 from sklearn_boltz._ladder import Ladder, Pair
 from sklearn_boltz._threads import OneThread
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._annealing import base_log_partition
+from sklearn_boltz.restricted.sampling._array_ladder import ArrayLadder
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import log_densities
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -35,16 +36,16 @@ class Rung:
         self.model, self.states = model, states
 
     def __len__(self):
-        return len(self.states)
+        return self.states.shape[0]
 
     def copy(self):
         """The same model, with states of its own."""
-        return type(self)(self.model, self.states.copy())
+        return type(self)(self.model, copied(self.states))
 
     @property
     def cost(self):
         """Multiplications of a transition, and of log-weights at two places."""
-        return 5 * self.states.shape[0] * self.model.weights.size + CALLS
+        return 5 * self.states.shape[0] * self.model.n_weights + CALLS
 
     def move(self, n_steps, stream, first_row):
         """Make transitions of the chains."""
@@ -67,12 +68,14 @@ class IndependentRung(Rung):
 
     def move(self, n_steps, stream, first_row):
         """Draw new states."""
-        nothing = np.zeros(self.states.shape, self.states.dtype)
+        nothing = zeros(self.states, self.states.shape)
         self.states[...] = self.model.visible.sample(nothing, stream, first_row)
 
 
 def log_densities_of(model, V):
-    """−F(v) of rows, in float64."""
+    """−F(v) of rows, in float64, as an ndarray."""
+    if is_foreign(V):
+        return -as_numpy(model.free_energy(V))
     if not (model.visible.is_binary and model.hidden.is_binary):
         return -model.free_energy(V)
     out = np.empty(len(V))
@@ -110,8 +113,10 @@ def between(low, high, part=0.5):
     n_hidden = max(len(low.hidden), len(high.hidden))
     low, high = (with_hidden(model, n_hidden) for model in (low, high))
     weights = (1 - part) * low.weights + part * high.weights
+    if not is_foreign(weights):
+        weights = np.asfortranarray(weights, dtype=high.dtype)
     return Model(
-        np.asfortranarray(weights, dtype=high.dtype),
+        weights,
         high.visible.fallen(part, low.visible),
         high.hidden.fallen(part, low.hidden),
     )
@@ -137,8 +142,8 @@ def insert_between(ladder, place):
         The number of the upper one, and then of the new one.
     """
     low, high = ladder.rungs[place - 1 : place + 1]
-    from_low = (np.arange(len(low)) % 2 == 0)[:, np.newaxis]
-    states = np.where(from_low, low.states, high.states)
+    from_low = like(low.states, (np.arange(len(low)) % 2 == 0)[:, np.newaxis])
+    states = namespace_of(low.states).where(from_low, low.states, high.states)
     ladder.insert(place, Rung(between(low.model, high.model), states))
     # The chains have to settle first.
     ladder.pairs[place - 1 : place + 1] = [Pair(), Pair()]
@@ -179,6 +184,7 @@ def begin_ladder(model, base, n_chains, stream):
     ladder : Ladder
     """
     first = saved(model.fallen(0, base))
-    states = base.sample(np.zeros((n_chains, len(base)), model.dtype), stream)
-    rungs = [IndependentRung(first, states.copy()), Rung(laid_out(model), states)]
-    return Ladder(rungs, base_log_partition(model, base), stream)
+    states = base.sample(zeros(model.weights, (n_chains, len(base))), stream)
+    rungs = [IndependentRung(first, copied(states)), Rung(laid_out(model), states)]
+    kind = ArrayLadder if is_foreign(states) else Ladder
+    return kind(rungs, base_log_partition(model, base), stream)

@@ -13,7 +13,9 @@ from sklearn_boltz._arrays import (
     namespace_of,
     numpy_dtype,
     place_of,
+    widened,
     widest,
+    without_gradient,
 )
 
 ELSEWHERE = (
@@ -48,8 +50,9 @@ class DeviceRows:
         if weights is None:
             total, count = xp.sum(X, axis=0, dtype=widest(X)), self.shape[0]
         else:
-            shares = xp.astype(like(X, weights.astype(self.dtype)), widest(X))
-            total, count = shares @ xp.astype(X, widest(X)), float(weights.sum())
+            rows = widened(X)
+            total = like(X, weights.astype(numpy_dtype(rows))) @ rows
+            count = float(weights.sum())
         self.observed_sums = as_numpy(total).astype(np.float64), count
 
     def __len__(self):
@@ -93,7 +96,7 @@ def checked_rows(estimator, X, *, reset, allow_nan):
     """
     xp = namespace_of(X)
     X = validate_data(
-        estimator, X, reset=reset, dtype=[xp.float32, xp.float64],
+        estimator, without_gradient(X), reset=reset, dtype=[xp.float32, xp.float64],
         ensure_all_finite="allow-nan" if allow_nan else True,
     )  # fmt: skip
     if not reset and (here := place_of(X)) != (there := place_of(estimator.components_)):

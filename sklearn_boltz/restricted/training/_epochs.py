@@ -64,8 +64,8 @@ class Training:
         self.learner = teach(self.learner, V, rate, workers)
         if rung is not None:
             rung.states = self.learner.tempered
-        # Without a ladder nothing is done now, and nothing waits for a device.
-        if tracker is not None and (not tracker.has_ladder() or self.is_finite()):
+        # To look at the parameters would wait for a device: a ladder that lies there does without.
+        if tracker is not None and (is_foreign(V) or self.is_finite()):
             n_rows = V.shape[0] if is_foreign(V) else len(V)
             tracker.follow(self.learner.model().sides(), self.learner.work(n_rows), workers)
 

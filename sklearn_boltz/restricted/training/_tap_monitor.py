@@ -4,11 +4,10 @@ from functools import partial
 
 import numpy as np
 
-from sklearn_boltz._arrays import as_numpy, is_foreign, like
+from sklearn_boltz._arrays import as_numpy, like, taken
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
-from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._monitor import (
     Comparison,
     independent_log_likelihood,
@@ -82,7 +81,7 @@ class TAPMonitor:
         """What TAP says of the model, given what follows from the rows."""
         model, order = layered.sides(), self.iteration.order
         side = clamped.visible_side()
-        starts = DeviceRows(side)[self.starts] if is_foreign(side) else side[self.starts]
+        starts = taken(side, self.starts)
         solutions = self.inference(model, starts, self.iteration, workers)
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import is_foreign
+from sklearn_boltz._arrays import copied
 from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._ladder import Pair
 from sklearn_boltz._random import Stream
@@ -35,8 +35,6 @@ DENSE = 0.5
 MEASURING, MOST_ROUNDS = 6, 8
 # Chains of the annealing that is run beside the ladder, and its temperatures, at least and at most.
 WATCHING_CHAINS, LEAST_TEMPERATURES, MOST_TEMPERATURES = 50, 60, 10_000
-# What a temperature takes on a device beside its products, in multiplications.
-LAUNCHES = 1e8
 # Every so many chains of the top go to where annealed chains have ended.
 SENT = 10
 # Chains of an annealing that decides whether an epoch is the best one, and its temperatures: so
@@ -80,8 +78,6 @@ class Tracker:
         Whether the training itself needs the ladder, which is then not given up.
     n_chains : int
         At each rung.
-    climbs : bool
-        Whether there is a ladder. On a device there is annealing alone.
 
     Attributes
     ----------
@@ -89,9 +85,9 @@ class Tracker:
         None before the first mini-batch, and where it was given up.
     """
 
-    def __init__(self, base, max_rungs, share, seed, keep=False, n_chains=N_CHAINS, climbs=True):
+    def __init__(self, base, max_rungs, share, seed, keep=False, n_chains=N_CHAINS):
         self.base, self.max_rungs, self.share, self.keep = base, max_rungs, share, keep
-        self.n_chains, self.climbs = n_chains, climbs
+        self.n_chains = n_chains
         self.stream, self.ladder = Stream(seed), None
         # What may be spent on looks at the top, on rounds of the ladder and on annealing.
         self._looks = self._rounds = self._annealing = 0.0
@@ -124,16 +120,14 @@ class Tracker:
         if isinstance(share, (bool, np.bool_)):
             share = TEMPERED_SHARE if tempered else TRACKING_SHARE
         n_chains = max(N_CHAINS, batch_size) if tempered else N_CHAINS
-        climbs = not is_foreign(base.parameters()["intercept"]) if base.is_binary else True
-        kind = tempered, n_chains, climbs
-        if former is None or (former.keep, former.n_chains, former.climbs) != kind:
-            return cls(base, settings.max_rungs, share, seed, *kind)
+        if former is None or (former.keep, former.n_chains) != (tempered, n_chains):
+            return cls(base, settings.max_rungs, share, seed, tempered, n_chains)
         former.max_rungs, former.share = settings.max_rungs, share
         return former
 
     def has_ladder(self):
         """Whether the ladder has not been given up."""
-        return (self._n_beaten < BEATEN_TIMES or self.keep) and self.climbs
+        return self._n_beaten < BEATEN_TIMES or self.keep
 
     def top(self, model):
         """The top of the ladder, with the model as it is now.
@@ -196,7 +190,7 @@ class Tracker:
             ladder.round(workers, first=len(ladder) - 2)
         if ladder.pairs[-1].acceptance < SAVED:
             top = ladder.rungs[-1]
-            rung, pair = Rung(saved(top.model), top.states.copy()), ladder.pairs[-1]
+            rung, pair = Rung(saved(top.model), copied(top.states)), ladder.pairs[-1]
             ladder.insert(len(ladder) - 1, rung, below=pair)
             while len(ladder) > self.max_rungs:  # of which there may be fewer than in the last fit
                 self._drop_one()
@@ -208,7 +202,7 @@ class Tracker:
             return
         self._place = self._place % (len(ladder) - 3) + 1
         pair = ladder.pair(self._place - 1, self._place + 1)
-        self._rounds -= 4 * self.n_chains * ladder.rungs[0].model.weights.size
+        self._rounds -= 4 * self.n_chains * ladder.rungs[0].model.n_weights
         if pair.acceptance > DENSE:
             ladder.remove(self._place, pair)
 
@@ -261,7 +255,7 @@ class Tracker:
 
         Without these, nothing would tell of a mode that the chains of the ladder have missed.
         """
-        cost = 2.5 * WATCHING_CHAINS * model.n_weights + (CALLS / 20 if self.climbs else LAUNCHES)
+        cost = 2.5 * WATCHING_CHAINS * model.n_weights + CALLS / 20
         n_temperatures = int(np.clip(self._annealing / cost, LEAST_TEMPERATURES, MOST_TEMPERATURES))
         self._annealing, self._n_temperatures = 0.0, n_temperatures
         return self._annealed(model, n_temperatures, WATCHING_CHAINS, workers)
@@ -272,8 +266,10 @@ class Tracker:
         A mode that is new since the last saved model is not in the ladder yet. If its mass is
         small, exchanges take the chains away again.
         """
-        states = self.ladder.rungs[-1].states[::SENT][:WATCHING_CHAINS]
-        states[...] = resampled(found, self.stream.generator())[: len(states)]
+        states, drawn = self.ladder.rungs[-1].states, resampled(found, self.stream.generator())
+        states = states[::SENT, ...]
+        n_sent = min(states.shape[0], drawn.shape[0])
+        states[:n_sent, ...] = drawn[:n_sent, ...]
 
     def _annealed(self, model, n_temperatures, n_chains, workers):
         return annealed_importance_sampling(

@@ -1,0 +1,271 @@
+"""Whether two groups of rows have the same network: a permutation test."""
+
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+from numbers import Integral
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_consistent_length, column_or_1d
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from sklearn_boltz._base import BaseBoltzmann
+from sklearn_boltz._random import make_generator
+from sklearn_boltz.fully_visible.inference._inference import adjust_p_values
+from sklearn_boltz.fully_visible.inference._refits import Refits, in_parallel
+
+# Differences that rounding makes are not larger than others.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, repr=False)
+class GroupComparison:
+    """Differences of the networks of two groups, with p values by permutation.
+
+    What `compare_groups` returns.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (2,)
+        The labels of the groups.
+    difference : ndarray of shape (n_features, n_features)
+        How much stronger each two variables are coupled in the first group than in the second:
+        m_jk less m_jk; if some variable has more than two values, the Frobenius norm of the
+        difference of the blocks, which has no sign.
+    p_value : ndarray of shape (n_features, n_features)
+        Of each difference by itself; NaN on the diagonal.
+    adjusted_p_value : ndarray of shape (n_features, n_features)
+        The same adjusted for the number of pairs.
+    max_difference : float
+        The largest absolute difference.
+    max_difference_p_value : float
+        Its p value: whether the networks differ anywhere.
+    strength : ndarray of shape (2,)
+        The sum of the strengths of all couplings of each group, abs(m_jk) or the norm of a block.
+    strength_p_value : float
+        Of the difference of these sums.
+    n_permutations : int
+        The number of permutations, the groups as they are included.
+    is_exact : bool
+        Whether these are all permutations that there are.
+    feature_names : ndarray of str of shape (n_features,)
+        Names of the variables.
+
+    Examples
+    --------
+    See `compare_groups`.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> from sklearn_boltz.fully_visible import compare_groups
+    >>> X = np.random.default_rng(2).choice([-1, 1], size=(60, 3))
+    >>> model, groups = FVBMPseudoLikelihood(alpha=0.1), np.arange(60) % 2
+    >>> test = compare_groups(model, X, groups, 99, random_state=0)
+    >>> bool(test.max_difference_p_value > 0.05)
+    True
+    """
+
+    groups: np.ndarray
+    difference: np.ndarray
+    p_value: np.ndarray
+    adjusted_p_value: np.ndarray
+    max_difference: float
+    max_difference_p_value: float
+    strength: np.ndarray
+    strength_p_value: float
+    n_permutations: int
+    is_exact: bool
+    feature_names: np.ndarray
+
+    def to_frame(self):
+        """Return the differences of all pairs as a table; needs pandas.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each two variables, with their names as the index.
+        """
+        from pandas import DataFrame, MultiIndex
+
+        j, k = np.triu_indices(len(self.feature_names), 1)
+        names = [self.feature_names[j], self.feature_names[k]]
+        columns = ("difference", "p_value", "adjusted_p_value")
+        return DataFrame(
+            {name: getattr(self, name)[j, k] for name in columns},
+            index=MultiIndex.from_arrays(names, names=["one", "other"]),
+        )
+
+    def __repr__(self):
+        kind = "all" if self.is_exact else "random"
+        return (
+            f"GroupComparison of {self.groups[0]} and {self.groups[1]}, {self.n_permutations} "
+            f"permutations ({kind})\n"
+            f"largest difference {self.max_difference:.4f}, p = {self.max_difference_p_value:.3g}\n"
+            f"strengths {self.strength[0]:.4f} and {self.strength[1]:.4f}, "
+            f"p = {self.strength_p_value:.3g}"
+        )
+
+
+@validate_params(
+    {
+        "estimator": [BaseBoltzmann],
+        "X": ["array-like"],
+        "groups": ["array-like"],
+        "n_permutations": [Interval(Integral, 1, None, closed="left")],
+        "adjust": [StrOptions({"holm", "fdr_bh", "max"})],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state", np.random.Generator],
+    },
+    prefer_skip_nested_validation=False,
+)
+def compare_groups(
+    estimator, X, groups, n_permutations=1000, *, adjust="holm", n_jobs=None, random_state=None
+):
+    """Test whether two groups of rows have the same network.
+
+    The network comparison test [1]_: the estimator is fitted to each group, and again to groups
+    that have been mixed at random.
+
+    Parameters
+    ----------
+    estimator : FVBMPseudoLikelihood
+        What is fitted to each group; with ``alpha="ebic"`` or ``"cv"``, each fit chooses its
+        penalty. It is not changed.
+    X : array-like of shape (n_samples, n_features)
+        The rows of both groups; NaN is a missing cell.
+    groups : array-like of shape (n_samples,)
+        The group of each row, of which there are two.
+    n_permutations : int, default=1000
+        Number of random permutations. If there are no more than that in all, all are used, and p
+        values are exact.
+    adjust : {"holm", "fdr_bh", "max"}, default="holm"
+        How the p values of pairs are adjusted: as in `PairwiseInference.adjusted_p_value`, or
+        ``"max"``, by the distribution of the largest difference of all pairs [2]_, which needs
+        fewer permutations.
+    n_jobs : int, default=None
+        Number of fits at a time, in processes of joblib. None means 1, unless in a context of
+        ``joblib.parallel_config``. The result does not depend on it.
+    random_state : int, RandomState instance, Generator or None, default=None
+        The source of randomness.
+
+    Returns
+    -------
+    comparison : GroupComparison
+        With the difference of each pair, the largest, and that of the sums of all couplings.
+
+    Raises
+    ------
+    ValueError
+        If there are not two groups, or if a column has no value in one of them.
+
+    Notes
+    -----
+    If the groups have the same distribution, each p value is at most α with a probability of no
+    more than α, however few rows there are. The p value is (1 + k) / (1 + n) with k of n random
+    permutations as different as the groups; n permutations cannot give less than 1 / (1 + n), and
+    Holm's adjustment multiplies that by the number of pairs. The test asks for rows that are
+    independent. Groups of different sizes shrink differently under a penalty with the same `alpha`,
+    which the permutations account for.
+
+    References
+    ----------
+    .. [1] C. D. van Borkulo et al., "Comparing Network Structures on Three Aspects: A Permutation
+       Test", Psychological Methods 28(6), 1273–1285, 2023. https://doi.org/10.1037/met0000476
+    .. [2] P. H. Westfall and S. S. Young, "Resampling-Based Multiple Testing", Wiley, 1993.
+
+    Examples
+    --------
+    In the second group, the third column repeats the first.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> from sklearn_boltz.fully_visible import compare_groups
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.choice([-1, 1], size=(200, 3))
+    >>> X[100:, 2] = X[100:, 0] * rng.choice([-1, 1], size=100, p=[0.2, 0.8])
+    >>> groups = np.repeat(["before", "after"], 100)
+    >>> comparison = compare_groups(FVBMPseudoLikelihood(alpha=0.01), X, groups, 99, random_state=0)
+    >>> comparison.max_difference_p_value
+    0.01
+    """
+    groups = column_or_1d(groups)
+    check_consistent_length(X, groups)
+    labels, which = np.unique(groups, return_inverse=True)
+    if len(labels) != 2:
+        raise ValueError(f"compare_groups compares two groups, and there are {len(labels)}.")
+    model = clone(estimator).fit(X)
+    codes, _ = model._codes(X)
+    for label, number in zip(labels, (0, 1), strict=True):
+        empty = np.flatnonzero((codes[which == number] < 0).all(axis=0))
+        if len(empty):
+            raise ValueError(
+                f"compare_groups: {model._column(empty[0])} has no value in the group {label}. "
+                "Leave it out."
+            )
+    refits, first = Refits.of(model, codes), which == 0
+    mixed, is_exact = permutations(first, n_permutations, make_generator(random_state))
+    found = in_parallel(norms_of_groups, ((refits, part) for part in [first, *mixed]), n_jobs)
+    strengths = np.array([strength for _, strength in found])
+    differences = np.array([difference for difference, _ in found])
+    pairs = np.triu_indices(len(codes[0]), 1)
+    sizes = np.abs(differences[:, *pairs])
+    p_value = upper_p_value(sizes)
+    largest = sizes.max(axis=1, initial=0)
+    if adjust == "max":
+        adjusted = upper_p_value(np.maximum(sizes, largest[:, None]), sizes[0])
+    else:
+        adjusted = adjust_p_values(p_value, adjust)
+    return GroupComparison(
+        groups=labels,
+        difference=differences[0],
+        p_value=as_table(p_value, pairs),
+        adjusted_p_value=as_table(adjusted, pairs),
+        max_difference=float(largest[0]),
+        max_difference_p_value=float(upper_p_value(largest)),
+        strength=strengths[0],
+        strength_p_value=float(upper_p_value(np.abs(np.subtract(*strengths.T)))),
+        n_permutations=len(found),
+        is_exact=is_exact,
+        feature_names=np.array(model._input_names(), dtype=object),
+    )
+
+
+def permutations(first, n_permutations, generator):
+    """Other groups of the same sizes; all that there are if these are not more."""
+    n, n_first = len(first), int(first.sum())
+    if comb(n, n_first) - 1 > n_permutations:
+        return [generator.permutation(first) for _ in range(n_permutations)], False
+    every = (np.isin(np.arange(n), chosen) for chosen in combinations(range(n), n_first))
+    return [part for part in every if not np.array_equal(part, first)], True
+
+
+def norms_of_groups(refits, first):
+    """By how much couplings differ between rows and the others, and the sum of each network."""
+    models = [refits.fit(part.astype(np.float64)) for part in (first, ~first)]
+    one, other = (model.coupling_ for model in models)
+    strengths = [np.triu(block_norms(model, model.coupling_), 1).sum() for model in models]
+    return block_norms(models[0], one - other, signed=True), strengths
+
+
+def block_norms(model, coupling, *, signed=False):
+    """The size of each coupling, (d, d): the absolute value, or the Frobenius norm of a block."""
+    if model._coding.is_binary:
+        return coupling if signed else np.abs(coupling)
+    starts = np.cumsum(model._coding.n_values) - model._coding.n_values
+    by_rows = np.add.reduceat(coupling**2, starts, axis=0)
+    return np.sqrt(np.add.reduceat(by_rows, starts, axis=1))
+
+
+def upper_p_value(values, first=None):
+    """The share of values, along the first axis, that are at least as large as the first."""
+    first = values[0] if first is None else first
+    return (values >= first - ROUNDING * np.abs(first)).mean(axis=0)
+
+
+def as_table(values, pairs):
+    """Values of pairs as a symmetric matrix, NaN on the diagonal."""
+    d = round((1 + np.sqrt(1 + 8 * len(values))) / 2)
+    table = np.full((d, d), np.nan)
+    table[pairs] = table.T[pairs] = values
+    return table

@@ -1,0 +1,260 @@
+"""Stability selection: which couplings are selected again and again from halves of the rows."""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils._param_validation import Interval, validate_params
+
+from sklearn_boltz._base import BaseBoltzmann, checked_weights
+from sklearn_boltz._random import make_generator
+from sklearn_boltz.fully_visible.inference._refits import Refits, in_parallel
+
+# From the least penalty without a coupling down to its hundredth.
+N_ALPHAS, LEAST_SHARE = 50, 0.01
+
+
+@dataclass(frozen=True, repr=False)
+class StabilitySelection:
+    """How often each two variables are coupled in networks of half the rows.
+
+    What `stability_selection` returns.
+
+    Parameters
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        The penalties, falling.
+    path : ndarray of shape (n_alphas, n_features, n_features)
+        The share of the halves that have selected each pair by this penalty, or by a larger one.
+    threshold : float
+        The share from which on a pair is selected.
+    max_edges : int
+        The number of pairs at which the path of each half ends.
+    max_false : float
+        The bound on the expected number of falsely selected pairs.
+    feature_names : ndarray of str of shape (n_features,)
+        Names of the variables.
+
+    Examples
+    --------
+    See `stability_selection`.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> from sklearn_boltz.fully_visible import stability_selection
+    >>> X = np.random.default_rng(0).choice([-1, 1], size=(200, 4))
+    >>> X[:, 1] = X[:, 0]
+    >>> X[::9, 1] *= -1
+    >>> model = FVBMPseudoLikelihood(penalty="l1")
+    >>> stability_selection(model, X, n_pairs=5, random_state=0)
+    StabilitySelection: 1 pairs in at least 75% of the halves, 0.333333 false ones expected at most
+    """
+
+    alphas: np.ndarray
+    path: np.ndarray
+    threshold: float
+    max_edges: int
+    max_false: float
+    feature_names: np.ndarray
+
+    @property
+    def probability(self):
+        """The share of the halves that have selected each pair, (n_features, n_features)."""
+        return self.path[-1]
+
+    @property
+    def selected(self):
+        """Which pairs are selected, ndarray of bool of shape (n_features, n_features)."""
+        return self.probability >= self.threshold
+
+    def to_frame(self):
+        """Return a table of all pairs, the most often selected first; needs pandas.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each two variables, with their names as the index.
+        """
+        from pandas import DataFrame, MultiIndex
+
+        j, k = np.triu_indices(len(self.feature_names), 1)
+        names = [self.feature_names[j], self.feature_names[k]]
+        frame = DataFrame(
+            {"probability": self.probability[j, k], "selected": self.selected[j, k]},
+            index=MultiIndex.from_arrays(names, names=["one", "other"]),
+        )
+        return frame.sort_values("probability", ascending=False, kind="stable")
+
+    def __repr__(self):
+        n_edges = np.triu(self.selected, 1).sum()
+        return (
+            f"StabilitySelection: {n_edges} pairs in at least {self.threshold:.0%} of the halves, "
+            f"{self.max_false:g} false ones expected at most"
+        )
+
+
+@validate_params(
+    {
+        "estimator": [BaseBoltzmann],
+        "X": ["array-like"],
+        "n_pairs": [Interval(Integral, 1, None, closed="left")],
+        "threshold": [Interval(Real, 0.5, 1, closed="right")],
+        "max_false": [Interval(Real, 0, None, closed="neither")],
+        "alphas": ["array-like", None],
+        "sample_weight": ["array-like", None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state", np.random.Generator],
+    },
+    prefer_skip_nested_validation=False,
+)
+def stability_selection(
+    estimator,
+    X,
+    *,
+    n_pairs=50,
+    threshold=0.75,
+    max_false=1.0,
+    alphas=None,
+    sample_weight=None,
+    n_jobs=None,
+    random_state=None,
+):
+    """Select the couplings that networks of random halves of the rows have again and again.
+
+    Each random half of the rows, and the other half [2]_, goes down a path of penalties until it
+    has selected a given number of pairs. A pair counts if it is among those of at least `threshold`
+    of all halves [1]_.
+
+    Parameters
+    ----------
+    estimator : FVBMPseudoLikelihood
+        With a penalty that selects, such as ``penalty="l1"``; its `alpha` is not used. It is not
+        changed.
+    X : array-like of shape (n_samples, n_features)
+        The data; NaN is a missing cell.
+    n_pairs : int, default=50
+        Number of random divisions into halves: of so many pairs of fits.
+    threshold : float, default=0.75
+        The share π of the halves, above 0.5.
+    max_false : float, default=1.0
+        The bound on the expected number of pairs that are selected though they are rare: with a
+        probability of no more than q / p, q being the number of pairs where a path ends, and p that
+        of all pairs, or of those that `edges` allows. q follows from it.
+    alphas : array-like of shape (n_alphas,), default=None
+        The penalties. None means 50 values from the least without a coupling, in all rows, down to
+        its hundredth.
+    sample_weight : array-like of shape (n_samples,), default=None
+        How often each row counts, whole numbers. None counts each once.
+    n_jobs : int, default=None
+        Number of fits at a time, in processes of joblib. None means 1, unless in a context of
+        ``joblib.parallel_config``. The result does not depend on it.
+    random_state : int, RandomState instance, Generator or None, default=None
+        The source of randomness.
+
+    Returns
+    -------
+    selection : StabilitySelection
+        With `probability`, `selected` and `path`.
+
+    Raises
+    ------
+    ValueError
+        If the penalty does not select, if weights are not whole numbers, or if the bound leaves no
+        room for a single pair.
+
+    Notes
+    -----
+    The expected number of selected pairs that a half selects with a probability of no more than
+    q / p is at most q² / ((2π - 1) p) [2]_, without assumptions about the data. If false pairs are
+    exchangeable and a half does better than at random, it is a bound on the number of false
+    pairs [1]_. Hence q = √((2π - 1) p `max_false`), rounded down.
+
+    References
+    ----------
+    .. [1] N. Meinshausen and P. Bühlmann, "Stability Selection", Journal of the Royal Statistical
+       Society B 72(4), 417–473, 2010. https://doi.org/10.1111/j.1467-9868.2010.00740.x
+    .. [2] R. D. Shah and R. J. Samworth, "Variable Selection with Error Control: Another Look at
+       Stability Selection", Journal of the Royal Statistical Society B 75(1), 55–80, 2013.
+       https://doi.org/10.1111/j.1467-9868.2011.01034.x
+
+    Examples
+    --------
+    The third column mostly repeats the first.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> from sklearn_boltz.fully_visible import stability_selection
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1, 1], size=(300, 5))
+    >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=300, p=[0.2, 0.8])
+    >>> model = FVBMPseudoLikelihood(penalty="l1")
+    >>> selection = stability_selection(model, X, n_pairs=10, random_state=0)
+    >>> np.argwhere(np.triu(selection.selected))
+    array([[0, 2]])
+    """
+    if estimator.penalty == "l2":
+        raise ValueError(
+            "stability_selection needs a penalty that sets couplings to 0, and penalty='l2' does "
+            "not: set penalty='l1', 'elasticnet' or 'group'."
+        )
+    model = clone(estimator).set_params(alpha="ebic").fit(X, sample_weight=sample_weight)
+    codes, _ = model._codes(X)
+    codes = np.repeat(codes, whole_weights(sample_weight, codes), axis=0)
+    allowed = np.ones((model.n_features_in_,) * 2) if model.edges is None else model.edges
+    n_possible = int(np.triu(allowed, 1).sum())
+    max_edges = int(np.sqrt((2 * threshold - 1) * n_possible * max_false))
+    if max_edges < 1:
+        raise ValueError(
+            f"stability_selection: with max_false={max_false:g} and threshold={threshold:g}, no "
+            f"half may select even one of the {n_possible} pairs. Raise max_false or threshold."
+        )
+    if alphas is None:
+        first = np.nanmax(model.alphas_)
+        alphas = np.geomspace(first, LEAST_SHARE * first, N_ALPHAS)
+    alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
+    refits, generator = Refits.of(model, codes), make_generator(random_state)
+    halves = []
+    for _ in range(n_pairs):
+        order = generator.permutation(len(codes))
+        size = len(codes) // 2
+        halves += [np.isin(np.arange(len(codes)), order[k * size : (k + 1) * size]) for k in (0, 1)]
+    tasks = ((refits, half, alphas, max_edges) for half in halves)
+    entered = np.array(in_parallel(path_entries, tasks, n_jobs))
+    return StabilitySelection(
+        alphas=alphas,
+        path=np.array([(entered <= k).mean(axis=0) for k in range(len(alphas))]),
+        threshold=threshold,
+        max_edges=max_edges,
+        max_false=max_edges**2 / ((2 * threshold - 1) * n_possible),
+        feature_names=np.array(model._input_names(), dtype=object),
+    )
+
+
+def path_entries(refits, half, alphas, max_edges):
+    """At which number of a path each pair is selected first, (d, d); the end if never.
+
+    The path ends before a penalty by which more than `max_edges` pairs would have been selected.
+    """
+    d, initial = refits.rows.shape[1], (None, None)
+    entered = np.full((d, d), len(alphas))
+    for k, alpha in enumerate(alphas):
+        model = refits.with_params(alpha=float(alpha)).fit(half.astype(np.float64), initial)
+        initial = model.coupling_, model.intercept_
+        coupled = (model._pair_norms() > 0) & (entered == len(alphas))
+        if np.triu(coupled | (entered < len(alphas)), 1).sum() > max_edges:
+            break
+        entered[coupled] = k
+    return entered
+
+
+def whole_weights(sample_weight, codes):
+    """Weights as whole numbers."""
+    weights = checked_weights(sample_weight, codes)
+    if (weights != np.floor(weights)).any():
+        row = int(np.argmax(weights != np.floor(weights)))
+        raise ValueError(
+            "stability_selection divides rows, and needs whole numbers as sample_weight; row "
+            f"{row} has {weights[row]:g}."
+        )
+    return weights.astype(np.int64)
