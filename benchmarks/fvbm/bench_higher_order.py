@@ -40,16 +40,16 @@ ASKED = {
     "bnetflix": (-54.85, -54.81),
 }
 ALPHAS = {
-    "plants": (0.0003, 0.001, 0.003),
+    "plants": (0.001, 0.003),
     "accidents": (0.003, 0.005, 0.01),
     "dna": (0.03, 0.1, 0.2),
     "bnetflix": (0.003, 0.01, 0.03),
 }
 PRICES = {
-    "plants": (1.0, 0.5, 0.2),
+    "plants": (1.0, 0.5),
     "accidents": (1.0, 0.5),
     "dna": (2.0, 1.0, 0.5),
-    "bnetflix": (1.0, 0.5, 0.2),
+    "bnetflix": (1.0, 0.5),
 }
 # Nats, of all rows together.
 TOL = 0.01
