@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
@@ -291,3 +292,24 @@ def test_a_code_beyond_memory_is_allowed_where_given():
     X = np.random.default_rng(0).integers(70, size=(300, 2))
     model = FVBMPseudoLikelihood(n_values=70, alpha=0.1).fit(X)
     assert model.coupling_.shape == (140, 140) and np.isfinite(model.score(X))
+
+
+def test_values_from_1_on_warn():
+    X = np.random.default_rng(0).integers(1, 3, size=(60, 4))
+    with pytest.warns(UserWarning, match="subtract 1, or fit a data frame"):
+        model = FVBMPseudoLikelihood().fit(X)
+    assert model.n_values_.tolist() == [3] * 4
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for table in (X - 1, pd.DataFrame(X)):
+            assert FVBMPseudoLikelihood().fit(table).n_values_.tolist() == [2] * 4
+
+
+@pytest.mark.parametrize("other", [None, "rarely"])
+def test_warnings_have_the_words_of_the_table(other):
+    X = pd.DataFrame({"worried": ["no", "yes"] * 30, "open": ["a", "b", "b"] * 20})
+    X["often"] = np.where(X.worried == "yes", "often", "never")
+    if other:
+        X.loc[:6, "open"] = other
+    with pytest.warns(ConvergenceWarning, match="worried' = (no|yes) .*often' = (often|never)"):
+        FVBMPseudoLikelihood().fit(X)

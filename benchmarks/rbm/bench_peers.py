@@ -332,17 +332,18 @@ def main():
     if args.data is None:
         print("bench_peers: MNIST and faces skipped, they need --data")
         args.sets = [name for name in args.sets if name == "nltcs"]
-    rows = []
-    with threadpool_limits(args.threads), report(args.output / "peers.txt", "Peers, in one run"):
-        set_torch_threads(args.threads)
-        for name in args.sets:
+    header = ["model", "rate", "epochs", "seconds", "seconds_per_epoch", "ratio"]
+    header += ["ais_or_exact", "raise", "standard_error"]
+    for name in args.sets:
+        file = args.output / f"peers_{name}.txt"
+        with threadpool_limits(args.threads), report(file, "Peers, in one run"):
+            set_torch_threads(args.threads)
             try:
-                rows += [[name, *row] for row in SETS[name](args)]
+                rows = SETS[name](args)
             except MissingData as error:
                 print(f"{name} skipped: {error}")
-    header = ["set", "model", "rate", "epochs", "seconds", "seconds_per_epoch"]
-    header += ["ratio", "ais_or_exact", "raise", "standard_error"]
-    save_table(args.output / "peers.csv", header, rows)
+                continue
+        save_table(file.with_suffix(".csv"), header, rows)
 
 
 if __name__ == "__main__":

@@ -292,7 +292,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     intercept is that of the data and one more observation spread evenly over its values. So it is
     with a value that never occurs.
 
-    Sparse networks are fitted by a proximal Newton method [4]_: the second-order expansion of the
+    Sparse networks are fitted by a proximal Newton method [9]_: the second-order expansion of the
     log pseudo-likelihood, in a working set of pairs, plus the penalty is solved by coordinate
     descent, block by block, and all pairs are looked at in each iteration. Along a path each fit
     begins at the one before, and keeps its second derivatives while they serve. `inference` has no
@@ -350,9 +350,6 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     .. [4] G. Tkačik et al., "Searching for Collective Behavior in a Large Network of Sensory
        Neurons", PLoS Computational Biology 10(1), e1003408, 2014, equation 5.
        https://doi.org/10.1371/journal.pcbi.1003408
-    .. [4] J. D. Lee, Y. Sun and M. A. Saunders, "Proximal Newton-Type Methods for Minimizing
-       Composite Functions", SIAM Journal on Optimization 24(3), 1420–1443, 2014.
-       https://doi.org/10.1137/130921428
     .. [5] M. Yuan and Y. Lin, "Model Selection and Estimation in Regression with Grouped
        Variables", Journal of the Royal Statistical Society B 68(1), 49–67, 2006.
        https://doi.org/10.1111/j.1467-9868.2005.00532.x
@@ -362,6 +359,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
        Scientific Reports 4, 5918, 2014. https://doi.org/10.1038/srep05918
     .. [8] C. Varin, N. Reid and D. Firth, "An Overview of Composite Likelihood Methods",
        Statistica Sinica 21(1), 5–42, 2011, section 2.
+    .. [9] J. D. Lee, Y. Sun and M. A. Saunders, "Proximal Newton-Type Methods for Minimizing
+       Composite Functions", SIAM Journal on Optimization 24(3), 1420–1443, 2014.
+       https://doi.org/10.1137/130921428
 
     Examples
     --------
@@ -606,9 +606,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
                 return self._attributes(rows, task, *network)
 
             def label(j, value=None):
-                if value is not None and rows.coding.is_binary:
-                    value = rows.coding.values(j)[(value + 1) // 2]
-                return self._column(j) + ("" if value is None else f" = {value}")
+                if value is None:
+                    return self._column(j)
+                place = (value + 1) // 2 if rows.coding.is_binary else value
+                return f"{self._column(j)} = {self._labels(j, rows.coding.values(j))[place]}"
 
             data, limit = X if batches is None else batches, way.max_iter
             with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:

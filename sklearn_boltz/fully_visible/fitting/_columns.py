@@ -1,10 +1,12 @@
 """From the cells of a table to codes, and back."""
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_boltz._base import find_stack_level
 from sklearn_boltz._cells import is_whole, shown
 from sklearn_boltz._tables import given_n_values, ordered_columns
 
@@ -132,6 +134,13 @@ def find_coding(estimator, X):
             "`n_values`; if they are amounts, set `binarize` to a threshold.",
         )
     estimator._warn_of_missing_codes(X)
+    if top.max(initial=0) > 1 and not (X == 0).any():
+        warnings.warn(
+            f"{type(estimator).__name__}: no column has the value 0, and values of an array are "
+            "numbered from 0, so that each column has a value that never occurs. If they begin at "
+            "1, subtract 1, or fit a data frame.",
+            stacklevel=find_stack_level(),
+        )
     return Coding(0, np.maximum(top + 1, 2))
 
 
