@@ -10,7 +10,8 @@ Parts, each a table of its own:
 - ``ising``: RBMs that learn samples of the Ising model on the periodic 7 × 7 lattice, of which the
   log-probability of each row is known; with ordinary chains and with those of the ladder.
 - ``pumsb``: pumsb_star with ordinary chains and with those of the ladder, several seeds; minutes.
-- ``d2c3``: three clusters in two dimensions of 1,000 bits: where rows and samples lie.
+- ``d2c3``: three clusters in two dimensions of 1,000 bits: where rows and samples lie, those of
+  ordinary chains of a model trained by such, and those of the ladder.
 - ``peers``: ln Z of the same parameters by the ladder and by `rbms`, where it is installed.
 """
 
@@ -224,10 +225,11 @@ def d2c3(args):
     samples, seconds = {"rows": X}, {}
     for sampler, rate in (("gibbs", 0.05), ("tempered", 0.01)):
         model = SDCPRBM(
-            100, sampler=sampler, learning_rate=rate, max_iter=30, random_state=0, n_jobs=1
+            100, sampler=sampler, learning_rate=rate, max_iter=15, random_state=0, n_jobs=1
         )
         seconds[sampler] = fitted(X, model)[1]
-        samples[sampler] = model.sample(2000, init="ladder", random_state=0)
+        init = "ladder" if sampler == "tempered" else None
+        samples[sampler] = model.sample(1000, init=init, n_steps=100, random_state=0)
     fig, axes = plt.subplots(
         1, 3, figsize=(11, 3.6), layout="constrained", sharex=True, sharey=True
     )
