@@ -345,7 +345,12 @@ def test_terms_without_a_maximum():
     ("options", "message"),
     [
         ({"terms": [(0, 1)]}, "three columns and more"),
-        ({"terms": [(0, 1, 1)]}, "each once"),
+        ({"terms": [(0, 1, 1)]}, r"column 1 is named twice in the term \(0, 1, 1\)"),
+        ({"terms": [(0, 1, -1)]}, r"negative numbers, and \(0, 1, -1\) has -1"),
+        ({"terms": (0, 1, 2)}, r"list of tuples. Give \[\(0, 1, 2\)\]"),
+        ({"terms": ["x0*x1*x2"]}, r"Give \('x0', 'x1', 'x2'\)"),
+        ({"max_order": 3, "nodewise": True}, "all pairs. Set nodewise=False.$"),
+        ({"max_order": 3, "penalty": "l1", "alpha": "ebic"}, "penalty='l2', give a number"),
         ({"terms": [(0, 1, "z")]}, "no variable 'z'"),
         ({"terms": [(0, 1, 2)], "max_order": 3}, "one of the two"),
         ({"max_order": 3, "solver": "bslm"}, "solver='newton' or 'lbfgs'"),

@@ -12,6 +12,7 @@ from scipy.stats import binom, norm
 
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.fully_visible import PairwiseInference
+from sklearn_boltz.fully_visible._inferring import find_twins
 from sklearn_boltz.fully_visible.inference._inference import holm
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
 from sklearn_boltz.fully_visible.sampling._sampling import gibbs_sample
@@ -110,7 +111,8 @@ def test_few_rows_warn(covariance, least):
         Y = np.hstack([X, constant])
         FVBMPseudoLikelihood(**options).fit(Y).inference(Y, covariance=covariance)
         Y, w = X[: least // 2], np.full(least // 2, 2.1)
-        FVBMPseudoLikelihood(**options).fit(Y).inference(Y, sample_weight=w, covariance=covariance)
+        model = FVBMPseudoLikelihood(**options).fit(Y, sample_weight=w)
+        model.inference(Y, sample_weight=w, covariance=covariance)
     model = FVBMPseudoLikelihood(**options).fit(X[:-1])
     with pytest.warns(UserWarning, match=f"There are {least - 1} rows for 5 columns") as caught:
         model.inference(X[:-1], covariance=covariance)
@@ -240,6 +242,9 @@ def test_frame_and_printed_table(result):
     printed = str(FVBMPseudoLikelihood().fit(X).inference(X))
     assert "m[a,c]" in printed and "95 % interval" in printed and "300 samples" in printed
     assert max(map(len, printed.splitlines())) < 88
+    assert "maximum pseudo-likelihood" in printed
+    exact = FVBMPseudoLikelihood(objective="likelihood").fit(X).inference(X)
+    assert "maximum likelihood" in str(exact)
 
 
 def test_coupling_matrix(result):
@@ -281,5 +286,49 @@ def test_a_singular_information_is_a_clear_error():
         model = FVBMPseudoLikelihood().fit(X)
     model.coupling_ *= 100
     X = np.tile(X, (20, 1))
-    with pytest.raises(ValueError, match="singular: the data do not determine"):
-        model.inference(X)
+    for method in (model.inference, model.aic):
+        with (
+            pytest.warns(UserWarning, match="not the rows and weights of the fit"),
+            pytest.raises(ValueError, match="singular: .* column 0 and column 1 are equal"),
+        ):
+            method(X)
+
+
+def test_twins():
+    codes = np.array([[0, 1, 0, 2], [1, 0, -1, 1], [0, 1, 0, 2]])
+    assert find_twins(codes, [0, 1, 3]) == (0, 1, "opposite")
+    assert find_twins(codes, [1, 3]) is None
+    assert find_twins(codes[::2], [0, 2]) == (0, 2, "equal")
+    assert find_twins(np.array([[0, -1], [-1, 0]]), [0, 1]) is None
+
+
+def test_a_jackknife_that_there_is_not():
+    X = known_machine(3, 0.4)[0].sample(300, random_state=0)
+    exact = FVBMPseudoLikelihood(objective="likelihood").fit(X)
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    completed = FVBMPseudoLikelihood().fit(holes)
+    for model, rows, reason in ((exact, X, "objective='likelihood'"), (completed, holes, "EM has")):
+        assert model.inference(rows).method == "sandwich"
+        with pytest.raises(ValueError, match=f"no jackknife .*{reason}.*covariance='auto'"):
+            model.inference(rows, covariance="jackknife")
+    observed = FVBMPseudoLikelihood(missing="observed").fit(holes)
+    assert observed.inference(holes, covariance="jackknife").method == "jackknife"
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1])
+@pytest.mark.parametrize("n_values", [2, 3])
+def test_other_rows_and_forgotten_weights_warn(share, n_values):
+    rng = np.random.default_rng(0)
+    X = rng.integers(n_values, size=(300, 3)).astype(float)
+    X[rng.random(X.shape) < share] = np.nan
+    weights = rng.integers(3, size=300)
+    model = FVBMPseudoLikelihood().fit(X, sample_weight=weights)
+    repeated = np.repeat(X, weights, axis=0)[::-1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.inference(X, sample_weight=weights)
+        model.bic(repeated)
+    for method in (model.inference, model.aic):
+        for rows in (X, repeated[1:], X[:, ::-1]):
+            with pytest.warns(UserWarning, match="not the rows and weights of the fit"):
+                method(rows)

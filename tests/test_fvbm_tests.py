@@ -280,8 +280,18 @@ def test_wald_errors():
     result = FVBMPseudoLikelihood().fit(X).inference(X)
     with pytest.raises(ValueError, match="no parameter 'm\\[x0,x9\\]'"):
         result.wald_test("m[x0,x9]")
-    with pytest.raises(ValueError, match="names of two variables"):
+    with pytest.raises(ValueError, match="names of two variables.*no variable 'x9'"):
         result.wald_test([("x0", "x9")])
+    with pytest.raises(ValueError, match="names of two variables"):
+        result.wald_test([("x0", "x1", "x2")])
+    with pytest.raises(ValueError, match=r"'m\[x2,x0\]'. It is called 'm\[x0,x2\]'"):
+        result.wald_test("m[x2,x0]")
+    with pytest.raises(ValueError, match=r"list of tuples: \[\('x1', 'x0'\)\]"):
+        result.wald_test(("x1", "x0"))
+    with pytest.raises(ValueError, match=r"no parameter 'b\[x7\]'"):
+        result.contrast({"b[x0]": 1, "b[x7]": -1})
+    with pytest.raises(ValueError, match="one parameter at least"):
+        result.contrast({})
     with pytest.raises(ValueError, match="x3\\] is not estimated"):
         result.wald_test(["b[x0]", "b[x3]"])
     with pytest.raises(ValueError, match="one parameter at least"):
@@ -357,6 +367,9 @@ def test_likelihood_ratio_by_hand():
     )
     assert_allclose(np.sort(test.weights), np.sort(eigenvalues.real), rtol=1e-8)
     assert test.p_value == pytest.approx(weighted_chi2_sf(test.statistic, test.weights))
+    assert "weights" not in repr(test)
+    figures = test.statistic, test.p_value, full.aic(X), full.bic(X), full.ebic(X, gamma=1.0)
+    assert {type(figure) for figure in figures} == {float}
 
 
 def test_likelihood_ratios_of_true_networks_are_uniform():
@@ -382,6 +395,10 @@ def test_networks_that_are_not_nested():
     full, small = FVBMPseudoLikelihood().fit(X), within(X, chain(4))
     with pytest.raises(ValueError, match="the other couples column 0 with column 2"):
         small.likelihood_ratio(X, full)
+    triple = FVBMPseudoLikelihood(terms=[(0, 1, 2)]).fit(X)
+    for one, other in ((full, triple), (triple, full)):
+        with pytest.raises(ValueError, match="has 1 term of more"):
+            one.likelihood_ratio(X, other)
     with pytest.raises(ValueError, match="both have the same couplings"):
         full.likelihood_ratio(X, full)
     with pytest.raises(ValueError, match="alpha is 0 and 0.1"):

@@ -1,7 +1,8 @@
 """Standard errors and tests of a fitted network."""
 
 import warnings
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from itertools import combinations
 from numbers import Integral, Real
 
 import numpy as np
@@ -30,6 +31,7 @@ from sklearn_boltz.fully_visible.inference._comparison import Comparison
 from sklearn_boltz.fully_visible.inference._completed import Coordinates, completed_curvature
 from sklearn_boltz.fully_visible.inference._curvature import (
     Regressions,
+    SingularInformation,
     fitted_curvature,
     restricted_curvature,
 )
@@ -60,7 +62,7 @@ class Inference(Comparison, Resampling):
             "sample_weight": ["array-like", None],
             "null": ["array-like", Real, None],
             "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-            "covariance": [StrOptions({"jackknife", "sandwich"})],
+            "covariance": [StrOptions({"auto", "jackknife", "sandwich"})],
             "refit": ["boolean"],
         }
     )
@@ -71,7 +73,7 @@ class Inference(Comparison, Resampling):
         sample_weight=None,
         null=None,
         confidence_level=0.95,
-        covariance="jackknife",
+        covariance="auto",
         refit=False,
     ):
         """Standard errors, Wald tests and confidence intervals of the estimates.
@@ -88,10 +90,11 @@ class Inference(Comparison, Resampling):
             m_jk is an array, row by row. None means 0.
         confidence_level : float, default=0.95
             Level of the confidence intervals.
-        covariance : {"jackknife", "sandwich"}, default="jackknife"
+        covariance : {"auto", "jackknife", "sandwich"}, default="auto"
             ``"sandwich"`` is the asymptotic one. ``"jackknife"`` sums the squares of what leaving
             out each row changes, by one step of Newton's method; it is right for few rows, too.
-            Rows that EM has completed have no jackknife, and get the sandwich.
+            Rows that EM has completed, and ``objective="likelihood"``, have no jackknife.
+            ``"auto"`` is the jackknife where there is one, and the sandwich elsewhere.
         refit : bool, default=False
             Whether the couplings that a sparse penalty has selected are estimated again, without
             the penalty, from `X`, which must be rows that the selection has not seen. The
@@ -110,14 +113,16 @@ class Inference(Comparison, Resampling):
         ------
         ValueError
             If the penalty knew the order of values (`ordered_`), if a sparse penalty has selected
-            the couplings by the same rows, if the rows do not determine all parameters, or with
+            the couplings by the same rows, if the rows do not determine all parameters, if
+            ``covariance="jackknife"`` is asked for where there is none, or with
             ``objective="likelihood"`` if there are missing cells, more than two values, or more
             than 25 columns that vary.
 
         Warns
         -----
         UserWarning
-            If there are fewer than 5 rows for each column that varies, or 20 without the jackknife.
+            If there are fewer than 5 rows for each column that varies, or 20 without the jackknife;
+            or if these are not the rows and weights of the fit.
 
         Notes
         -----
@@ -159,14 +164,13 @@ class Inference(Comparison, Resampling):
                 covariance=covariance,
             )
         self._check_unselected()
-        codes, _ = self._codes(X)
-        codes, weights = informative(codes, checked_weights(sample_weight, codes))
+        codes, weights = self._counted(X, sample_weight)
         parameters = self._named_parameters()
         estimate = parameters["estimate"]
         null = np.zeros_like(estimate) if null is None else np.asarray(null, dtype=np.float64)
         if null.shape not in ((), estimate.shape):
             raise ValueError(f"null must be a number or of shape {estimate.shape}: {null.shape}.")
-        jackknife = covariance == "jackknife" and self._can_leave_out(codes)
+        jackknife = self._wants_jackknife(covariance, codes)
         self._warn_of_few_rows(weights.sum(), jackknife)
         with blas_threads(self.n_features_in_, MIN_THREADED_INFERENCE):
             covariance = self._cached(
@@ -180,6 +184,7 @@ class Inference(Comparison, Resampling):
             confidence_level=confidence_level,
             n_samples=weights.sum(),
             method="jackknife" if jackknife else "sandwich",
+            objective=self.objective,
             **parameters,
         )
 
@@ -201,8 +206,34 @@ class Inference(Comparison, Resampling):
 
     def _covariance(self, codes, weights, jackknife):
         """Of all parameters; NaN where one is not estimated."""
-        curvature, whole = self._curvature(codes, weights, jackknife=jackknife)
-        return whole(curvature.covariance())
+        with self._named_twins(codes):
+            curvature, whole = self._curvature(codes, weights, jackknife=jackknife)
+            return whole(curvature.covariance())
+
+    @contextmanager
+    def _named_twins(self, codes):
+        """A context whose error of a singular information names two columns that are equal."""
+        try:
+            yield
+        except SingularInformation as error:
+            twins = find_twins(codes, self._varying)
+            if twins is None:
+                raise
+            j, k, how = twins
+            raise SingularInformation(
+                f"In all rows {self._column(j)} and {self._column(k)} are {how}: leave out one, or "
+                "fit with alpha > 0."
+            ) from error
+
+    def _check_pairwise(self):
+        """Refuse terms of three columns and more."""
+        if self.terms_:
+            count = "1 term" if len(self.terms_) == 1 else f"{len(self.terms_)} terms"
+            raise ValueError(
+                f"{type(self).__name__}: standard errors, tests and information criteria are those "
+                f"of networks of pairs, and this one has {count} of more columns. Fit with "
+                "max_order=2 and without `terms`; compare models by `score` of other rows."
+            )
 
     def _check_unselected(self):
         """Refuse standard errors of estimates whose distribution is not known."""
@@ -248,8 +279,24 @@ class Inference(Comparison, Resampling):
         seen, counts = self._seen
         if seen.dtype == np.uint8:
             seen = np.unpackbits(seen, axis=1, count=self.n_features_in_).view(np.int8)
-        seen, counts = distinct_incomplete(seen, counts)
+        seen, counts = distinct_incomplete(*informative(seen, counts))
         return np.array_equal(seen, codes) and np.allclose(counts, weights)
+
+    def _warn_of_other_rows(self, codes, weights):
+        """Warn of rows, or of weights, that the estimates do not come from."""
+        if self._seen is None:
+            return
+        is_same = self._cached(
+            "is_same",
+            lambda: self._has_seen(*distinct_incomplete(codes, weights)),
+            *(codes, weights),
+        )
+        if not is_same:
+            warnings.warn(
+                f"{type(self).__name__}: these are not the rows and weights of the fit, for which "
+                "standard errors, tests and criteria hold. Use the X and sample_weight of `fit`.",
+                stacklevel=find_stack_level(),
+            )
 
     def _warn_of_few_rows(self, n_rows, jackknife):
         few = FEW_ROWS if jackknife else FEW_ROWS_SANDWICH
@@ -319,18 +366,26 @@ class Inference(Comparison, Resampling):
             return False
         return self.missing == "observed" or not (codes < 0).any()
 
+    def _wants_jackknife(self, covariance, codes):
+        """Whether the covariance that a user asks for is the jackknife's."""
+        known = self._can_leave_out(codes)
+        if covariance == "jackknife" and not known:
+            reason = "for rows that EM has completed"
+            if self.objective == "likelihood":
+                reason = "with objective='likelihood'"
+            raise ValueError(
+                f"{type(self).__name__}: there is no jackknife {reason}. Use covariance='auto' or "
+                "'sandwich', or `bootstrap`."
+            )
+        return known and covariance != "sandwich"
+
     def _curvature(self, codes, weights, *, jackknife=False):
         """H and J of the free parameters, see `Curvature`.
 
         Of columns that vary; and what makes a covariance of these one of all parameters, NaN
         where a parameter is not estimated.
         """
-        if self.terms_:
-            raise ValueError(
-                f"{type(self).__name__}: standard errors, tests and information criteria are those "
-                f"of networks of pairs, and this one has {len(self.terms_)} terms of more columns. "
-                "Fit with max_order=2 and without `terms`; compare models by `score` of other rows."
-            )
+        self._check_pairwise()
         check_memory(self.n_features_in_, self._coding)
         find = self._spin_curvature if self._coding.is_binary else self._contrasts_curvature
         return find(codes, weights, jackknife)
@@ -364,7 +419,7 @@ class Inference(Comparison, Resampling):
             raise ValueError(
                 f"{type(self).__name__}: standard errors of objective='likelihood' are those of "
                 f"complete rows of up to {MAX_COLUMNS} binary columns. Use "
-                "objective='pseudo-likelihood', or fit resampled rows."
+                "objective='pseudo-likelihood', or use `bootstrap`."
             )
 
     def _likelihood_curvature(self, codes, weights, alpha):
@@ -417,6 +472,19 @@ def spread_out(covariance, places, n_parameters):
     whole = np.full((n_parameters, n_parameters), np.nan)
     whole[np.ix_(places, places)] = covariance
     return whole
+
+
+def find_twins(codes, columns):
+    """Two columns that are equal or opposite in all rows that have both, and which; or None."""
+    for j, k in combinations(columns, 2):
+        one, other = codes[(codes[:, [j, k]] >= 0).all(axis=1)][:, [j, k]].T
+        if not len(one):
+            continue
+        if np.array_equal(one, other):
+            return j, k, "equal"
+        if max(one.max(), other.max()) == 1 and np.array_equal(one, 1 - other):
+            return j, k, "opposite"
+    return None
 
 
 def check_memory(n_features, coding):

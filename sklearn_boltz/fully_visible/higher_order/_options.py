@@ -1,5 +1,8 @@
 """What a user asks of terms of three columns and more, checked."""
 
+from itertools import pairwise
+from numbers import Integral
+
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
@@ -39,7 +42,7 @@ def _check_combination(estimator, is_sparse):
     if is_sparse:
         _refuse(
             "Terms of three columns come with penalty='l2' on all pairs",
-            "Leave out `edges` and `nodewise`, and give a number as alpha.",
+            _plain_remedy(estimator),
         )
     if estimator.solver in ("bslm", "ga"):
         _refuse(
@@ -51,6 +54,18 @@ def _check_combination(estimator, is_sparse):
             f"objective={estimator.objective!r} does not choose terms",
             "Give `terms`, for example those that objective='pseudo-likelihood' has chosen.",
         )
+
+
+def _plain_remedy(estimator):
+    """What to change for the penalty l2 on all pairs."""
+    steps = {
+        "set penalty='l2'": estimator.penalty != "l2",
+        "give a number as alpha": isinstance(estimator.alpha, str),
+        "leave out `edges`": estimator.edges is not None,
+        "set nodewise=False": estimator.nodewise,
+    }
+    text = ", ".join(step for step, needed in steps.items() if needed)
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def _check_rows(estimator, task, rows):
@@ -76,19 +91,41 @@ def _check_rows(estimator, task, rows):
 
 
 def _checked(estimator, term):
+    _check_form(estimator, term)
     try:
-        columns = tuple(sorted(estimator._variables(list(term))))
+        columns = tuple(sorted(map(estimator._variable, term)))
     except (TypeError, ValueError) as error:
         raise InvalidParameterError(
             f"terms must be a list of tuples of columns, by name or number, each once: {term!r}. "
             f"{error}"
         ) from error
+    twice = [j for j, k in pairwise(columns) if j == k]
+    if twice:
+        _refuse(
+            f"{estimator._column(twice[0])} is named twice in the term {term!r}",
+            "Name each column of a term once.",
+        )
     if len(columns) < 3:
         _refuse(
             f"terms must have three columns and more, and {term!r} has {len(columns)}",
             "All pairs are in the model anyway.",
         )
     return columns
+
+
+def _check_form(estimator, term):
+    """Refuse what is no tuple of names and numbers."""
+    if isinstance(term, str):
+        names = tuple(name.strip() for name in term.split("*"))
+        _refuse(f"terms must be a list of tuples, and {term!r} is a word", f"Give {names!r}.")
+    if isinstance(term, Integral):
+        _refuse("terms must be a list of tuples", f"Give {[tuple(estimator.terms)]!r}.")
+    negative = [one for one in np.ravel(term) if isinstance(one, Integral) and one < 0]
+    if negative:
+        _refuse(
+            f"terms must not have negative numbers, and {term!r} has {negative[0]}",
+            "Count columns from 0.",
+        )
 
 
 def _refuse(reason, remedy):

@@ -43,6 +43,11 @@ class Comparison:
         ValueError
             If the rows do not determine all parameters.
 
+        Warns
+        -----
+        UserWarning
+            If these are not the rows and weights of the fit.
+
         Notes
         -----
         tr(H⁻¹ J) is the effective number of parameters, with the information H and the products of
@@ -135,7 +140,7 @@ class Comparison:
         deviance, n_parameters, n_rows = self._criterion(X, sample_weight)
         n_edges = int(np.triu(self._pair_norms() > 0, 1).sum())
         edges = 4 * gamma * n_edges * np.log(max(self.n_features_in_ - 1, 1))
-        return deviance + np.log(n_rows) * n_parameters + edges
+        return float(deviance + np.log(n_rows) * n_parameters + edges)
 
     def _criterion(self, X, sample_weight):
         """-2 l, the effective number of parameters, and the number of rows."""
@@ -143,15 +148,22 @@ class Comparison:
         codes, weights = self._counted(X, sample_weight)
         n_parameters = self._cached(
             "effective_parameters",
-            lambda: self._curvature(codes, weights)[0].effective_parameters(),
+            lambda: self._n_effective(codes, weights),
             *(codes, weights),
         )
         return -2 * self._log_likelihood_of(codes, weights), n_parameters, weights.sum()
 
+    def _n_effective(self, codes, weights):
+        """tr(H⁻¹ J)."""
+        with self._named_twins(codes):
+            return self._curvature(codes, weights)[0].effective_parameters()
+
     def _counted(self, X, sample_weight):
-        """The codes of rows that count, and their weights."""
+        """The codes of rows that count, and their weights; a warning if they are not the fit's."""
         codes, _ = self._codes(X)
-        return informative(codes, checked_weights(sample_weight, codes))
+        codes, weights = informative(codes, checked_weights(sample_weight, codes))
+        self._warn_of_other_rows(codes, weights)
+        return codes, weights
 
     def _log_likelihood_of(self, codes, weights):
         """The sum over rows of what the fit is about, the likelihood or the pseudo-likelihood."""
@@ -185,6 +197,11 @@ class Comparison:
         ValueError
             If one network is not within the other, or the two were penalised differently.
 
+        Warns
+        -----
+        UserWarning
+            If these are not the rows and weights of both fits.
+
         Notes
         -----
         The statistic is twice the difference of the log pseudo-likelihoods, summed over the rows,
@@ -202,6 +219,7 @@ class Comparison:
         check_is_fitted(self)
         check_is_fitted(other)
         self._check_unselected()
+        self._check_pairwise()
         codes, weights = self._counted(X, sample_weight)
         if (codes < 0).any():
             raise ValueError(
@@ -216,13 +234,15 @@ class Comparison:
                 f"pseudo-likelihood, by {-statistic / 2:.3g} nats. Fit both to these rows, with "
                 "these weights, until they converge."
             )
-        curvature, _ = self._curvature(codes, weights, jackknife=True)
-        fixed = dropped[tuple(curvature.columns)]
-        if not fixed.any():
-            raise self._not_nested("none of the couplings that the other lacks is determined")
-        shares = likelihood_ratio_weights(curvature, fixed)
+        other._warn_of_other_rows(codes, weights)
+        with self._named_twins(codes):
+            curvature, _ = self._curvature(codes, weights, jackknife=True)
+            fixed = dropped[tuple(curvature.columns)]
+            if not fixed.any():
+                raise self._not_nested("none of the couplings that the other lacks is determined")
+            shares = likelihood_ratio_weights(curvature, fixed)
         p_value = weighted_chi2_sf(statistic, shares)
-        return HypothesisTest(max(statistic, 0.0), int(fixed.sum()), p_value, shares)
+        return HypothesisTest(max(float(statistic), 0.0), int(fixed.sum()), p_value, shares)
 
     def _objective(self, codes, weights):
         """What the fit maximises, summed over complete rows."""
@@ -235,6 +255,7 @@ class Comparison:
         if not isinstance(other, Comparison):
             raise self._not_nested(f"the other is a {type(other).__name__}")
         other._check_unselected()
+        other._check_pairwise()
         if self._input_names() != other._input_names() or not np.array_equal(
             self._coding.n_values, other._coding.n_values
         ):

@@ -47,13 +47,13 @@ class Curvature(NamedTuple):
                 return cho_solve(factor, right, check_finite=False)
             return np.linalg.solve(self.information, right)
         except LinAlgError as error:
-            raise singular() from error
+            raise SingularInformation from error
 
     def covariance(self):
         """H⁻¹ J H⁻ᵀ: as both are sums over the rows, that of the estimate itself."""
         covariance = self.solve(self.solve(self.products).T)
         if not (covariance.diagonal() > 0).all():
-            raise singular()
+            raise SingularInformation
         return (covariance + covariance.T) / 2
 
     def effective_parameters(self):
@@ -61,12 +61,14 @@ class Curvature(NamedTuple):
         return float(np.trace(self.solve(self.products))) if len(self.products) else 0.0
 
 
-def singular():
-    """The error of data that do not determine all parameters."""
-    return ValueError(
-        "The information matrix is singular: the data do not determine all parameters. "
-        "Use more data, or fit with alpha > 0."
-    )
+class SingularInformation(ValueError):
+    """The data do not determine all parameters."""
+
+    def __init__(self, remedy="Use more data, or fit with alpha > 0."):
+        super().__init__(
+            "The information matrix is singular: the data do not determine all parameters. "
+            f"{remedy}"
+        )
 
 
 class Regressions(NamedTuple):

@@ -1,4 +1,4 @@
-"""Standard errors, tests and intervals of the maximum pseudo-likelihood estimate."""
+"""Standard errors, tests and intervals of the estimates of a network."""
 
 from dataclasses import dataclass, replace
 
@@ -45,6 +45,17 @@ def adjust_p_values(p_value, method, hypotheses=None):
     return adjusted
 
 
+def turned_round(name):
+    """What a coupling is called if its variables change places, for each comma that may part them.
+
+    The name of a variable may have commas, too.
+    """
+    if not isinstance(name, str) or not (name.startswith("m[") and name.endswith("]")):
+        return []
+    parts = name[2:-1].split(",")
+    return [f"m[{','.join(parts[cut:])},{','.join(parts[:cut])}]" for cut in range(1, len(parts))]
+
+
 @dataclass(frozen=True, repr=False)
 class PairwiseInference(NetworkParameters):
     """Estimates of a fully visible Boltzmann machine with their uncertainty.
@@ -72,6 +83,8 @@ class PairwiseInference(NetworkParameters):
         How the covariance was estimated.
     feature_names : ndarray of str of shape (n_features,) or None
         Names of the variables; None for a `contrast`.
+    objective : {"pseudo-likelihood", "likelihood"}
+        What the estimates maximise.
 
     Examples
     --------
@@ -94,6 +107,7 @@ class PairwiseInference(NetworkParameters):
     n_values: np.ndarray | None
     method: str
     feature_names: np.ndarray | None
+    objective: str
 
     @property
     def std_err(self):
@@ -163,23 +177,35 @@ class PairwiseInference(NetworkParameters):
         names, places = self.names.tolist(), []
         for one in given:
             if isinstance(one, tuple):
-                places.extend(self._places_of_pair(*one))
+                places.extend(self._places_of_pair(one))
             elif one in names:
                 places.append(names.index(one))
             else:
-                raise ValueError(
-                    f"There is no parameter {one!r}. Give names as in `names`, tuples of the names "
-                    f"of two variables, or an array of {len(names)} bool."
-                )
+                raise self._unknown(one, parameters)
         return np.unique(np.array(places, dtype=np.int64))
 
-    def _places_of_pair(self, one, other):
+    def _unknown(self, name, parameters):
+        """The error of a name that no parameter has, among those that were given."""
+        variables = [] if self.feature_names is None else self.feature_names.tolist()
+        remedy = "Give names as in `names`"
+        if not isinstance(parameters, dict):
+            remedy += f", tuples of the names of two variables, or {len(self.names)} bool"
+        remedy += "."
+        if isinstance(parameters, tuple) and all(one in variables for one in parameters):
+            remedy = f"For a pair of variables give a list of tuples: [{parameters!r}]."
+        turned = [one for one in turned_round(name) if one in self.names]
+        if turned:
+            remedy = f"It is called {turned[0]!r}."
+        return ValueError(f"There is no parameter {name!r}. {remedy}")
+
+    def _places_of_pair(self, pair):
         """Places of all couplings of two variables, given by their names."""
         variables = [] if self.feature_names is None else self.feature_names.tolist()
-        unknown = [name for name in (one, other) if name not in variables]
-        if unknown or one == other:
-            raise ValueError(f"A pair must be the names of two variables: {(one, other)!r}.")
-        j, k = sorted((variables.index(one), variables.index(other)))
+        unknown = [name for name in pair if name not in variables]
+        if unknown or len(pair) != 2 or len(set(pair)) < 2:
+            reason = f", and there is no variable {unknown[0]!r}" if unknown else ""
+            raise ValueError(f"A pair must be the names of two variables{reason}: {pair!r}.")
+        j, k = sorted(map(variables.index, pair))
         first, second = self.columns
         return np.flatnonzero((first == j) & (second == k)).tolist()
 
@@ -255,8 +281,10 @@ class PairwiseInference(NetworkParameters):
         """
         names = self.names.tolist()
         unknown = [name for name in weights if name not in names]
-        if unknown or not weights:
-            raise ValueError(f"weights must name parameters, as in `names`: {weights!r}.")
+        if unknown:
+            raise self._unknown(unknown[0], weights)
+        if not weights:
+            raise ValueError("weights must name one parameter at least.")
         vector = np.zeros(len(names))
         for name, weight in weights.items():
             vector[names.index(name)] = weight
@@ -309,7 +337,7 @@ class PairwiseInference(NetworkParameters):
         width = max(len("parameter"), *(len(name) for name in self.names))
         interval = f"{100 * self.confidence_level:g} % interval"
         lines = [
-            "Fully visible Boltzmann machine, maximum pseudo-likelihood",
+            f"Fully visible Boltzmann machine, maximum {self.objective}",
             f"{self.n_samples:g} samples, {len(self.estimate)} parameters, {self.method} errors",
             "",
             f"{'parameter':<{width}} {'estimate':>10} {'std err':>9} {'z':>8} {'p':>9}"

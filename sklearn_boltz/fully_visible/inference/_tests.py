@@ -1,6 +1,6 @@
 """Tests of several parameters at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.integrate import quad
@@ -46,7 +46,7 @@ class HypothesisTest:
     statistic: float
     df: int
     p_value: float
-    weights: np.ndarray
+    weights: np.ndarray = field(repr=False)
 
 
 def wald_test(difference, covariance):

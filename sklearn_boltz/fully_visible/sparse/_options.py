@@ -63,8 +63,9 @@ def check(estimator, rows):
     penalty, alpha = estimator.penalty, estimator.alpha
     if estimator.objective == "likelihood":
         _refuse(
-            "objective='likelihood' has no penalty but l2, on all pairs",
-            "Use objective='pseudo-likelihood', or penalty='l2' with a number as alpha.",
+            "objective='likelihood' does not take `edges`, `nodewise`, a chosen alpha or a penalty "
+            "that selects",
+            "Leave them out, or use objective='pseudo-likelihood'.",
         )
     if estimator.solver != "newton":
         _refuse(
@@ -113,7 +114,7 @@ def checked_edges(estimator):
     """The pairs that may be connected; None for all."""
     if estimator.edges is None:
         return None
-    d, edges = estimator.n_features_in_, np.asarray(estimator.edges)
+    d, edges = estimator.n_features_in_, _as_mask(estimator.edges)
     if edges.shape != (d, d) or edges.dtype.kind != "b":
         raise InvalidParameterError(
             f"edges must be an array of bool of shape {(d, d)}, True where two columns may be "
@@ -126,3 +127,19 @@ def checked_edges(estimator):
             f"{edges[k, j]}. Use edges | edges.T, or edges & edges.T."
         )
     return edges
+
+
+def _as_mask(edges):
+    """An array of what a user gives as `edges`."""
+    try:
+        mask = np.asarray(edges)
+    except ValueError as error:
+        raise InvalidParameterError(
+            "edges must be an array of bool, and its rows are of different lengths."
+        ) from error
+    if mask.dtype.kind in "OSU":
+        _refuse(
+            "edges must be an array of bool, and pairs of names are not understood",
+            "Make a mask that is True where two columns may be connected, in both orders.",
+        )
+    return mask
