@@ -301,7 +301,9 @@ def test_exact_comparison_of_tiny_groups():
     rows = np.array([[1, 1, 0], [0, 0, 1], [1, 1, 1], [0, 1, 0], [1, 0, 0], [0, 1, 1]])
     groups = np.array(["a", "b", "a", "b", "b", "a"])
     model = FVBMPseudoLikelihood(alpha=0.5)
-    result = compare_groups(model, rows, groups, 19)
+    with pytest.warns(UserWarning, match="constant in the group a: column 1. .* Leave these"):
+        result = compare_groups(model, rows, groups, 19)
+    assert "all 20 permutations" in repr(result)
 
     def of(chosen):
         first = np.isin(np.arange(6), chosen)
@@ -350,8 +352,9 @@ def test_groups_that_differ():
     assert result.strength[1] > result.strength[0] and result.difference[0, 1] < 0
     frame = result.to_frame()
     assert frame.loc[("a", "b"), "adjusted_p_value"] == 0.01
+    assert_allclose(frame["coupling[2]"] - frame["coupling[7]"], frame["difference"])
     assert frame.loc[("a", "d"), "p_value"] > 0.01
-    assert "GroupComparison of 2 and 7, 100 permutations" in repr(result)
+    assert "GroupComparison of 2 and 7, 99 permutations and the groups as they are" in repr(result)
 
 
 def test_groups_of_categories_and_gaps():
@@ -362,8 +365,35 @@ def test_groups_of_categories_and_gaps():
     groups = np.repeat([0, 1], 60)
     result = compare_groups(FVBMPseudoLikelihood(alpha=0.1), rows, groups, 9, random_state=0)
     assert np.isfinite(result.difference).all() and (result.difference >= 0).all()
-    with pytest.raises(ValueError, match="there are 3"):
+    with pytest.raises(ValueError, match="there are 3: 0, 1, 2. Choose the rows of two"):
         compare_groups(FVBMPseudoLikelihood(), rows, np.arange(120) % 3)
     rows[:60, 1] = np.nan
     with pytest.raises(ValueError, match="column 1 has no value in the group 0"):
         compare_groups(FVBMPseudoLikelihood(), rows, groups)
+
+
+@pytest.mark.parametrize("labels", [[1.0, np.nan], ["yes", None], ["yes", "no", np.nan]])
+def test_missing_labels_of_groups(labels):
+    rows = np.random.default_rng(0).integers(2, size=(60, 3))
+    groups = np.resize(np.array(labels, dtype=object), 60)
+    n_missing, first = 60 // len(labels), len(labels) - 1
+    with pytest.raises(
+        ValueError, match=f"{n_missing} labels .* missing, the first in row {first}"
+    ):
+        compare_groups(FVBMPseudoLikelihood(), rows, groups)
+
+
+def test_the_name_of_a_column_is_no_label():
+    rows = np.random.default_rng(0).integers(2, size=(60, 3))
+    with pytest.raises(ValueError, match=r"a label for each row, for example X\['smoker'\]"):
+        compare_groups(FVBMPseudoLikelihood(), rows, "smoker")
+
+
+def test_one_resample_has_no_interval():
+    rows = np.random.default_rng(0).integers(2, size=(60, 3))
+    model = FVBMPseudoLikelihood(alpha=0.1).fit(rows)
+    result = model.bootstrap(rows, 1, random_state=0)
+    for ask in (result.interval, result.to_frame, lambda: result.std_err):
+        with pytest.raises(ValueError, match="need two resamples at least"):
+            ask()
+    assert (model.bootstrap(rows, 1, previous=result).std_err > 0).all()

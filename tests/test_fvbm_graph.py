@@ -105,8 +105,21 @@ def test_a_table_in_latex(X):
 
 
 def test_a_table_without_pandas(X, monkeypatch):
-    result = FVBMPseudoLikelihood().fit(X).inference(X)
+    model = FVBMPseudoLikelihood().fit(X)
+    result, resamples = model.inference(X), model.bootstrap(X, 2, random_state=0)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas"):
-        result.to_frame()
+    for found in (result, resamples):
+        with pytest.raises(ImportError, match="pip install pandas"):
+            found.to_frame()
     assert len(result.estimate) == len(result.std_err) == 10
+
+
+@pytest.mark.parametrize("levels", [2, 3])
+def test_frequencies_and_what_is_no_inference(X, levels):
+    table = X.assign(age=np.arange(len(X)) % levels)
+    model = FVBMPseudoLikelihood(penalty="group", alpha=0.05).fit(table)
+    result = model.bootstrap(table, 5, random_state=0)
+    edges = model.to_networkx(result).edges
+    assert edges["home", "travels"]["frequency"] == result.edge_frequency[0, 2] == 1
+    with pytest.raises(TypeError, match=r"`model.inference\(X\)` .* got DataFrame"):
+        model.to_networkx(table)

@@ -455,6 +455,13 @@ def test_what_moments_refuse():
     with pytest.raises(ValueError, match="X must have 2 columns"):
         MomentsDisplay.from_estimator(binary, X[:, :1] > 0, n_samples=10, random_state=0)
     display = MomentsDisplay.from_estimator(binary, X > 0, n_samples=10, random_state=0)
+    with pytest.raises(ValueError, match="panel must be .* got 'count'"):
+        display.z_scores("count")
+    words = np.where(X > 0, "yes", "no").astype(object)
+    words[3, 1] = None
+    model = FVBMPseudoLikelihood(alpha=0.1).fit(words)
+    with pytest.raises(ValueError, match="column 1 has the values no, yes, None"):
+        MomentsDisplay.from_estimator(model, words, n_samples=10, random_state=0)
     with pytest.raises(ValueError, match="four Axes"):
         display.plot(ax=[plt.figure().subplots()])
 
@@ -467,5 +474,11 @@ def test_thermodynamics():
     assert_allclose(display.lines_["entropy"].get_ydata()[1], model.entropy() / 6)
     assert_allclose(display.lines_["specific_heat"].get_ydata()[1], model.specific_heat() / 6)
     assert display.peak_ in (0.5, 1.0, 2.0)
+    for temperatures, is_end in (([0.01, 0.02, 0.03], True), (None, False)):
+        other = ThermodynamicsDisplay.from_estimator(model, temperatures)
+        assert ("end of the range" in other.axes_["specific_heat"].get_title()) == is_end
+    for few in (1.0, [1.0]):
+        with pytest.raises(ValueError, match="two or more"):
+            ThermodynamicsDisplay.from_estimator(model, few)
     with pytest.raises(ValueError, match="two Axes"):
         display.plot(ax=[plt.figure().subplots()])

@@ -387,3 +387,10 @@ def test_wrong_arguments(model):
         sparse_network(9, 0).plot(kind="graph", groups=range(9))
     with pytest.raises(NotFittedError):
         CouplingDisplay.from_estimator(FVBMPseudoLikelihood())
+
+
+@pytest.mark.parametrize("params", [{"penalty": "l1", "alpha": 0.05}, {"terms": [(0, 1, 2)]}])
+def test_models_without_inference_are_drawn_without_rows(X, params):
+    sparse = FVBMPseudoLikelihood(**params).fit(X)
+    with pytest.raises(ValueError, match="To draw the couplings as they are, leave out X"):
+        CouplingDisplay.from_estimator(sparse, X)

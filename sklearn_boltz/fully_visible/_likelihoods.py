@@ -18,6 +18,8 @@ from sklearn_boltz._estimates import (
 )
 from sklearn_boltz._random import make_generator
 from sklearn_boltz.fully_visible.fitting._columns import value_names
+from sklearn_boltz.fully_visible.inference._bootstrap import NetworkBootstrap
+from sklearn_boltz.fully_visible.inference._inference import PairwiseInference
 from sklearn_boltz.fully_visible.model import _model
 from sklearn_boltz.fully_visible.model._graph import binary_graph, categorical_graph
 from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel, Terms
@@ -503,8 +505,9 @@ class Likelihoods(BaseBoltzmann):
 
         Parameters
         ----------
-        inference : PairwiseInference, default=None
-            What `inference` returns for the training data: edges then have its p values, too.
+        inference : PairwiseInference or NetworkBootstrap, default=None
+            What `inference` returns for the training data: edges then have its p values, too. Or
+            what `bootstrap` returns: edges then have `frequency`, see its `edge_frequency`.
 
         Returns
         -------
@@ -524,6 +527,8 @@ class Likelihoods(BaseBoltzmann):
         ------
         ImportError
             If networkx is not installed.
+        TypeError
+            If `inference` is something else, such as the training data.
         ValueError
             If `inference` is that of another fit.
 
@@ -545,6 +550,11 @@ class Likelihoods(BaseBoltzmann):
         (-1, -0.7, True)
         """
         check_is_fitted(self)
+        if not isinstance(inference, PairwiseInference | NetworkBootstrap | None):
+            raise TypeError(
+                "to_networkx takes what `model.inference(X)` or `model.bootstrap(X)` returns, got "
+                f"{type(inference).__name__}."
+            )
         names = [str(name) for name in self._input_names()]
         if self._coding.is_binary:
             return binary_graph(names, self.coupling_, self.intercept_, inference)

@@ -136,7 +136,7 @@ class CouplingDisplay:
         names, value_names = names_of(estimator)
         significant = significant_pairs = None
         if X is not None:
-            inference = estimator.inference(X, sample_weight=sample_weight)
+            inference = inference_or_advice(estimator, X, sample_weight)
             # NaN, on the diagonal and for constant columns, is not below.
             p_value = inference.coupling_matrix(inference.adjusted_p_value(method))
             significant = p_value < significance_level
@@ -306,3 +306,11 @@ class CouplingDisplay:
         axis.set_ticks(places if shown else [], labels if shown else [], **style)
         axis.set_tick_params(length=0, labelsize=min(size, LARGEST_FONT))
         return shown
+
+
+def inference_or_advice(estimator, X, sample_weight):
+    """The inference of an estimator; an error says how to draw without it."""
+    try:
+        return estimator.inference(X, sample_weight=sample_weight)
+    except ValueError as error:
+        raise ValueError(f"{error} To draw the couplings as they are, leave out X.") from error

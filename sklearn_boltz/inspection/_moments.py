@@ -117,7 +117,14 @@ class MomentsDisplay:
         -------
         z : ndarray of float64
             Of each point, abs(model - data) / std_err.
+
+        Raises
+        ------
+        ValueError
+            If `panel` is none of these.
         """
+        if panel not in PANELS[:3]:
+            raise ValueError(f"panel must be 'mean', 'covariance' or 'triplet', got {panel!r}.")
         found = self.moments[panel]
         return np.abs(found.model - found.data) / found.std_err
 
@@ -181,7 +188,14 @@ class MomentsDisplay:
             xlim=(-0.5, most + 0.5), xlabel="K", ylabel="P(K)", title=TITLES["count"],
         )  # fmt: skip
         ax.locator_params(axis="x", integer=True)
-        ax.legend(frameon=False, fontsize="small", loc="upper right")
+        # Below the axes, where no point is.
+        ax.legend(
+            frameon=False,
+            fontsize="small",
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.16),
+            ncols=3,
+        )
 
 
 def compared(data, model, n_triplets, generator):
@@ -262,17 +276,25 @@ def _as_ones(X, sample, names):
     ones = np.empty((2,), dtype=object)
     ones[:] = [np.empty(data.shape), np.empty(model.shape)]
     for j in range(data.shape[1]):
-        values = np.unique(np.concatenate([data[:, j], model[:, j]]))
-        if len(values) > 2 or (values != values).any():
+        cells = np.concatenate([data[:, j], model[:, j]])
+        missing = np.array([_is_missing(cell) for cell in cells])
+        values = np.unique(cells[~missing])
+        if len(values) > 2 or missing.any():
+            values = [*values[: 3 if missing.any() else 4], *cells[missing][:1]]
             name = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
             raise ValueError(
                 f"MomentsDisplay shows binary columns without missing cells, and {name} has the "
-                f"values {', '.join(map(str, values[:4]))}. Leave it out, or binarize it."
+                f"values {', '.join(map(str, values))}. Leave it out, or binarize it."
             )
         # A constant column of 0 is one of zeros.
         top = values[-1] if len(values) == 2 or values[-1] == 1 else None
         ones[0][:, j], ones[1][:, j] = data[:, j] == top, model[:, j] == top
     return ones
+
+
+def _is_missing(cell):
+    """Whether a cell is None, NaN, or pandas.NA, which compared to itself is no bool."""
+    return cell is None or not isinstance(cell == cell, bool | np.bool_) or cell != cell
 
 
 def _or_nan(p):

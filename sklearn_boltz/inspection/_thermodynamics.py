@@ -66,7 +66,7 @@ class ThermodynamicsDisplay:
         estimator : FVBMPseudoLikelihood
             A fitted estimator with `thermodynamics`.
         temperatures : array-like of float, default=None
-            None means 31 from 0.3 to 3, at equal ratios.
+            Two at least. None means 31 from 0.3 to 3, at equal ratios.
         ax : sequence of two matplotlib Axes, default=None
             Where to draw. None means a new figure.
         **kwargs : dict
@@ -76,10 +76,20 @@ class ThermodynamicsDisplay:
         -------
         display : ThermodynamicsDisplay
             The picture with its data.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two temperatures.
         """
         check_is_fitted(estimator)
         if temperatures is None:
             temperatures = np.geomspace(0.3, 3, 31)
+        if np.ndim(temperatures) != 1 or len(temperatures) < 2:
+            raise ValueError(
+                "ThermodynamicsDisplay draws curves: temperatures must be a list of two or more, "
+                f"got {temperatures!r}. For one temperature, use `thermodynamics` of the estimator."
+            )
         figures = estimator.thermodynamics(np.sort(temperatures), **kwargs)
         return cls(figures, estimator.n_features_in_).plot(ax=ax)
 
@@ -104,7 +114,9 @@ class ThermodynamicsDisplay:
         self.figure_ = self.axes_["entropy"].figure
         self.lines_ = {name: self._plot(name, ax) for name, ax in self.axes_.items()}
         self.peak_ = float(self.figures.temperature[self.figures.specific_heat.argmax()])
-        title = f"specific heat, greatest at T = {self.peak_:.2f}"
+        T = self.figures.temperature
+        end = "\n(an end of the range)" if self.peak_ in (T.min(), T.max()) else ""
+        title = f"specific heat, greatest at T = {self.peak_:.2f}{end}"
         self.axes_["specific_heat"].set(title=title, ylabel="nats a column and unit of T")
         self.axes_["entropy"].set(title="entropy", ylabel="nats a column")
         self.axes_["entropy"].axhline(np.log(2), color="0.6", lw=0.8, ls=":", label="ln 2")

@@ -98,6 +98,7 @@ class NetworkBootstrap(NetworkParameters):
     @property
     def std_err(self):
         """Standard deviations over the resamples, ndarray of shape (n_parameters,)."""
+        self._check_number()
         return self.resamples.std(axis=0, ddof=1)
 
     def interval(self, method="bias-corrected"):
@@ -114,6 +115,11 @@ class NetworkBootstrap(NetworkParameters):
         low, high : ndarray of shape (n_parameters,)
             The ends of the intervals.
 
+        Raises
+        ------
+        ValueError
+            If there is one resample only.
+
         Notes
         -----
         After a penalty, intervals are about what the penalised estimate is in the mean, which is
@@ -126,6 +132,7 @@ class NetworkBootstrap(NetworkParameters):
         """
         if method not in ("bias-corrected", "percentile"):
             raise ValueError(f"method must be 'bias-corrected' or 'percentile', got {method!r}.")
+        self._check_number()
         z, shift = norm.ppf((1 + self.confidence_level) / 2), 0.0
         if method == "bias-corrected":
             below = (self.resamples < self.estimate).sum(axis=0)
@@ -143,8 +150,21 @@ class NetworkBootstrap(NetworkParameters):
         frame : pandas.DataFrame
             A row for each coupling, with its name as the index: the estimate, its standard error,
             the bias-corrected interval, and how often its pair is coupled.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed. The columns are there without it, as attributes.
+        ValueError
+            If there is one resample only.
         """
-        from pandas import DataFrame, Index
+        try:
+            from pandas import DataFrame, Index
+        except ImportError as error:
+            raise ImportError(
+                "to_frame needs pandas, which is not installed: run `pip install pandas`, or use "
+                "the attributes, such as `estimate` and `std_err`."
+            ) from error
 
         first, second = self.columns
         pairs = first < second
@@ -160,6 +180,13 @@ class NetworkBootstrap(NetworkParameters):
             {name: values[pairs] for name, values in columns.items()},
             index=Index(self.names[pairs], name="parameter"),
         )
+
+    def _check_number(self):
+        if len(self.resamples) < 2:
+            raise ValueError(
+                "NetworkBootstrap: standard errors and intervals need two resamples at least, and "
+                "there is one. Add more: bootstrap(X, 200, previous=result)."
+            )
 
     def __repr__(self):
         return (

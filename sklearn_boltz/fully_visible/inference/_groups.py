@@ -1,5 +1,6 @@
 """Whether two groups of rows have the same network: a permutation test."""
 
+import warnings
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb
@@ -11,12 +12,16 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from sklearn_boltz._base import BaseBoltzmann
+from sklearn_boltz._cells import is_missing
 from sklearn_boltz._random import make_generator
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.fully_visible.inference._inference import adjust_p_values
 from sklearn_boltz.fully_visible.inference._refits import Refits, in_parallel
 
 # Differences that rounding makes are not larger than others.
 ROUNDING = 1e-9
+# Labels in a message.
+N_SHOWN = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +34,8 @@ class GroupComparison:
     ----------
     groups : ndarray of shape (2,)
         The labels of the groups.
+    coupling : ndarray of shape (2, n_features, n_features)
+        The couplings of each group, m_jk, or the Frobenius norms of the blocks.
     difference : ndarray of shape (n_features, n_features)
         How much stronger each two variables are coupled in the first group than in the second:
         m_jk less m_jk; if some variable has more than two values, the Frobenius norm of the
@@ -67,6 +74,7 @@ class GroupComparison:
     """
 
     groups: np.ndarray
+    coupling: np.ndarray
     difference: np.ndarray
     p_value: np.ndarray
     adjusted_p_value: np.ndarray
@@ -79,7 +87,7 @@ class GroupComparison:
     feature_names: np.ndarray
 
     def to_frame(self):
-        """Return the differences of all pairs as a table; needs pandas.
+        """Return the couplings of all pairs and their differences as a table; needs pandas.
 
         Returns
         -------
@@ -90,17 +98,22 @@ class GroupComparison:
 
         j, k = np.triu_indices(len(self.feature_names), 1)
         names = [self.feature_names[j], self.feature_names[k]]
-        columns = ("difference", "p_value", "adjusted_p_value")
+        both = zip(self.groups, self.coupling, strict=True)
+        columns = {f"coupling[{label}]": coupling for label, coupling in both}
+        for name in ("difference", "p_value", "adjusted_p_value"):
+            columns[name] = getattr(self, name)
         return DataFrame(
-            {name: getattr(self, name)[j, k] for name in columns},
+            {name: values[j, k] for name, values in columns.items()},
             index=MultiIndex.from_arrays(names, names=["one", "other"]),
         )
 
     def __repr__(self):
-        kind = "all" if self.is_exact else "random"
+        n_random = self.n_permutations - 1
+        permuted = f"{n_random} permutations and the groups as they are"
+        if self.is_exact:
+            permuted = f"all {self.n_permutations} permutations"
         return (
-            f"GroupComparison of {self.groups[0]} and {self.groups[1]}, {self.n_permutations} "
-            f"permutations ({kind})\n"
+            f"GroupComparison of {self.groups[0]} and {self.groups[1]}, {permuted}\n"
             f"largest difference {self.max_difference:.4f}, p = {self.max_difference_p_value:.3g}\n"
             f"strengths {self.strength[0]:.4f} and {self.strength[1]:.4f}, "
             f"p = {self.strength_p_value:.3g}"
@@ -111,7 +124,7 @@ class GroupComparison:
     {
         "estimator": [BaseBoltzmann],
         "X": ["array-like"],
-        "groups": ["array-like"],
+        "groups": ["array-like", str],
         "n_permutations": [Interval(Integral, 1, None, closed="left")],
         "adjust": [StrOptions({"holm", "fdr_bh", "max"})],
         "n_jobs": [Integral, None],
@@ -135,7 +148,7 @@ def compare_groups(
     X : array-like of shape (n_samples, n_features)
         The rows of both groups; NaN is a missing cell.
     groups : array-like of shape (n_samples,)
-        The group of each row, of which there are two.
+        The group of each row, of which there are two; no label is missing.
     n_permutations : int, default=1000
         Number of random permutations. If there are no more than that in all, all are used, and p
         values are exact.
@@ -157,7 +170,13 @@ def compare_groups(
     Raises
     ------
     ValueError
-        If there are not two groups, or if a column has no value in one of them.
+        If there are not two groups, if a label is missing, or if a column has no value in one of
+        the groups.
+
+    Warns
+    -----
+    UserWarning
+        If columns are constant in one of the groups.
 
     Notes
     -----
@@ -189,11 +208,7 @@ def compare_groups(
     >>> comparison.max_difference_p_value
     0.01
     """
-    groups = column_or_1d(groups)
-    check_consistent_length(X, groups)
-    labels, which = np.unique(groups, return_inverse=True)
-    if len(labels) != 2:
-        raise ValueError(f"compare_groups compares two groups, and there are {len(labels)}.")
+    labels, which = two_groups(X, groups)
     model = clone(estimator).fit(X)
     codes, _ = model._codes(X)
     for label, number in zip(labels, (0, 1), strict=True):
@@ -203,6 +218,7 @@ def compare_groups(
                 f"compare_groups: {model._column(empty[0])} has no value in the group {label}. "
                 "Leave it out."
             )
+    warn_of_constants(model, codes, labels, which)
     refits, first = Refits.of(model, codes), which == 0
     mixed, is_exact = permutations(first, n_permutations, make_generator(random_state))
     found = in_parallel(norms_of_groups, ((refits, part) for part in [first, *mixed]), n_jobs)
@@ -218,6 +234,7 @@ def compare_groups(
         adjusted = adjust_p_values(p_value, adjust)
     return GroupComparison(
         groups=labels,
+        coupling=couplings_of_groups(refits, first),
         difference=differences[0],
         p_value=as_table(p_value, pairs),
         adjusted_p_value=as_table(adjusted, pairs),
@@ -231,6 +248,46 @@ def compare_groups(
     )
 
 
+def two_groups(X, groups):
+    """The two labels, and the number of the group of each row."""
+    if isinstance(groups, str):
+        raise ValueError(
+            f"groups must be a label for each row, for example X[{groups!r}], got {groups!r}."
+        )
+    groups = column_or_1d(groups)
+    check_consistent_length(X, groups)
+    missing = np.flatnonzero([is_missing(label) for label in groups])
+    if len(missing):
+        raise ValueError(
+            f"compare_groups: {len(missing)} labels in groups are missing, the first in row "
+            f"{missing[0]}. Leave out these rows."
+        )
+    labels, which = np.unique(groups, return_inverse=True)
+    if len(labels) != 2:
+        names = ", ".join(map(str, labels[:N_SHOWN])) + (", ..." if len(labels) > N_SHOWN else "")
+        raise ValueError(
+            f"compare_groups compares two groups, and there are {len(labels)}: {names}. Choose "
+            "the rows of two."
+        )
+    return labels, which
+
+
+def warn_of_constants(model, codes, labels, which):
+    """Tell of columns that vary, but not in each group."""
+    for number, label in enumerate(labels):
+        rows = codes[which == number]
+        # Missing cells are negative: they are no values.
+        least = np.where(rows < 0, rows.max(axis=0), rows).min(axis=0)
+        constant = np.flatnonzero(least == rows.max(axis=0))
+        names = [model._column(j) for j in constant if j in model._varying]
+        if names:
+            warnings.warn(
+                f"compare_groups: constant in the group {label}: {', '.join(names)}. The couplings "
+                "there count as 0. Leave these columns out.",
+                stacklevel=find_stack_level(),
+            )
+
+
 def permutations(first, n_permutations, generator):
     """Other groups of the same sizes; all that there are if these are not more."""
     n, n_first = len(first), int(first.sum())
@@ -238,6 +295,12 @@ def permutations(first, n_permutations, generator):
         return [generator.permutation(first) for _ in range(n_permutations)], False
     every = (np.isin(np.arange(n), chosen) for chosen in combinations(range(n), n_first))
     return [part for part in every if not np.array_equal(part, first)], True
+
+
+def couplings_of_groups(refits, first):
+    """The couplings of rows and of the others, or the norms of the blocks, (2, d, d)."""
+    models = [refits.fit(part.astype(np.float64)) for part in (first, ~first)]
+    return np.array([block_norms(model, model.coupling_, signed=True) for model in models])
 
 
 def norms_of_groups(refits, first):

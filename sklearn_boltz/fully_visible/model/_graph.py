@@ -24,8 +24,8 @@ def binary_graph(names, coupling, intercept, inference=None):
     names : list of str of length n_columns
     coupling : ndarray of shape (n_columns, n_columns)
     intercept : ndarray of shape (n_columns,)
-    inference : PairwiseInference, default=None
-        Its standard errors and p values become attributes of the edges.
+    inference : PairwiseInference or NetworkBootstrap, default=None
+        Its standard errors and p values, or frequencies, become attributes of the edges.
 
     Returns
     -------
@@ -38,8 +38,11 @@ def binary_graph(names, coupling, intercept, inference=None):
     values["sign"] = np.sign(coupling).astype(int)
     if inference is not None:
         check_fit(inference, coupling)
-        values["std_err"] = inference.coupling_matrix(inference.std_err)
-        values["p_value"] = inference.coupling_matrix(inference.p_value)
+        if hasattr(inference, "edge_frequency"):
+            values["frequency"] = inference.edge_frequency
+        else:
+            values["std_err"] = inference.coupling_matrix(inference.std_err)
+            values["p_value"] = inference.coupling_matrix(inference.p_value)
     add_edges(graph, names, values)
     return graph
 
@@ -54,8 +57,8 @@ def categorical_graph(names, value_names, coupling, intercept, inference=None):
         What the values of each column are called.
     coupling : ndarray of shape (Q, Q)
     intercept : ndarray of shape (Q,)
-    inference : PairwiseInference, default=None
-        Its p values of pairs become attributes of the edges.
+    inference : PairwiseInference or NetworkBootstrap, default=None
+        Its p values of pairs, or frequencies, become attributes of the edges.
 
     Returns
     -------
@@ -71,7 +74,10 @@ def categorical_graph(names, value_names, coupling, intercept, inference=None):
     values = {"weight": scores, "strength": scores}
     if inference is not None:
         check_fit(inference, coupling)
-        values["p_value"] = inference.pair_p_value()
+        if hasattr(inference, "edge_frequency"):
+            values["frequency"] = inference.edge_frequency
+        else:
+            values["p_value"] = inference.pair_p_value()
     add_edges(graph, names, values)
     return graph
 
@@ -81,8 +87,8 @@ def check_fit(inference, coupling):
     estimate = np.nan_to_num(inference.coupling_matrix(inference.estimate))
     if estimate.shape != coupling.shape or not np.array_equal(estimate, coupling):
         raise ValueError(
-            "inference must be what `inference(X)` of the same fit returns: its estimates are not "
-            "the couplings of this one."
+            "inference must be what `inference(X)` or `bootstrap(X)` of the same fit returns: its "
+            "estimates are not the couplings of this one."
         )
 
 
