@@ -82,19 +82,10 @@ SIMD_INLINE double simd_expm1_f64(double x)
     return power * (simd_exp_tail_f64(r) * (r * r) + r) + (power - 1);
 }
 
-/* ln x for normal x > 0: x = 2^n m with sqrt(1/2) <= m < sqrt 2, and
- * ln m = 2 artanh((m - 1) / (m + 1)) by its series. */
-SIMD_INLINE double simd_log_f64(double x)
+/* 2 artanh s = ln((1 + s) / (1 - s)) for |s| < 0.172, by its series. */
+SIMD_INLINE double simd_twice_artanh_f64(double s)
 {
-    const uint64_t sqrt_half = UINT64_C(0x3fe6a09e667f3bcd);
-    uint64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    const uint64_t shifted = bits - sqrt_half;
-    const double n = (double)(int32_t)((int64_t)shifted >> 52);
-    bits = (shifted & UINT64_C(0x000fffffffffffff)) + sqrt_half;
-    double m;
-    memcpy(&m, &bits, sizeof m);
-    const double s = (m - 1) / (m + 1), z = s * s;
+    const double z = s * s;
     double p = 1.0 / 21;
     p = p * z + 1.0 / 19;
     p = p * z + 1.0 / 17;
@@ -105,7 +96,22 @@ SIMD_INLINE double simd_log_f64(double x)
     p = p * z + 1.0 / 7;
     p = p * z + 1.0 / 5;
     p = p * z + 1.0 / 3;
-    return n * 0.69314718055994530942 + (2 * s + 2 * s * (p * z));
+    return 2 * s + 2 * s * (p * z);
+}
+
+/* ln x for normal x > 0: x = 2^n m with sqrt(1/2) <= m < sqrt 2, and
+ * ln m = 2 artanh((m - 1) / (m + 1)). */
+SIMD_INLINE double simd_log_f64(double x)
+{
+    const uint64_t sqrt_half = UINT64_C(0x3fe6a09e667f3bcd);
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    const uint64_t shifted = bits - sqrt_half;
+    const double n = (double)(int32_t)((int64_t)shifted >> 52);
+    bits = (shifted & UINT64_C(0x000fffffffffffff)) + sqrt_half;
+    double m;
+    memcpy(&m, &bits, sizeof m);
+    return n * 0.69314718055994530942 + simd_twice_artanh_f64((m - 1) / (m + 1));
 }
 
 #endif

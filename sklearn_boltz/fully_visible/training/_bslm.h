@@ -14,18 +14,7 @@
 /* ln y for 1 <= y <= 2, less half of ln 2: 2 artanh((y - c) / (y + c)) with c = sqrt 2. */
 SIMD_INLINE double fvbm_centred_log(double y)
 {
-    const double s = (y - SQRT2) / (y + SQRT2), z = s * s;
-    double p = 1.0 / 21;
-    p = p * z + 1.0 / 19;
-    p = p * z + 1.0 / 17;
-    p = p * z + 1.0 / 15;
-    p = p * z + 1.0 / 13;
-    p = p * z + 1.0 / 11;
-    p = p * z + 1.0 / 9;
-    p = p * z + 1.0 / 7;
-    p = p * z + 1.0 / 5;
-    p = p * z + 1.0 / 3;
-    return 2 * s + 2 * s * (p * z);
+    return simd_twice_artanh_f64((y - SQRT2) / (y + SQRT2));
 }
 
 #if SIMD_VECTORS
