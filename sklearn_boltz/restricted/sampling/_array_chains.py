@@ -1,9 +1,6 @@
 """Markov chains of which the states are arrays of other libraries than NumPy."""
 
 from sklearn_boltz._arrays import namespace_of, zeros
-from sklearn_boltz.units._bernoulli_arrays import draw
-
-__all__ = ["clamped_chains", "draw", "impute", "move_chains"]
 
 
 def move_chains(model, V, n_steps, stream, H=None):

@@ -14,6 +14,7 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     hidden_fields,
     visible_fields,
 )
+from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
 from sklearn_boltz.units._stacked import by_type
 
@@ -136,7 +137,7 @@ def rows_to_start_at(n_chains, n_rows):
 def draw(p, stream):
     """Values 0 and 1 with the given probabilities."""
     if is_foreign(p):
-        return _array_chains.draw(p, stream)
+        return _bernoulli_arrays.draw(p, stream)
     out = np.empty_like(p)
     bernoulli_draw(out, p, stream.seed, stream.take(1))
     return out
