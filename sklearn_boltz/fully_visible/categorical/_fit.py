@@ -22,7 +22,7 @@ from sklearn_boltz.fully_visible.model._gauge import (
     state_offsets,
     to_zero_sum,
 )
-from sklearn_boltz.fully_visible.training._fit import MAX_ITER
+from sklearn_boltz.fully_visible.training._fit import MAX_ITER, Result
 from sklearn_boltz.fully_visible.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.fully_visible.training._solvers import (
     MAX_NEWTON_PARAMETERS,
@@ -140,30 +140,6 @@ class CategoricalTask(NamedTuple):
         return self.problem.pack(inner, fields)
 
 
-class CategoricalResult(NamedTuple):
-    """What a fit found.
-
-    Attributes
-    ----------
-    coupling, intercept : ndarray of shape (Q, Q) and (Q,)
-        Of all columns.
-    objective, seconds : ndarray of shape (n_iter,)
-        The mean per row, less the penalty, after each iteration; and how long that took.
-    n_iter : int
-    status : {"converged", "max_iter", "asked", "diverged", "interrupted"}
-    message : str or None
-        What a user should know about the end.
-    """
-
-    coupling: np.ndarray
-    intercept: np.ndarray
-    objective: np.ndarray
-    seconds: np.ndarray
-    n_iter: int
-    status: str
-    message: str | None
-
-
 def choose_categorical_solver(name, task, max_iter=None):
     """The solver that runs, "newton" or "lbfgs", and the number of iterations at most."""
     problem = task.problem
@@ -189,7 +165,7 @@ def maximise_categorical(task, theta, solver, monitor, label):
 
     Returns
     -------
-    result : CategoricalResult
+    result : Result
         After Ctrl-C, that of the last complete iteration, if there was one.
     """
     problem, message = task.problem, None
@@ -211,7 +187,7 @@ def maximise_categorical(task, theta, solver, monitor, label):
         message, monitor.status = None, "interrupted"
     n_iter, coupling, intercept = monitor.last
     means = np.array(monitor.values[1 : n_iter + 1]) / max(problem.total, 1e-300)
-    return CategoricalResult(
+    return Result(
         *task.whole(coupling, intercept),
         objective=means + task.constant,
         seconds=np.array(monitor.seconds[:n_iter]),
@@ -261,7 +237,7 @@ def fit_categorical(
 
     Returns
     -------
-    result : CategoricalResult
+    result : Result
     """
     codes = np.asarray(codes)
     weights = np.ones(len(codes)) if weights is None else weights

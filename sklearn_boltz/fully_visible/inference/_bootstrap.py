@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import find_stack_level, fingerprint, validate_arguments
 from sklearn_boltz._random import make_generator
+from sklearn_boltz.fully_visible.inference._frames import parameter_frame
 from sklearn_boltz.fully_visible.inference._parameters import NetworkParameters
 from sklearn_boltz.fully_visible.inference._refits import Refits, in_parallel
 
@@ -158,14 +159,6 @@ class NetworkBootstrap(NetworkParameters):
         ValueError
             If there is one resample only.
         """
-        try:
-            from pandas import DataFrame, Index
-        except ImportError as error:
-            raise ImportError(
-                "to_frame needs pandas, which is not installed: run `pip install pandas`, or use "
-                "the attributes, such as `estimate` and `std_err`."
-            ) from error
-
         first, second = self.columns
         pairs = first < second
         low, high = self.interval()
@@ -176,10 +169,8 @@ class NetworkBootstrap(NetworkParameters):
             "ci_high": high,
             "edge_frequency": self.edge_frequency[first, second],
         }
-        return DataFrame(
-            {name: values[pairs] for name, values in columns.items()},
-            index=Index(self.names[pairs], name="parameter"),
-        )
+        columns = {name: values[pairs] for name, values in columns.items()}
+        return parameter_frame(self.names[pairs], columns)
 
     def _check_number(self):
         if len(self.resamples) < 2:

@@ -15,6 +15,7 @@ from sklearn_boltz._base import BaseBoltzmann
 from sklearn_boltz._cells import is_missing
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.fully_visible.inference._frames import pair_frame
 from sklearn_boltz.fully_visible.inference._inference import adjust_p_values
 from sklearn_boltz.fully_visible.inference._refits import Refits, in_parallel
 
@@ -94,18 +95,11 @@ class GroupComparison:
         frame : pandas.DataFrame
             A row for each two variables, with their names as the index.
         """
-        from pandas import DataFrame, MultiIndex
-
-        j, k = np.triu_indices(len(self.feature_names), 1)
-        names = [self.feature_names[j], self.feature_names[k]]
         both = zip(self.groups, self.coupling, strict=True)
-        columns = {f"coupling[{label}]": coupling for label, coupling in both}
+        matrices = {f"coupling[{label}]": coupling for label, coupling in both}
         for name in ("difference", "p_value", "adjusted_p_value"):
-            columns[name] = getattr(self, name)
-        return DataFrame(
-            {name: values[j, k] for name, values in columns.items()},
-            index=MultiIndex.from_arrays(names, names=["one", "other"]),
-        )
+            matrices[name] = getattr(self, name)
+        return pair_frame(self.feature_names, matrices)
 
     def __repr__(self):
         n_random = self.n_permutations - 1

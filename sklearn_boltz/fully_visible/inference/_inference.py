@@ -6,6 +6,7 @@ import numpy as np
 from scipy.stats import false_discovery_control, norm
 
 from sklearn_boltz.fully_visible.inference._categorical import parameter_index
+from sklearn_boltz.fully_visible.inference._frames import parameter_frame
 from sklearn_boltz.fully_visible.inference._parameters import NetworkParameters
 from sklearn_boltz.fully_visible.inference._tests import wald_test
 
@@ -319,19 +320,8 @@ class PairwiseInference(NetworkParameters):
         ``frame.to_latex(escape=True, float_format="%.3f")`` is a LaTeX table in the style of the
         booktabs package, and ``frame.style`` formats each column by itself. Both need Jinja2.
         """
-        try:
-            from pandas import DataFrame, Index
-        except ImportError as error:
-            raise ImportError(
-                "to_frame needs pandas, which is not installed: run `pip install pandas`, or use "
-                "the attributes, such as `estimate` and `std_err`."
-            ) from error
-
         columns = ("estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high")
-        return DataFrame(
-            {name: getattr(self, name) for name in columns},
-            index=Index(self.names, name="parameter"),
-        )
+        return parameter_frame(self.names, {name: getattr(self, name) for name in columns})
 
     def __str__(self):
         width = max(len("parameter"), *(len(name) for name in self.names))

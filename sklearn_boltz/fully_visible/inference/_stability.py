@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, validate_params
 
 from sklearn_boltz._base import BaseBoltzmann, checked_weights
 from sklearn_boltz._random import make_generator
+from sklearn_boltz.fully_visible.inference._frames import pair_frame
 from sklearn_boltz.fully_visible.inference._refits import Refits, in_parallel
 
 # From the least penalty without a coupling down to its hundredth.
@@ -76,14 +77,8 @@ class StabilitySelection:
         frame : pandas.DataFrame
             A row for each two variables, with their names as the index.
         """
-        from pandas import DataFrame, MultiIndex
-
-        j, k = np.triu_indices(len(self.feature_names), 1)
-        names = [self.feature_names[j], self.feature_names[k]]
-        frame = DataFrame(
-            {"probability": self.probability[j, k], "selected": self.selected[j, k]},
-            index=MultiIndex.from_arrays(names, names=["one", "other"]),
-        )
+        matrices = {"probability": self.probability, "selected": self.selected}
+        frame = pair_frame(self.feature_names, matrices)
         return frame.sort_values("probability", ascending=False, kind="stable")
 
     def __repr__(self):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.fully_visible.training._objective import CHUNK, PseudoLikelihood
+from sklearn_boltz.fully_visible.training._objective import CHUNK, PlainLine, PseudoLikelihood
 from sklearn_boltz.fully_visible.training._solvers import largest_move
 from sklearn_boltz.loglinear._hadamard import fwht
 
@@ -28,32 +28,6 @@ class Point(NamedTuple):
     intercept: np.ndarray
     value: float
     expected: np.ndarray
-
-
-class Line(NamedTuple):
-    """Points on the way from one in some direction."""
-
-    problem: "Likelihood"
-    point: Point
-    coupling: np.ndarray
-    intercept: np.ndarray
-
-    def __call__(self, size):
-        """The point after a step of that size."""
-        return self.problem.at(
-            self.point.coupling + size * self.coupling,
-            self.point.intercept + size * self.intercept,
-        )
-
-    def move(self):
-        """By how much a whole step moves the field of any state, at most."""
-        return largest_move(self.coupling, self.intercept)
-
-    def reject(self, new):
-        """No-op: there are no buffers to recycle."""
-
-    def leave(self, *, old=False):
-        """No-op: there are no buffers to recycle."""
 
 
 class Likelihood:
@@ -79,6 +53,7 @@ class Likelihood:
     observed = None  # no cell is missing
     n_parameters = PseudoLikelihood.n_parameters
     pair_sums = PseudoLikelihood.pair_sums
+    move = staticmethod(largest_move)  # of the field of any state
     pack = PseudoLikelihood.pack
     unpack = PseudoLikelihood.unpack
 
@@ -152,7 +127,7 @@ class Likelihood:
 
     def line(self, point, direction):
         """From a point in a direction."""
-        return Line(self, point, *self.unpack(direction))
+        return PlainLine(self, point, *self.unpack(direction))
 
     def cell_sums(self):
         """Number of rows, Σ x_j x_k and Σ x_j."""

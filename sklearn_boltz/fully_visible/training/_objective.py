@@ -64,6 +64,32 @@ class Line(NamedTuple):
             self.problem.recycle(self.point.fields, self.point.tanh)
 
 
+class PlainLine(NamedTuple):
+    """The same, of a problem that keeps no arrays to use again."""
+
+    problem: object
+    point: NamedTuple
+    coupling: np.ndarray
+    intercept: np.ndarray
+
+    def __call__(self, size):
+        """The point after a step of that size."""
+        return self.problem.at(
+            self.point.coupling + size * self.coupling,
+            self.point.intercept + size * self.intercept,
+        )
+
+    def move(self):
+        """By how much a whole step moves any field, at most."""
+        return self.problem.move(self.coupling, self.intercept)
+
+    def reject(self, new):
+        """No-op: there are no arrays to take back."""
+
+    def leave(self, *, old=False):
+        """No-op, too."""
+
+
 class PseudoLikelihood:
     """Σ_i w_i Σ_j [x_ij F_ij - ln cosh F_ij - ln 2] - ½ α N Σ_{j<k} m_jk², with F = M x + b.
 

@@ -12,7 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz._batches import distinct_states
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, penalty_of_sum
+from sklearn_boltz.fully_visible.training._objective import (
+    PlainLine,
+    PseudoLikelihood,
+    penalty_of_sum,
+)
 
 # Entries of the distinct rows that are kept, at most, and of the part of a batch that is worked
 # on at once: ten arrays of float64 of that size exist at a time.
@@ -133,7 +137,7 @@ class StreamedPseudoLikelihood:
 
     def line(self, point, direction):
         """From a point in a direction."""
-        return Line(self, point, *self.unpack(direction))
+        return PlainLine(self, point, *self.unpack(direction))
 
     def cell_sums(self):
         """Number of rows, Σ x_j x_k and Σ x_j."""
@@ -144,32 +148,10 @@ class StreamedPseudoLikelihood:
         low, high = self._sum(_gains, coupling, intercept, merge=np.maximum)
         return -low, high
 
-
-class Line(NamedTuple):
-    """Points on the way from one in some direction."""
-
-    problem: StreamedPseudoLikelihood
-    point: Point
-    coupling: np.ndarray
-    intercept: np.ndarray
-
-    def __call__(self, size):
-        """The point after a step of that size."""
-        return self.problem.at(
-            self.point.coupling + size * self.coupling,
-            self.point.intercept + size * self.intercept,
-        )
-
-    def move(self):
-        """By how much a whole step moves the field of any row, at most."""
-        least, greatest = self.problem.gains(self.coupling, self.intercept)
+    def move(self, coupling, intercept):
+        """By how much a direction moves the field of any row, at most."""
+        least, greatest = self.gains(coupling, intercept)
         return max(greatest.max(initial=0), -least.min(initial=0))
-
-    def reject(self, new):
-        """No-op: there are no buffers to recycle."""
-
-    def leave(self, *, old=False):
-        """No-op, too."""
 
 
 # Of one batch, without the penalty.
