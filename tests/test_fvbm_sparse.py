@@ -342,8 +342,12 @@ def test_edges_by_name():
     mask = np.zeros((4, 4), dtype=bool)
     mask[[0, 2, 1, 3], [2, 0, 3, 1]] = True
     expected = FVBMPseudoLikelihood(edges=mask).fit(X).coupling_
+    whole = FVBMPseudoLikelihood().fit(X)
     for pairs in ([("c", "a"), ("b", "d")], [(0, 2), ("b", 3), ["c", "a"]]):
-        assert_array_equal(FVBMPseudoLikelihood(edges=pairs).fit(X).coupling_, expected)
+        model = FVBMPseudoLikelihood(edges=pairs).fit(X)
+        assert_array_equal(model.coupling_, expected)
+        assert whole.likelihood_ratio(X, model).df == 4
+        assert np.isnan(model.inference(X).pair_p_value()[~mask]).all()
     assert not FVBMPseudoLikelihood(edges=[]).fit(X).coupling_.any()
 
 
