@@ -117,6 +117,12 @@ class SDCPRBM(MiniBatchRBM):
     weights_init : float, default=0.01
         Standard deviation of the initial weights.
 
+    transform_temperature : float, default=1.0
+        Temperature of the features that `transform` gives: of binary hidden units,
+        P(h = 1 | v) with the log-odds divided by it. After a training for features, most means
+        are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
+        :doc:`/user_guide/features`. The model itself remains as it is.
+
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
         parameters are then those of the best epoch. See `track_likelihood`.
@@ -299,6 +305,7 @@ class SDCPRBM(MiniBatchRBM):
         momentum=0.0,
         weight_decay=0.0,
         weights_init=0.01,
+        transform_temperature=1.0,
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -331,6 +338,7 @@ class SDCPRBM(MiniBatchRBM):
         self.momentum = momentum
         self.weight_decay = weight_decay
         self.weights_init = weights_init
+        self.transform_temperature = transform_temperature
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

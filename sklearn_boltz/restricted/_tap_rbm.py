@@ -96,6 +96,12 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     weights_init : float, default=0.01
         Standard deviation of the initial weights.
 
+    transform_temperature : float, default=1.0
+        Temperature of the features that `transform` gives: of binary hidden units,
+        P(h = 1 | v) with the log-odds divided by it. After a training for features, most means
+        are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
+        :doc:`/user_guide/features`. The model itself remains as it is.
+
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
         parameters are then those of the best epoch. The log-likelihood is exact with up to 12
@@ -254,6 +260,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         batch_size=100,
         max_iter="auto",
         weights_init=0.01,
+        transform_temperature=1.0,
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -286,6 +293,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         self.batch_size = batch_size
         self.max_iter = max_iter
         self.weights_init = weights_init
+        self.transform_temperature = transform_temperature
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
