@@ -68,7 +68,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "power_t": [Interval(Real, 0, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "weights_init": [Interval(Real, 0, None, closed="left")],
+        "weights_init": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
@@ -290,11 +290,15 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return 0.0
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
+        scale = self.weights_init
+        if scale == "auto":
+            # Whichever layer is the larger, its fields on the other do not grow with its size.
+            scale = (n_above + n_below) ** -0.5
         with QUIET():
-            weights = rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
+            weights = rng.normal(0, scale, (n_above, n_below)).astype(dtype)
         # Energies and mean fields have products of weights, which are to be finite.
         if not np.abs(weights).max() < np.finfo(dtype).max ** 0.25:
-            raise ValueError(f"weights_init={self.weights_init:g} is too large for {dtype}.")
+            raise ValueError(f"weights_init={scale:g} is too large for {dtype}.")
         return weights
 
     # The training, and after it.

@@ -114,8 +114,9 @@ class SDCPRBM(MiniBatchRBM):
     weight_decay : float, default=0.0
         Strength of the L2 penalty on the weights.
 
-    weights_init : float, default=0.01
-        Standard deviation of the initial weights.
+    weights_init : float or "auto", default="auto"
+        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+        layers that take n and m numbers.
 
     transform_temperature : float, default=1.0
         Temperature of the features that `transform` gives: of binary hidden units,
@@ -304,7 +305,7 @@ class SDCPRBM(MiniBatchRBM):
         offset_rate=0.01,
         momentum=0.0,
         weight_decay=0.0,
-        weights_init=0.01,
+        weights_init="auto",
         transform_temperature=1.0,
         early_stopping=False,
         validation_fraction=0.1,

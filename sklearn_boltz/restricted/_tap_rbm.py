@@ -93,8 +93,9 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Number of epochs. ``"auto"`` makes some 800 mini-batches: 10 epochs of many rows, and up
         to 200 of few, or up to 1,000 with `early_stopping`.
 
-    weights_init : float, default=0.01
-        Standard deviation of the initial weights.
+    weights_init : float or "auto", default="auto"
+        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+        layers that take n and m numbers.
 
     transform_temperature : float, default=1.0
         Temperature of the features that `transform` gives: of binary hidden units,
@@ -259,7 +260,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         alpha=1e-3,
         batch_size=100,
         max_iter="auto",
-        weights_init=0.01,
+        weights_init="auto",
         transform_temperature=1.0,
         early_stopping=False,
         validation_fraction=0.1,
