@@ -49,7 +49,8 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn_boltz import SDCPRBM, TAPRBM
 
 # What the user guide recommends for features, at the temperatures 1 and 3 of `transform`.
-FEATURES = dict(n_inner=1, n_gibbs=1, centered=False, persistent=True, batch_size=10)
+SCALE = dict(weights_init="auto")
+FEATURES = SCALE | dict(n_inner=1, n_gibbs=1, centered=False, persistent=True, batch_size=10)
 HOT, CENTRED = 3.0, dict(centered=True)
 # Learning rates and sizes of mini-batches.
 PEER_SETTINGS = [(0.05, 10), (0.05, 100), (0.1, 10), (0.1, 100)]
@@ -179,8 +180,8 @@ def our_machines(n_hidden, seed, large):
         machines |= {
             "SDCPRBM, CD": SDCPRBM(n_hidden, random_state=seed, **one),
             "SDCPRBM, centred CD": SDCPRBM(n_hidden, random_state=seed, **one | CENTRED),
-            "SDCPRBM, default": SDCPRBM(n_hidden, random_state=seed),
-            "TAPRBM, default": TAPRBM(n_hidden, random_state=seed),
+            "SDCPRBM, CS-DCP": SDCPRBM(n_hidden, random_state=seed, **SCALE),
+            "TAPRBM": TAPRBM(n_hidden, random_state=seed, **SCALE),
         }
     return machines
 
@@ -238,15 +239,16 @@ def compare_digits(args):
         "BernoulliRBM, rate 0.06, 60 epochs": lambda: BernoulliRBM(
             learning_rate=0.06, n_iter=n_epochs * 60 // 100, random_state=seed
         ),
-        "TAPRBM, default": lambda: TAPRBM(random_state=seed, **common, **default),
+        "TAPRBM": lambda: TAPRBM(random_state=seed, **SCALE, **common, **default),
     }
     for scale in ("auto", 0.5):
-        makers[f"SDCPRBM, default, weights_init={scale}"] = lambda scale=scale: SDCPRBM(
+        makers[f"SDCPRBM, CS-DCP, weights_init={scale}"] = lambda scale=scale: SDCPRBM(
             weights_init=scale, random_state=seed, **common, **default
         )
     for scale in (0.01, "auto", 0.5):
-        makers[f"SDCPRBM, PCD, {n_epochs} epochs, weights_init={scale}"] = lambda scale=scale: (
-            SDCPRBM(weights_init=scale, random_state=seed, max_iter=n_epochs, **common, **FEATURES)
+        options = FEATURES | common | dict(weights_init=scale, max_iter=n_epochs)
+        makers[f"SDCPRBM, PCD, {n_epochs} epochs, weights_init={scale}"] = lambda options=options: (
+            SDCPRBM(random_state=seed, **options)
         )
     found, seconds = {}, {}
 

@@ -93,9 +93,10 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Number of epochs. ``"auto"`` makes some 800 mini-batches: 10 epochs of many rows, and up
         to 200 of few, or up to 1,000 with `early_stopping`.
 
-    weights_init : float or "auto", default="auto"
+    weights_init : float or "auto", default=0.01
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
-        layers that take n and m numbers.
+        layers that take n and m numbers, which on tables of up to a hundred columns begins to
+        learn sooner.
 
     transform_temperature : float, default=1.0
         Temperature of the features that `transform` gives: of binary hidden units,
@@ -260,7 +261,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         alpha=1e-3,
         batch_size=100,
         max_iter="auto",
-        weights_init="auto",
+        weights_init=0.01,
         transform_temperature=1.0,
         early_stopping=False,
         validation_fraction=0.1,
