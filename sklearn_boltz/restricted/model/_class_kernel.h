@@ -11,6 +11,7 @@
 #define CLASS_ONCE
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 enum {
     /* Partial products and sums that a row is dealt out to, whatever the registers. */
@@ -20,10 +21,11 @@ enum {
 };
 #endif
 
-/* The sum of softplus(y) = (y + |y|) / 2 + log(1 + e), y = x + u, and if wanted
- * means = expit(y) = (1 or e) / (1 + e). */
+#define CLASS_EPSILON (sizeof(REAL) == sizeof(float) ? 0x1p-24 : 0x1p-53)
+
+/* The sum of softplus(y) = (y + |y|) / 2 + log(1 + e), e = exp(-|y|), y = x + u. */
 SIMD_INLINE double NAME(class_sum)(const REAL *restrict x, const REAL *restrict u, ptrdiff_t n,
-                                   REAL *restrict means, const int with_means)
+                                   REAL *restrict kept, const int keep)
 {
     double sum = 0, logarithm = 0;
     for (ptrdiff_t start = 0; start < n; start += CLASS_BLOCK) {
@@ -34,8 +36,8 @@ SIMD_INLINE double NAME(class_sum)(const REAL *restrict x, const REAL *restrict 
             const REAL e = NAME(simd_exp)(-magnitude);
             twice[j] = y + magnitude;
             factor[j] = 1 + e;
-            if (with_means)
-                means[start + j] = (y < 0 ? e : 1) / (1 + e);
+            if (keep)
+                kept[start + j] = e;
         }
         for (int j = size; j < CLASS_BLOCK && j % CLASS_LANES; j++) {
             twice[j] = 0;
@@ -46,7 +48,7 @@ SIMD_INLINE double NAME(class_sum)(const REAL *restrict x, const REAL *restrict 
                 twice[lane] += twice[i + lane];
                 factor[lane] *= factor[i + lane];
             }
-        /* Each product is at most 2^16. */
+        /* Each of them is at most 2^16. */
         double product = 1;
         for (int lane = 0; lane < CLASS_LANES; lane++) {
             sum += (double)twice[lane];
@@ -57,43 +59,44 @@ SIMD_INLINE double NAME(class_sum)(const REAL *restrict x, const REAL *restrict 
     return logarithm + sum / 2;
 }
 
-/* out[y] = sum over j of softplus(x[j] + u[y, j]) */
+/* out[y] = sum over j of softplus(x[j] + u[y, j]); kept[y, j] = exp(-|x[j] + u[y, j]|), or NULL. */
 SIMD_DISPATCH
 void NAME(class_sums)(const REAL *restrict x, const REAL *restrict u, ptrdiff_t n_classes,
-                      ptrdiff_t n, double *restrict out)
+                      ptrdiff_t n, REAL *restrict kept, double *restrict out)
 {
     for (ptrdiff_t y = 0; y < n_classes; y++)
-        out[y] = NAME(class_sum)(x, u + y * n, n, NULL, 0);
+        out[y] = kept == NULL ? NAME(class_sum)(x, u + y * n, n, NULL, 0)
+                              : NAME(class_sum)(x, u + y * n, n, kept + y * n, 1);
 }
 
-/* The same, and means[y, j] = expit(x[j] + u[y, j]). */
+/* x[j] = sum over y of E_y s, and du[y, j] += E_y s, s = expit(x[j] + u[y, j]), from what was kept.
+ * `sum` is scratch for n numbers. A class of which E is below the rounding error of the others is
+ * left out: once a row is learned, few count. */
 SIMD_DISPATCH
-void NAME(class_sums_and_means)(const REAL *restrict x, const REAL *restrict u,
-                                ptrdiff_t n_classes, ptrdiff_t n, REAL *restrict means,
-                                double *restrict out)
+void NAME(class_combine)(REAL *restrict x, const REAL *restrict u, const REAL *restrict kept,
+                         const double *restrict factors, ptrdiff_t n_classes, ptrdiff_t n,
+                         REAL *restrict sum, REAL *restrict du)
 {
+    double size = 0;
     for (ptrdiff_t y = 0; y < n_classes; y++)
-        out[y] = NAME(class_sum)(x, u + y * n, n, means + y * n, 1);
-}
-
-/* g[j] = sum over y of e[y] means[y, j], and du[y, j] += e[y] means[y, j] */
-SIMD_DISPATCH
-void NAME(class_combine)(const REAL *restrict means, const REAL *restrict e, ptrdiff_t n_classes,
-                         ptrdiff_t n, REAL *restrict g, REAL *restrict du)
-{
-    for (ptrdiff_t j = 0; j < n; j++)
-        g[j] = 0;
+        size += fabs(factors[y]);
+    memset(sum, 0, (size_t)n * sizeof(REAL));
     for (ptrdiff_t y = 0; y < n_classes; y++) {
-        const REAL *restrict mean = means + y * n;
-        REAL *restrict sum = du + y * n;
-        const REAL factor = e[y];
+        if (fabs(factors[y]) < size * CLASS_EPSILON)
+            continue;
+        const REAL factor = (REAL)factors[y];
+        const REAL *restrict shift = u + y * n, *restrict small = kept + y * n;
+        REAL *restrict total = du + y * n;
         for (ptrdiff_t j = 0; j < n; j++) {
-            const REAL part = factor * mean[j];
-            g[j] += part;
+            const REAL e = small[j];
+            const REAL part = factor * (x[j] + shift[j] < 0 ? e : 1) / (1 + e);
             sum[j] += part;
+            total[j] += part;
         }
     }
+    memcpy(x, sum, (size_t)n * sizeof(REAL));
 }
 
+#undef CLASS_EPSILON
 #undef REAL
 #undef SUFFIX

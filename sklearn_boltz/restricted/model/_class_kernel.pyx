@@ -10,19 +10,15 @@ from libc.stdlib cimport free, malloc
 
 cdef extern from "restricted/model/_class_kernel_all.h" nogil:
     void class_sums_f32(const float *x, const float *u, Py_ssize_t n_classes, Py_ssize_t n,
-                        double *out) noexcept
+                        float *kept, double *out) noexcept
     void class_sums_f64(const double *x, const double *u, Py_ssize_t n_classes, Py_ssize_t n,
-                        double *out) noexcept
-    void class_sums_and_means_f32(
-        const float *x, const float *u, Py_ssize_t n_classes, Py_ssize_t n, float *means,
-        double *out) noexcept
-    void class_sums_and_means_f64(
-        const double *x, const double *u, Py_ssize_t n_classes, Py_ssize_t n, double *means,
-        double *out) noexcept
-    void class_combine_f32(const float *means, const float *e, Py_ssize_t n_classes,
-                           Py_ssize_t n, float *g, float *du) noexcept
-    void class_combine_f64(const double *means, const double *e, Py_ssize_t n_classes,
-                           Py_ssize_t n, double *g, double *du) noexcept
+                        double *kept, double *out) noexcept
+    void class_combine_f32(
+        float *x, const float *u, const float *kept, const double *factors, Py_ssize_t n_classes,
+        Py_ssize_t n, float *sum, float *du) noexcept
+    void class_combine_f64(
+        double *x, const double *u, const double *kept, const double *factors,
+        Py_ssize_t n_classes, Py_ssize_t n, double *sum, double *du) noexcept
 
 
 cdef int _check(const floating[:, ::1] fields, const floating[:, ::1] label_fields,
@@ -51,9 +47,9 @@ def class_log_weights(
     with nogil:
         for i in range(fields.shape[0]):
             if floating is float:
-                class_sums_f32(&fields[i, 0], &label_fields[0, 0], n_classes, n, &out[i, 0])
+                class_sums_f32(&fields[i, 0], &label_fields[0, 0], n_classes, n, NULL, &out[i, 0])
             else:
-                class_sums_f64(&fields[i, 0], &label_fields[0, 0], n_classes, n, &out[i, 0])
+                class_sums_f64(&fields[i, 0], &label_fields[0, 0], n_classes, n, NULL, &out[i, 0])
             for y in range(n_classes):
                 out[i, y] += bias[y]
 
@@ -76,9 +72,9 @@ def class_gradients(
         fields[...] = np.einsum("ny,nyj->nj", E, S)
     """
     cdef Py_ssize_t i, y, n_classes = bias.shape[0], n = fields.shape[1], n_rows = fields.shape[0]
-    cdef double peak, total, factor
-    cdef floating *means
-    cdef floating *factors
+    cdef double peak, total
+    cdef double *factors
+    cdef floating *kept
     _check(fields, label_fields, bias, out)
     if (
         codes.shape[0] != n_rows or target.shape[0] != n_rows or share.shape[0] != n_rows
@@ -88,35 +84,36 @@ def class_gradients(
         raise ValueError("the shapes do not fit")
     if n_rows == 0:
         return
-    means = <floating *>malloc((n_classes * n + n_classes) * sizeof(floating))
-    if means == NULL:
+    factors = <double *>malloc(
+        n_classes * sizeof(double) + (n_classes + 1) * n * sizeof(floating))
+    if factors == NULL:
         raise MemoryError
-    factors = means + n_classes * n
+    kept = <floating *>(factors + n_classes)
     with nogil:
         for i in range(n_rows):
             if floating is float:
-                class_sums_and_means_f32(
-                    &fields[i, 0], &label_fields[0, 0], n_classes, n, means, &out[i, 0])
+                class_sums_f32(&fields[i, 0], &label_fields[0, 0], n_classes, n, kept, &out[i, 0])
             else:
-                class_sums_and_means_f64(
-                    &fields[i, 0], &label_fields[0, 0], n_classes, n, means, &out[i, 0])
+                class_sums_f64(&fields[i, 0], &label_fields[0, 0], n_classes, n, kept, &out[i, 0])
             peak = out[i, 0] + bias[0]
             for y in range(n_classes):
                 out[i, y] += bias[y]
                 peak = max(peak, out[i, y])
             total = 0
             for y in range(n_classes):
-                total += exp(out[i, y] - peak)
+                factors[y] = exp(out[i, y] - peak)
+                total += factors[y]
             for y in range(n_classes):
-                factor = share[i] * exp(out[i, y] - peak) / total
+                factors[y] *= share[i] / total
                 if codes[i] == y:
-                    factor += target[i]
-                bias_gradient[y] += factor
-                factors[y] = <floating>factor
+                    factors[y] += target[i]
+                bias_gradient[y] += factors[y]
             if floating is float:
                 class_combine_f32(
-                    means, factors, n_classes, n, &fields[i, 0], &label_gradient[0, 0])
+                    &fields[i, 0], &label_fields[0, 0], kept, factors, n_classes, n,
+                    kept + n_classes * n, &label_gradient[0, 0])
             else:
                 class_combine_f64(
-                    means, factors, n_classes, n, &fields[i, 0], &label_gradient[0, 0])
-    free(means)
+                    &fields[i, 0], &label_fields[0, 0], kept, factors, n_classes, n,
+                    kept + n_classes * n, &label_gradient[0, 0])
+    free(factors)
