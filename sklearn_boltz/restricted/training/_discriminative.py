@@ -281,6 +281,28 @@ def row_factors(rows, alpha, scale):
     return np.where(labelled, share / scale.label_share, 0), alpha * share
 
 
+class Terms(NamedTuple):
+    """Sums over rows of the derivatives of their terms.
+
+    Attributes
+    ----------
+    V : ndarray of shape (n_rows, n_visible)
+    H : ndarray of shape (n_rows, n_hidden)
+        The derivatives by the weights of the features are ``V.T @ H``.
+    label_weights : ndarray of shape (n_classes, n_hidden)
+        By the weights of the label. Their sum over the classes is that by the hidden biases.
+    label : ndarray of float64 of shape (n_classes,)
+    visible : ndarray of float64 of shape (n_visible,)
+        By what multiplies the values of the visible units.
+    """
+
+    V: np.ndarray
+    H: np.ndarray
+    label_weights: np.ndarray
+    label: np.ndarray
+    visible: np.ndarray
+
+
 def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
     """The part of some rows in the gradient of a mini-batch.
 
@@ -305,46 +327,42 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
     discriminative, generative = row_factors(rows, objective.alpha, scale)
     labelled, has_chains = rows.codes >= 0, bool(objective.alpha)
     V, codes = np.ascontiguousarray(rows.V, dtype=model.dtype), rows.codes
-    target = np.where(labelled, discriminative + generative, 0)
-    share = np.where(labelled, -discriminative, generative)
     if objective.binarized:
         V = binarized(model.visible, V, stream, first_row)
+    # ln p(y | x) or ln p(x, y), and ln p(x), as of `gradient_sums`.
+    target = np.where(labelled, discriminative + generative, 0)
+    share = np.where(labelled, -discriminative, generative)
     if seed is not None:
         V, codes, target, share = _without_gaps(
             model, V, codes, target, share, seed, workers, first_row
         )
-    fields, sums = _class_sums(model, V, codes, target, share, workers)
-    weights = np.empty(model.joint_weights.T.shape, model.dtype)
-    n_visible = len(model.visible)
-    weights[n_visible:] = sums.label_fields
-    hidden, label = sums.label_fields.sum(axis=0), sums.label
-    # Without a generative term or missing cells, the visible units have no say.
-    visible = (target + share) @ V if has_chains or seed is not None else None
-    chains = None
+    data, fields, log_weights = _data_terms(
+        model, V, codes, target, share, workers, keep=has_chains
+    )
+    terms = [data]
     if has_chains:
-        chains = _chains(model, V[: len(rows)], rows.codes, sums.log_weights, objective, stream,
-                         workers, first_row)  # fmt: skip
-        states, means = chains
-        means *= -generative[:, np.newaxis].astype(model.dtype)
-        hidden = hidden + means.sum(axis=0)
-        label = label - generative @ states[:, n_visible:]
-        visible = visible - generative @ states[:, :n_visible]
-        weights[n_visible:] += states[:, n_visible:].T @ means
+        some = slice(len(rows))
+        codes = _with_drawn_labels(rows.codes, log_weights[some], stream, first_row)
+        terms.append(_chain_terms(
+            model, V[some], fields[some], codes, generative, objective.n_gibbs, stream, workers,
+            first_row,
+        ))  # fmt: skip
+    weights, n_visible = np.empty(model.joint_weights.T.shape, model.dtype), len(model.visible)
 
     def block(units):
-        moments(V[:, units], fields, 1, weights[units], False)
-        if has_chains:
-            moments(states[:, units], means, 1, weights[units], True)
+        for k, term in enumerate(terms):
+            moments(term.V[:, units], term.H, 1, weights[units], k > 0)
 
-    work = weights[:n_visible].size * (len(V) + has_chains * len(rows))
+    work = n_visible * sum(term.H.size for term in terms)
     workers.map(block, row_blocks(n_visible, GRADIENT_ROWS), work)
-    slopes = []
-    if visible is not None:
-        data = V[: len(rows)]
-        of_chains = None if chains is None else states[:, :n_visible]
-        slopes = _visible_slopes(model.visible, visible, data, of_chains, generative)
-    dtype = model.dtype
-    return Gradient(weights, hidden.astype(dtype), label.astype(dtype), slopes)
+    weights[n_visible:] = sum(term.label_weights for term in terms)
+    visible = []
+    # Without a generative term or missing cells, the visible units have no say.
+    if has_chains or seed is not None:
+        bias, chains = sum(term.visible for term in terms), terms[1].V if has_chains else None
+        visible = _visible_slopes(model.visible, bias, V[: len(rows)], chains, generative.sum())
+    label = sum(term.label for term in terms).astype(model.dtype)
+    return Gradient(weights, weights[n_visible:].sum(axis=0), label, visible)
 
 
 def binarized(units, V, stream, first_row):
@@ -386,47 +404,72 @@ def _without_gaps(model, V, codes, target, share, seed, workers, first_row):
     return V, codes, target, np.append(share, of_free)
 
 
-def _class_sums(model, V, codes, target, share, workers):
-    """-> derivatives by the fields of the rows, and `ClassSums` over all of them."""
+def _data_terms(model, V, codes, target, share, workers, keep):
+    """-> the terms of rows, the fields of their hidden units if wanted, and class log-weights."""
     weights = np.ascontiguousarray(model.weights.T)
-    fields = np.empty((len(V), weights.shape[1]), model.dtype)
-    label_fields = model.label_fields()
+    H = np.empty((len(V), weights.shape[1]), model.dtype)
+    fields, label_fields = np.empty_like(H) if keep else None, model.label_fields()
 
     def block(rows):
-        hidden_fields(weights, V[rows], fields[rows])
-        return gradient_sums(
-            model, fields[rows], codes[rows], target[rows], share[rows], label_fields
-        )
+        hidden_fields(weights, V[rows], H[rows])
+        if keep:
+            fields[rows] = H[rows]
+        return gradient_sums(model, H[rows], codes[rows], target[rows], share[rows], label_fields)
 
     parts = workers.map(block, row_blocks(len(V)), V.size * weights.shape[1])
-    first, *others = parts
-    for other in others:
-        first.label_fields[...] += other.label_fields
-        first.label[...] += other.label
-    return fields, first._replace(log_weights=np.concatenate([p.log_weights for p in parts]))
-
-
-def _chains(model, V, codes, log_weights, objective, stream, workers, first_row):
-    """States that chains reach from the rows, and the means of the hidden units given them.
-
-    Where a row has no label, its chain starts with one drawn given the row.
-    """
-    without = codes < 0
-    u = stream.uniform((len(V), 1), first_row=first_row)
-    if without.any():
-        log_weights = log_weights[: len(V)]
-        weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True)).cumsum(axis=1)
-        drawn = (weights < u * weights[:, -1:]).sum(axis=1)
-        codes = np.where(without, drawn, codes)
-    states = model.joint_rows(V, codes)
-    means = np.empty((len(V), len(model.hidden)), model.dtype)
-    run_chains(
-        model.joint(), states, means, objective.n_gibbs, stream, workers, first_row=first_row
+    terms = Terms(
+        V,
+        H,
+        sum(part.label_fields for part in parts),
+        sum(part.label for part in parts),
+        (target + share).astype(V.dtype) @ V,
     )
-    return states, means
+    return terms, fields, np.concatenate([part.log_weights for part in parts])
 
 
-def _visible_slopes(units, bias, V, chains, generative):
+def _with_drawn_labels(codes, log_weights, stream, first_row):
+    """The labels of rows; where a row has none, one that is drawn given the row."""
+    u = stream.uniform((len(codes), 1), first_row=first_row)
+    if (codes >= 0).all():
+        return codes
+    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True)).cumsum(axis=1)
+    return np.where(codes < 0, (weights < u * weights[:, -1:]).sum(axis=1), codes)
+
+
+def _chain_terms(model, V, fields, codes, generative, n_gibbs, stream, workers, first_row):
+    """The terms of states that chains reach from rows and their labels, with the sign changed.
+
+    Parameters
+    ----------
+    model : ClassModel
+    V : ndarray of shape (n_rows, n_visible)
+    fields : ndarray of shape (n_rows, n_hidden)
+        What the rows add to the fields of the hidden units; overwritten.
+    codes : ndarray of int of shape (n_rows,)
+    generative : ndarray of float64 of shape (n_rows,)
+        How often each row counts.
+    n_gibbs : int
+    stream : Stream
+    workers : Workers
+    first_row : int
+    """
+    joint, factors = model.joint(), -generative.astype(model.dtype)
+    fields += model.label_weights.T[codes]
+    means = joint.hidden.sample(fields, stream, first_row)
+    states = np.empty((len(V), len(joint.visible)), model.dtype)
+    run_chains(
+        joint, states, means, n_gibbs, stream, workers, from_hidden=True, first_row=first_row
+    )
+    means *= factors[:, np.newaxis]
+    features, labels = states[:, : V.shape[1]], states[:, V.shape[1] :]
+    total = factors @ states
+    return Terms(
+        features, means, labels.T @ means, total[V.shape[1] :].astype(np.float64),
+        total[: V.shape[1]],
+    )  # fmt: skip
+
+
+def _visible_slopes(units, bias, V, chains, total):
     """Derivatives by the parameters of visible units, as `visible_arrays` has them.
 
     Parameters
@@ -436,20 +479,21 @@ def _visible_slopes(units, bias, V, chains, generative):
         Derivative by what multiplies the values.
     V, chains : ndarray of shape (n_rows, n_visible)
         Rows and states of chains; None without chains.
-    generative : ndarray of shape (n_rows,)
-        How often each row counts in the generative term.
+    total : float
+        How often the generative terms of the rows count together. Parameters that are no biases
+        go by means over rows without weights.
     """
-    slopes, total = [], generative.sum()
+    slopes = []
     for part, columns in units.parts():
         names = list(part.parameters())
         if chains is not None and not all(map(is_bias, names)):
             at_data, at_chains = part.gradients(V[:, columns]), part.gradients(chains[:, columns])
         for name in names:
             if is_bias(name):
-                slopes.append(bias[columns].astype(part._dtype))
+                slope = bias[columns]
             elif chains is None:
-                slopes.append(0 * part.parameters()[name])
+                slope = 0 * part.parameters()[name]
             else:
                 slope = total * (at_data[name] - at_chains[name])
-                slopes.append(np.asarray(slope, part._dtype))
+            slopes.append(np.asarray(slope, part._dtype))
     return slopes
