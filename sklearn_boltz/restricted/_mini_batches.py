@@ -25,6 +25,7 @@ from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
+from sklearn_boltz.restricted.training._initial import fitted_init
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._rows import (
     ChosenRows,
@@ -72,6 +73,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
+    # What the training begins with; a parameter of some.
+    init = None
     # Whether the training takes chains from a ladder of saved models.
     _is_tempered = False
 
@@ -124,6 +127,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         with unchanged_on_error(self):
             going_on = self.warm_start and hasattr(self, "components_")
             rows, weights = self._source(X, y, sample_weight, reset=not going_on)
+            if self.init is not None and not going_on:
+                self.init_ = fitted_init(self, X, sample_weight)
             training = self._resumed() if going_on else self._begun(rows, weights)
             training.tracker = self._tracker(training)
             if self._is_tempered and not self.early_stopping:
@@ -182,6 +187,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         with unchanged_on_error(self):
             first = not hasattr(self, "components_")
             X, weights = self._rows_of_batch(X, y, sample_weight, reset=first)
+            if self.init is not None and first:
+                self.init_ = fitted_init(self)
             training = self._begun(X, weights) if first else self._resumed()
             training.tracker = self._tracker(training)
             X = dense(X).astype(training.dtype, copy=False)

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -16,14 +16,8 @@ from sklearn_boltz._labels import encode_labels, learn_classes, split_labels
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
-from sklearn_boltz.restricted._columns import (
-    parameter_names,
-    published,
-    rescaled,
-    with_published,
-)
+from sklearn_boltz.restricted._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
-from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood_by
 from sklearn_boltz.restricted.sampling import _conditional, _observed
@@ -36,6 +30,7 @@ from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Fall, Plan, Training
+from sklearn_boltz.restricted.training._initial import start_of
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelledRows,
     LabelledStream,
@@ -426,8 +421,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             y, present = split_labels(y, name)
         if reset:
             self.classes_ = learn_classes(y, present, name)
-            if self.init is not None:
-                self.init_ = self._fitted_init(X, sample_weight)
         codes = encode_labels(y, present, self.classes_, name)
         if batches is None:
             rows = LabelledRows(*self._counted(V, codes, sample_weight))
@@ -459,8 +452,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _rows_of_batch(self, X, y, sample_weight, reset):
         """The rows of a mini-batch that count, with their labels."""
         V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
-        if reset and self.init is not None:
-            self.init_ = self._fitted_init(None, None)
         codes = encode_labels(y, present, self.classes_, type(self).__name__)
         return LabelledRows(*self._counted(dense(V), codes, sample_weight)), None
 
@@ -544,7 +535,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         base = visible.astype(dtype), label.astype(dtype)
         matrix = np.asfortranarray(matrix)
         if self.init is not None:
-            visible, hidden = self._begin_with(self.init_, matrix)
+            visible = start_of(self, self.init_).give(matrix[:, : V.shape[1]], visible, hidden)
         model = ClassModel(matrix, visible, hidden, label)
         optimizer = OPTIMIZERS[self.optimizer](self.momentum)
         learner = Learner(model, self._objective(), optimizer, Stream.from_generator(rng))
@@ -552,45 +543,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         training = Training(learner, rng, None)
         training.base = base
         return training
-
-    def _fitted_init(self, X, sample_weight):
-        """The machine to begin with: `init`, or a clone that is fitted to the rows."""
-        machine = getattr(self.init, "estimator", self.init)  # of a FrozenEstimator
-        if not isinstance(machine, BaseRBM):
-            raise ValueError(
-                f"{type(self).__name__}: init must be an RBM such as SDCPRBM or TAPRBM, got "
-                f"{type(machine).__name__}."
-            )
-        if hasattr(machine, "components_"):
-            return machine
-        if X is None:
-            raise ValueError(f"{type(self).__name__}: in partial_fit, init must be a fitted RBM.")
-        return clone(machine).fit(X, sample_weight=sample_weight)
-
-    def _begin_with(self, machine, matrix):
-        """Copy the weights of a fitted RBM into a matrix; -> its visible and hidden units."""
-        name, (visible, hidden) = type(self).__name__, machine._units()
-        if not hidden.is_binary:
-            raise ValueError(f"{name}: the hidden units of init must be Bernoulli ones.")
-        if len(hidden) != self.n_components:
-            raise ValueError(
-                f"{name}: n_components is {self.n_components}, but init has {len(hidden)} "
-                f"components. Set n_components={len(hidden)}."
-            )
-        mine, other = self._layout_now(), machine._layout_now()
-        columns = [f"x{j}" for j in range(self.n_features_in_)]
-        if machine.n_features_in_ != self.n_features_in_ or (
-            mine.names(columns, self._table) != other.names(columns, machine._table)
-            or [getattr(kind, "__name__", kind) for kind in mine.kinds]
-            != [getattr(kind, "__name__", kind) for kind in other.kinds]
-        ):
-            raise ValueError(
-                f"{name}: init was fitted to other columns, or to other categories or units of "
-                "them. Fit it to a table like X, with the same `visible`."
-            )
-        weights, visible, hidden = rescaled(machine.components_, visible, hidden, other, mine)
-        matrix[:, : mine.n_numbers] = weights
-        return visible.astype(matrix.dtype), hidden.astype(matrix.dtype)
 
     def _objective(self):
         return Objective(
@@ -681,12 +633,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     # The model.
 
     def _class_model(self):
-        kinds = self._visible_types
+        kinds, dtype = self._visible_types, self.components_.dtype
         values = {name: getattr(self, f"{name}_visible_") for name in parameter_names(kinds)}
         return ClassModel.of(
-            self.components_, self.components_classes_, with_published(kinds, values),
-            Bernoulli(self.intercept_hidden_),
-            Categorical([len(self.classes_)], self.intercept_classes_),
+            self.components_, self.components_classes_.astype(dtype, copy=False),
+            with_published(kinds, values, dtype),
+            Bernoulli(self.intercept_hidden_).astype(dtype),
+            Categorical([len(self.classes_)], self.intercept_classes_).astype(dtype),
         )  # fmt: skip
 
     def _model(self):

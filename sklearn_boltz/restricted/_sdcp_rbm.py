@@ -4,7 +4,7 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from sklearn_boltz._arrays import as_type, like
 from sklearn_boltz._random import Stream, make_generator
@@ -14,6 +14,7 @@ from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._epochs import Training
+from sklearn_boltz.restricted.training._initial import start_of
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
 from sklearn_boltz.restricted.training._rows import ColumnSums
@@ -117,6 +118,15 @@ class SDCPRBM(MiniBatchRBM):
     weights_init : float, default=0.01
         Standard deviation of the initial weights.
 
+    init : estimator, default=None
+        Where the training begins: an RBM of the same columns with at most `n_components` binary
+        hidden units, or :class:`~sklearn_boltz.FVBMPseudoLikelihood`, of which each of the
+        `n_components` strongest couplings becomes a hidden unit with the same effect. With as many
+        units as the network has couplings, the training begins at its likelihood: for networks with
+        few of them, ``FVBMPseudoLikelihood(penalty="l1", alpha="ebic")``. An estimator that is not
+        fitted is cloned and fitted to the rows first. So is what a clone of this estimator has, as
+        in cross-validation: a :class:`sklearn.frozen.FrozenEstimator` around it keeps it.
+
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
         parameters are then those of the best epoch. See `track_likelihood`.
@@ -176,6 +186,9 @@ class SDCPRBM(MiniBatchRBM):
     intercept_visible_ : ndarray of shape (n_visible,)
         Biases of the visible units. Other parameters likewise, such as `precision_visible_`, with
         NaN in the place of units without such a parameter.
+
+    init_ : estimator
+        The fitted model that the training began with, if `init` is given.
 
     visible_names_ : ndarray of str of shape (n_visible,)
         Names of the numbers of the visible units, such as ``city=Rome``.
@@ -275,6 +288,7 @@ class SDCPRBM(MiniBatchRBM):
         "optimizer": [StrOptions(set(OPTIMIZERS))],
         "offset_rate": [Interval(Real, 0, 1, closed="both")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "init": [HasMethods(["fit", "score_samples"]), None],
     }
 
     def __init__(
@@ -299,6 +313,7 @@ class SDCPRBM(MiniBatchRBM):
         momentum=0.0,
         weight_decay=0.0,
         weights_init=0.01,
+        init=None,
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -331,6 +346,7 @@ class SDCPRBM(MiniBatchRBM):
         self.momentum = momentum
         self.weight_decay = weight_decay
         self.weights_init = weights_init
+        self.init = init
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -351,13 +367,18 @@ class SDCPRBM(MiniBatchRBM):
         hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         visible = self._initial_visible(X, weights)
+        base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
+        if self.init is not None:
+            visible = start_of(self, self.init_).give(matrix, visible, hidden)
         learner = Learner(
             matrix, visible, hidden, seen.means(X.dtype), self._scheme(),
             OPTIMIZERS[self.optimizer](self.momentum), Stream.from_generator(rng),
         )  # fmt: skip
+        if self.init is not None:
+            learner.center_hidden()
         training = Training(learner, rng, seen)
-        training.base = visible.astype(X.dtype)
+        training.base = base
         return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
 
     def _resumed(self):
