@@ -23,7 +23,7 @@ from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
+from sklearn_boltz.restricted.training._epochs import QUIET, Fall, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
 from sklearn_boltz.restricted.training._initial import fitted_init
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
@@ -42,6 +42,8 @@ from sklearn_boltz.units._unit import observed_sums
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
 # With max_iter="auto", at least so many epochs, and so many times more with early stopping.
 LEAST_EPOCHS, MORE_BEFORE_STOP = 10, 5
+# An adaptive learning rate falls after so many epochs without progress, by that factor.
+FALL = Fall(3, 0.3)
 
 
 class MiniBatchEstimator(BaseBoltzmannMachine):
@@ -65,7 +67,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     _parameter_constraints = {
         **BaseBoltzmannMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
+        "learning_rate_schedule": [StrOptions({"constant", "invscaling", "adaptive"})],
         "power_t": [Interval(Real, 0, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
@@ -282,20 +284,26 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             n_epochs = int(np.clip(round(self._auto_batches / n_batches), LEAST_EPOCHS, most))
         patience = self.n_iter_no_change if self.early_stopping else None
         rate, tol = self._rate, self.tol
-        return Plan(n_epochs, self.batch_size, rate, patience, tol, self._is_tempered)
+        return Plan(
+            n_epochs, self.batch_size, rate, patience, tol, self._is_tempered, self._fall()
+        )  # fmt: skip
+
+    def _fall(self):
+        """When the learning rate falls, or None."""
+        return FALL if self.learning_rate_schedule == "adaptive" else None
 
     def _tracker(self, training):
         """What follows ln Z in the course of the training, new or that of the last fit."""
         model = training.learner.model().sides()
         if not self._is_tempered:
-            wanted = self.track_likelihood or self.early_stopping
+            wanted = self.track_likelihood or self.early_stopping or self._fall() is not None
             if not wanted or n_enumerated(model) <= EXACT_UNITS:
                 return None
         base, seed = self._side_base(training), training.evaluation_seed
         return Tracker.begun(training.tracker, base, self, seed, self._is_tempered, self.batch_size)
 
     def _rate(self, n_passes):
-        if self.learning_rate_schedule == "constant":
+        if self.learning_rate_schedule != "invscaling":
             return float(self.learning_rate)
         try:
             return float(self.learning_rate / n_passes ** float(self.power_t))

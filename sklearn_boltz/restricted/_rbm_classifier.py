@@ -29,7 +29,7 @@ from sklearn_boltz.restricted.sampling._class_probabilities import (
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
-from sklearn_boltz.restricted.training._epochs import Fall, Plan, Training
+from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._initial import start_of
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelledRows,
@@ -55,8 +55,6 @@ OPTIMIZERS = {"adam": Adam, "sgd": SGD}
 ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 100, 10, 100
 # With max_iter="auto" and early stopping, epochs at most; without, about so many mini-batches.
 AUTO_BATCHES, LEAST_EPOCHS, MOST_EPOCHS = 3000, 20, 200
-# An adaptive learning rate: patience, and the factor.
-FALL = Fall(3, 0.3)
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 
@@ -268,7 +266,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "optimizer": [StrOptions(set(OPTIMIZERS))],
-        "learning_rate_schedule": [StrOptions({"adaptive", "constant", "invscaling"})],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "dynamic_binarization": ["boolean"],
@@ -589,8 +586,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             n_epochs = int(np.clip(round(AUTO_BATCHES / n_batches), LEAST_EPOCHS, MOST_EPOCHS))
             n_epochs = MOST_EPOCHS if self.early_stopping else n_epochs
         patience = self.n_iter_no_change if self.early_stopping else None
-        fall = FALL if self.learning_rate_schedule == "adaptive" else None
-        return Plan(n_epochs, size, self._rate, patience, self.tol, fall=fall)
+        return Plan(n_epochs, size, self._rate, patience, self.tol, fall=self._fall())
 
     def _monitor(self, training, rows, train, valid):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
