@@ -37,13 +37,6 @@ from sklearn_boltz._estimates import best_known, greater, raise_floor, temperatu
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._tables import Table
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._columns import (
-    UNIT_TYPES,
-    Layout,
-    kinds_of,
-    learn_layout,
-    specified,
-)
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
@@ -52,6 +45,13 @@ from sklearn_boltz.restricted.mean_field._tap import (
     total_log_partition,
 )
 from sklearn_boltz.restricted.model import _enumeration
+from sklearn_boltz.restricted.model._columns import (
+    UNIT_TYPES,
+    Layout,
+    kinds_of,
+    learn_layout,
+    specified,
+)
 from sklearn_boltz.restricted.sampling import (
     _annealing,
     _climb,

@@ -75,8 +75,6 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
-    # What the training begins with; a parameter of some.
-    init = None
     # Whether the training takes chains from a ladder of saved models.
     _is_tempered = False
 
@@ -129,8 +127,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         with unchanged_on_error(self):
             going_on = self.warm_start and hasattr(self, "components_")
             rows, weights = self._source(X, y, sample_weight, reset=not going_on)
-            if self.init is not None and not going_on:
-                self.init_ = fitted_init(self, X, sample_weight)
+            if not going_on:
+                self._fit_init(X, sample_weight)
             training = self._resumed() if going_on else self._begun(rows, weights)
             training.tracker = self._tracker(training)
             if self._is_tempered and not self.early_stopping:
@@ -189,8 +187,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         with unchanged_on_error(self):
             first = not hasattr(self, "components_")
             X, weights = self._rows_of_batch(X, y, sample_weight, reset=first)
-            if self.init is not None and first:
-                self.init_ = fitted_init(self)
+            if first:
+                self._fit_init()
             training = self._begun(X, weights) if first else self._resumed()
             training.tracker = self._tracker(training)
             X = dense(X).astype(training.dtype, copy=False)
@@ -220,6 +218,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return self._device_source(X, sample_weight, reset)
         X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         return with_information(X, sample_weight)
+
+    def _fit_init(self, X=None, sample_weight=None):
+        """Find the model that the training begins with, if there is a parameter `init`."""
+        if getattr(self, "init", None) is not None:
+            self.init_ = fitted_init(self, X, sample_weight)
 
     def _mini_batch(self, X):
         """Rows as what a training learns from."""

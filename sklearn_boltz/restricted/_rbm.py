@@ -26,7 +26,7 @@ from sklearn_boltz.restricted._boltzmann_machine import (
     IMPUTE_CONSTRAINTS,
     BaseBoltzmannMachine,
 )
-from sklearn_boltz.restricted._columns import parameter_names, published, with_published
+from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _observed, _samples

@@ -16,9 +16,9 @@ from sklearn_boltz._labels import encode_labels, learn_classes, split_labels
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
-from sklearn_boltz.restricted._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.model._classes import ClassModel
+from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood_by
 from sklearn_boltz.restricted.sampling import _conditional, _observed
 from sklearn_boltz.restricted.sampling._class_probabilities import (

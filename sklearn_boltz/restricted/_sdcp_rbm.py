@@ -9,8 +9,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn_boltz._arrays import as_type, like
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
-from sklearn_boltz.restricted._columns import initial_hidden
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
+from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._epochs import Training

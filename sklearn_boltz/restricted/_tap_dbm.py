@@ -15,7 +15,9 @@ from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RANDOM_STATE, HIDDEN
-from sklearn_boltz.restricted._columns import (
+from sklearn_boltz.restricted._tap_rbm import TAPRBM
+from sklearn_boltz.restricted.mean_field._clamped import clamp
+from sklearn_boltz.restricted.model._columns import (
     UNIT_TYPES,
     Layout,
     initial_hidden,
@@ -23,8 +25,6 @@ from sklearn_boltz.restricted._columns import (
     published,
     with_published,
 )
-from sklearn_boltz.restricted._tap_rbm import TAPRBM
-from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import (

@@ -4,9 +4,9 @@ from sklearn.utils._param_validation import StrOptions
 
 from sklearn_boltz.restricted._base_tap import BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
-from sklearn_boltz.restricted._columns import initial_hidden
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
+from sklearn_boltz.restricted.model._columns import initial_hidden
 
 
 class TAPRBM(BaseTAP, MiniBatchRBM):

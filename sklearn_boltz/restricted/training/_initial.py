@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_boltz.restricted._columns import published, rescaled, with_published
+from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
 
 
 class Start(NamedTuple):
