@@ -42,8 +42,9 @@ from sklearn_boltz.units._unit import observed_sums
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
 # With max_iter="auto", at least so many epochs, and so many times more with early stopping.
 LEAST_EPOCHS, MORE_BEFORE_STOP = 10, 5
-# An adaptive learning rate falls after so many epochs without progress, by that factor.
-FALL = Fall(3, 0.3)
+# Without progress for so many epochs, and so many mini-batches, an adaptive learning rate falls to
+# a part of itself.
+FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
 
 
 class MiniBatchEstimator(BaseBoltzmannMachine):
@@ -280,26 +281,29 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _plan(self, n_rows):
         """How long and how fast to train, on so many rows."""
-        n_epochs = self.max_iter
+        n_epochs, n_batches = self.max_iter, max(1, round(n_rows / self.batch_size))
         if n_epochs == "auto":
-            n_batches = max(1, round(n_rows / self.batch_size))
             most = self._most_epochs * (MORE_BEFORE_STOP if self.early_stopping else 1)
             n_epochs = int(np.clip(round(self._auto_batches / n_batches), LEAST_EPOCHS, most))
         patience = self.n_iter_no_change if self.early_stopping else None
         rate, tol = self._rate, self.tol
         return Plan(
-            n_epochs, self.batch_size, rate, patience, tol, self._is_tempered, self._fall()
+            n_epochs, self.batch_size, rate, patience, tol, self._is_tempered,
+            self._fall(n_batches),
         )  # fmt: skip
 
-    def _fall(self):
-        """When the learning rate falls, or None."""
-        return FALL if self.learning_rate_schedule == "adaptive" else None
+    def _fall(self, n_batches):
+        """When the learning rate falls, with so many mini-batches in an epoch; None for never."""
+        if self.learning_rate_schedule != "adaptive":
+            return None
+        return Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
 
     def _tracker(self, training):
         """What follows ln Z in the course of the training, new or that of the last fit."""
         model = training.learner.model().sides()
         if not self._is_tempered:
-            wanted = self.track_likelihood or self.early_stopping or self._fall() is not None
+            adaptive = self.learning_rate_schedule == "adaptive"
+            wanted = self.track_likelihood or self.early_stopping or adaptive
             if not wanted or n_enumerated(model) <= EXACT_UNITS:
                 return None
         base, seed = self._side_base(training), training.evaluation_seed
@@ -384,3 +388,8 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
                 f"n_components is {self.n_components}, but the fit to go on with has "
                 f"{n_units} components."
             )
+
+
+def enough(n_epochs, n_mini_batches, n_batches):
+    """Epochs of so many mini-batches each that make so many epochs and mini-batches at least."""
+    return max(n_epochs, -(-n_mini_batches // n_batches))

@@ -130,8 +130,9 @@ class TAPDBM(BaseTAP):
         Length of a step along the mean gradient.
 
     learning_rate_schedule : {"constant", "invscaling", "adaptive"}, default="constant"
-        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs have passed
-        without progress of the log-likelihood, of held-out rows if `early_stopping` is set. With
+        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
+        mini-batches have passed without progress of the log-likelihood, of held-out rows if
+        `early_stopping` is set. With
         ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
         ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 

@@ -9,7 +9,7 @@ field x = 2a (s + t). If J is negative, t changes its sign.
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 
 from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
 
@@ -68,11 +68,11 @@ def fitted_init(estimator, X=None, sample_weight=None):
     """
     name = type(estimator).__name__
     model = getattr(estimator.init, "estimator", estimator.init)  # of a FrozenEstimator
-    if not (_is_rbm(model) or _is_network(model)):
+    if not (is_classifier(model) or _is_rbm(model) or _is_network(model)):
         if X is None:
             raise ValueError(f"{name}: in partial_fit, init must be fitted already.")
         model = clone(model).fit(X, sample_weight=sample_weight)
-    if not (_is_rbm(model) or _is_network(model)):
+    if is_classifier(model) or not (_is_rbm(model) or _is_network(model)):
         raise ValueError(
             f"{name}: init must be an RBM with one hidden layer, such as SDCPRBM, or "
             f"FVBMPseudoLikelihood, got {type(model).__name__}."
