@@ -150,10 +150,8 @@ def planted(args):
 
 def lattice_network(X):
     """The pairs that EBIC selects with γ = 1, fitted without a penalty; and the seconds."""
-    selected, seconds = fitted(
-        X, FVBMPseudoLikelihood(penalty="l1", alpha="ebic", ebic_gamma=1.0, n_jobs=1)
-    )
-    network, more = fitted(X, FVBMPseudoLikelihood(edges=selected.coupling_ != 0, n_jobs=1))
+    selected, seconds = fitted(X, FVBMPseudoLikelihood(penalty="l1", alpha="ebic", ebic_gamma=1.0))
+    network, more = fitted(X, FVBMPseudoLikelihood(edges=selected.coupling_ != 0))
     return network, seconds + more
 
 

@@ -221,7 +221,8 @@ def remember_best(training, monitor, plan, workers):
     if now > least:
         best = {
             "score": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
-            "has_started": started, "parameters": [copied(a) for a in training.learner.parameters()],
+            "has_started": started,
+            "parameters": [copied(a) for a in training.learner.parameters()],
             "tracker": deepcopy(training.tracker),
         }  # fmt: skip
     elif not started:
