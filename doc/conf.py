@@ -40,6 +40,7 @@ extensions = [
     "sphinx_design",
     "markdown_page",
     "other_projects",
+    "thumbnails",
 ]
 if os.environ.get("SKLEARN_BOLTZ_DOC_INTERSPHINX"):
     extensions.append("sphinx.ext.intersphinx")
@@ -69,7 +70,6 @@ DEFAULT_LINKS.clear()
 numpydoc_xref_param_type = True
 numpydoc_xref_ignore = "all"
 numpydoc_xref_aliases = {
-    "array-like": "sklearn.array-like",
     "ndarray": "numpy.ndarray",
     "Generator": "numpy.random.Generator",
     "RandomState": "numpy.random.RandomState",

@@ -20,13 +20,13 @@ BLUE, ORANGE, INK = "#0f5c8e", "#f0a04b", "#2b2b2b"
 
 def draw_table(fig, cell, X):
     """Draw rows of the table as grids of spins that point up or down."""
-    grids = cell.subgridspec(3, 6, wspace=0.05, hspace=0.12)
+    grids = cell.subgridspec(3, 6, wspace=0.0, hspace=0.12)
     for position, row in zip(grids, X, strict=False):
         ax = fig.add_subplot(position)
         up = row.reshape(N_ROWS, N_COLUMNS)
         for (i, j), spin in np.ndenumerate(up):
-            ax.plot(j, -i, "^" if spin else "v", color=ORANGE if spin else BLUE, ms=6.6, mew=0)
-        ax.set(xlim=(-0.6, N_COLUMNS - 0.4), ylim=(0.4 - N_ROWS, 0.6), aspect="equal")
+            ax.plot(j, -i, "^" if spin else "v", color=ORANGE if spin else BLUE, ms=5.6, mew=0)
+        ax.set(xlim=(-1.1, N_COLUMNS + 0.1), ylim=(0.4 - N_ROWS, 0.6), aspect="equal")
         ax.axis("off")
 
 
@@ -52,14 +52,14 @@ def main():
     assert found == set(map(tuple, edges.tolist()))
     fig = plt.figure(figsize=(8.6, 3.9), facecolor="white")
     cells = fig.add_gridspec(
-        1, 3, width_ratios=[5, 1, 3], left=0.02, right=0.98, top=0.86, bottom=0.03
+        1, 3, width_ratios=[5.5, 0.7, 3], left=0.02, right=0.98, top=0.86, bottom=0.03
     )
     draw_table(fig, cells[0], X)
     draw_network(fig.add_subplot(cells[2]), model)
-    fig.text(0.29, 0.93, "in: 1,000 rows, 20 columns of ups and downs", ha="center", color=INK)
+    fig.text(0.31, 0.93, "in: 1,000 rows, 20 columns of ups and downs", ha="center", color=INK)
     fig.text(0.83, 0.93, "out: 31 of 1,048,575 terms", ha="center", color=INK)
     fig.add_artist(
-        FancyArrowPatch((0.585, 0.45), (0.655, 0.45), mutation_scale=22, color=INK, lw=1.8)
+        FancyArrowPatch((0.615, 0.45), (0.68, 0.45), mutation_scale=22, color=INK, lw=1.8)
     )
     fig.savefig(FOLDER / "magnets.png", dpi=160)
 

@@ -17,7 +17,6 @@ NUMPY_RANDOM = "https://numpy.org/doc/stable/reference/random"
 ELSEWHERE = {
     "numpy.random.Generator": f"{NUMPY_RANDOM}/generator.html#numpy.random.Generator",
     "numpy.random.RandomState": f"{NUMPY_RANDOM}/legacy.html#numpy.random.RandomState",
-    "sklearn.array-like": "https://scikit-learn.org/stable/glossary.html#term-array-like",
 }
 
 
