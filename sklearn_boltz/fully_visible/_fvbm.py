@@ -145,9 +145,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         The folds of ``alpha="cv"``, as scikit-learn knows them. A number makes folds of rows in
         their order; if that matters, give ``KFold(5, shuffle=True)``.
 
-    edges : array-like of bool of shape (n_features, n_features), default=None
-        Symmetric; True where two variables may be connected. The couplings of all others are 0.
-        The diagonal is not looked at. None means all.
+    edges : list of pairs, or array-like of bool of shape (n_features, n_features), default=None
+        The variables that may be connected: pairs of their names or numbers, as in
+        ``[("age", "income"), (0, 3)]``, or a symmetric mask, whose diagonal is not looked at. All
+        other couplings are 0. None means all pairs.
 
     nodewise : bool, default=False
         Whether each variable is fitted by itself, by its regression on all others (eLasso, the

@@ -39,6 +39,7 @@ from sklearn_boltz.fully_visible.inference._inference import PairwiseInference
 from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
+from sklearn_boltz.fully_visible.sparse._options import checked_edges
 from sklearn_boltz.fully_visible.training._fit import Task
 from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS, Likelihood
 from sklearn_boltz.fully_visible.training._objective import (
@@ -334,12 +335,16 @@ class Inference(Comparison, Resampling):
         scores = frobenius_scores(model.coupling, model.n_values, ignore)
         return average_product_correction(scores) if apc else scores
 
+    def _allowed_pairs(self):
+        """The mask that `edges` stands for; None for all pairs."""
+        return checked_edges(self)
+
     def _free_pairs(self):
         """Which pairs of columns have a coupling that the data decide, (d, d); None for all.
 
         A sparse penalty leaves those that it has not set to 0.
         """
-        free = None if self.edges is None else np.array(self.edges, dtype=bool)
+        free = self._allowed_pairs()
         if not self._has_selected():
             return free
         chosen = self._pair_norms() > 0

@@ -414,8 +414,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return self._table.decode(self._layout_now().collapse(V[:, : self._n_numbers()]))
 
     def _near(self, units, weights):
-        """Units where the weights are."""
-        return units.moved(partial(like, weights)) if is_foreign(weights) else units
+        """Units where the weights are, in their type."""
+        if is_foreign(weights):
+            units = units.moved(partial(like, weights))
+        return units.astype(numpy_dtype(weights))
 
     def _n_numbers(self):
         """How many numbers the visible units take."""

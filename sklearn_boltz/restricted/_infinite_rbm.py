@@ -475,7 +475,8 @@ class InfiniteRBM(BaseRBM):
         pairs = zip(self._parameters(), learner.parameters(), strict=True)
         if not all(np.array_equal(public, private) for public, private in pairs):
             growth.learner = GrowingLearner(
-                self.components_.copy(), *(units.astype(learner.dtype) for units in self._units()),
+                self.components_.astype(learner.dtype),
+                *(units.astype(learner.dtype) for units in self._units()),
                 learner.visible_offset.copy(), Scheme(), learner.optimizer, learner.stream,
             )  # fmt: skip
             growth.sample = None
@@ -516,7 +517,7 @@ class InfiniteRBM(BaseRBM):
                 name: np.array(getattr(start, f"{name}_visible_"), dtype=dtype)
                 for name in parameter_names(visible)
             }
-            visible = with_published(visible, values)
+            visible = with_published(visible, values, dtype)
         return GrowingLearner(
             weights, visible, Bernoulli(hidden_bias), seen.means(dtype), Scheme(), SGD(), stream
         )

@@ -55,11 +55,11 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _units(self):
         """The visible and the hidden units, with the public attributes as their parameters."""
-        units = []
+        units, dtype = [], numpy_dtype(self.components_)
         for layer, kind in zip(("visible", "hidden"), self._unit_types, strict=True):
             names = parameter_names(kind)
             values = {name: getattr(self, f"{name}_{layer}_") for name in names}
-            units.append(with_published(kind, values))
+            units.append(with_published(kind, values, dtype))
         return units
 
     def _exposed(self, layered):

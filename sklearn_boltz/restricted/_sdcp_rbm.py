@@ -6,7 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._arrays import like
+from sklearn_boltz._arrays import as_type, like
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
 from sklearn_boltz.restricted._columns import initial_hidden
@@ -93,7 +93,8 @@ class SDCPRBM(MiniBatchRBM):
         that are probable under the model and that no chain from the data visits. It takes about
         twice the time, and wants a learning rate of about .01 with the default `n_inner`.
         The parameters are then those of the epoch of this fit with the largest log-likelihood, of
-        held-out rows if there are any; with `warm_start`, the next fit goes on from there.
+        held-out rows if there are any, also after Ctrl-C; with `warm_start`, the next fit goes on
+        from there.
 
     tempered_fraction : float, default=0.5
         The part of the negative phase that is from the ladder with ``sampler="tempered"``. With
@@ -364,7 +365,7 @@ class SDCPRBM(MiniBatchRBM):
         training = self._training.copy()
         # The public attributes are the truth, also where a user has set them.
         learner = training.learner
-        learner.weights = weights_of(self.components_)
+        learner.weights = weights_of(as_type(self.components_, learner.dtype))
         learner.visible, learner.hidden = (units.astype(learner.dtype) for units in self._units())
         learner.scheme = self._scheme()
         return training

@@ -424,12 +424,14 @@ class TAPDBM(BaseTAP):
 
     def _layered(self):
         visible, *hidden = self._unit_types
+        dtype = self.components_[0].dtype
+        weights = [W.astype(dtype, copy=False) for W in self.components_]
         values = {name: getattr(self, f"{name}_visible_") for name in parameter_names(visible)}
-        layers = [with_published(visible, values)]
+        layers = [with_published(visible, values, dtype)]
         for k, units in enumerate(hidden):
             values = {name: getattr(self, f"{name}_hidden_")[k] for name in units.parameters()}
-            layers.append(with_published(units, values))
-        return Layered(list(self.components_), layers)
+            layers.append(with_published(units, values, dtype))
+        return Layered(weights, layers)
 
     def _exposed(self, layered):
         weights, (visible, *hidden) = layered

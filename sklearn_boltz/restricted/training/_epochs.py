@@ -140,7 +140,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     -------
     training : Training
         As it was after the last complete epoch, or after the best one if `status` says
-        "converged".
+        "converged" or the plan is to keep the best.
     status : {"max_iter", "converged", "asked", "diverged", "interrupted"}
         Why it ended.
     """
@@ -163,6 +163,8 @@ def train(training, rows, monitor, plan, workers, end_epoch):
             if converged:
                 return last, "converged"
     except KeyboardInterrupt:
+        if plan.keep_best and last.best is not None:
+            return_to_best(last)
         return last, "interrupted"
     return last, "max_iter"
 
