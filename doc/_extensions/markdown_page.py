@@ -1,7 +1,8 @@
 """A directive that shows a Markdown file of the repository as part of a page.
 
 ``.. markdown:: ../benchmarks/README.md`` takes headings, paragraphs, lists, tables, indented
-code, images, and code, bold and links within a line. Files that are linked can be downloaded.
+code, images, and code, bold, emphasis and links within a line. Files that are linked can be
+downloaded.
 """
 
 import re
@@ -14,6 +15,7 @@ INLINE = re.compile(
     r"|(?P<image>!\[(?P<alt>[^\]]*)\]\((?P<source>[^)]+)\))"
     r"|\[(?P<text>[^\]]+)\]\((?P<target>[^)]+)\)"
     r"|\*\*(?P<bold>.+?)\*\*"
+    r"|(?<![\w*])\*(?P<emphasis>\w[^*]*)\*(?!\w)"
 )
 UNDERLINES = "=-~"
 
@@ -37,6 +39,8 @@ def inline(text, folder):
             # Markup does not nest: code within bold is shown as code.
             bold = match["bold"]
             parts.append(inline(bold, folder) if "`" in bold else rf"\ **{escaped(bold)}**\ ")
+        elif match["emphasis"]:
+            parts.append(rf"\ *{escaped(match['emphasis'])}*\ ")
         else:
             name, target = match["text"].replace("`", ""), match["target"]
             if "://" in target:
@@ -49,7 +53,7 @@ def inline(text, folder):
 def table(lines, folder):
     """Translate a table to a list-table."""
     rows = [re.split(r"(?<!\\)\|", line.strip().strip("|")) for line in lines]
-    out = ["", ".. list-table::", "   :header-rows: 1", ""]
+    out = ["", ".. list-table::", "   :header-rows: 1", "   :widths: auto", ""]
     for row in [rows[0], *rows[2:]]:
         # `strip("|")` takes empty cells at the end away.
         cells = [inline(cell.strip(), folder) for cell in row] + [""] * (len(rows[1]) - len(row))
