@@ -601,9 +601,8 @@ class TAPDBM(BaseTAP):
     def inverse_transform(self, X):
         """Return means of the visible units for features made by `transform`.
 
-        A pass downwards: from the means of the lowest layer that is given, those of each layer
-        are computed from the layer above it alone. What the data would say of the layers between
-        is not taken into account.
+        A pass downwards: from the means of the lowest layer that is given, those of each layer are
+        computed from the layer above it alone. The data are not used for the layers in between.
 
         Parameters
         ----------
@@ -755,7 +754,7 @@ class TAPDBM(BaseTAP):
         return self._model().energy(np.hstack(layers[::2]), np.hstack(layers[1::2]))
 
     def free_energy(self, V):
-        """Return the free energy of rows, minus the log-probability but for a constant.
+        """Return the free energy of rows, minus the log-probability up to a constant.
 
         Parameters
         ----------
