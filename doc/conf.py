@@ -56,7 +56,7 @@ intersphinx_mapping = {
 root_doc = "index"
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "**/GALLERY_HEADER.rst"]
-default_role = "literal"
+default_role = "py:obj"  # names in docstrings are links where they are public
 add_module_names = False
 
 # API pages.
