@@ -308,7 +308,7 @@ class BaseRBM(BaseBoltzmannMachine):
         return self._model().energy(V, H)
 
     def free_energy(self, V):
-        """Return the free energy of rows, minus the log-probability but for a constant.
+        """Return the free energy of rows, minus the log-probability up to a constant.
 
         Parameters
         ----------

@@ -12,11 +12,10 @@ from sklearn_boltz.restricted.model._columns import initial_hidden
 class TAPRBM(BaseTAP, MiniBatchRBM):
     """Restricted Boltzmann machine of binary or real-valued units, trained without sampling.
 
-    The distribution is approximated by the fixed points of a mean-field free energy, with
-    the second-order correction of Thouless, Anderson and Palmer [1]_. Training makes the data
-    probable where the fixed points that are reached from them are not; inference is
-    deterministic, gives a landscape of solutions to look at, a log-likelihood, and a prior for
-    denoising.
+    The distribution is approximated by the fixed points of a mean-field free energy, with the
+    second-order correction of Thouless, Anderson and Palmer [1]_. Training raises the probability
+    of the data and lowers that of the fixed points that are reached from them. Inference is
+    deterministic; it gives a landscape of solutions, a log-likelihood, and a prior for denoising.
 
     Parameters
     ----------
