@@ -748,6 +748,25 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         log_p = self.predict_log_proba(X)
         return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
 
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value, as in `predict_proba`.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
+
+        Returns
+        -------
+        score : float
+            The part of rows whose most probable class is their label.
+        """
+        return super().score(X, y, sample_weight)
+
     # Hidden units, and the density of rows.
 
     def transform(self, X):
@@ -756,14 +775,30 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. NaN is a missing value, which is summed out as in `predict_proba`.
+            The data. NaN is a missing value, as in `mean_hidden`.
 
         Returns
         -------
         H : ndarray of shape (n_samples, n_components)
             P(h = 1 | x), the label summed out.
         """
-        V, model = self._checked(X, allow_nan=True), self._class_model()
+        return self.mean_hidden(X)
+
+    def mean_hidden(self, V):
+        """Return the means of the hidden units given the features, the label summed out.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units. NaN is a missing value, which is summed out as in
+            `predict_proba`.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_components)
+            P(h = 1 | x).
+        """
+        V, model = self._checked(V, allow_nan=True), self._class_model()
 
         def of_gaps(rows):
             with_label = model.joint_rows(rows)
