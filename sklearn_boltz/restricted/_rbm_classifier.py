@@ -100,8 +100,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     learning_rate_schedule : {"adaptive", "constant", "invscaling"}, default="adaptive"
         ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
         mini-batches have passed without progress of `scoring`, of held-out rows if
-        `early_stopping` is set. With
-        ``"invscaling"``, it is ``learning_rate / t ** 0.5`` in epoch t = 1, 2, ...
+        `early_stopping` is set. With ``"invscaling"``, it is ``learning_rate / t ** power_t`` in
+        epoch t = 1, 2, ...
+
+    power_t : float, default=0.5
+        Exponent of the inverse scaling.
 
     momentum : float, default=0.9
         Part of the last step that is added to each, or of Adam the decay rate of the mean of the
@@ -266,7 +269,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         **{
             name: constraint
             for name, constraint in MiniBatchEstimator._parameter_constraints.items()
-            if name not in ("track_likelihood", "max_rungs", "power_t")
+            if name not in ("track_likelihood", "max_rungs")
         },
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left"), Options(Real, {np.inf})],
@@ -282,7 +285,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "scoring": [StrOptions({"neg_log_loss", "accuracy"})],
     }
-    power_t = 0.5
 
     def __init__(
         self,
@@ -294,6 +296,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         optimizer="adam",
         learning_rate=0.005,
         learning_rate_schedule="adaptive",
+        power_t=0.5,
         momentum=0.9,
         batch_size="auto",
         max_iter="auto",
@@ -322,6 +325,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.learning_rate_schedule = learning_rate_schedule
+        self.power_t = power_t
         self.momentum = momentum
         self.batch_size = batch_size
         self.max_iter = max_iter
@@ -687,7 +691,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples, n_classes)
-            ln p(y | x), in the order of `classes_`.
+            The numbers ln p(y | x), in the order of `classes_`.
         """
         check_is_fitted(self)
         V, model = self._checked(X, allow_nan=True), self._class_model()
@@ -712,7 +716,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         probability : ndarray of float64 of shape (n_samples, n_classes)
-            p(y | x), exact for complete rows, in the order of `classes_`.
+            The numbers p(y | x), exact for complete rows, in the order of `classes_`.
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -899,7 +903,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            ln p(x), or ln p(x, y), in nats: normalised, and the same each time. Of a row with
+            The numbers ln p(x), or ln p(x, y), in nats: normalised, and the same each time. Of a row with
             missing values, the log-probability of those that are observed.
 
         Notes
