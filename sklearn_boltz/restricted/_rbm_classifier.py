@@ -903,8 +903,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            The numbers ln p(x), or ln p(x, y), in nats: normalised, and the same each time. Of a row with
-            missing values, the log-probability of those that are observed.
+            The numbers ln p(x), or ln p(x, y), in nats: normalised, and the same each time. Of a
+            row with missing values, the log-probability of those that are observed.
 
         Notes
         -----
