@@ -459,10 +459,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         out[gaps], out[~gaps] = found, complete
         return out
 
-    def _of_gaps(self, function, V):
-        """A function of the model, an RBM, and of rows with missing cells."""
+    def _of_gaps(self, function, V, model=None):
+        """A function of the model, an RBM, or of another one, and of rows with missing cells."""
+        model = self._model() if model is None else model
         with Workers(self.n_jobs) as workers:
-            return function(self._model(), V, self._evaluation_seed, workers)
+            return function(model, V, self._evaluation_seed, workers)
 
     def _free_energy_of_gaps(self, V):
         seed, base = self._evaluation_seed, self._base()

@@ -72,7 +72,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "power_t": [Interval(Real, 0, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "weights_init": [Interval(Real, 0, None, closed="left")],
+        "weights_init": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
@@ -318,11 +318,15 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return 0.0
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
+        scale = self.weights_init
+        if scale == "auto":
+            # Whichever layer is the larger, its fields on the other do not grow with its size.
+            scale = (n_above + n_below) ** -0.5
         with QUIET():
-            weights = rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
+            weights = rng.normal(0, scale, (n_above, n_below)).astype(dtype)
         # Energies and mean fields have products of weights, which are to be finite.
         if not np.abs(weights).max() < np.finfo(dtype).max ** 0.25:
-            raise ValueError(f"weights_init={self.weights_init:g} is too large for {dtype}.")
+            raise ValueError(f"weights_init={scale:g} is too large for {dtype}.")
         return weights
 
     # The training, and after it.
@@ -379,7 +383,60 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "transform_temperature": [Interval(Real, 0, None, closed="neither")],
     }
+
+    def transform(self, X):
+        """Return the means of the hidden units, features for a classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value, as in `mean_hidden`.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_components)
+            E[h | v] for each row v at the temperature `transform_temperature`; at 1, those of
+            `mean_hidden`.
+        """
+        return self._mean_hidden(X, self.transform_temperature)
+
+    def inverse_transform(self, X):
+        """Return the means of the visible units for features made by `transform`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Means of the hidden units, at the temperature `transform_temperature`.
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_visible)
+            E[v | h], with h at its mean at temperature 1, of the numbers that `visible_names_`
+            names.
+
+        Raises
+        ------
+        ValueError
+            If `transform_temperature` is not 1 and hidden units have other values than 0 and 1:
+            use ``mean_visible(mean_hidden(X))`` then.
+        """
+        H = self._checked_hidden(X)
+        if self.transform_temperature == 1:
+            return self.mean_visible(H)
+        if not self._units()[1].is_binary:
+            raise ValueError(
+                f"transform_temperature is {self.transform_temperature:g}, and what the means of "
+                "hidden units would be at temperature 1 is known of binary ones only. Use "
+                "mean_visible(mean_hidden(X))."
+            )
+        if not ((H >= 0) & (H <= 1)).all():
+            raise ValueError("Means of binary hidden units must be from 0 to 1.")
+        # The log-odds are those at temperature 1, divided by the temperature. A quotient may be
+        # infinite, where the mean is 0.
+        with np.errstate(divide="ignore", over="ignore"):
+            return self.mean_visible(1 / (1 + (1 / H - 1) ** float(self.transform_temperature)))
 
     def _check_same_size(self):
         n_units = self._units()[1].n_units

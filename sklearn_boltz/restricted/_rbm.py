@@ -173,10 +173,17 @@ class BaseRBM(BaseBoltzmannMachine):
         H : ndarray of shape (n_samples, n_components)
             E[h | v]: of units with the values 0 and 1, P(h = 1 | v).
         """
+        return self._mean_hidden(V)
+
+    def _mean_hidden(self, V, temperature=1.0):
+        """E[h | v] under p(v, h)^(1 / temperature)."""
         V, model = self._checked(V, allow_nan=True), self._model()
+        if temperature != 1:
+            model = model.tempered(1 / temperature)
         if rows_with_gaps(V) is None:
             return model.mean_hidden(V)
-        return self._by_rows(model.mean_hidden, partial(self._of_gaps, _observed.mean_hidden), V)
+        of_gaps = partial(self._of_gaps, _observed.mean_hidden, model=model)
+        return self._by_rows(model.mean_hidden, of_gaps, V)
 
     def mean_visible(self, H):
         """Return the means of the visible units given the hidden ones.

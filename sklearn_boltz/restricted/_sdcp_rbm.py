@@ -118,8 +118,15 @@ class SDCPRBM(MiniBatchRBM):
     weight_decay : float, default=0.0
         Strength of the L2 penalty on the weights.
 
-    weights_init : float, default=0.01
-        Standard deviation of the initial weights.
+    weights_init : float or "auto", default="auto"
+        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+        layers that take n and m numbers.
+
+    transform_temperature : float, default=1.0
+        Temperature of the features that `transform` gives: of binary hidden units,
+        P(h = 1 | v) with the log-odds divided by it. After a training for features, most means
+        are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
+        :doc:`/user_guide/features`. The model itself remains as it is.
 
     init : estimator, default=None
         Where the training begins: an RBM of the same columns with at most `n_components` binary
@@ -315,8 +322,9 @@ class SDCPRBM(MiniBatchRBM):
         offset_rate=0.01,
         momentum=0.0,
         weight_decay=0.0,
-        weights_init=0.01,
+        weights_init="auto",
         init=None,
+        transform_temperature=1.0,
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -350,6 +358,7 @@ class SDCPRBM(MiniBatchRBM):
         self.weight_decay = weight_decay
         self.weights_init = weights_init
         self.init = init
+        self.transform_temperature = transform_temperature
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

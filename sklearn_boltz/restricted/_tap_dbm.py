@@ -156,8 +156,9 @@ class TAPDBM(BaseTAP):
         Number of epochs of the joint training. ``"auto"`` makes some 800 mini-batches: 10
         epochs of many rows, and up to 200 of few, or up to 1,000 with `early_stopping`.
 
-    weights_init : float, default=0.01
-        Standard deviation of the initial weights.
+    weights_init : float or "auto", default="auto"
+        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+        layers that take n and m numbers.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
@@ -327,7 +328,7 @@ class TAPDBM(BaseTAP):
         alpha=1e-3,
         batch_size=100,
         max_iter="auto",
-        weights_init=0.01,
+        weights_init="auto",
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,

@@ -95,8 +95,15 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Number of epochs. ``"auto"`` makes some 800 mini-batches: 10 epochs of many rows, and up
         to 200 of few, or up to 1,000 with `early_stopping`.
 
-    weights_init : float, default=0.01
-        Standard deviation of the initial weights.
+    weights_init : float or "auto", default="auto"
+        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+        layers that take n and m numbers.
+
+    transform_temperature : float, default=1.0
+        Temperature of the features that `transform` gives: of binary hidden units,
+        P(h = 1 | v) with the log-odds divided by it. After a training for features, most means
+        are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
+        :doc:`/user_guide/features`. The model itself remains as it is.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
@@ -255,7 +262,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         alpha=1e-3,
         batch_size=100,
         max_iter="auto",
-        weights_init=0.01,
+        weights_init="auto",
+        transform_temperature=1.0,
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -288,6 +296,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         self.batch_size = batch_size
         self.max_iter = max_iter
         self.weights_init = weights_init
+        self.transform_temperature = transform_temperature
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
