@@ -122,12 +122,6 @@ class SDCPRBM(MiniBatchRBM):
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
         layers that take n and m numbers.
 
-    transform_temperature : float, default=1.0
-        Temperature of the features that `transform` gives: of binary hidden units,
-        P(h = 1 | v) with the log-odds divided by it. After a training for features, most means
-        are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
-        :doc:`/user_guide/features`. The model itself remains as it is.
-
     init : estimator, default=None
         Where the training begins: an RBM of the same columns with at most `n_components` binary
         hidden units, or :class:`~sklearn_boltz.FVBMPseudoLikelihood`, of which each of the
@@ -136,6 +130,12 @@ class SDCPRBM(MiniBatchRBM):
         few of them, ``FVBMPseudoLikelihood(penalty="l1", alpha="ebic")``. An estimator that is not
         fitted is cloned and fitted to the rows first. So is what a clone of this estimator has, as
         in cross-validation: a :class:`sklearn.frozen.FrozenEstimator` around it keeps it.
+
+    transform_temperature : float, default=1.0
+        Temperature of the features that `transform` gives: of binary hidden units,
+        P(h = 1 | v) with the log-odds divided by it. After a training for features, most means
+        are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
+        :doc:`/user_guide/features`. The model itself remains as it is.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
