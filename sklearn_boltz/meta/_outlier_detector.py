@@ -6,21 +6,24 @@ import numpy as np
 from sklearn.base import BaseEstimator, OutlierMixin, _fit_context, clone
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sklearn_boltz._base import checked_weights
-from sklearn_boltz._cells import missing_cells
+from sklearn_boltz._tables import learn_table
 from sklearn_boltz.meta._coding import Coding
+from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import check_cells, checked_table, choose_density
 
 # Strength of the penalty of the network. From .01 to .3, the areas under the ROC curve rise by .02
 # on votes, and fall by .08 on ALARM.
 ALPHA = 0.01
-# Completions of a row with missing cells, and sweeps of Gibbs sampling of each where it has too
-# many joint states.
-N_DRAWS, N_STEPS = 10, 100
+# Sweeps of Gibbs sampling for a completion of a row whose missing cells have too many joint states.
+N_STEPS = 100
 # Tukey's fence: a score so many times the distance of the quartiles below the first is far out.
 FENCE = 1.5
+# Parts of the rows, of which each is scored by the others for the fence. By themselves, rows have
+# scores so high that a fifth of new rows would be outliers.
+N_FOLDS = 3
 
 
 class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
@@ -41,8 +44,9 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
 
     contamination : "auto" or float, default="auto"
         The share of outliers among the rows of `fit`, above 0 and at most 0.5, which fixes
-        `offset_`. With ``"auto"`` an outlier is a row whose score is 1.5 times the distance
-        between the quartiles of all scores below the first quartile (Tukey's fence).
+        `offset_`. With ``"auto"`` an outlier is a row whose score is more than 1.5 times the
+        distance between the quartiles below the first quartile (Tukey's fence) of the scores that
+        each third of the rows has by a density of the others; of Gaussian scores these are 0.35 %.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness of the fit, if `estimator` has one, and of the completions of rows
@@ -132,30 +136,24 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
             If no cell is observed, or a number is infinite.
         """
         X = checked_table(self, X, reset=True)
+        check_cells(self, X)
         weights = checked_weights(sample_weight, X)
         if not weights.all():
             X = _safe_indexing(X, np.flatnonzero(weights))
             weights = weights[weights > 0]
         generator = check_random_state(self.random_state)
         self._seed = generator.randint(2**31)
-        self._coding, rows = None, X
-        if self.estimator is not None:
-            estimator = clone(self.estimator)
-        else:
-            check_cells(self, X)
-            self._coding = Coding.learn(X, weights)
-            rows = self._coding.encode(X)
-            estimator = choose_density(
-                self._coding.n_values, self._coding.ordered, len(rows), ALPHA
-            )
-        if "random_state" in estimator.get_params():
-            estimator.set_params(random_state=generator.randint(2**31))
-        options = {} if sample_weight is None else {"sample_weight": weights}
-        self.estimator_ = estimator.fit(rows, **options)
+        density, rows = self._unfitted(X, weights)
+        if "random_state" in density.get_params():
+            density.set_params(random_state=generator.randint(2**31))
+        self.estimator_ = _fitted(density, rows, weights, sample_weight is not None)
         # ln Z is the same for all rows, so that only differences count.
-        scores = self._log_weights(X)
+        scores = self._log_weights(self.estimator_, X, rows)
         self._mean = float(np.average(scores, weights=weights))
-        self.offset_ = self._offset(scores - self._mean, weights)
+        if self.contamination == "auto":
+            self.offset_ = self._fence(density, X, rows, weights, generator)
+        else:
+            self.offset_ = quantile(scores - self._mean, weights, self.contamination)
         return self
 
     def score_samples(self, X):
@@ -173,7 +171,10 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
             cells are completed, see Notes of the class. The lower, the more of an outlier.
         """
         check_is_fitted(self)
-        return self._log_weights(checked_table(self, X, reset=False)) - self._mean
+        X = checked_table(self, X, reset=False)
+        check_cells(self, X)
+        rows = X if self._coding is None else self._coding.encode(X)
+        return self._log_weights(self.estimator_, X, rows) - self._mean
 
     def decision_function(self, X):
         """Return how far the score of each row is above the offset.
@@ -210,57 +211,45 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _offset(self, scores, weights):
-        """The score at which a row is an outlier."""
-        if self.contamination != "auto":
-            return _quantile(scores, weights, self.contamination)
-        first, third = (_quantile(scores, weights, q) for q in (0.25, 0.75))
-        return first - FENCE * (third - first)
+    def _unfitted(self, X, weights):
+        """-> a density model, and the rows for it."""
+        self._coding = None
+        if self.estimator is not None:
+            return clone(self.estimator), X
+        self._coding = coding = Coding.learn(X, weights)
+        density = choose_density(coding.n_values, coding.ordered, len(X), ALPHA)
+        return density, coding.encode(X)
 
-    def _log_weights(self, X):
-        """ln p(x) plus a constant of each row, the mean over its completions."""
+    def _log_weights(self, density, X, rows):
+        """ln p(x) plus a constant of each row, whose missing cells are completed."""
         coding = self._coding
         if coding is None:
-            return self._mean_log_weights(X)
-        check_cells(self, X)
-        codes = coding.encode(X)
-        surprise = coding.n_unknown(X, codes) * np.log(coding.n_rows + 1)
-        return self._mean_log_weights(codes, X, n_steps=N_STEPS) - surprise
+            return completed_log_weights(density, rows, self._seed)
 
-    def _mean_log_weights(self, rows, X=None, **options):
-        density = self.estimator_
-        gaps = missing_cells(rows).any(axis=1)
-        if not gaps.any() or not hasattr(density, "impute"):
-            return self._complete_log_weights(rows, X)
-        result = np.empty(len(gaps))
-        parts = [(~gaps, 1), (gaps, N_DRAWS)] if not gaps.all() else [(gaps, N_DRAWS)]
-        for part, n_draws in parts:
-            some, cells = (
-                None if table is None else _safe_indexing(table, np.flatnonzero(part))
-                for table in (rows, X)
-            )
-            draws = (
-                density.impute(some, how="sample", random_state=self._seed + k, **options)
-                for k in range(n_draws)
-            )
-            result[part] = np.mean([self._complete_log_weights(d, cells) for d in draws], axis=0)
-        return result
+        def rest(places, codes):
+            return coding.log_density(_safe_indexing(X, places), codes)
 
-    def _complete_log_weights(self, rows, X):
-        """ln p(x) plus a constant; of rows of codes, with what is known of X beside these."""
-        density = self.estimator_
-        if hasattr(density, "free_energy"):
-            result = -np.asarray(density.free_energy(rows), dtype=np.float64)
-        else:
-            result = np.array(density.score_samples(rows), dtype=np.float64)
-        return result if X is None else result + self._coding.log_density(X, rows)
+        result = completed_log_weights(density, rows, self._seed, rest, n_steps=N_STEPS)
+        return result - coding.n_unknown(X, rows) * np.log(coding.n_rows + 1)
+
+    def _fence(self, density, X, rows, weights, generator):
+        """Tukey's fence of the scores that rows have by the others."""
+        codes = learn_table(X).encode(X, "missing") if self._coding is None else rows
+        found = []
+        for places, rest, held, own in left_out(codes, weights, N_FOLDS, generator):
+            fitted = _fitted(density, _safe_indexing(rows, places), rest)
+            some = np.concatenate([places, held])
+            scores = self._log_weights(fitted, _safe_indexing(X, some), _safe_indexing(rows, some))
+            mean = np.average(scores[: len(places)], weights=rest)
+            found.append((scores[len(places) :] - mean, own))
+        if not found:  # a single row
+            return -np.inf
+        scores, weights = map(np.concatenate, zip(*found, strict=True))
+        first, third = (quantile(scores, weights, q) for q in (0.25, 0.75))
+        return first - FENCE * (third - first)
 
 
-def _quantile(values, weights, q):
-    """Between the values where a share q of the weights ends and where the next begins."""
-    order = np.argsort(values, kind="stable")
-    values, below = values[order], np.cumsum(weights[order])
-    # Weights of which some are equal sum up differently by rounding.
-    end = np.searchsorted(below, q * below[-1] * (1 - 1e-12))
-    is_end = below[end] <= q * below[-1] * (1 + 1e-12)
-    return float(values[end] + values[min(end + is_end, len(values) - 1)]) / 2
+def _fitted(density, rows, weights, is_weighted=True):
+    """A fitted clone of a density model, with weights if it takes them."""
+    is_weighted = is_weighted and has_fit_parameter(density, "sample_weight")
+    return clone(density).fit(rows, **({"sample_weight": weights} if is_weighted else {}))
