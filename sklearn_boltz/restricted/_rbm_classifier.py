@@ -9,6 +9,7 @@ from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from sklearn_boltz._arrays import numpy_dtype
 from sklearn_boltz._base import checked_weights, dense, unchanged_on_error, validate_arguments
 from sklearn_boltz._batches import as_batches, with_labels
 from sklearn_boltz._callbacks import with_callbacks
@@ -700,7 +701,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         kinds = self._visible_types
         values = {name: getattr(self, f"{name}_visible_") for name in parameter_names(kinds)}
         return ClassModel.of(
-            self.components_, self.components_classes_, with_published(kinds, values),
+            self.components_, self.components_classes_,
+            with_published(kinds, values, numpy_dtype(self.components_)),
             Bernoulli(self.intercept_hidden_),
             Categorical([len(self.classes_)], self.intercept_classes_),
         )  # fmt: skip
