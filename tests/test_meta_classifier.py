@@ -343,6 +343,10 @@ def test_what_is_refused(animals):
         BoltzmannClassifier(FVBMPseudoLikelihood(binarize=0.5), joint=True).fit(table, y)
     with pytest.raises(ValueError, match="non-zero number"):
         model.fit(table, y, sample_weight=np.zeros(300))
+    gaps = table.assign(eggs=table["eggs"].mask(y == "fish"))
+    with pytest.raises(ValueError, match="no row of class 'fish' has a value in column 'eggs'"):
+        BoltzmannClassifier(joint=False).fit(gaps, y)
+    assert model.fit(gaps, y).score(gaps, y) > 0.8
     model.fit(table, y)
     with pytest.raises(ValueError, match="column 'weight' has the value 'heavy' in row 0"):
         model.predict(table.assign(weight="heavy"))

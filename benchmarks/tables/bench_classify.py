@@ -42,6 +42,9 @@ HEADER = ["table", "method", "seed", "fold", "accuracy", "log-loss", "seconds"]
 ASKED, RIVALS = ["digits", "wine", "soybean", "primary_tumor", "vote"], [
     "naive Bayes", "forest", "boosting",
 ]  # fmt: skip
+# Tables in which a class has no value in some column, so that it has no density of its own; and
+# the digits, where these take minutes.
+WITHOUT_EACH = ["soybean", "primary_tumor", "digits"]
 OURS = ["BoltzmannClassifier", "a density for each class", "RBMClassifier"]
 
 
@@ -198,6 +201,8 @@ def main():
         rows = kept_rows(path, args)
         for name, (X, y) in tables.items():
             for method in args.methods:
+                if method == OURS[1] and name in WITHOUT_EACH:
+                    continue
                 for seed in range(args.seeds):
                     rows += measure(name, method, seed, X, y)
                     save_table(path, HEADER, rows)

@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
 from sklearn_boltz._base import checked_weights
+from sklearn_boltz._cells import columns_of, missing_cells
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
@@ -175,8 +176,8 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If there is one class only, if `priors` are no probabilities of the classes, or if a
-            number is infinite.
+            If there is one class only, if `priors` are no probabilities of the classes, if a class
+            with a density of its own has no value in some column, or if a number is infinite.
 
         Warns
         -----
@@ -333,7 +334,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         rows = X if self._coding is None else self._coding.encode(X)
         if is_joint:
             return JointDensity(density, self._shares, generator.randint(2**31)), rows
-        self._warn_of_single_rows(y)
+        self._check_classes(X, y)
         return DensityOfEachClass(density), rows
 
     def _checked_rows(self, X):
@@ -345,13 +346,23 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
             return self._coding.encode(X)
         return X if self._coding is None else self._coding.encode(X, "missing")
 
-    def _warn_of_single_rows(self, y):
+    def _check_classes(self, X, y):
+        """Refuse classes without a value in some column; warn of classes of a single row."""
+        names, missing = self.classes_.tolist(), missing_cells(X)
+        for c in range(len(names)):
+            empty = missing[y == c].all(axis=0) & ~missing.all(axis=0)
+            if empty.any():
+                title = [title for title, _ in columns_of(X)][int(empty.argmax())]
+                raise ValueError(
+                    f"BoltzmannClassifier: no row of class {names[c]!r} has a value in {title}. "
+                    "Set joint=True, leave out the column or the class, or fill its cells."
+                )
         counts = np.bincount(y)
         if counts.min() < 2:
             warnings.warn(
-                f"BoltzmannClassifier: class {self.classes_.tolist()[counts.argmin()]!r} has a "
-                "single row, which tells hardly anything of a density. With joint=True, classes "
-                "share what couples the columns; or leave this class out.",
+                f"BoltzmannClassifier: class {names[counts.argmin()]!r} has a single row, which "
+                "tells hardly anything of a density. With joint=True, classes share what couples "
+                "the columns; or leave this class out.",
                 stacklevel=find_stack_level(),
             )
 
