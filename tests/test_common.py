@@ -19,7 +19,9 @@ from sklearn_boltz import (
     SDCPRBM,
     TAPDBM,
     TAPRBM,
+    BoltzmannClassifier,
     BoltzmannImputer,
+    BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
     InfiniteRBM,
@@ -96,7 +98,8 @@ def test_every_public_estimator_is_tested():
         for value in vars(sklearn_boltz).values()
         if inspect.isclass(value) and issubclass(value, BaseEstimator)
     }
-    public -= {BoltzmannImputer}  # in test_imputer.py
+    # In test_imputer.py, test_meta_classifier.py and test_meta_outlier_detector.py.
+    public -= {BoltzmannClassifier, BoltzmannImputer, BoltzmannOutlierDetector}
     assert public == {type(estimator) for estimator in DEFAULTS}
     assert public == {type(estimator) for estimator in ESTIMATORS}
     assert {kind.__name__ for kind in public} == set(TUNED)

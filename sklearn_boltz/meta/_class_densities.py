@@ -9,6 +9,8 @@ from sklearn.utils import _safe_indexing
 
 # Sweeps of Gibbs sampling for a row whose missing cells have too many joint states.
 N_STEPS = 200
+# The error of ln Z in nats up to which no rows are held out to correct it.
+MAX_ERROR = 0.1
 # The least probability, where a logarithm is taken.
 TINY = np.finfo(np.float64).tiny
 
@@ -33,8 +35,8 @@ class JointDensity:
         """Fit it to rows of codes and their classes; weights may be None."""
         self.fitted = [_fitted(self.density, _with_class(rows, y), weights)]
 
-    def has_estimates(self, rows, y, weights):
-        """Whether what is known of the classes are estimates: ln Z is the same for all."""
+    def are_uncertain(self):
+        """Whether classes cannot be compared for errors of ln Z, which is the same for all."""
         return False
 
     def log_likelihoods(self, rows):
@@ -72,10 +74,9 @@ class DensityOfEachClass:
             self._of_class(rows, np.flatnonzero(y == c), weights) for c in range(y.max() + 1)
         ]
 
-    def has_estimates(self, rows, y, weights):
-        """Whether ln Z is estimated, as a fit to the first class tells."""
-        density = self._of_class(rows, np.flatnonzero(y == 0), weights)
-        return hasattr(density, "log_partition") and density.log_partition().method != "exact"
+    def are_uncertain(self):
+        """Whether classes cannot be compared for errors of ln Z."""
+        return any(map(_is_uncertain, self.fitted))
 
     def log_likelihoods(self, rows):
         """ln p(x | y), of shape (n, n_classes)."""
@@ -88,6 +89,15 @@ class DensityOfEachClass:
     def _of_class(self, rows, some, weights):
         weights = None if weights is None else weights[some]
         return _fitted(self.density, _safe_indexing(rows, some), weights)
+
+
+def _is_uncertain(density):
+    """Whether the error of ln Z is not known, or too large."""
+    if not hasattr(density, "log_partition"):
+        return False
+    seeded = "random_state" in signature(density.log_partition).parameters
+    estimate = density.log_partition(**({"random_state": 0} if seeded else {}))
+    return estimate.method != "exact" and not (estimate.trusted and estimate.std_err <= MAX_ERROR)
 
 
 def _fitted(density, rows, weights):

@@ -21,7 +21,7 @@ from sklearn_boltz.meta._default import check_cells, checked_table, choose_densi
 
 # Strength of the penalty of the network of columns and classes, and of those of single classes,
 # which have fewer rows.
-ALPHA, ALPHA_OF_CLASS = 0.02, 0.1
+ALPHA, ALPHA_OF_CLASS = 0.01, 0.1
 
 
 class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
@@ -60,7 +60,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         Whether some rows of each class are held out of the fit, on which an offset is fitted for
         each ln p(x | y), and a factor common to all: the offsets correct errors of
         ln Z, the factor densities that are too sure. ``"auto"`` does so where there is a density
-        for each class whose ln Z is an estimate and not exact.
+        for each class, and some ln Z is an estimate with an error above 0.1 nats or not known.
 
     validation_fraction : float, default=0.2
         The share of the rows of each class that are held out for the calibration.
@@ -206,11 +206,11 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         weights = None if sample_weight is None else weights
         self.offsets_, self.scale_ = np.zeros(len(self.classes_)), 1.0
         calibration = self.calibration
-        if calibration == "auto":
-            calibration = self._densities.has_estimates(rows, y, weights)
-        if not calibration:
+        if calibration is not True:
             self._densities.fit(rows, y, weights)
-        else:
+        if calibration == "auto":
+            calibration = self._densities.are_uncertain()
+        if calibration:
             held = self._held_out(y, generator)
             self._densities.fit(*_some(~held, rows, y, weights))
             rows, y, weights = _some(held, rows, y, weights)
