@@ -33,7 +33,7 @@ MAY_IMPORT = {
     "loglinear": GROUND,
     "fully_visible": GROUND | {"loglinear"},
     "restricted": GROUND | {"units"},
-    "meta": GROUND | FAMILIES,
+    "meta": GROUND | FAMILIES | {"units"},
 }
 # The rooms of a family, from the ground up. Estimators and their bases stand above all.
 FLOORS = {
