@@ -9,7 +9,6 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sklearn_boltz._arrays import numpy_dtype
 from sklearn_boltz._base import checked_weights, dense, unchanged_on_error, validate_arguments
 from sklearn_boltz._batches import as_batches, with_labels
 from sklearn_boltz._callbacks import with_callbacks
