@@ -290,7 +290,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "scoring": [StrOptions({"neg_log_loss", "accuracy"})],
     }
-    power_t = 0.5
 
     def __init__(
         self,
@@ -630,6 +629,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _divide(self, training, rows, weights):
         fraction = self.validation_fraction if self.early_stopping else 0
         train, valid = stratified(rows.codes, fraction, training.evaluation_seed)
+        if isinstance(rows, LabelledStream):  # rows without any cell
+            train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
         monitor = partial(self._monitor, training, rows, train, valid)
         if isinstance(rows, LabelledRows) or rows.V.indexed:
             return ChosenRows(rows, train), cache(monitor)
@@ -655,6 +656,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES), FALL)
         patience = patience if self.early_stopping else None
         return Plan(n_epochs, size, self._rate, patience, self.tol, fall=fall)
+
+    def _rate(self, n_passes):
+        if self.learning_rate_schedule == "invscaling":
+            return float(self.learning_rate / n_passes**0.5)
+        return float(self.learning_rate)
 
     def _monitor(self, training, rows, train, valid):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
