@@ -37,6 +37,7 @@ from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Fall, Plan, Training
 from sklearn_boltz.restricted.training._labelled_rows import (
+    LabelCounts,
     LabelledRows,
     LabelledStream,
     stratified,
@@ -554,8 +555,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         model = ClassModel(matrix, visible, hidden, label)
         optimizer = OPTIMIZERS[self.optimizer](self.momentum)
         learner = Learner(model, self._objective(), optimizer, Stream.from_generator(rng))
-        learner.count(rows)
-        training = Training(learner, rng, None)
+        training = Training(learner, rng, LabelCounts.of(rows))
+        learner.label_share = training.seen.share
         training.base = base
         return training
 
@@ -618,10 +619,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         # The public attributes are the truth, also where a user has set them.
         training.learner.take(self._class_model())
         training.learner.objective = self._objective()
+        training.learner.label_share, training.learner.repeats = training.seen.share, 1
         return training
 
     def _with_more(self, seen, rows, weights=None):
-        return None
+        return seen + LabelCounts.of(rows)
 
     def _tracker(self, training):
         return None
@@ -632,9 +634,17 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         if isinstance(rows, LabelledStream):  # rows without any cell
             train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
         monitor = partial(self._monitor, training, rows, train, valid)
-        if isinstance(rows, LabelledRows) or rows.V.indexed:
-            return ChosenRows(rows, train), cache(monitor)
-        return rows.all_but(valid), cache(monitor)
+        if isinstance(rows, LabelledStream) and not rows.V.indexed:
+            return rows.all_but(valid), cache(monitor)
+        # Where labels are few, their rows come more often, with as much less weight, so that each
+        # mini-batch has some.
+        labelled = rows.codes[train] >= 0
+        n_labelled = int(labelled.sum())
+        if self.alpha and n_labelled:
+            repeats = max(1, (len(train) - n_labelled) // n_labelled)
+            training.learner.repeats = repeats
+            train = np.repeat(train, np.where(labelled, repeats, 1))
+        return ChosenRows(rows, train), cache(monitor)
 
     def _plan(self, n_rows):
         size, n_epochs, patience = self.batch_size, self.max_iter, self.n_iter_no_change
