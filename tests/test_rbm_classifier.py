@@ -780,3 +780,27 @@ CHECKED = [
 @parametrize_with_checks(CHECKED[:1])
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_estimates_of_the_log_partition(problem):
+    """Within 5 standard errors of the exact value, or 0.05."""
+    model = small(alpha=0.1).fit(*problem)
+    exact = model.log_partition()
+    assert exact.method == "exact" and exact.value == model.log_partition_
+    for method in ("ais", "ladder"):
+        found = model.log_partition(method, random_state=0)
+        assert abs(found.value - exact.value) < max(5 * found.std_err, 0.05), method
+    with pytest.raises(ValueError, match="or a classifier, method='raise' needs X=None"):
+        model.log_partition("raise", X=problem[0])
+
+
+def test_a_large_machine_scores_missing_cells_and_modes(problem):
+    X, y = problem
+    model = small(n_components=30).fit(np.hstack([X, X, X]), y)
+    rows = np.hstack([X, X, X])[:4].copy()
+    rows[:, 1:5] = np.nan
+    assert np.isfinite(model.score_samples(rows)).all()
+    for how in ("mean", "mode", "sample"):
+        filled = model.impute(rows, how=how, n_steps=50, random_state=0)
+        assert np.isfinite(filled).all()
+    assert model.transform(rows).shape == (4, 30)
