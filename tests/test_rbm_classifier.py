@@ -20,7 +20,7 @@ from sklearn_boltz import SDCPRBM, RBMClassifier
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted import _rbm_classifier
+from sklearn_boltz.restricted import _mini_batches
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.training._discriminative import (
     Learner,
@@ -421,7 +421,7 @@ def test_early_stopping_keeps_the_best_epoch(problem):
 
 
 def test_the_rate_falls_where_nothing_gets_better(problem, monkeypatch):
-    monkeypatch.setattr(_rbm_classifier, "FALL_AFTER_BATCHES", 1)
+    monkeypatch.setattr(_mini_batches, "FALL_AFTER_BATCHES", 1)
     model = small(max_iter=60, early_stopping=True, n_iter_no_change=20, tol=10.0).fit(*problem)
     rates = model.history_["learning_rate"]
     assert rates[0] == 0.03 and rates[-1] < 0.03 * 0.3**3
@@ -586,7 +586,7 @@ def test_init(problem):
 @pytest.mark.parametrize(
     ("init", "options", "message"),
     [
-        (SDCPRBM(5, max_iter=1), {}, "n_components is 6, but init has 5 components"),
+        (SDCPRBM(7, max_iter=1), {}, "n_components is 6, but init has 7 components"),
         (SDCPRBM(6, max_iter=1, hidden="gaussian"), {}, "must be Bernoulli ones"),
         (SDCPRBM(6, max_iter=1, visible="gaussian"), {}, "init was fitted to other columns"),
         (RBMClassifier(6), {}, "init must be an RBM"),
