@@ -18,9 +18,11 @@ class Batches:
     Rows that come in batches, for data that do not fit in memory.
 
     What `fit` of :class:`~sklearn_boltz.FSLLDensity`, :class:`~sklearn_boltz.FVBMPseudoLikelihood`,
-    :class:`~sklearn_boltz.SDCPRBM`, :class:`~sklearn_boltz.TAPRBM` and
-    :class:`~sklearn_boltz.TAPDBM` (without `pretrain_max_iter`) takes in place of an array. Only a
-    few batches are in memory at any time. A memory map, a Dask collection, a
+    :class:`~sklearn_boltz.SDCPRBM`, :class:`~sklearn_boltz.TAPRBM`,
+    :class:`~sklearn_boltz.TAPDBM` (without `pretrain_max_iter`) and
+    :class:`~sklearn_boltz.RBMClassifier` takes in place of an array. The last wants the labels of
+    all rows besides, or batches that are pairs (X, y).
+    Only a few batches are in memory at any time. A memory map, a Dask collection, a
     ``pyarrow.dataset.Dataset`` or a generator may be given to `fit` itself, which then makes this
     object with the default options.
 

@@ -629,7 +629,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_is_fitted(self)
         model = self._model()
         if method == "raise" and X is not None and len(model.visible) > self._n_numbers():
-            raise ValueError("In a deep Boltzmann machine, method='raise' needs X=None.")
+            raise ValueError(
+                "In a deep Boltzmann machine or a classifier, method='raise' needs X=None."
+            )
         if method == "auto":
             few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
             method = "exact" if few else self._estimate_of_log_partition

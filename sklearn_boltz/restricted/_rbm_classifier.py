@@ -32,6 +32,7 @@ from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._initial import start_of
 from sklearn_boltz.restricted.training._labelled_rows import (
+    LabelCounts,
     LabelledRows,
     LabelledStream,
     stratified,
@@ -547,8 +548,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         model = ClassModel(matrix, visible, hidden, label)
         optimizer = OPTIMIZERS[self.optimizer](self.momentum)
         learner = Learner(model, self._objective(), optimizer, Stream.from_generator(rng))
-        learner.count(rows)
-        training = Training(learner, rng, None)
+        training = Training(learner, rng, LabelCounts.of(rows))
+        learner.label_share = training.seen.share
         training.base = base
         return training
 
@@ -572,10 +573,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         # The public attributes are the truth, also where a user has set them.
         training.learner.take(self._class_model())
         training.learner.objective = self._objective()
+        training.learner.label_share, training.learner.repeats = training.seen.share, 1
         return training
 
     def _with_more(self, seen, rows, weights=None):
-        return None
+        return seen + LabelCounts.of(rows)
 
     def _tracker(self, training):
         return None
@@ -583,10 +585,20 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _divide(self, training, rows, weights):
         fraction = self.validation_fraction if self.early_stopping else 0
         train, valid = stratified(rows.codes, fraction, training.evaluation_seed)
+        if isinstance(rows, LabelledStream):  # rows without any cell
+            train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
         monitor = partial(self._monitor, training, rows, train, valid)
-        if isinstance(rows, LabelledRows) or rows.V.indexed:
-            return ChosenRows(rows, train), cache(monitor)
-        return rows.all_but(valid), cache(monitor)
+        if isinstance(rows, LabelledStream) and not rows.V.indexed:
+            return rows.all_but(valid), cache(monitor)
+        # Where labels are few, their rows come more often, with as much less weight, so that each
+        # mini-batch has some.
+        labelled = rows.codes[train] >= 0
+        n_labelled = int(labelled.sum())
+        if self.alpha and n_labelled:
+            repeats = max(1, (len(train) - n_labelled) // n_labelled)
+            training.learner.repeats = repeats
+            train = np.repeat(train, np.where(labelled, repeats, 1))
+        return ChosenRows(rows, train), cache(monitor)
 
     def _plan(self, n_rows):
         size, n_epochs, patience = self.batch_size, self.max_iter, self.n_iter_no_change
@@ -601,6 +613,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches)
         patience = patience if self.early_stopping else None
         return Plan(n_epochs, size, self._rate, patience, self.tol, fall=self._fall(n_batches))
+
+    def _rate(self, n_passes):
+        if self.learning_rate_schedule == "invscaling":
+            return float(self.learning_rate / n_passes**0.5)
+        return float(self.learning_rate)
 
     def _monitor(self, training, rows, train, valid):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
