@@ -614,11 +614,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         patience = patience if self.early_stopping else None
         return Plan(n_epochs, size, self._rate, patience, self.tol, fall=self._fall(n_batches))
 
-    def _rate(self, n_passes):
-        if self.learning_rate_schedule == "invscaling":
-            return float(self.learning_rate / n_passes**0.5)
-        return float(self.learning_rate)
-
     def _monitor(self, training, rows, train, valid):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
         held_out = rows[valid[:MOST_VALID]] if len(valid) else None
