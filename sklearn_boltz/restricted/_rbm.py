@@ -35,6 +35,8 @@ from sklearn_boltz.restricted.training._gaps import complete
 
 # Transitions of a chain that draws what is missing.
 N_STEPS = 1000
+# Inverse temperatures of features at least and at most: beyond, float32 would not hold them.
+BETAS = 1e-6, 1e6
 
 
 class BaseRBM(BaseBoltzmannMachine):
@@ -179,7 +181,7 @@ class BaseRBM(BaseBoltzmannMachine):
         """E[h | v] under p(v, h)^(1 / temperature)."""
         V, model = self._checked(V, allow_nan=True), self._model()
         if temperature != 1:
-            model = model.tempered(1 / temperature)
+            model = model.tempered(float(np.clip(1 / temperature, *BETAS)))
         if rows_with_gaps(V) is None:
             return model.mean_hidden(V)
         of_gaps = partial(self._of_gaps, _observed.mean_hidden, model=model)
