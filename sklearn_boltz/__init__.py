@@ -4,7 +4,7 @@ from sklearn_boltz._base import VERSION
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.loglinear import FSLLDensity
 from sklearn_boltz.meta import BoltzmannImputer
-from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMClassifier
 
 __version__ = VERSION
 
@@ -13,6 +13,7 @@ __all__ = [
     "FSLLDensity",
     "FVBMPseudoLikelihood",
     "InfiniteRBM",
+    "RBMClassifier",
     "SDCPRBM",
     "TAPDBM",
     "TAPRBM",

@@ -117,10 +117,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         Ctrl-C leaves the model of the last complete epoch, if there is one, and that of before
         the fit if not. With `warm_start`, the next fit goes on from there.
         """
+        return self._fit(X, y, sample_weight)
+
+    def _fit(self, X, y, sample_weight):
         status = None
         with unchanged_on_error(self):
             going_on = self.warm_start and hasattr(self, "components_")
-            rows, weights = self._source(X, sample_weight, reset=not going_on)
+            rows, weights = self._source(X, y, sample_weight, reset=not going_on)
             training = self._resumed() if going_on else self._begun(rows, weights)
             training.tracker = self._tracker(training)
             if self._is_tempered and not self.early_stopping:
@@ -173,9 +176,12 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         ConvergenceWarning
             If parameters grow beyond all bounds; they are then those of before.
         """
+        return self._partial_fit(X, y, sample_weight)
+
+    def _partial_fit(self, X, y, sample_weight):
         with unchanged_on_error(self):
             first = not hasattr(self, "components_")
-            X, weights = self._rows_of_batch(X, sample_weight, reset=first)
+            X, weights = self._rows_of_batch(X, y, sample_weight, reset=first)
             training = self._begun(X, weights) if first else self._resumed()
             training.tracker = self._tracker(training)
             X = dense(X).astype(training.dtype, copy=False)
@@ -199,7 +205,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     # Before the training.
 
-    def _rows_of_batch(self, X, sample_weight, reset):
+    def _rows_of_batch(self, X, y, sample_weight, reset):
         """The rows of a mini-batch that count, and their weights."""
         if dispatched(X):
             return self._device_source(X, sample_weight, reset)
@@ -211,7 +217,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         X = X.array if isinstance(X, DeviceRows) else X
         return X if is_foreign(X) else Incomplete(np.ascontiguousarray(X))
 
-    def _source(self, X, sample_weight, reset):
+    def _source(self, X, y, sample_weight, reset):
         """The rows to train on, an array, a CSR matrix or `StreamedRows`, and their weights."""
         if dispatched(X):
             return self._device_source(X, sample_weight, reset)
@@ -252,13 +258,17 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         else:
             numbers, kept = None, KeptValues.of(X, training.dtype)
         n_rows = X.shape[0] if numbers is None else len(numbers)
-        train, valid = divided(n_rows, fraction, seed)
+        train, valid = self._divided(X, n_rows, fraction, seed)
         if numbers is not None:
             train, valid = numbers[train], numbers[valid]
         if kept is None or training.kept is None or training.kept.digest != kept.digest:
             training.kept = kept
         rows = ChosenRows(X, train, weights, training.kept)
         return rows, cache(partial(self._monitor, training, X, train, valid, weights))
+
+    def _divided(self, X, n_rows, fraction, seed):
+        """Places of the rows to train on and of those set aside."""
+        return divided(n_rows, fraction, seed)
 
     def _plan(self, n_rows):
         """How long and how fast to train, on so many rows."""

@@ -28,15 +28,13 @@ from sklearn_boltz.restricted._boltzmann_machine import (
 )
 from sklearn_boltz.restricted._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
+from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete
 
 # Transitions of a chain that draws what is missing.
 N_STEPS = 1000
-# Why there is no pseudo-likelihood.
-CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
 
 
 class BaseRBM(BaseBoltzmannMachine):

@@ -6,7 +6,6 @@ from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
-from scipy.special import logsumexp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -24,14 +23,17 @@ from sklearn_boltz.restricted._columns import (
     published,
     with_published,
 )
-from sklearn_boltz.restricted._rbm import CONTINUUM
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
 from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.model._model import log_pseudo_likelihood
+from sklearn_boltz.restricted.model._model import (
+    CONTINUUM,
+    log_pseudo_likelihood,
+    log_pseudo_likelihood_by,
+)
 from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
-from sklearn_boltz.restricted.sampling._observed import missing_units, rows_with_gaps
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -811,22 +813,9 @@ class TAPDBM(BaseTAP):
         exact = hidden_bits(layered) <= EXACT_HIDDEN
         of_complete = partial(exact_free_energy, layered) if exact else self._quiet_free_energy
 
-        def of_chunk(free_energy, V):
-            total, missing = np.zeros(len(V)), missing_units(visible, V)
-            for i, (states, _) in enumerate(visible.unit_states()):
-                columns, rows = visible.columns_of(i), np.flatnonzero(~missing[:, i])
-                if not len(rows):
-                    continue
-                logs, changed = np.empty((len(rows), len(states))), V[rows]
-                for k, state in enumerate(states):
-                    changed[:, columns] = state
-                    logs[:, k] = -free_energy(changed)
-                shares = visible.state_shares(i, V[rows, columns])
-                total[rows] += (shares * logs).sum(axis=1) - logsumexp(logs, axis=1)
-            return total
-
-        of_gaps = partial(of_chunk, self._quiet_free_energy)
-        return self._by_rows(partial(of_chunk, of_complete), of_gaps, X)
+        of_gaps = partial(log_pseudo_likelihood_by, self._quiet_free_energy, visible)
+        whole = partial(log_pseudo_likelihood_by, of_complete, visible)
+        return self._by_rows(whole, of_gaps, X)
 
     def _log_pseudo_likelihood_of_gaps(self, V):
         return self._of_gaps(_observed.log_pseudo_likelihood, V)

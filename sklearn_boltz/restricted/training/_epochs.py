@@ -41,7 +41,8 @@ class Training:
     history : dict of list
         What was measured after each epoch.
     best : dict or None
-        The epoch of largest log-likelihood of held-out rows, with its parameters.
+        The epoch in which held-out rows had the largest log-likelihood, or what else a monitor
+        takes for the score, with its parameters.
     kept : KeptValues or None
         Values of the missing cells between visits.
     tracker : Tracker or None
@@ -108,9 +109,9 @@ class Plan(NamedTuple):
     patience : int or None
         Epochs without progress of held-out rows after which to stop; None not to look.
     tol : float
-        What counts as progress, in nats.
+        What counts as progress, in nats, or on the scale of the score.
     keep_best : bool
-        Whether the model of the largest log-likelihood is kept, also without patience.
+        Whether the model of the largest score is kept, also without patience.
     """
 
     n_epochs: int
@@ -189,21 +190,21 @@ def learn_epoch(training, rows, monitor, plan, workers):
 
 
 def remember_best(training, monitor, plan, workers):
-    """Compare the log-likelihood, of held-out rows if there are any, with the best so far."""
+    """Compare what is of interest, of held-out rows if there are any, with the best so far."""
     figures, best = training.figures(training.n_epochs), training.best
-    now = monitor.likelihoods.of_interest(figures)
-    least = -np.inf if best is None else best["log_likelihood"] + plan.tol
+    now = monitor.of_interest(figures)
+    least = -np.inf if best is None else best["score"] + plan.tol
     uncertain = training.tracker is not None and figures["log_likelihood_std_err"] > 0
     if plan.keep_best and now > least and uncertain:
         model = training.learner.model()
         now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
     if now > least:
         best = {
-            "log_likelihood": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
+            "score": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
             "parameters": [copied(a) for a in training.learner.parameters()],
             "tracker": deepcopy(training.tracker),
         }  # fmt: skip
-    elif not monitor.likelihoods.has_started(figures):
+    elif not monitor.has_started(figures):
         # A plateau at the start is no reason to end, however long.
         best = {**best, "waiting_since": training.n_epochs}
     training.best = best
