@@ -48,9 +48,7 @@ HEADER = ["model", "seed", "rows", "error", "log_loss", "fit_seconds", "predict_
 def models(args):
     """-> {name: (constructor by seed, number of rows, whether the seed matters)}"""
     # Imported here: the other classifiers can then be measured without.
-    import sklearn_boltz
-    from sklearn_boltz import SDCPRBM
-    RBMClassifier = getattr(sklearn_boltz, "RBMClassifier", None)
+    from sklearn_boltz import SDCPRBM, RBMClassifier
 
     n_valid = round(VALIDATION * args.rows)
     n_train = args.rows - n_valid
