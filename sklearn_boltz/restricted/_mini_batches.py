@@ -258,17 +258,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         else:
             numbers, kept = None, KeptValues.of(X, training.dtype)
         n_rows = X.shape[0] if numbers is None else len(numbers)
-        train, valid = self._divided(X, n_rows, fraction, seed)
+        train, valid = divided(n_rows, fraction, seed)
         if numbers is not None:
             train, valid = numbers[train], numbers[valid]
         if kept is None or training.kept is None or training.kept.digest != kept.digest:
             training.kept = kept
         rows = ChosenRows(X, train, weights, training.kept)
         return rows, cache(partial(self._monitor, training, X, train, valid, weights))
-
-    def _divided(self, X, n_rows, fraction, seed):
-        """Places of the rows to train on and of those set aside."""
-        return divided(n_rows, fraction, seed)
 
     def _plan(self, n_rows):
         """How long and how fast to train, on so many rows."""

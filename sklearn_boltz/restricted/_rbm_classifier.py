@@ -1,25 +1,30 @@
 """RBMClassifier: an RBM of features and a label (Larochelle and Bengio, 2008)."""
 
-from functools import partial
+from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.base import ClassifierMixin, _fit_context, clone
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_boltz._base import checked_weights, dense, unchanged_on_error, validate_arguments
-from sklearn_boltz._batches import as_batches
+from sklearn_boltz._batches import as_batches, with_labels
 from sklearn_boltz._callbacks import with_callbacks
-from sklearn_boltz._cells import shown
 from sklearn_boltz._labels import encode_labels, learn_classes, split_labels
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
-from sklearn_boltz.restricted._columns import parameter_names, published, with_published
+from sklearn_boltz.restricted._columns import (
+    parameter_names,
+    published,
+    rescaled,
+    with_published,
+)
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
-from sklearn_boltz.restricted.model._classes import ClassModel, one_hot
+from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood_by
 from sklearn_boltz.restricted.sampling import _conditional, _observed
 from sklearn_boltz.restricted.sampling._class_probabilities import (
@@ -29,20 +34,36 @@ from sklearn_boltz.restricted.sampling._class_probabilities import (
 )
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
-from sklearn_boltz.restricted.training._discriminative import (
+from sklearn_boltz.restricted.training._discriminative import Learner, Objective
+from sklearn_boltz.restricted.training._epochs import Fall, Plan, Training
+from sklearn_boltz.restricted.training._labelled_rows import (
     LabelledRows,
-    Learner,
-    Objective,
+    LabelledStream,
     stratified,
 )
-from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._monitor import BETTER
+from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam
-from sklearn_boltz.restricted.training._rows import EMPTY, check_observed, of_some, relative
+from sklearn_boltz.restricted.training._rows import (
+    EMPTY,
+    MOST_VALID,
+    ChosenRows,
+    StreamedRows,
+    check_observed,
+    of_some,
+    relative,
+)
 from sklearn_boltz.units import Bernoulli, Categorical, Stacked
 from sklearn_boltz.units._unit import observed_sums
 
 OPTIMIZERS = {"adam": Adam, "sgd": SGD}
+# With batch_size="auto", a hundredth of the rows, within limits.
+ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 100, 10, 100
+# With max_iter="auto" and early stopping, epochs at most; without, about so many mini-batches.
+AUTO_BATCHES, LEAST_EPOCHS, MOST_EPOCHS = 3000, 20, 200
+# An adaptive learning rate: patience, and the factor.
+FALL = Fall(3, 0.3)
+# What is added to the share of each class, of which the logarithms are the first biases.
+LEAST_SHARE = 1e-3
 
 
 class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
@@ -67,7 +88,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     alpha : float, default=0.01
         Weight of the generative term. What goes up is the mean of ln p(y | x) over labelled rows,
         plus `alpha` times the mean of ln p(x, y) over labelled and of ln p(x) over unlabelled
-        rows. 0 is for discriminative training, in which unlabelled rows have no part.
+        rows. 0 is for discriminative training, in which unlabelled rows have no part, and
+        ``np.inf`` for generative training alone.
 
     n_gibbs : int, default=1
         Number of Gibbs transitions of contrastive divergence, for the generative term.
@@ -75,23 +97,24 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     optimizer : {"adam", "sgd"}, default="adam"
         Adaptive moments [2]_, or stochastic gradient ascent.
 
-    learning_rate : float, default=0.003
+    learning_rate : float, default=0.005
         Length of a step.
 
-    learning_rate_schedule : {"constant", "invscaling"}, default="constant"
-        With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
-        ``learning_rate / t ** 0.5``.
+    learning_rate_schedule : {"adaptive", "constant", "invscaling"}, default="adaptive"
+        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs have passed
+        without progress of `scoring`, of held-out rows if `early_stopping` is set. With
+        ``"invscaling"``, it is ``learning_rate / t ** 0.5`` in epoch t = 1, 2, ...
 
     momentum : float, default=0.9
         Part of the last step that is added to each, or of Adam the decay rate of the mean of the
         gradients.
 
-    batch_size : int, default=100
-        Number of rows of a mini-batch.
+    batch_size : int or "auto", default="auto"
+        Number of rows of a mini-batch. ``"auto"`` takes a hundredth of the rows, from 10 to 100.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs. ``"auto"`` makes some 1,500 mini-batches: 10 epochs of many rows, and
-        up to 200 of few, or five times as many with `early_stopping`.
+        Number of epochs. ``"auto"`` makes up to 200 with `early_stopping`; without, some 3,000
+        mini-batches, in 20 to 200 epochs.
 
     dynamic_binarization : bool, default=True
         Whether values of Bernoulli columns between 0 and 1, which count as probabilities, are
@@ -128,7 +151,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     validation_fraction : float, default=0.1
         Part of the labelled rows that is set aside for early stopping.
 
-    n_iter_no_change : int, default=10
+    n_iter_no_change : int, default=8
         Number of epochs without progress after which to stop.
 
     tol : float, default=1e-4
@@ -176,6 +199,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     intercept_visible_ : ndarray of shape (n_visible,)
         Biases of the visible units. Other parameters likewise, such as `precision_visible_`, with
         NaN in the place of units without such a parameter.
+
+    init_ : estimator
+        The fitted machine that training began with, if `init` is given.
 
     visible_names_ : ndarray of str of shape (n_visible,)
         Names of the numbers of the visible units, such as ``city=Rome``.
@@ -247,6 +273,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "optimizer": [StrOptions(set(OPTIMIZERS))],
+        "learning_rate_schedule": [StrOptions({"adaptive", "constant", "invscaling"})],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "dynamic_binarization": ["boolean"],
         "sparsity": [Interval(Real, 0, None, closed="left")],
@@ -265,10 +293,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         alpha=0.01,
         n_gibbs=1,
         optimizer="adam",
-        learning_rate=0.003,
-        learning_rate_schedule="constant",
+        learning_rate=0.005,
+        learning_rate_schedule="adaptive",
         momentum=0.9,
-        batch_size=100,
+        batch_size="auto",
         max_iter="auto",
         dynamic_binarization=True,
         sparsity=0.0,
@@ -279,7 +307,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         early_stopping=True,
         scoring="neg_log_loss",
         validation_fraction=0.1,
-        n_iter_no_change=10,
+        n_iter_no_change=8,
         tol=1e-4,
         binarize=None,
         unknown="error",
@@ -318,7 +346,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Learn the parameters by passes over the rows.
 
         Parameters
@@ -390,44 +418,68 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     def _source(self, X, y, sample_weight, reset):
         """The rows to train on, with their labels."""
-        name = type(self).__name__
-        V, *y = self._validated_with_labels(X, y, sample_weight, reset)
+        name, batches = type(self).__name__, as_batches(X)
+        if batches is None:
+            V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
+        else:
+            batches, y = with_labels(batches, y)
+            y, present = split_labels(y, name)
         if reset:
-            self.classes_ = learn_classes(*y, name)
-        rows = self._labelled_rows(V, y, sample_weight)
-        check_observed(self, observed_sums(rows.V)[1])
+            self.classes_ = learn_classes(y, present, name)
+            if self.init is not None:
+                self.init_ = self._fitted_init(X, sample_weight)
+        codes = encode_labels(y, present, self.classes_, name)
+        if batches is None:
+            rows = LabelledRows(*self._counted(V, codes, sample_weight))
+            check_observed(self, observed_sums(rows.V)[1])
+        else:
+            rows = self._streamed(batches, codes, sample_weight, reset, batches is not X)
         codes = np.unique(rows.codes[rows.codes >= 0])
         if len(codes) < 2 and reset:
+            found = repr(self.classes_[codes].tolist()[0]) if len(codes) else "or none"
             raise ValueError(
-                f"{name}: the rows that count have only one class, "
-                f"{shown(self.classes_[codes[0]]) if len(codes) else 'or none'}. There must be two "
-                "at least."
+                f"{name}: the rows that count have only one class, {found}. There must be two at "
+                "least."
             )
         return rows, None
 
+    def _streamed(self, batches, codes, sample_weight, reset, indexed):
+        """Rows in batches with their labels."""
+        if reset:
+            self._begin_batches(batches, sample_weight)
+        V = StreamedRows(self, batches, reset=reset, indexed=indexed)
+        if len(codes) != V.shape[0]:
+            raise ValueError(
+                f"{type(self).__name__}: y has {len(codes):,} labels, and the batches have "
+                f"{V.shape[0]:,} rows."
+            )
+        weights = self._weights(codes, sample_weight, np.empty((V.shape[0], 0)))
+        return LabelledStream(V, codes, None if weights is None else relative(weights))
+
     def _rows_of_batch(self, X, y, sample_weight, reset):
         """The rows of a mini-batch that count, with their labels."""
-        V, *y = self._validated_with_labels(X, y, sample_weight, reset)
-        return self._labelled_rows(dense(V), y, sample_weight), None
+        V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
+        if reset and self.init is not None:
+            self.init_ = self._fitted_init(None, None)
+        codes = encode_labels(y, present, self.classes_, type(self).__name__)
+        return LabelledRows(*self._counted(dense(V), codes, sample_weight)), None
+
+    def _mini_batch(self, rows):
+        return rows
 
     def _validated_with_labels(self, X, y, sample_weight, reset):
         """-> rows of the visible units, labels, and which rows have one."""
-        if as_batches(X) is not None:
-            raise ValueError("batches")
         name = type(self).__name__
         if y is None:
             split_labels(y, name)
         V = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
-        y, labelled = split_labels(y, name)
+        y, present = split_labels(y, name)
         check_consistent_length(V, y)
-        return V, y, labelled
+        return V, y, present
 
-    def _labelled_rows(self, V, y, sample_weight):
-        """The rows that count, with codes of their labels and their weights."""
-        codes = encode_labels(*y, self.classes_, type(self).__name__)
-        weights = None if sample_weight is None else checked_weights(sample_weight, V)
-        if self.class_weight is not None:
-            weights = self._times_class_weights(codes, weights)
+    def _counted(self, V, codes, sample_weight):
+        """The rows that count, codes of their labels, and their weights."""
+        weights = self._weights(codes, sample_weight, V)
         counts = np.ones(V.shape[0], dtype=bool) if weights is None else weights > 0
         if rows_with_gaps(V) is not None:
             counts &= ~np.isnan(V).all(axis=1)
@@ -435,7 +487,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                 raise ValueError(EMPTY)
         if not counts.all():
             V, codes, weights = V[counts], codes[counts], of_some(weights, counts)
-        return LabelledRows(V, codes, None if weights is None else relative(weights))
+        return V, codes, None if weights is None else relative(weights)
+
+    def _weights(self, codes, sample_weight, V):
+        """How often rows count, with the weights of their classes."""
+        weights = None if sample_weight is None else checked_weights(sample_weight, V)
+        return weights if self.class_weight is None else self._times_class_weights(codes, weights)
 
     def _times_class_weights(self, codes, weights):
         """The weights of rows times those of their classes; rows without a label keep theirs."""
@@ -466,8 +523,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                     f"{name}: classes must be passed on the first call to partial_fit: all labels "
                     "that there will be."
                 )
-            labels, labelled = split_labels(classes, name)
-            self.classes_ = learn_classes(labels, labelled, name)
+            self.classes_ = learn_classes(*split_labels(classes, name), name)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise ValueError(
                 f"{name}: classes={classes!r} is not the same as on the last call to partial_fit: "
@@ -480,18 +536,15 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         rng, (V, codes, weights) = make_generator(self.random_state), rows.parts
         n_classes, dtype = len(self.classes_), V.dtype
         matrix = self._initial_weights(rng, self.n_components, V.shape[1] + n_classes, dtype)
-        label = Categorical.from_data(
-            one_hot(np.append(codes, -1), n_classes).astype(dtype), [n_classes],
-            None if weights is None else np.append(weights, 0),
-        )  # fmt: skip
-        visible, hidden = (
-            self._initial_visible(V, weights),
-            Bernoulli.neutral(self.n_components, dtype),
-        )
+        counts = np.bincount(codes[codes >= 0], of_some(weights, codes >= 0), n_classes)
+        shares = counts / max(counts.sum(), 1) + LEAST_SHARE
+        label = Categorical([n_classes], np.log(shares / shares.mean()).astype(dtype))
+        visible = self._initial_visible(V, weights)
+        hidden = Bernoulli.neutral(self.n_components, dtype)
         base = visible.astype(dtype), label.astype(dtype)
         matrix = np.asfortranarray(matrix)
         if self.init is not None:
-            visible, hidden = self._take_machine(matrix)
+            visible, hidden = self._begin_with(self.init_, matrix)
         model = ClassModel(matrix, visible, hidden, label)
         optimizer = OPTIMIZERS[self.optimizer](self.momentum)
         learner = Learner(model, self._objective(), optimizer, Stream.from_generator(rng))
@@ -500,9 +553,44 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         training.base = base
         return training
 
-    def _take_machine(self, matrix):
-        """The units of `init`, whose weights go into a matrix; fitted first if it is not."""
-        raise NotImplementedError
+    def _fitted_init(self, X, sample_weight):
+        """The machine to begin with: `init`, or a clone that is fitted to the rows."""
+        machine = getattr(self.init, "estimator", self.init)  # of a FrozenEstimator
+        if not isinstance(machine, BaseRBM):
+            raise ValueError(
+                f"{type(self).__name__}: init must be an RBM such as SDCPRBM or TAPRBM, got "
+                f"{type(machine).__name__}."
+            )
+        if hasattr(machine, "components_"):
+            return machine
+        if X is None:
+            raise ValueError(f"{type(self).__name__}: in partial_fit, init must be a fitted RBM.")
+        return clone(machine).fit(X, sample_weight=sample_weight)
+
+    def _begin_with(self, machine, matrix):
+        """Copy the weights of a fitted RBM into a matrix; -> its visible and hidden units."""
+        name, (visible, hidden) = type(self).__name__, machine._units()
+        if not hidden.is_binary:
+            raise ValueError(f"{name}: the hidden units of init must be Bernoulli ones.")
+        if len(hidden) != self.n_components:
+            raise ValueError(
+                f"{name}: n_components is {self.n_components}, but init has {len(hidden)} "
+                f"components. Set n_components={len(hidden)}."
+            )
+        mine, other = self._layout_now(), machine._layout_now()
+        columns = [f"x{j}" for j in range(self.n_features_in_)]
+        if machine.n_features_in_ != self.n_features_in_ or (
+            mine.names(columns, self._table) != other.names(columns, machine._table)
+            or [getattr(kind, "__name__", kind) for kind in mine.kinds]
+            != [getattr(kind, "__name__", kind) for kind in other.kinds]
+        ):
+            raise ValueError(
+                f"{name}: init was fitted to other columns, or to other categories or units of "
+                "them. Fit it to a table like X, with the same `visible`."
+            )
+        weights, visible, hidden = rescaled(machine.components_, visible, hidden, other, mine)
+        matrix[:, : mine.n_numbers] = weights
+        return visible.astype(matrix.dtype), hidden.astype(matrix.dtype)
 
     def _objective(self):
         return Objective(
@@ -532,12 +620,30 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _tracker(self, training):
         return None
 
-    def _divided(self, rows, n_rows, fraction, seed):
-        return stratified(rows.codes, fraction, seed)
+    def _divide(self, training, rows, weights):
+        fraction = self.validation_fraction if self.early_stopping else 0
+        train, valid = stratified(rows.codes, fraction, training.evaluation_seed)
+        monitor = partial(self._monitor, training, rows, train, valid)
+        if isinstance(rows, LabelledRows) or rows.V.indexed:
+            return ChosenRows(rows, train), cache(monitor)
+        return rows.all_but(valid), cache(monitor)
 
-    def _monitor(self, training, rows, train, valid, weights=None):
-        held_out = rows[valid] if len(valid) else None
-        return ClassMonitor(rows[train], held_out, self.scoring, training.evaluation_seed)
+    def _plan(self, n_rows):
+        size, n_epochs = self.batch_size, self.max_iter
+        if size == "auto":
+            size = int(np.clip(n_rows // ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH))
+        if n_epochs == "auto":
+            n_batches = max(1, round(n_rows / size))
+            n_epochs = int(np.clip(round(AUTO_BATCHES / n_batches), LEAST_EPOCHS, MOST_EPOCHS))
+            n_epochs = MOST_EPOCHS if self.early_stopping else n_epochs
+        patience = self.n_iter_no_change if self.early_stopping else None
+        fall = FALL if self.learning_rate_schedule == "adaptive" else None
+        return Plan(n_epochs, size, self._rate, patience, self.tol, fall=fall)
+
+    def _monitor(self, training, rows, train, valid):
+        seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
+        held_out = rows[valid[:MOST_VALID]] if len(valid) else None
+        return ClassMonitor(rows[train[:LIKELIHOOD_ROWS]], held_out, self.scoring, seed)
 
     def _attributes(self, training):
         model = training.learner.model()
@@ -624,6 +730,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         log_probability : ndarray of float64 of shape (n_samples, n_classes)
             ln p(y | x), in the order of `classes_`.
         """
+        check_is_fitted(self)
         V, model = self._checked(X, allow_nan=True), self._class_model()
         with Workers(self.n_jobs) as workers:
             return self._by_rows(
@@ -663,7 +770,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         y : ndarray of shape (n_samples,)
             Classes.
         """
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        log_p = self.predict_log_proba(X)
+        return self.classes_[log_p.argmax(axis=1)]
 
     def decision_function(self, X):
         """Return how much speaks for each class.

@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._base import dense
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.model._classes import gradient_sums
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
@@ -25,50 +24,6 @@ from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
 from sklearn_boltz.restricted.training._sdcp import GRADIENT_ROWS, is_bias
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
-
-
-class LabelledRows:
-    """Rows with labels: those to train on, and a mini-batch of them.
-
-    Parameters
-    ----------
-    V : {ndarray, CSR matrix} of shape (n_rows, n_visible)
-        NaN in missing cells.
-    codes : ndarray of intp of shape (n_rows,)
-        Numbers of the classes; -1 for a row without a label.
-    weights : ndarray of float64 of shape (n_rows,), default=None
-        How often each row counts; None for once.
-    """
-
-    def __init__(self, V, codes, weights=None):
-        self.V, self.codes, self.weights = V, codes, weights
-
-    def __len__(self):
-        return self.V.shape[0]
-
-    @property
-    def shape(self):
-        """Numbers of rows and of numbers of the visible units."""
-        return self.V.shape
-
-    @property
-    def dtype(self):
-        """Type of the numbers."""
-        return self.V.dtype
-
-    @property
-    def parts(self):
-        """The rows, their codes and their weights."""
-        return self.V, self.codes, self.weights
-
-    def __getitem__(self, rows):
-        """Some of the rows, dense."""
-        weights = None if self.weights is None else self.weights[rows]
-        return LabelledRows(dense(self.V[rows]), self.codes[rows], weights)
-
-    def astype(self, dtype, copy=False):
-        """The same rows in another type."""
-        return LabelledRows(self.V.astype(dtype, copy=copy), self.codes, self.weights)
 
 
 class Objective(NamedTuple):
@@ -104,7 +59,7 @@ class Gradient(NamedTuple):
     hidden : ndarray of shape (n_hidden,)
     label : ndarray of shape (n_classes,)
     visible : list of ndarray
-        By the parameters of `visible_arrays`; empty if they have no slope.
+        By the parameters of `visible_arrays`.
     """
 
     weights: np.ndarray
@@ -186,49 +141,10 @@ class Learner:
         if objective.weight_decay:
             gradient.weights[...] -= objective.weight_decay * arrays[0]
         slopes = [gradient.weights, gradient.hidden, gradient.label, *gradient.visible]
-        self.optimizer.move(arrays[: len(slopes)], slopes, rate)
+        self.optimizer.move(arrays, slopes, rate)
         if objective.sparsity:
             arrays[1][...] -= objective.sparsity
         self._model.visible.project()
-
-
-def stratified(codes, fraction, seed):
-    """Numbers of the rows to train on and of those set aside, of each class its share.
-
-    Rows without a label are not set aside, nor is a class with all of its rows.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_rows,)
-        Numbers of the classes; -1 for a row without a label.
-    fraction : float
-        Part of the labelled rows that is set aside.
-    seed : int
-
-    Returns
-    -------
-    train, valid : ndarray of int
-        In random order.
-    """
-    order = np.random.default_rng(seed).permutation(len(codes))
-    if not fraction:
-        return order, order[:0]
-    labelled = order[codes[order] >= 0]
-    counts = np.bincount(codes[labelled])
-    wanted = fraction * counts
-    taken = np.minimum(np.floor(wanted), np.maximum(counts - 1, 0)).astype(int)
-    n_valid = max(1, round(fraction * len(labelled)))
-    for k in np.argsort(taken - wanted, kind="stable"):  # the largest remainders
-        if taken.sum() < n_valid and taken[k] < counts[k] - 1:
-            taken[k] += 1
-    valid = np.concatenate([
-        labelled[codes[labelled] == k][:n] for k, n in enumerate(taken)
-    ])  # fmt: skip
-    if not len(valid):
-        raise ValueError(
-            "early_stopping needs a class with two rows at least. Set early_stopping=False."
-        )
-    return order[~np.isin(order, valid)], valid
 
 
 def visible_arrays(units):
@@ -356,11 +272,10 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
     work = n_visible * sum(term.H.size for term in terms)
     workers.map(block, row_blocks(n_visible, GRADIENT_ROWS), work)
     weights[n_visible:] = sum(term.label_weights for term in terms)
-    visible = []
-    # Without a generative term or missing cells, the visible units have no say.
-    if has_chains or seed is not None:
-        bias, chains = sum(term.visible for term in terms), terms[1].V if has_chains else None
-        visible = _visible_slopes(model.visible, bias, V[: len(rows)], chains, generative.sum())
+    bias, chains = sum(term.visible for term in terms), terms[1].V if has_chains else None
+    if not has_chains and seed is None:
+        bias = 0 * bias  # which rounding errors are not: ln p(y | x) does not depend on them
+    visible = _visible_slopes(model.visible, bias, V[: len(rows)], chains, generative.sum())
     label = sum(term.label for term in terms).astype(model.dtype)
     return Gradient(weights, weights[n_visible:].sum(axis=0), label, visible)
 

@@ -47,6 +47,10 @@ class Training:
         Values of the missing cells between visits.
     tracker : Tracker or None
         Of the normalising constant; None where it is exact or not looked at.
+    rate_factor : float
+        What the learning rate is multiplied by, after falls of it.
+    fallen_at : int
+        The epoch after which it fell.
     """
 
     def __init__(self, learner, rng, seen):
@@ -55,6 +59,7 @@ class Training:
         self.evaluation_seed = int(rng.integers(2**31))
         self.n_passes = self.n_epochs = 0
         self.history, self.best, self.kept, self.tracker = {}, None, None, None
+        self.rate_factor, self.fallen_at = 1.0, 0
 
     def learn(self, V, rate, workers):
         """Learn from a mini-batch, and go after its ln Z."""
@@ -112,6 +117,8 @@ class Plan(NamedTuple):
         What counts as progress, in nats, or on the scale of the score.
     keep_best : bool
         Whether the model of the largest score is kept, also without patience.
+    fall : Fall or None
+        When the learning rate falls; None for never.
     """
 
     n_epochs: int
@@ -120,6 +127,14 @@ class Plan(NamedTuple):
     patience: int | None = None
     tol: float = 0.0
     keep_best: bool = False
+    fall: "Fall | None" = None
+
+
+class Fall(NamedTuple):
+    """A fall of the learning rate: after how many epochs without progress, and by what factor."""
+
+    patience: int
+    factor: float
 
 
 def train(training, rows, monitor, plan, workers, end_epoch):
@@ -151,10 +166,11 @@ def train(training, rows, monitor, plan, workers, end_epoch):
             if not learn_epoch(training, rows, monitor, plan, workers):
                 return last, "diverged"
             converged = False
-            if plan.patience or plan.keep_best:
+            if plan.patience or plan.keep_best or plan.fall:
                 remember_best(training, monitor(), plan, workers)
                 waited = training.n_epochs - training.best["waiting_since"]
                 converged = bool(plan.patience) and waited >= plan.patience
+                lower_rate(training, plan.fall)
             ended = converged or training.n_epochs == n_epochs
             if converged or (plan.keep_best and ended):
                 return_to_best(training)
@@ -172,7 +188,7 @@ def learn_epoch(training, rows, monitor, plan, workers):
     """Make an epoch and measure the model; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
-    rate = plan.rate(training.n_passes)
+    rate = plan.rate(training.n_passes) * training.rate_factor
     with QUIET():
         for V in rows.mini_batches(plan.batch_size, training.rng):
             training.learn(V, rate, workers)
@@ -208,6 +224,14 @@ def remember_best(training, monitor, plan, workers):
         # A plateau at the start is no reason to end, however long.
         best = {**best, "waiting_since": training.n_epochs}
     training.best = best
+
+
+def lower_rate(training, fall):
+    """Lower the learning rate, if it is time."""
+    since = max(training.best["waiting_since"], training.fallen_at)
+    if fall is not None and training.n_epochs - since >= fall.patience:
+        training.rate_factor *= fall.factor
+        training.fallen_at = training.n_epochs
 
 
 def return_to_best(training):
