@@ -14,42 +14,29 @@ again without ``--again``. For example
     python bench_classifier.py --data DIR --quick --output /tmp
 """
 
-import csv
-from time import process_time
-
 import _path  # noqa: F401
 import numpy as np
-from _common import (
-    make_parser,
-    print_check,
-    print_table,
-    report,
-    run_script,
-    save_table,
-    unconverged_is_fine,
-)
+from _classifiers import fits_to_make, keep, measure, read
+from _common import make_parser, print_check, print_table, report, run_script
 from _data import load_images
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
-from threadpoolctl import threadpool_limits
+
+from sklearn_boltz import SDCPRBM, RBMClassifier
 
 VALIDATION = 1 / 6
 # Asked of the mean of the test errors, in percent, and the errors of the paper (Larochelle and
 # Bengio, 2008), by the number of hidden units.
 ASKED = {"discriminative": 1.95, "hybrid": 1.5}
 PUBLISHED = {"discriminative": "1.81 (500)", "hybrid": "1.28 (1,500)"}
-HEADER = ["model", "seed", "rows", "error", "log_loss", "fit_seconds", "predict_seconds", "epochs"]
+HEADER = ["model", "seed", "rows", "error", "log_loss", "fit_seconds", "predict_seconds", "iterations"]
 
 
 def models(args):
     """-> {name: (constructor by seed, number of rows, whether the seed matters)}"""
-    # Imported here: the other classifiers can then be measured without.
-    from sklearn_boltz import SDCPRBM, RBMClassifier
-
     n_valid = round(VALIDATION * args.rows)
     n_train = args.rows - n_valid
     stop = dict(early_stopping=True, validation_fraction=VALIDATION)
@@ -89,51 +76,24 @@ def models(args):
     }  # fmt: skip
 
 
-def measure(model, X, y, X_test, y_test):
-    """-> (error, log-loss or NaN, seconds of the fit and of the prediction, epochs or NaN)"""
-    with unconverged_is_fine(), threadpool_limits(1):
-        start = process_time()
-        model.fit(X, y)
-        fitted = process_time()
-        if hasattr(model, "predict_proba"):
-            probability = model.predict_proba(X_test)
-            label, loss = model.classes_[probability.argmax(axis=1)], log_loss(y_test, probability)
-        else:
-            label, loss = model.predict(X_test), np.nan
-        end = process_time()
-    epochs = getattr(model, "n_iter_", np.nan)
-    epochs = epochs if np.isscalar(epochs) else max(epochs)
-    return np.mean(label != y_test), loss, fitted - start, end - fitted, epochs
-
-
-def read(path):
-    """The fits that were kept: {(model, seed): row of the table}."""
-    if not path.is_file():
-        return {}
-    with path.open(newline="") as file:
-        return {(row["model"], row["seed"]): list(row.values()) for row in csv.DictReader(file)}
-
-
 def run(args, path):
     """Make the fits that are missing."""
     X, X_test, y, y_test = load_images("mnist", args.data, args.rows)
     todo = models(args)
-    for name in args.models or todo:
-        make, n_rows, is_random = todo[name]
-        for seed in range(args.seeds if is_random else 1):
-            done = read(path)
-            if (name, str(seed)) in done and not args.again:
-                continue
-            found = measure(make(seed), X[:n_rows], y[:n_rows], X_test, y_test)
-            row = [name, str(seed), n_rows, *(f"{value:.5g}" for value in found)]
-            print(*row, flush=True)
-            # Read once more: another process may have added a row.
-            save_table(path, HEADER, (read(path) | {(name, str(seed)): row}).values())
+    keys = [
+        (name, str(seed))
+        for name in args.models or todo
+        for seed in range(args.seeds if todo[name][2] else 1)
+    ]
+    for name, seed in fits_to_make(keys, path, args.again):
+        make, n_rows, _ = todo[name]
+        found = measure(make(int(seed)), X[:n_rows], y[:n_rows], X_test, y_test)
+        keep(path, HEADER, (name, seed), (n_rows, *found))
 
 
 def summary(args, path):
     """Print the means over seeds."""
-    fits, rows, errors = read(path), [], {}
+    fits, rows, errors = read(path, 2), [], {}
     for name in models(args):
         mine = np.array([row[3:] for key, row in fits.items() if key[0] == name], dtype=float)
         if not len(mine):
@@ -141,13 +101,13 @@ def summary(args, path):
         errors[name] = 100 * mine[:, 0].mean()
         spread = f"{100 * mine[:, 0].min():.2f}-{100 * mine[:, 0].max():.2f}"
         loss = "" if np.isnan(mine[:, 1]).all() else f"{mine[:, 1].mean():.4f}"
-        epochs = "" if np.isnan(mine[:, 4]).all() else f"{mine[:, 4].mean():.0f}"
+        n_iter = "" if np.isnan(mine[:, 4]).all() else f"{mine[:, 4].mean():.0f}"
         rows.append([
-            name, f"{errors[name]:.2f}", spread if len(mine) > 1 else "", loss, epochs,
+            name, f"{errors[name]:.2f}", spread if len(mine) > 1 else "", loss, n_iter,
             f"{mine[:, 2].mean():.0f}", f"{mine[:, 3].mean():.1f}", PUBLISHED.get(name, ""),
         ])  # fmt: skip
     print_table(
-        ["model", "error %", "by seed", "log-loss", "epochs", "fit s", "predict s", "published"],
+        ["model", "error %", "by seed", "log-loss", "iterations", "fit s", "predict s", "published"],
         rows,
     )
     for name, asked in ASKED.items():
@@ -161,7 +121,7 @@ def main():
     parser = make_parser(__doc__)
     parser.add_argument("--rows", type=int, default=60_000, help="training and validation rows")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--units", type=int, nargs=2, default=[500, 1500], metavar="N",
+    parser.add_argument("--units", type=int, nargs=2, default=[500, 500], metavar="N",
                         help="hidden units, discriminative and hybrid")  # fmt: skip
     parser.add_argument("--feature-epochs", type=int, default=20, help="of SDCPRBM")
     parser.add_argument("--models", type=lambda text: text.split(";"), help="some, by semicolons")
