@@ -3,7 +3,7 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.utils import column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from sklearn_boltz._cells import is_missing
@@ -43,6 +43,7 @@ def split_labels(y, name="y"):
             y[present] = labels
     elif y.dtype.kind == "f":
         present = ~np.isnan(y)
+        assert_all_finite(y[present], input_name="y")
         whole = np.where(present, y, UNLABELLED)
         if not present.all() and (whole == np.rint(whole)).all():
             y = whole.astype(np.int64)  # numbers with a fraction for the sake of NaN only

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, _fit_context, clone
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_boltz._base import checked_weights, dense, unchanged_on_error, validate_arguments
@@ -56,12 +56,16 @@ from sklearn_boltz.units import Bernoulli, Categorical, Stacked
 from sklearn_boltz.units._unit import observed_sums
 
 OPTIMIZERS = {"adam": Adam, "sgd": SGD}
-# With batch_size="auto", a hundredth of the rows, within limits.
-ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 100, 10, 100
-# With max_iter="auto" and early stopping, epochs at most; without, about so many mini-batches.
-AUTO_BATCHES, LEAST_EPOCHS, MOST_EPOCHS = 3000, 20, 200
-# An adaptive learning rate: patience, and the factor.
-FALL = Fall(3, 0.3)
+# With batch_size="auto", a fiftieth of the rows, within limits.
+ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 50, 10, 100
+# With max_iter="auto" and early stopping, epochs and mini-batches at most; without, about so many
+# mini-batches, and epochs within limits.
+MOST_EPOCHS, MOST_BATCHES = 200, 10_000
+AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
+# Without progress for so many epochs, and so many mini-batches, the learning rate falls to a part of
+# itself; and with n_iter_no_change="auto", training ends.
+FALL, FALL_AFTER, FALL_AFTER_BATCHES = 0.3, 3, 400
+END_AFTER, END_AFTER_BATCHES = 8, 1000
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 
@@ -101,8 +105,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Length of a step.
 
     learning_rate_schedule : {"adaptive", "constant", "invscaling"}, default="adaptive"
-        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs have passed
-        without progress of `scoring`, of held-out rows if `early_stopping` is set. With
+        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
+        mini-batches have passed without progress of `scoring`, of held-out rows if
+        `early_stopping` is set. With
         ``"invscaling"``, it is ``learning_rate / t ** 0.5`` in epoch t = 1, 2, ...
 
     momentum : float, default=0.9
@@ -110,11 +115,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         gradients.
 
     batch_size : int or "auto", default="auto"
-        Number of rows of a mini-batch. ``"auto"`` takes a hundredth of the rows, from 10 to 100.
+        Number of rows of a mini-batch. ``"auto"`` takes a fiftieth of the rows, from 10 to 100.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs. ``"auto"`` makes up to 200 with `early_stopping`; without, some 3,000
-        mini-batches, in 20 to 200 epochs.
+        Number of epochs. ``"auto"`` makes up to 200 with `early_stopping`, and more where these
+        are less than 10,000 mini-batches; without, some 3,000 mini-batches in 20 to 200 epochs.
 
     dynamic_binarization : bool, default=True
         Whether values of Bernoulli columns between 0 and 1, which count as probabilities, are
@@ -151,8 +156,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     validation_fraction : float, default=0.1
         Part of the labelled rows that is set aside for early stopping.
 
-    n_iter_no_change : int, default=8
-        Number of epochs without progress after which to stop.
+    n_iter_no_change : int or "auto", default="auto"
+        Number of epochs without progress after which to stop. ``"auto"`` waits for 8 epochs and
+        1,000 mini-batches.
 
     tol : float, default=1e-4
         What counts as progress of `scoring`.
@@ -270,7 +276,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             if name not in ("track_likelihood", "max_rungs", "power_t")
         },
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left"), Options(Real, {np.inf})],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "optimizer": [StrOptions(set(OPTIMIZERS))],
         "learning_rate_schedule": [StrOptions({"adaptive", "constant", "invscaling"})],
@@ -281,6 +287,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "init": [HasMethods(["fit", "score_samples"]), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "scoring": [StrOptions({"neg_log_loss", "accuracy"})],
     }
     power_t = 0.5
@@ -307,7 +314,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         early_stopping=True,
         scoring="neg_log_loss",
         validation_fraction=0.1,
-        n_iter_no_change=8,
+        n_iter_no_change="auto",
         tol=1e-4,
         binarize=None,
         unknown="error",
@@ -629,15 +636,24 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return rows.all_but(valid), cache(monitor)
 
     def _plan(self, n_rows):
-        size, n_epochs = self.batch_size, self.max_iter
+        size, n_epochs, patience = self.batch_size, self.max_iter, self.n_iter_no_change
         if size == "auto":
             size = int(np.clip(n_rows // ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH))
-        if n_epochs == "auto":
-            n_batches = max(1, round(n_rows / size))
-            n_epochs = int(np.clip(round(AUTO_BATCHES / n_batches), LEAST_EPOCHS, MOST_EPOCHS))
-            n_epochs = MOST_EPOCHS if self.early_stopping else n_epochs
-        patience = self.n_iter_no_change if self.early_stopping else None
-        fall = FALL if self.learning_rate_schedule == "adaptive" else None
+        n_batches = max(1, round(n_rows / size))
+
+        def enough(least, least_batches):
+            return max(least, -(-least_batches // n_batches))
+
+        if n_epochs == "auto" and self.early_stopping:
+            n_epochs = enough(MOST_EPOCHS, MOST_BATCHES)
+        elif n_epochs == "auto":
+            n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
+        if patience == "auto":
+            patience = enough(END_AFTER, END_AFTER_BATCHES)
+        fall = None
+        if self.learning_rate_schedule == "adaptive":
+            fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES), FALL)
+        patience = patience if self.early_stopping else None
         return Plan(n_epochs, size, self._rate, patience, self.tol, fall=fall)
 
     def _monitor(self, training, rows, train, valid):

@@ -15,6 +15,8 @@ from sklearn_boltz.restricted.sampling._observed import (
     start,
 )
 
+# States of each chain of a row that count.
+N_STATES = 50
 # While a model is in training: draws of the missing cells of a row, and transitions before them.
 QUICK_DRAWS, QUICK_STEPS = 10, 10
 
@@ -87,7 +89,7 @@ def log_probability_of_gaps(model, V, seed, workers):
     double = model.in_double()
 
     def of_row(i):
-        found = completions(joint, model.joint_rows(V[[i]])[0], seed)
+        found = completions(joint, model.joint_rows(V[[i]])[0], seed, N_STATES)
         if found.H is None:
             of_states = double.log_probability(double.hidden_field(found.V[:, :n_visible]))
         else:
