@@ -11,9 +11,9 @@ data.
 # %%
 # Predict labels
 # --------------
-# ``alpha`` is the weight of the density in the training. The default is made for prediction; here
-# it is larger, so that the density is a good one, too. Half of the test images are scanned as they
-# are, grey; a grey level counts as the probability of ink.
+# The images are binary here: a pixel is on above 7 of 16. ``alpha`` is the weight of the density in
+# the training. The default is chosen for prediction; here it is larger, so that the density is a
+# good one, too.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,12 +30,12 @@ from sklearn_boltz.inspection import SampleDisplay
 
 images, digit = load_digits(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(
-    (images / 16).astype(np.float32), digit, test_size=0.3, stratify=digit, random_state=0
+    (images > 7).astype(np.float32), digit, test_size=0.3, stratify=digit, random_state=0
 )
-model = RBMClassifier(200, alpha=0.1, max_iter=100, early_stopping=False, random_state=0)
+model = RBMClassifier(200, alpha=0.1, max_iter=80, early_stopping=False, random_state=0)
 classifiers = {
     "RBMClassifier": model,
-    "MLPClassifier": MLPClassifier((200,), max_iter=500, random_state=0),
+    "MLPClassifier": MLPClassifier((200,), max_iter=300, random_state=0),
     "LogisticRegression": LogisticRegression(max_iter=1000),
 }
 for name, classifier in classifiers.items():
@@ -93,10 +93,10 @@ plt.show()
 # %%
 # Images that are no digits
 # -------------------------
-# Probabilities of the classes add up to one for any image, so that they cannot tell that none of the
-# classes fits. ln p(x) can. The strange images are digits of the test set with all pixels shuffled
-# in one way, with ink and paper exchanged, and with the upper half of one digit on the lower half of
-# another.
+# The probabilities of the classes add up to one for any image, so that they cannot tell that none of
+# the classes fits. ln p(x) can. The strange images are the digits of the test set with all pixels
+# shuffled in one way, with ink and paper exchanged, and with the upper half of one digit on the
+# lower half of another.
 
 rng = np.random.default_rng(0)
 upper = X_test[rng.permutation(len(X_test))]
@@ -119,7 +119,6 @@ for name in strange:
         f"AUC by ln p(x) {by_density:.3f}, by that probability {by_class:.3f}"
     )
 
-limit = np.quantile(model.score_samples(X_train), 0.01)
 fig, axes = plt.subplots(1, 2, figsize=(10, 3.4), layout="constrained")
 for ax, values, label in (
     (axes[0], sure, "probability of the most probable class"),
@@ -129,11 +128,34 @@ for ax, values, label in (
     for name, numbers in values.items():
         ax.hist(numbers, edges, histtype="stepfilled", alpha=0.5, label=name)
     ax.set(xlabel=label, ylabel="images")
-axes[1].axvline(limit, color="black", linestyle=":", label="1 % of the training images")
-axes[1].legend()
+axes[0].legend()
 plt.show()
 
 # %%
-# One machine, four uses.
+# A limit for ln p(x) rejects images. Here 1 % of the training images are below it.
+
+limit = np.quantile(model.score_samples(X_train), 0.01)
+for name, numbers in score.items():
+    print(f"{name:10s} {np.mean(numbers < limit):.1%} rejected")
+
+# %%
+# Above are the test images with the smallest ln p(x), which are rejected first; below are those with
+# the largest. The titles are the predicted labels, with a star where they are wrong.
+
+order = np.argsort(score["digits"])
+predicted = model.predict(X_test)
+fig, axes = plt.subplots(2, 12, figsize=(9, 2.1), layout="constrained")
+for ax, k in zip(axes.flat, [*order[:12], *order[-12:]], strict=True):
+    ax.imshow(X_test[k].reshape(8, 8), cmap="gray_r")
+    ax.set_title(f"{predicted[k]}{'' if predicted[k] == y_test[k] else ' *'}", fontsize=9)
+    ax.set_axis_off()
+plt.show()
+
+# %%
+# On these binary images the machine errs less than a network of as many hidden units and than logistic
+# regression, because the density keeps it from learning the training labels by heart. The same fit
+# classifies half images with two thirds of their errors, and ln p(x) rejects every shuffled or
+# exchanged image. Two halves of digits are each like a digit: only a third of these images are
+# rejected, at the price of some 3 % of the digits.
 
 # sphinx_gallery_thumbnail_number = 1
