@@ -11,9 +11,9 @@ data.
 # %%
 # Predict labels
 # --------------
-# The images are binary here: a pixel is on above 7 of 16. ``alpha`` is the weight of the density in
-# the training. The default is chosen for prediction; here it is larger, so that the density is a
-# good one, too.
+# The images are binary here: a pixel is on above 7 of 16. ``alpha`` is the weight of the density
+# in the training. The default is chosen for prediction; here it is larger, so that the density is
+# a good one, too.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -93,10 +93,10 @@ plt.show()
 # %%
 # Images that are no digits
 # -------------------------
-# The probabilities of the classes add up to one for any image, so that they cannot tell that none of
-# the classes fits. ln p(x) can. The strange images are the digits of the test set with all pixels
-# shuffled in one way, with ink and paper exchanged, and with the upper half of one digit on the
-# lower half of another.
+# The probabilities of the classes add up to one for any image, so that they cannot tell that none
+# of the classes fits. ln p(x) can. The strange images are the digits of the test set with all
+# pixels shuffled in one way, with ink and paper exchanged, and with the upper half of one digit
+# on the lower half of another.
 
 rng = np.random.default_rng(0)
 upper = X_test[rng.permutation(len(X_test))]
@@ -139,8 +139,8 @@ for name, numbers in score.items():
     print(f"{name:10s} {np.mean(numbers < limit):.1%} rejected")
 
 # %%
-# Above are the test images with the smallest ln p(x), which are rejected first; below are those with
-# the largest. The titles are the predicted labels, with a star where they are wrong.
+# Above are the test images with the smallest ln p(x), which are rejected first; below are those
+# with the largest. The titles are the predicted labels, with a star where they are wrong.
 
 order = np.argsort(score["digits"])
 predicted = model.predict(X_test)
@@ -152,10 +152,10 @@ for ax, k in zip(axes.flat, [*order[:12], *order[-12:]], strict=True):
 plt.show()
 
 # %%
-# On these binary images the machine errs less than a network of as many hidden units and than logistic
-# regression, because the density keeps it from learning the training labels by heart. The same fit
-# classifies half images with two thirds of their errors, and ln p(x) rejects every shuffled or
-# exchanged image. Two halves of digits are each like a digit: only a third of these images are
-# rejected, at the price of some 3 % of the digits.
+# On these binary images the machine errs less than a network of as many hidden units and than
+# logistic regression, because the density keeps it from learning the training labels by heart.
+# The same fit classifies half images with two thirds of their errors, and ln p(x) rejects every
+# shuffled or exchanged image. Two halves of digits are each like a digit: only a third of these
+# images are rejected, at the price of some 3 % of the digits.
 
 # sphinx_gallery_thumbnail_number = 1
