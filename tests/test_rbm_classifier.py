@@ -27,6 +27,7 @@ from sklearn_boltz.restricted.training._discriminative import (
     Objective,
     Scale,
     gradient,
+    row_factors,
     visible_arrays,
 )
 from sklearn_boltz.restricted.training._labelled_rows import LabelledRows, stratified
@@ -202,6 +203,20 @@ def test_the_gradient_with_missing_cells_in_the_mean(alpha):
         for seed in range(600)
     ])  # fmt: skip
     assert_mean(draws, expected)
+
+
+def test_repeated_rows_with_labels_change_no_mean():
+    """Visits of labelled rows three times as often, each for a third."""
+    V, codes, _ = some_rows()
+    rows = LabelledRows(V, codes)
+    discriminative, generative = row_factors(rows, 0.5, Scale(len(V), (codes >= 0).mean()))
+    n_visits = np.where(codes >= 0, 3, 1)
+    scale = Scale(n_visits.sum(), (codes >= 0).mean(), repeats=3)
+    for once, often in zip(
+        (discriminative, generative), row_factors(rows, 0.5, scale), strict=True
+    ):
+        assert_allclose(n_visits * often, once)
+    assert discriminative.sum() == pytest.approx(1) and generative.sum() == pytest.approx(0.5)
 
 
 def test_a_row_of_weight_two_is_two_rows():

@@ -288,7 +288,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return Tracker.begun(training.tracker, base, self, seed, self._is_tempered, self.batch_size)
 
     def _rate(self, n_passes):
-        if self.learning_rate_schedule != "invscaling":
+        if self.learning_rate_schedule == "constant":
             return float(self.learning_rate)
         try:
             return float(self.learning_rate / n_passes ** float(self.power_t))

@@ -37,6 +37,7 @@ from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Fall, Plan, Training
 from sklearn_boltz.restricted.training._labelled_rows import (
+    LabelCounts,
     LabelledRows,
     LabelledStream,
     stratified,
@@ -62,8 +63,8 @@ ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 50, 10, 100
 # mini-batches, and epochs within limits.
 MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
-# Without progress for so many epochs, and so many mini-batches, the learning rate falls to a part of
-# itself; and with n_iter_no_change="auto", training ends.
+# Without progress for so many epochs, and so many mini-batches, the learning rate falls to a part
+# of itself; and with n_iter_no_change="auto", training ends.
 FALL, FALL_AFTER, FALL_AFTER_BATCHES = 0.3, 3, 400
 END_AFTER, END_AFTER_BATCHES = 8, 1000
 # What is added to the share of each class, of which the logarithms are the first biases.
@@ -290,7 +291,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "scoring": [StrOptions({"neg_log_loss", "accuracy"})],
     }
-    power_t = 0.5
 
     def __init__(
         self,
@@ -555,8 +555,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         model = ClassModel(matrix, visible, hidden, label)
         optimizer = OPTIMIZERS[self.optimizer](self.momentum)
         learner = Learner(model, self._objective(), optimizer, Stream.from_generator(rng))
-        learner.count(rows)
-        training = Training(learner, rng, None)
+        training = Training(learner, rng, LabelCounts.of(rows))
+        learner.label_share = training.seen.share
         training.base = base
         return training
 
@@ -619,10 +619,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         # The public attributes are the truth, also where a user has set them.
         training.learner.take(self._class_model())
         training.learner.objective = self._objective()
+        training.learner.label_share, training.learner.repeats = training.seen.share, 1
         return training
 
     def _with_more(self, seen, rows, weights=None):
-        return None
+        return seen + LabelCounts.of(rows)
 
     def _tracker(self, training):
         return None
@@ -630,10 +631,20 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _divide(self, training, rows, weights):
         fraction = self.validation_fraction if self.early_stopping else 0
         train, valid = stratified(rows.codes, fraction, training.evaluation_seed)
+        if isinstance(rows, LabelledStream):  # rows without any cell
+            train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
         monitor = partial(self._monitor, training, rows, train, valid)
-        if isinstance(rows, LabelledRows) or rows.V.indexed:
-            return ChosenRows(rows, train), cache(monitor)
-        return rows.all_but(valid), cache(monitor)
+        if isinstance(rows, LabelledStream) and not rows.V.indexed:
+            return rows.all_but(valid), cache(monitor)
+        # Where labels are few, their rows come more often, with as much less weight, so that each
+        # mini-batch has some.
+        labelled = rows.codes[train] >= 0
+        n_labelled = int(labelled.sum())
+        if self.alpha and n_labelled:
+            repeats = max(1, (len(train) - n_labelled) // n_labelled)
+            training.learner.repeats = repeats
+            train = np.repeat(train, np.where(labelled, repeats, 1))
+        return ChosenRows(rows, train), cache(monitor)
 
     def _plan(self, n_rows):
         size, n_epochs, patience = self.batch_size, self.max_iter, self.n_iter_no_change
@@ -655,6 +666,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES), FALL)
         patience = patience if self.early_stopping else None
         return Plan(n_epochs, size, self._rate, patience, self.tol, fall=fall)
+
+    def _rate(self, n_passes):
+        if self.learning_rate_schedule == "invscaling":
+            return float(self.learning_rate / n_passes**0.5)
+        return float(self.learning_rate)
 
     def _monitor(self, training, rows, train, valid):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
@@ -805,6 +821,25 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         log_p = self.predict_log_proba(X)
         return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
 
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value, as in `predict_proba`.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
+
+        Returns
+        -------
+        score : float
+            The part of rows whose most probable class is their label.
+        """
+        return super().score(X, y, sample_weight)
+
     # Hidden units, and the density of rows.
 
     def transform(self, X):
@@ -813,14 +848,30 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. NaN is a missing value, which is summed out as in `predict_proba`.
+            The data. NaN is a missing value, as in `mean_hidden`.
 
         Returns
         -------
         H : ndarray of shape (n_samples, n_components)
             P(h = 1 | x), the label summed out.
         """
-        V, model = self._checked(X, allow_nan=True), self._class_model()
+        return self.mean_hidden(X)
+
+    def mean_hidden(self, V):
+        """Return the means of the hidden units given the features, the label summed out.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units. NaN is a missing value, which is summed out as in
+            `predict_proba`.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_components)
+            P(h = 1 | x).
+        """
+        V, model = self._checked(V, allow_nan=True), self._class_model()
 
         def of_gaps(rows):
             with_label = model.joint_rows(rows)
