@@ -10,7 +10,7 @@ import lzma
 import numpy as np
 import pandas as pd
 from _common import MissingData
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from sklearn_boltz.datasets import (
     fetch_caltech101_silhouettes,
@@ -307,6 +307,40 @@ def load_table(name, folder):
             table = table.drop(columns=left_out).astype(object)
             return table.where(table != "", None)
     raise MissingData(f"{file_name} is not in --data")
+
+
+# Tables with classes: the column that has them, or the function that loads them.
+CLASSES = {
+    "vote": "Class",
+    "primary_tumor": "class",
+    "soybean": "class",
+    "digits": load_digits,
+    "wine": load_wine,
+    "breast_cancer": load_breast_cancer,
+    "iris": load_iris,
+}
+
+
+def load_classes(name, folder):
+    """A table whose rows are in classes.
+
+    Parameters
+    ----------
+    name : {"vote", "primary_tumor", "soybean", "digits", "wine", "breast_cancer", "iris"}
+    folder : Path or None
+
+    Returns
+    -------
+    X : data frame
+        Of texts, or of numbers.
+    y : ndarray of str
+    """
+    source = CLASSES[name]
+    if callable(source):
+        data = source(as_frame=True)
+        return data.data, data.target.to_numpy().astype(str)
+    table = load_table(name, folder)
+    return table.drop(columns=source), table[source].to_numpy().astype(str)
 
 
 def load_votes(name, folder, n_members=15):

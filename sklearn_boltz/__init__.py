@@ -3,16 +3,19 @@
 from sklearn_boltz._base import VERSION
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.loglinear import FSLLDensity
-from sklearn_boltz.meta import BoltzmannImputer
-from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.meta import BoltzmannClassifier, BoltzmannImputer, BoltzmannOutlierDetector
+from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMClassifier
 
 __version__ = VERSION
 
 __all__ = [
+    "BoltzmannClassifier",
     "BoltzmannImputer",
+    "BoltzmannOutlierDetector",
     "FSLLDensity",
     "FVBMPseudoLikelihood",
     "InfiniteRBM",
+    "RBMClassifier",
     "SDCPRBM",
     "TAPDBM",
     "TAPRBM",

@@ -18,9 +18,11 @@ class Batches:
     Rows that come in batches, for data that do not fit in memory.
 
     What `fit` of :class:`~sklearn_boltz.FSLLDensity`, :class:`~sklearn_boltz.FVBMPseudoLikelihood`,
-    :class:`~sklearn_boltz.SDCPRBM`, :class:`~sklearn_boltz.TAPRBM` and
-    :class:`~sklearn_boltz.TAPDBM` (without `pretrain_max_iter`) takes in place of an array.
-    At any time a few batches are in memory. A memory map, a Dask collection, a
+    :class:`~sklearn_boltz.SDCPRBM`, :class:`~sklearn_boltz.TAPRBM`,
+    :class:`~sklearn_boltz.TAPDBM` (without `pretrain_max_iter`) and
+    :class:`~sklearn_boltz.RBMClassifier` takes in place of an array. The last wants the labels of
+    all rows besides, or batches that are pairs (X, y).
+    Only a few batches are in memory at any time. A memory map, a Dask collection, a
     ``pyarrow.dataset.Dataset`` or a generator may be given to `fit` itself, which then makes this
     object with the default options.
 
@@ -56,9 +58,9 @@ class Batches:
 
     Notes
     -----
-    An epoch of mini-batches takes the batches in random order, if the source can give them in
-    any order (arrays, lists, Dask), and otherwise as they come; within each lane, the rows of a
-    batch are in random order. Rows that are sorted in a file had better be shuffled there.
+    An epoch of mini-batches takes the batches in random order, if the source can give them in any
+    order (arrays, lists, Dask), and otherwise as they come; within each lane, the rows of a batch
+    are in random order. If the rows of a file are sorted, shuffle them in the file.
 
     Examples
     --------
@@ -203,6 +205,58 @@ def as_batches(X, sample_weight=None):
             "weights."
         )
     return X if is_batches else Batches(X)
+
+
+def with_labels(batches, y=None):
+    """Batches and the labels of all their rows.
+
+    Parameters
+    ----------
+    batches : Batches
+        Of rows, or of pairs (X, y) if `y` is None.
+    y : array-like of shape (n_rows,), default=None
+        Of all rows in their order; also a Dask collection.
+
+    Returns
+    -------
+    batches : Batches
+        Of rows.
+    y : ndarray or data frame of shape (n_rows,)
+    """
+    if y is not None:
+        return batches, y.compute() if hasattr(y, "compute") else y
+    parts = []
+    for k, batch in enumerate(batches):
+        if not (isinstance(batch, tuple) and len(batch) == 2):
+            raise ValueError(
+                "requires y to be passed, but the target y is None: give the labels of all rows "
+                "as an array, in the order of the batches, or batches that are pairs (X, y), and "
+                f"batch {k} is no pair."
+            )
+        parts.append(np.ravel(batch[1]))
+    if not parts:
+        raise ValueError("There are no rows: found 0 sample(s) in all batches.")
+    rows = Batches(_firsts(batches), n_lanes=batches.n_lanes)
+    return rows, np.concatenate(parts)
+
+
+class _Firsts:
+    """The rows of batches that are pairs, in any order."""
+
+    def __init__(self, pairs):
+        self.pairs = pairs
+
+    def __len__(self):
+        return self.pairs.n_batches
+
+    def __getitem__(self, k):
+        return self.pairs.batch(k)[0]
+
+
+def _firsts(pairs):
+    if pairs.n_batches is not None:
+        return _Firsts(pairs)
+    return lambda: (X for X, _ in pairs)
 
 
 def rows_of(batch):

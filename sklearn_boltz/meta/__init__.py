@@ -1,5 +1,7 @@
 """Estimators over any density model."""
 
+from sklearn_boltz.meta._classifier import BoltzmannClassifier
 from sklearn_boltz.meta._imputer import BoltzmannImputer
+from sklearn_boltz.meta._outlier_detector import BoltzmannOutlierDetector
 
-__all__ = ["BoltzmannImputer"]
+__all__ = ["BoltzmannClassifier", "BoltzmannImputer", "BoltzmannOutlierDetector"]

@@ -4,27 +4,24 @@ import warnings
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context, clone
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._cells import as_array, columns_of, is_frame, missing_cells
+from sklearn_boltz._cells import columns_of, is_frame, missing_cells
 from sklearn_boltz._tables import learn_table, ordered_columns
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
-from sklearn_boltz.restricted import SDCPRBM
+from sklearn_boltz.meta._coding import some_columns
+from sklearn_boltz.meta._default import checked_table, choose_density
 
 # Strength of the penalty of the network for tables of categories: of three tables of 339 to 683
-# rows, .12 is as good for two and worse for one. And the end of its fit, in nats.
-ALPHA, TOL = 0.03, 0.1
-# Cells of a table, above which a round of EM makes one draw of a row, and not three.
+# rows, .12 is as good for two and worse for one.
+ALPHA = 0.03
+# Cells of a table, above which a round of EM makes one draw of a row, and not ten.
 MANY_CELLS = 2**14
 # Joint states of the missing cells of a row that are enumerated; beyond it, sweeps of Gibbs
 # sampling before probabilities are averaged, and as many after it.
 MAX_STATES, N_STEPS = 2**12, 200
-# Rows times pairs of columns, up to which the network takes no more than a minute or so.
-MOST_WORK = 1e8
-# Hidden units for tables with columns of numbers.
-N_HIDDEN = 64
 
 
 class BoltzmannImputer(TransformerMixin, BaseEstimator):
@@ -125,7 +122,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         ValueError
             If no cell is observed.
         """
-        X = self._checked(X, reset=True)
+        X = checked_table(self, X, reset=True)
         missing = missing_cells(X)
         self._kept = np.flatnonzero(~missing.all(axis=0))
         if len(self._kept) < missing.shape[1]:
@@ -138,7 +135,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
                 stacklevel=2,
             )
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
-        X = _columns(X, self._kept)
+        X = some_columns(X, self._kept)
         self._table = None if self.estimator is not None else learn_table(X)
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
@@ -163,7 +160,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
             A copy in which no cell is missing; observed cells are as they were given.
         """
         check_is_fitted(self)
-        X = _columns(self._checked(X, reset=False), self._kept)
+        X = some_columns(checked_table(self, X, reset=False), self._kept)
         missing = missing_cells(X)
         filled = self._filled(X, missing)
         if not self.add_indicator:
@@ -215,38 +212,13 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _checked(self, X, reset):
-        """The table as a frame or an array, with as many columns as in `fit`."""
-        if not is_frame(X):
-            X = check_array(
-                as_array(X) if isinstance(X, (list, tuple)) else X,
-                dtype=None,
-                ensure_all_finite="allow-nan",
-                input_name="X",
-                estimator=self,
-            )
-        elif X.shape[0] == 0 or X.shape[1] == 0:
-            raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}).")
-        return validate_data(self, X, reset=reset, skip_check_array=True)
-
     def _chosen(self, codes):
         """A density model for a table of codes."""
         n_values = np.maximum(self._table.n_categories, 0)
         bits = np.array([np.isin(column[~np.isnan(column)], (0, 1)).all() for column in codes.T])
         n_values[(n_values == 0) & bits] = 2
-        n_rows, n_columns = codes.shape
-        if n_values.all() and n_rows * n_columns**2 <= MOST_WORK:
-            # Words are codes by now, so that the network cannot see which columns have an order.
-            return FVBMPseudoLikelihood(
-                n_values=np.maximum(n_values, 2),
-                ordered=ordered_columns(self._table),
-                alpha=ALPHA,
-                tol=TOL,
-                **({"n_draws": 1} if codes.size > MANY_CELLS else {}),
-            )
-        kinds = ["gaussian", "bernoulli", "bernoulli", "categorical"]
-        visible = [kinds[n] for n in np.minimum(n_values, 3)]
-        return SDCPRBM(N_HIDDEN, visible=visible, early_stopping=n_rows >= 100)
+        draws = {"n_draws": 1} if codes.size > MANY_CELLS else {}
+        return choose_density(n_values, ordered_columns(self._table), len(codes), ALPHA, **draws)
 
     def _filled(self, X, missing):
         if not missing.any():
@@ -269,10 +241,3 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         if not isinstance(self.estimator_, FVBMPseudoLikelihood):
             return self.estimator_.impute(codes, how="mode", random_state=self.random_state)
         return self.estimator_._likeliest_cells(codes, MAX_STATES, N_STEPS, self.random_state)
-
-
-def _columns(X, kept):
-    """Some columns of a table."""
-    if len(kept) == X.shape[1]:
-        return X
-    return X[[X.columns[j] for j in kept]] if is_frame(X) else X[:, kept]

@@ -1,9 +1,10 @@
 """Restricted Boltzmann machines."""
 
-from sklearn_boltz.restricted._fractional import FractionalModel
 from sklearn_boltz.restricted._infinite_rbm import InfiniteRBM
+from sklearn_boltz.restricted._rbm_classifier import RBMClassifier
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted._tap_dbm import TAPDBM
 from sklearn_boltz.restricted._tap_rbm import TAPRBM
+from sklearn_boltz.restricted.sampling._fractional import FractionalModel
 
-__all__ = ["SDCPRBM", "TAPDBM", "TAPRBM", "FractionalModel", "InfiniteRBM"]
+__all__ = ["SDCPRBM", "TAPDBM", "TAPRBM", "FractionalModel", "InfiniteRBM", "RBMClassifier"]

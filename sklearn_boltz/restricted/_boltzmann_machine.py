@@ -37,13 +37,6 @@ from sklearn_boltz._estimates import best_known, greater, raise_floor, temperatu
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._tables import Table
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._columns import (
-    UNIT_TYPES,
-    Layout,
-    kinds_of,
-    learn_layout,
-    specified,
-)
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
@@ -52,6 +45,13 @@ from sklearn_boltz.restricted.mean_field._tap import (
     total_log_partition,
 )
 from sklearn_boltz.restricted.model import _enumeration
+from sklearn_boltz.restricted.model._columns import (
+    UNIT_TYPES,
+    Layout,
+    kinds_of,
+    learn_layout,
+    specified,
+)
 from sklearn_boltz.restricted.sampling import (
     _annealing,
     _climb,
@@ -94,6 +94,15 @@ IMPUTE_CONSTRAINTS = {
     "how": [StrOptions({"mean", "mode", "sample"})],
     "n_steps": _POSITIVE,
     "random_state": _RANDOM_STATE,
+}
+SAMPLE_CONSTRAINTS = {
+    "n_samples": _POSITIVE,
+    "random_state": _RANDOM_STATE,
+    "given": [dict, None],
+    "temperature": [Interval(Real, 0, None, closed="neither")],
+    "n_steps": _COUNT,
+    "init": ["array-like", "sparse matrix", StrOptions({"ladder"}), None],
+    "n_temperatures": _POSITIVE,
 }
 
 
@@ -620,7 +629,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_is_fitted(self)
         model = self._model()
         if method == "raise" and X is not None and len(model.visible) > self._n_numbers():
-            raise ValueError("In a deep Boltzmann machine, method='raise' needs X=None.")
+            raise ValueError(
+                "In a deep Boltzmann machine or a classifier, method='raise' needs X=None."
+            )
         if method == "auto":
             few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
             method = "exact" if few else self._estimate_of_log_partition
@@ -717,17 +728,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     # New rows, and missing values.
 
-    @validate_arguments(
-        {
-            "n_samples": _POSITIVE,
-            "random_state": _RANDOM_STATE,
-            "given": [dict, None],
-            "temperature": [Interval(Real, 0, None, closed="neither")],
-            "n_steps": _COUNT,
-            "init": ["array-like", "sparse matrix", StrOptions({"ladder"}), None],
-            "n_temperatures": _POSITIVE,
-        }
-    )
+    @validate_arguments(SAMPLE_CONSTRAINTS)
     def sample(
         self,
         n_samples=1,
@@ -783,10 +784,18 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 n_temperatures=n_temperatures,
             )  # fmt: skip
             return like(self.components_, rows)
+        values = self._given_values(given) if given else None
+        states = self._drawn(
+            n_samples, random_state, values, temperature, n_steps, init, n_temperatures
+        )
+        return self._as_table(states)
+
+    def _drawn(self, n_samples, random_state, values, temperature, n_steps, init, n_temperatures):
+        """Samples of the visible side; numbers of `values` that are not NaN are given."""
         model, rng = self._model(), make_generator(random_state)
         stream = Stream.from_generator(rng)
         if isinstance(init, str):
-            if given or temperature != 1 or n_temperatures != 1:
+            if values is not None or temperature != 1 or n_temperatures != 1:
                 raise ValueError(
                     "init='ladder' draws from the whole model at temperature 1: it goes neither "
                     "with `given` nor with another temperature. Use n_temperatures for these."
@@ -797,22 +806,20 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                     model, self._base(), self._former_ladder(), n_chains, stream, workers
                 )
                 states = _climb.ladder_samples(ladder, n_samples, n_steps, workers)
-            return self._as_table(states)
+            return states
         if temperature != 1:
             model = model.tempered(1 / temperature)
-        clamped, values = np.zeros(len(model.visible), dtype=bool), None
-        if given:
-            values = self._given_values(given)
+        clamped = np.zeros(len(model.visible), dtype=bool)
+        if values is not None:
             clamped[: len(values)] = ~np.isnan(values)
             free = ~clamped
             if init is None and n_temperatures == 1:
                 if not free.any():
-                    return self._as_table(np.tile(values.astype(model.dtype), (n_samples, 1)))
+                    return np.tile(values.astype(model.dtype), (n_samples, 1))
                 if _conditional.can_impute_exactly(model, free):
                     v = np.append(values, np.zeros(len(free) - len(values)))
                     mixture = _conditional.conditional_mixture(model, v, free)
-                    rows = _conditional.draw(model, v, free, mixture, n_samples, rng, stream)
-                    return self._as_table(rows)
+                    return _conditional.draw(model, v, free, mixture, n_samples, rng, stream)
         if init is None:
             shape = n_samples, len(model.visible)
             V = self._base().sample(zeros(model.weights, shape), stream)
@@ -829,7 +836,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 states = _samples.tempered_samples(
                     model, self._base(), V, n_steps, n_temperatures, stream, workers, clamped
                 )
-        return self._as_table(states)
+        return states
 
     def _given_values(self, given):
         """A row of the model with the values that a user gives for some columns, NaN elsewhere."""

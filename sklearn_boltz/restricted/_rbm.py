@@ -26,9 +26,9 @@ from sklearn_boltz.restricted._boltzmann_machine import (
     IMPUTE_CONSTRAINTS,
     BaseBoltzmannMachine,
 )
-from sklearn_boltz.restricted._columns import parameter_names, published, with_published
+from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
+from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete
@@ -37,8 +37,6 @@ from sklearn_boltz.restricted.training._gaps import complete
 N_STEPS = 1000
 # Inverse temperatures of features at least and at most: beyond, float32 would not hold them.
 BETAS = 1e-6, 1e6
-# Why there is no pseudo-likelihood.
-CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
 
 
 class BaseRBM(BaseBoltzmannMachine):
@@ -319,7 +317,7 @@ class BaseRBM(BaseBoltzmannMachine):
         return self._model().energy(V, H)
 
     def free_energy(self, V):
-        """Return the free energy of rows, minus the log-probability but for a constant.
+        """Return the free energy of rows, minus the log-probability up to a constant.
 
         Parameters
         ----------

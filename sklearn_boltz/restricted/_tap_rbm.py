@@ -4,19 +4,18 @@ from sklearn.utils._param_validation import StrOptions
 
 from sklearn_boltz.restricted._base_tap import BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
-from sklearn_boltz.restricted._columns import initial_hidden
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
+from sklearn_boltz.restricted.model._columns import initial_hidden
 
 
 class TAPRBM(BaseTAP, MiniBatchRBM):
     """Restricted Boltzmann machine of binary or real-valued units, trained without sampling.
 
-    The distribution is approximated by the fixed points of a mean-field free energy, with
-    the second-order correction of Thouless, Anderson and Palmer [1]_. Training makes the data
-    probable where the fixed points that are reached from them are not; inference is
-    deterministic, gives a landscape of solutions to look at, a log-likelihood, and a prior for
-    denoising.
+    The distribution is approximated by the fixed points of a mean-field free energy, with the
+    second-order correction of Thouless, Anderson and Palmer [1]_. Training raises the probability
+    of the data and lowers that of the fixed points that are reached from them. Inference is
+    deterministic; it gives a landscape of solutions, a log-likelihood, and a prior for denoising.
 
     Parameters
     ----------
@@ -70,8 +69,11 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     learning_rate : float, default=0.05
         Length of a step along the mean gradient.
 
-    learning_rate_schedule : {"constant", "invscaling"}, default="constant"
-        With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
+    learning_rate_schedule : {"constant", "invscaling", "adaptive"}, default="constant"
+        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
+        mini-batches have passed without progress of the log-likelihood, of held-out rows if
+        `early_stopping` is set. With
+        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
         ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
     power_t : float, default=0.5

@@ -10,7 +10,17 @@ from sklearn_boltz._arrays import is_foreign, like, namespace_of, widened, zeros
 from sklearn_boltz.units._bernoulli_arrays import log_partition_sum
 from sklearn_boltz.units._unit import mixed_states
 
-__all__ = ["Model", "check_normalisable", "log_pseudo_likelihood", "mixed_states"]
+# Why there is no pseudo-likelihood.
+CONTINUUM = "The pseudo-likelihood needs visible units with finitely many values."
+
+__all__ = [
+    "CONTINUUM",
+    "Model",
+    "check_normalisable",
+    "log_pseudo_likelihood",
+    "log_pseudo_likelihood_by",
+    "mixed_states",
+]
 
 
 class Model(NamedTuple):
@@ -180,6 +190,37 @@ def log_pseudo_likelihood(model, V, features=None):
         one_feature = _of_arrays
     total = one_feature(model, V, chosen)
     return total if features is None else total * (n_units / features.shape[1])
+
+
+def log_pseudo_likelihood_by(free_energy, visible, V):
+    """Σ_i ln p(v_i | v_−i) over the observed units of each row, from free energies of rows.
+
+    Parameters
+    ----------
+    free_energy : callable
+        From rows to their free energies.
+    visible : UnitType
+        Of finitely many states.
+    V : ndarray of shape (n_rows, n_features)
+        NaN in missing cells, if these are summed out in the free energies.
+
+    Returns
+    -------
+    log_pseudo_likelihood : ndarray of float64 of shape (n_rows,)
+    """
+    total, firsts = np.zeros(len(V)), np.cumsum(visible.widths) - visible.widths
+    missing = np.isnan(V[:, firsts])
+    for i, (states, _) in enumerate(visible.unit_states()):
+        columns, rows = visible.columns_of(i), np.flatnonzero(~missing[:, i])
+        if not len(rows):
+            continue
+        logs, changed = np.empty((len(rows), len(states))), V[rows]
+        for k, state in enumerate(states):
+            changed[:, columns] = state
+            logs[:, k] = -free_energy(changed)
+        shares = visible.state_shares(i, V[rows, columns])
+        total[rows] += (shares * logs).sum(axis=1) - logsumexp(logs, axis=1)
+    return total
 
 
 def _of_binary_units(model, V, chosen):

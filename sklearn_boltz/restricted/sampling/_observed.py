@@ -351,7 +351,7 @@ class Completions(NamedTuple):
     H: np.ndarray | None
 
 
-def completions(model, v, seed):
+def completions(model, v, seed, n_states=ROW_STATES):
     """What is not observed of a row, exact where its states are few, else by chains.
 
     Parameters
@@ -359,6 +359,8 @@ def completions(model, v, seed):
     model : Model
     v : ndarray of shape (n_visible,)
     seed : int
+    n_states : int
+        States of each chain that count, of its second half.
 
     Returns
     -------
@@ -385,17 +387,17 @@ def completions(model, v, seed):
         logs = exact.model.hidden.log_weight(states) + states @ exact.field[0]
         logs = logs + of_units @ exact.missing[0]
         return Completions(logs - logsumexp(logs), None, states)
-    rows = _row_chains(gaps, _row_stream(seed, v))
+    rows = _row_chains(gaps, _row_stream(seed, v), n_states)
     return Completions(np.full(len(rows), -np.log(len(rows))), rows, None)
 
 
-def _row_chains(gaps, stream):
+def _row_chains(gaps, stream, n_states):
     """States that chains of one row reach, its observed values clamped."""
     model, columns = gaps.model, gaps.columns()
     V = np.repeat(gaps.V, ROW_CHAINS, axis=0)
     chains = Gaps(model, V, np.repeat(gaps.missing, ROW_CHAINS, axis=0), gaps.field)
     rows, states = start(chains), []
-    kept = np.linspace(ROW_STEPS // 2, ROW_STEPS - 1, ROW_STATES).astype(int)
+    kept = np.linspace(ROW_STEPS // 2, ROW_STEPS - 1, n_states).astype(int)
     for step in range(ROW_STEPS):
         H = model.hidden.sample(model.hidden_field(rows), stream)
         rows[:, columns] = model.visible.sample(model.visible_field(H), stream)[:, columns]

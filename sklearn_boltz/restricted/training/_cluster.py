@@ -8,7 +8,7 @@ mini-batches and random numbers; what differs is how a mini-batch computes its s
 import asyncio
 import concurrent.futures
 import sys
-from copy import deepcopy
+from copy import copy, deepcopy
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,10 @@ from sklearn_boltz.restricted.sampling._gibbs import (
     run_chains,
     steps_of_transition,
 )
-from sklearn_boltz.restricted.training import _sdcp, _tap_steps
+from sklearn_boltz.restricted.training import _discriminative, _sdcp, _tap_steps
+from sklearn_boltz.restricted.training._discriminative import gradient
 from sklearn_boltz.restricted.training._gaps import Incomplete, complete, seed_of_batch
+from sklearn_boltz.restricted.training._labelled_rows import LabelledParts, LabelledRows
 from sklearn_boltz.restricted.training._sdcp import (
     draw_hidden,
     has_shape,
@@ -170,20 +172,21 @@ def teach(learner, V, rate, workers):
         draw = learner.draws_gaps and np.isnan(V.V).any()
         seed = seed_of_batch(learner.stream) if draw else None
         V = V.completed(learner.model(), seed, workers) if draw else V.V
-    if not isinstance(V, Parts):
+    parts = V.parts if isinstance(V, LabelledParts) else V
+    if not isinstance(parts, Parts):
         learner.learn(learner.in_memory(V), rate, workers)
         return learner
     for attempt in range(ATTEMPTS):
         changed = deepcopy(learner)
         try:
-            if V.has_gaps and learner.draws_gaps:
-                V.complete(changed.model(), seed_of_batch(changed.stream))
+            if parts.has_gaps and learner.draws_gaps:
+                parts.complete(changed.model(), seed_of_batch(changed.stream))
             changed.learn(ON_CLUSTER[type(learner)](V), rate, workers)
             return changed
         except LOST:
             if attempt == ATTEMPTS - 1:
                 raise
-            V.begin()
+            parts.begin()
 
 
 def _rows(check, block, rows):
@@ -419,4 +422,45 @@ def _slopes(shared, share, share_of_starts, starts, V):
     return slopes, sides if share_of_starts else sides[:0]
 
 
-ON_CLUSTER = {_sdcp.Learner: PairsOnCluster, _tap_steps.Learner: SolutionsOnCluster}
+# Classes.
+
+
+class ClassesOnCluster:
+    """A mini-batch of a classifying RBM on a cluster: `_discriminative.ArrayBatch`, by sums.
+
+    Parameters
+    ----------
+    rows : LabelledParts
+    """
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def gradient(self, learner, workers):
+        """The gradient of the objective, the mean over the rows."""
+        parts, stream = self.rows.parts, copy(learner.stream)
+        seed = seed_of_batch(stream) if parts.has_gaps else None
+        scale = learner.scale(len(parts))
+        shared = deepcopy(learner.model()), learner.objective, scale, stream.seed, stream.step, seed
+        firsts = np.append(0, np.cumsum(parts.lengths))[:-1].tolist()
+        _, codes, weights = self.rows
+        found = parts.map(_class_gradient, shared, firsts, codes, weights, parts.rows)
+        n_steps, gradient = parts.total(found)
+        learner.stream.take(n_steps // len(firsts))
+        return gradient
+
+
+def _class_gradient(shared, first_row, codes, weights, V):
+    model, objective, scale, seed, step, gaps = shared
+    stream, rows = Stream(seed), LabelledRows(V, codes, weights)
+    stream.step = step
+    with Workers(1) as workers:
+        found = gradient(model, rows, objective, scale, stream, gaps, workers, first_row)
+    return (stream.step - step, found), None
+
+
+ON_CLUSTER = {
+    _sdcp.Learner: PairsOnCluster,
+    _tap_steps.Learner: SolutionsOnCluster,
+    _discriminative.Learner: ClassesOnCluster,
+}

@@ -41,11 +41,16 @@ class Training:
     history : dict of list
         What was measured after each epoch.
     best : dict or None
-        The epoch of largest log-likelihood of held-out rows, with its parameters.
+        The epoch in which held-out rows had the largest log-likelihood, or what else a monitor
+        takes for the score, with its parameters.
     kept : KeptValues or None
         Values of the missing cells between visits.
     tracker : Tracker or None
         Of the normalising constant; None where it is exact or not looked at.
+    rate_factor : float
+        What the learning rate is multiplied by, after falls of it.
+    fallen_at : int
+        The epoch after which it fell.
     """
 
     def __init__(self, learner, rng, seen):
@@ -54,6 +59,7 @@ class Training:
         self.evaluation_seed = int(rng.integers(2**31))
         self.n_passes = self.n_epochs = 0
         self.history, self.best, self.kept, self.tracker = {}, None, None, None
+        self.rate_factor, self.fallen_at = 1.0, 0
 
     def learn(self, V, rate, workers):
         """Learn from a mini-batch, and go after its ln Z."""
@@ -108,9 +114,11 @@ class Plan(NamedTuple):
     patience : int or None
         Epochs without progress of held-out rows after which to stop; None not to look.
     tol : float
-        What counts as progress, in nats.
+        What counts as progress, in nats, or on the scale of the score.
     keep_best : bool
-        Whether the model of the largest log-likelihood is kept, also without patience.
+        Whether the model of the largest score is kept, also without patience.
+    fall : Fall or None
+        When the learning rate falls; None for never.
     """
 
     n_epochs: int
@@ -119,6 +127,14 @@ class Plan(NamedTuple):
     patience: int | None = None
     tol: float = 0.0
     keep_best: bool = False
+    fall: "Fall | None" = None
+
+
+class Fall(NamedTuple):
+    """A fall of the learning rate: after how many epochs without progress, and by what factor."""
+
+    patience: int
+    factor: float
 
 
 def train(training, rows, monitor, plan, workers, end_epoch):
@@ -150,10 +166,11 @@ def train(training, rows, monitor, plan, workers, end_epoch):
             if not learn_epoch(training, rows, monitor, plan, workers):
                 return last, "diverged"
             converged = False
-            if plan.patience or plan.keep_best:
+            if plan.patience or plan.keep_best or plan.fall:
                 remember_best(training, monitor(), plan, workers)
                 waited = training.n_epochs - training.best["waiting_since"]
                 converged = bool(plan.patience) and waited >= plan.patience
+                lower_rate(training, plan.fall)
             ended = converged or training.n_epochs == n_epochs
             if converged or (plan.keep_best and ended):
                 return_to_best(training)
@@ -173,7 +190,7 @@ def learn_epoch(training, rows, monitor, plan, workers):
     """Make an epoch and measure the model; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
-    rate = plan.rate(training.n_passes)
+    rate = plan.rate(training.n_passes) * training.rate_factor
     with QUIET():
         for V in rows.mini_batches(plan.batch_size, training.rng):
             training.learn(V, rate, workers)
@@ -191,24 +208,34 @@ def learn_epoch(training, rows, monitor, plan, workers):
 
 
 def remember_best(training, monitor, plan, workers):
-    """Compare the log-likelihood, of held-out rows if there are any, with the best so far."""
+    """Compare what is of interest, of held-out rows if there are any, with the best so far."""
     figures, best = training.figures(training.n_epochs), training.best
-    now = monitor.likelihoods.of_interest(figures)
-    least = -np.inf if best is None else best["log_likelihood"] + plan.tol
+    now = monitor.of_interest(figures)
+    least = -np.inf if best is None else best["score"] + plan.tol
     uncertain = training.tracker is not None and figures["log_likelihood_std_err"] > 0
     if plan.keep_best and now > least and uncertain:
         model = training.learner.model()
         now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
+    # A plateau at the start is no reason to end, however long; to fall back to it later is.
+    started = monitor.has_started(figures) or (best is not None and best["has_started"])
     if now > least:
         best = {
-            "log_likelihood": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
+            "score": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
+            "has_started": started,
             "parameters": [copied(a) for a in training.learner.parameters()],
             "tracker": deepcopy(training.tracker),
         }  # fmt: skip
-    elif not monitor.likelihoods.has_started(figures):
-        # A plateau at the start is no reason to end, however long.
+    elif not started:
         best = {**best, "waiting_since": training.n_epochs}
     training.best = best
+
+
+def lower_rate(training, fall):
+    """Lower the learning rate, if it is time."""
+    since = max(training.best["waiting_since"], training.fallen_at)
+    if fall is not None and training.n_epochs - since >= fall.patience:
+        training.rate_factor *= fall.factor
+        training.fallen_at = training.n_epochs
 
 
 def return_to_best(training):

@@ -290,6 +290,14 @@ class Monitor:
             figures |= self.likelihoods.figures(partial(self._free_energy, model), tracked)
         return figures
 
+    def of_interest(self, figures):
+        """The figure by which the training is judged: a log-likelihood."""
+        return self.likelihoods.of_interest(figures)
+
+    def has_started(self, figures):
+        """Whether the training has left the plateau on which columns are independent."""
+        return self.likelihoods.has_started(figures)
+
     def verified(self, model, tracked, log_likelihood):
         """The log-likelihood by which the training is judged, with another ln Z if that is less."""
         figures = self.likelihoods.figures(partial(self._free_energy, model), tracked)

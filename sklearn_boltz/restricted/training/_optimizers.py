@@ -1,8 +1,8 @@
-"""Optimizers: gradient ascent with momentum, and stochastic spectral descent.
+"""Optimizers: gradient ascent with momentum, stochastic spectral descent, and Adam.
 
 An optimizer knows only gradients and the steps it made. The gradients come multiplied by the
-learning rate, and may be overwritten. All optimizers are of degree one: twice the gradient is
-twice the step.
+learning rate, and may be overwritten. But for Adam, all optimizers are of degree one: twice the
+gradient is twice the step.
 """
 
 from copy import copy
@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg import svd
 
 from sklearn_boltz._arrays import is_foreign, namespace_of, zeros
+from sklearn_boltz.restricted.training._adam_kernel import adam_step
 
 
 class SGD:
@@ -37,6 +38,12 @@ class SGD:
         if self.velocity is not None:
             other.velocity = [convert(velocity) for velocity in self.velocity]
         return other
+
+    def move(self, parameters, gradients, rate):
+        """Add the steps to the parameters, in place, along gradients without the learning rate."""
+        steps = self.steps([rate * gradient for gradient in gradients])
+        for parameter, step in zip(parameters, steps, strict=True):
+            parameter += step
 
     def steps(self, gradients):
         """Return what to add to each parameter."""
@@ -82,6 +89,40 @@ def _sharp_array(gradient, xp):
         return xp.sum(xp.abs(gradient)) * xp.sign(gradient)
     U, s, Vt = xp.linalg.svd(gradient, full_matrices=False)
     return xp.sum(s) * (U @ Vt)
+
+
+class Adam:
+    """Gradient ascent by adaptive moments (Kingma and Ba, 2015).
+
+    Each parameter moves along the mean of its gradients, divided by the root of the mean of
+    their squares.
+
+    Parameters
+    ----------
+    momentum : float
+        Decay rate of the mean of the gradients, β₁.
+    decay : float
+        Decay rate of the mean of their squares, β₂.
+    epsilon : float
+        What is added to the root.
+    """
+
+    def __init__(self, momentum=0.9, decay=0.999, epsilon=1e-8):
+        self.momentum, self.decay, self.epsilon = momentum, decay, epsilon
+        self.n_steps, self.moments = 0, None
+
+    def move(self, parameters, gradients, rate):
+        """Add the steps to the parameters, in place, along gradients without the learning rate."""
+        if self.moments is None:
+            self.moments = [(np.zeros_like(g), np.zeros_like(g)) for g in gradients]
+        self.n_steps += 1
+        root = np.sqrt(1 - self.decay**self.n_steps)
+        rate = rate * root / (1 - self.momentum**self.n_steps)
+        options = self.momentum, self.decay, self.epsilon * root, rate
+        for parameter, gradient, (mean, square) in zip(
+            parameters, gradients, self.moments, strict=True
+        ):
+            adam_step(*map(np.ravel, (parameter, gradient, mean, square)), *options)
 
 
 OPTIMIZERS = {"sgd": SGD, "ssd": SpectralDescent}

@@ -379,16 +379,34 @@ class StreamedRows:
 
         Those with a missing cell are `Incomplete`.
         """
-        times = None if self.weights is None else self._visits(rng)
-        free = ((block, self._free_rows(k, times)) for k, block in self._epoch_blocks(rng))
-        for pieces in mini_batches(free, self.source.n_lanes, batch_size, rng):
-            if self._cluster is not None:
-                yield Parts(self._cluster, self.checked, pieces, self.gaps is not None)
-                continue
-            rows = [block[np.sort(numbers)] for _, block, numbers in pieces]
-            stacked = vstack(rows, "csr") if issparse(rows[0]) else np.concatenate(rows)
-            V = dense(self.checked(stacked))
+        for pieces in self.pieces(batch_size, rng):
+            V = self.gathered(pieces)
             yield V if rows_with_gaps(V) is None else Incomplete(V)
+
+    def pieces(self, batch_size, rng):
+        """Yield of which rows the mini-batches of an epoch consist.
+
+        Yields
+        ------
+        pieces : list of (int, (int, object), ndarray of int)
+            The number of the lane, that of a batch with its rows, and numbers of some of them.
+        """
+        times = None if self.weights is None else self._visits(rng)
+        free = (((k, block), self._free_rows(k, times)) for k, block in self._epoch_blocks(rng))
+        return mini_batches(free, self.source.n_lanes, batch_size, rng)
+
+    def gathered(self, pieces):
+        """The rows of a mini-batch: an array, or `Parts` on the workers of a cluster."""
+        if self._cluster is not None:
+            pieces = [(lane, block, rows) for lane, (_, block), rows in pieces]
+            return Parts(self._cluster, self.checked, pieces, self.gaps is not None)
+        rows = [block[np.sort(numbers)] for _, (_, block), numbers in pieces]
+        stacked = vstack(rows, "csr") if issparse(rows[0]) else np.concatenate(rows)
+        return dense(self.checked(stacked))
+
+    def numbers(self, pieces):
+        """Numbers of the rows of a mini-batch among all, piece by piece, as they are gathered."""
+        return [self._starts[k] + np.sort(rows) for _, (k, _), rows in pieces]
 
     def _visits(self, rng):
         """How often each row is visited in an epoch."""

@@ -95,6 +95,14 @@ class TAPMonitor:
             "share_converged": float(solutions.converged.mean()),
         }
 
+    def of_interest(self, figures):
+        """The figure by which the training is judged: a log-likelihood."""
+        return self.likelihoods.of_interest(figures)
+
+    def has_started(self, figures):
+        """Whether the training has left the plateau on which columns are independent."""
+        return self.likelihoods.has_started(figures)
+
     def compare(self, figures, layered, workers):
         """Compare the model with independent columns."""
         if "log_likelihood" in figures:

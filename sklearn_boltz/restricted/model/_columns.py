@@ -486,6 +486,40 @@ def copied(name, units, n_units, dtype):
     return units.astype(dtype)
 
 
+def rescaled(weights, visible, hidden, layout, other):
+    """The parameters of an RBM where real columns are standardised in another way.
+
+    With z = a z' + t, the fields W z + c are W a z' + (c + W t), and b z − V z² / 2 is
+    a (b − V t) z' − a² V z'² / 2 but for a constant.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n_hidden, n_visible)
+    visible, hidden : UnitType
+        Hidden units with a parameter `intercept`.
+    layout, other : Layout
+        Of the columns as they are, and as they are to be.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_hidden, n_visible)
+    visible, hidden : UnitType
+        Copies.
+    """
+    visible, hidden = visible.astype(weights.dtype), hidden.astype(weights.dtype)
+    if layout.scale is None:
+        return weights, visible, hidden
+    factor = layout.spread(other.scale / layout.scale)
+    shift = layout.spread((other.center - layout.center) / layout.scale)
+    hidden.intercept += (weights @ shift).astype(weights.dtype)
+    for part, columns in visible.parts():
+        if "precision" in part.parameters() and np.isinf(part.bounds[0]).all():
+            a, t = factor[columns], shift[columns]
+            part.intercept[...] = a * (part.intercept - part.precision * t)
+            part.precision[...] = a**2 * part.precision
+    return (weights * factor).astype(weights.dtype), visible, hidden
+
+
 # Parameters of units as attributes of an estimator.
 
 

@@ -1,0 +1,133 @@
+"""Labels of rows: their classes, their codes, and rows without a label."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from sklearn_boltz._cells import is_missing
+
+# The code of a row without a label, and what stands for it among labels that are numbers.
+UNLABELLED = -1
+
+
+def split_labels(y, name="y"):
+    """Tell rows of which the label is missing, None or NaN, from others.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_rows,)
+    name : str
+        What messages call the estimator.
+
+    Returns
+    -------
+    y : ndarray of shape (n_rows,)
+        Of numbers, texts or objects.
+    present : ndarray of bool of shape (n_rows,)
+    """
+    if y is None:
+        raise ValueError(
+            f"{name} requires y to be passed, but the target y is None. Give the label of each "
+            "row; -1 stands for a row without one."
+        )
+    y = column_or_1d(y, warn=True)
+    present = np.ones(len(y), dtype=bool)
+    if y.dtype.kind == "O":
+        present = ~np.fromiter(map(is_missing, y), bool, len(y))
+        labels = y[present].tolist()
+        if labels and all(isinstance(label, Real) for label in labels):
+            labels = np.array(labels)
+            y = np.full(len(y), UNLABELLED, labels.dtype)
+            y[present] = labels
+    elif y.dtype.kind == "f":
+        present = ~np.isnan(y)
+        assert_all_finite(y[present], input_name="y")
+        whole = np.where(present, y, UNLABELLED)
+        if not present.all() and (whole == np.rint(whole)).all():
+            y = whole.astype(np.int64)  # numbers with a fraction for the sake of NaN only
+    return y, present
+
+
+def learn_classes(y, present, name="y"):
+    """The classes among the labels, in order.
+
+    Among numbers, -1 is no class, but in labels that are -1 and 1 only.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+    present : ndarray of bool of shape (n_rows,)
+    name : str
+        What messages call the estimator.
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+    """
+    known = y[present]
+    if known.dtype.kind == "O":
+        kinds = sorted({type(label).__name__ for label in known.tolist()})
+        if len(kinds) > 1:
+            raise ValueError(
+                f"{name}: y has labels of the types {' and '.join(kinds)}. Make them all of one "
+                "type, for example by y.astype(str)."
+            )
+    if len(known):
+        check_classification_targets(known)
+    classes = np.unique(known)
+    if classes.dtype.kind in "if" and not np.array_equal(classes, [UNLABELLED, 1]):
+        classes = classes[classes != UNLABELLED]
+    if not len(classes):
+        raise ValueError(
+            f"{name}: no row has a label, but there must be two classes at least: -1, None and NaN "
+            "stand for rows without a label. SDCPRBM learns from rows alone."
+        )
+    if len(classes) == 1:
+        remedy = "There must be two at least."
+        if (y == UNLABELLED).any():
+            remedy = f"If -1 is a class, and no missing label, take y == {classes[0]} for y."
+        raise ValueError(f"{name}: y has only one class, {classes.tolist()[0]!r}. {remedy}")
+    return classes
+
+
+def encode_labels(y, present, classes, name="y"):
+    """Numbers of the classes of rows, and -1 where a row has no label.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+    present : ndarray of bool of shape (n_rows,)
+    classes : ndarray of shape (n_classes,)
+        In order.
+    name : str
+        What messages call the estimator.
+
+    Returns
+    -------
+    codes : ndarray of intp of shape (n_rows,)
+    """
+    labelled, numbers = present, classes.dtype.kind in "iufb"
+    if y.dtype.kind in "if" and (not numbers or UNLABELLED not in classes):
+        labelled = present & (y != UNLABELLED)
+    codes, known = np.full(len(y), UNLABELLED, dtype=np.intp), y[labelled]
+    if not len(known):
+        return codes
+    if (known.dtype.kind in "iufb") != numbers:
+        _refuse_label(known[0], classes, name)
+    places = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
+    found = classes[places] == known
+    if not found.all():
+        _refuse_label(known[np.argmin(found)], classes, name)
+    codes[labelled] = places
+    return codes
+
+
+def _refuse_label(label, classes, name):
+    label = label.item() if isinstance(label, np.generic) else label
+    shown = ", ".join(map(repr, classes[:5].tolist())) + ", ..." * (len(classes) > 5)
+    raise ValueError(
+        f"{name}: y has the label {label!r}, which is none of the classes {shown}. Name all "
+        "classes in the first call of partial_fit, by `classes`, or fit anew."
+    )

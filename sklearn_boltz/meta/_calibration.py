@@ -1,0 +1,51 @@
+"""Log-likelihoods of classes that are off by constants, made right by rows held out."""
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+# Penalty of the squares of the offsets, over the sum of the rows: an offset without rows is 0.
+RIDGE = 0.01
+
+
+def calibrate(log_likelihoods, y, weights, log_priors):
+    """Fit an offset for each class, and a factor common to all.
+
+    Parameters
+    ----------
+    log_likelihoods : ndarray of float64 of shape (n, n_classes)
+        ln p(x | y) of rows that the densities have not seen, of which constants of a class and of
+        a row may be unknown.
+    y : ndarray of int of shape (n,)
+        The classes.
+    weights : ndarray of float64 of shape (n,) or None
+        How often each row counts; None for once.
+    log_priors : ndarray of float64 of shape (n_classes,)
+
+    Returns
+    -------
+    offsets : ndarray of float64 of shape (n_classes,)
+        With sum 0.
+    scale : float
+        Both maximise the mean of ln p(y | x), with p(y | x) in proportion to
+        exp(log_priors + scale * log_likelihoods + offsets): a concave function.
+    """
+    n, n_classes = log_likelihoods.shape
+    weights = np.ones(n) if weights is None else weights
+    own = np.eye(n_classes)[y]
+    # Densities that rows are far from differ by thousands of nats.
+    spread = max(1.0, float(np.ptp(log_likelihoods, axis=1).mean()))
+    scores = log_likelihoods - log_likelihoods.max(axis=1, keepdims=True)
+
+    def loss(parameters):
+        offsets, scale = parameters[:-1], parameters[-1] / spread
+        log_p = log_softmax(log_priors + scale * scores + offsets, axis=1)
+        rest = weights[:, None] * (np.exp(log_p) - own)
+        value = -(weights @ (own * log_p).sum(axis=1)) + RIDGE / 2 * offsets @ offsets
+        slope = np.append(rest.sum(axis=0) + RIDGE * offsets, (rest * scores).sum() / spread)
+        return value / weights.sum(), slope / weights.sum()
+
+    first = np.append(np.zeros(n_classes), spread)
+    bounds = [(None, None)] * n_classes + [(0.0, None)]
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return found[:-1] - found[:-1].mean(), float(found[-1] / spread)

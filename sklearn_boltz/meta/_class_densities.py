@@ -1,0 +1,110 @@
+"""Densities of the rows of classes: one of columns and class together, or one for each class."""
+
+from inspect import signature
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+
+# Sweeps of Gibbs sampling for a row whose missing cells have too many joint states.
+N_STEPS = 200
+# The error of ln Z in nats up to which no rows are held out to correct it.
+MAX_ERROR = 0.1
+# The least probability, where a logarithm is taken.
+TINY = np.finfo(np.float64).tiny
+
+
+class JointDensity:
+    """p(x, y), where y is one more column of codes.
+
+    Parameters
+    ----------
+    density : estimator
+        Not fitted, with `predict_column_proba`.
+    shares : ndarray of float64 of shape (n_classes,)
+        Of the classes in the rows of the fit.
+    seed : int
+        For rows with too many missing cells.
+    """
+
+    def __init__(self, density, shares, seed):
+        self.density, self.shares, self.seed = density, shares, seed
+
+    def fit(self, rows, y, weights):
+        """Fit it to rows of codes and their classes; weights may be None."""
+        self.fitted = [_fitted(self.density, _with_class(rows, y), weights)]
+
+    def are_uncertain(self):
+        """Whether classes cannot be compared for errors of ln Z, which is the same for all."""
+        return False
+
+    def log_likelihoods(self, rows):
+        """ln p(x | y) plus a constant of each row, of shape (n, n_classes)."""
+        return self._log_posteriors(rows) - np.log(self.shares)
+
+    def score_samples(self, rows, log_priors):
+        """ln p(x) of each row."""
+        ratios = self.log_likelihoods(rows) + log_priors
+        return self.fitted[0].score_samples(_with_class(rows)) + logsumexp(ratios, axis=1)
+
+    def _log_posteriors(self, rows):
+        method = self.fitted[0].predict_column_proba
+        options = {"n_steps": N_STEPS, "random_state": self.seed}
+        options = {k: v for k, v in options.items() if k in signature(method).parameters}
+        rows = _with_class(rows)
+        return np.log(np.maximum(method(rows, rows.shape[1] - 1, **options), TINY))
+
+
+class DensityOfEachClass:
+    """p(x | y), each by its own rows.
+
+    Parameters
+    ----------
+    density : estimator
+        Not fitted, with `score_samples`.
+    """
+
+    def __init__(self, density):
+        self.density = density
+
+    def fit(self, rows, y, weights):
+        """Fit them to rows and their classes; weights may be None."""
+        self.fitted = [
+            self._of_class(rows, np.flatnonzero(y == c), weights) for c in range(y.max() + 1)
+        ]
+
+    def are_uncertain(self):
+        """Whether classes cannot be compared for errors of ln Z."""
+        return any(map(_is_uncertain, self.fitted))
+
+    def log_likelihoods(self, rows):
+        """ln p(x | y), of shape (n, n_classes)."""
+        return np.column_stack([density.score_samples(rows) for density in self.fitted])
+
+    def score_samples(self, rows, log_priors):
+        """ln p(x) of each row."""
+        return logsumexp(self.log_likelihoods(rows) + log_priors, axis=1)
+
+    def _of_class(self, rows, some, weights):
+        weights = None if weights is None else weights[some]
+        return _fitted(self.density, _safe_indexing(rows, some), weights)
+
+
+def _is_uncertain(density):
+    """Whether the error of ln Z is not known, or too large."""
+    if not hasattr(density, "log_partition"):
+        return False
+    seeded = "random_state" in signature(density.log_partition).parameters
+    estimate = density.log_partition(**({"random_state": 0} if seeded else {}))
+    return estimate.method != "exact" and not (estimate.trusted and estimate.std_err <= MAX_ERROR)
+
+
+def _fitted(density, rows, weights):
+    """A fitted clone of a density model."""
+    return clone(density).fit(rows, **({} if weights is None else {"sample_weight": weights}))
+
+
+def _with_class(rows, y=np.nan):
+    """Rows of codes with one more column, the class."""
+    return np.column_stack([rows, np.broadcast_to(np.asarray(y, dtype=np.float64), len(rows))])

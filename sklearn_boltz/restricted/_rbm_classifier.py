@@ -1,0 +1,1059 @@
+"""RBMClassifier: an RBM of features and a label (Larochelle and Bengio, 2008)."""
+
+from functools import cache, partial
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from sklearn_boltz._base import checked_weights, dense, unchanged_on_error, validate_arguments
+from sklearn_boltz._batches import as_batches, with_labels
+from sklearn_boltz._callbacks import with_callbacks
+from sklearn_boltz._labels import encode_labels, learn_classes, split_labels
+from sklearn_boltz._random import Stream, make_generator
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
+from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
+from sklearn_boltz.restricted.model._classes import ClassModel
+from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
+from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood_by
+from sklearn_boltz.restricted.sampling import _conditional, _observed
+from sklearn_boltz.restricted.sampling._class_probabilities import (
+    by_blocks,
+    log_probability,
+    log_probability_of_gaps,
+)
+from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
+from sklearn_boltz.restricted.training._discriminative import Learner, Objective
+from sklearn_boltz.restricted.training._epochs import Plan, Training
+from sklearn_boltz.restricted.training._initial import start_of
+from sklearn_boltz.restricted.training._labelled_rows import (
+    LabelCounts,
+    LabelledRows,
+    LabelledStream,
+    stratified,
+)
+from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
+from sklearn_boltz.restricted.training._optimizers import SGD, Adam
+from sklearn_boltz.restricted.training._rows import (
+    EMPTY,
+    MOST_VALID,
+    ChosenRows,
+    StreamedRows,
+    check_observed,
+    of_some,
+    relative,
+)
+from sklearn_boltz.units import Bernoulli, Categorical, Stacked
+from sklearn_boltz.units._unit import observed_sums
+
+OPTIMIZERS = {"adam": Adam, "sgd": SGD}
+# With batch_size="auto", a fiftieth of the rows, within limits.
+ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 50, 10, 100
+# With max_iter="auto" and early stopping, epochs and mini-batches at most; without, about so many
+# mini-batches, and epochs within limits.
+MOST_EPOCHS, MOST_BATCHES = 200, 10_000
+AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
+# With n_iter_no_change="auto", training ends without progress for so many epochs and mini-batches.
+END_AFTER, END_AFTER_BATCHES = 8, 1000
+# What is added to the share of each class, of which the logarithms are the first biases.
+LEAST_SHARE = 1e-3
+
+
+class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
+    """Classifier by a restricted Boltzmann machine of features and label.
+
+    The label is one more visible unit, with a state for each class. Its probabilities given a row
+    are exact, and so is the gradient of their logarithms: the machine is trained to predict the
+    label (discriminative training), and with a part `alpha` to be a good density of rows and
+    labels (generative training) [1]_. The density gives what other classifiers have not: rows
+    without labels help, missing cells are summed out, and `score_samples` tells rows that are
+    unlike all that was seen.
+
+    Parameters
+    ----------
+    n_components : int, default=500
+        Number of hidden units.
+
+    visible : str, UnitType, type, list or dict, default="auto"
+        The units of the columns, as in :class:`~sklearn_boltz.SDCPRBM`: ``"auto"`` looks at the
+        table, and ``"gaussian"`` is for columns of real numbers.
+
+    alpha : float, default=0.01
+        Weight of the generative term. What goes up is the mean of ln p(y | x) over labelled rows,
+        plus `alpha` times the mean of ln p(x, y) over labelled and of ln p(x) over unlabelled
+        rows. 0 is for discriminative training, in which unlabelled rows have no part, and
+        ``np.inf`` for generative training alone.
+
+    n_gibbs : int, default=1
+        Number of Gibbs transitions of contrastive divergence, for the generative term.
+
+    optimizer : {"adam", "sgd"}, default="adam"
+        Adaptive moments [2]_, or stochastic gradient ascent.
+
+    learning_rate : float, default=0.005
+        Length of a step.
+
+    learning_rate_schedule : {"adaptive", "constant", "invscaling"}, default="adaptive"
+        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
+        mini-batches have passed without progress of `scoring`, of held-out rows if
+        `early_stopping` is set. With ``"invscaling"``, it is ``learning_rate / t ** power_t`` in
+        epoch t = 1, 2, ...
+
+    power_t : float, default=0.5
+        Exponent of the inverse scaling.
+
+    momentum : float, default=0.9
+        Part of the last step that is added to each, or of Adam the decay rate of the mean of the
+        gradients.
+
+    batch_size : int or "auto", default="auto"
+        Number of rows of a mini-batch. ``"auto"`` takes a fiftieth of the rows, from 10 to 100.
+
+    max_iter : int or "auto", default="auto"
+        Number of epochs. ``"auto"`` makes up to 200 with `early_stopping`, and more where these
+        are less than 10,000 mini-batches; without, some 3,000 mini-batches in 20 to 200 epochs.
+
+    dynamic_binarization : bool, default=True
+        Whether values of Bernoulli columns between 0 and 1, which count as probabilities, are
+        drawn as 0 or 1 anew for each mini-batch. It works against overfitting. Predictions take
+        the values as they are.
+
+    sparsity : float, default=0.0
+        What is taken from the biases of the hidden units after each step, so that they are
+        seldom on.
+
+    weight_decay : float, default=0.0
+        Strength of the L2 penalty on the weights.
+
+    weights_init : float, default=0.01
+        Standard deviation of the initial weights.
+
+    init : estimator, default=None
+        An RBM of the same columns, such as :class:`~sklearn_boltz.SDCPRBM`, with `n_components`
+        binary hidden units: training begins with its weights and biases. If it is not fitted, a
+        clone is fitted to the rows first. Cross-validation makes clones, which are not fitted; wrap
+        a fitted one in :class:`sklearn.frozen.FrozenEstimator` to keep it.
+
+    class_weight : dict or "balanced", default=None
+        How often rows of each class count, or all classes equally often in total; None for as
+        often as there are rows.
+
+    early_stopping : bool, default=True
+        Whether to set labelled rows aside, of each class its share, and to stop when they are no
+        longer predicted better. The parameters are then those of the best epoch.
+
+    scoring : {"neg_log_loss", "accuracy"}, default="neg_log_loss"
+        What early stopping looks at.
+
+    validation_fraction : float, default=0.1
+        Part of the labelled rows that is set aside for early stopping.
+
+    n_iter_no_change : int or "auto", default="auto"
+        Number of epochs without progress after which to stop. ``"auto"`` waits for 8 epochs and
+        1,000 mini-batches.
+
+    tol : float, default=1e-4
+        What counts as progress of `scoring`.
+
+    binarize : float, default=None
+        If given, a value counts as 1 where it is greater than this threshold and as 0
+        elsewhere, but for columns of words and real ones. If None, values of Bernoulli columns
+        must lie in [0, 1]; those between count as probabilities.
+
+    unknown : {"error", "missing"}, default="error"
+        What to do, after the fit, about values of a column of categories that no row of the
+        training has: raise an error, or take them for missing cells.
+
+    warm_start : bool, default=False
+        Whether `fit` goes on from where the last fit ended, as if it had not been interrupted.
+
+    n_jobs : int, default=None
+        Number of threads. None means as many as BLAS uses. The result does not depend on it.
+
+    verbose : int, default=0
+        If positive, print a line for each epoch.
+
+    random_state : int, RandomState instance or None, default=None
+        The source of randomness: of the first weights, the order of the rows and Markov chains.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The classes, in order.
+
+    components_ : ndarray of shape (n_components, n_visible)
+        The weights W of the features. A column of three or more categories takes a number for
+        each of them, any other column one: `visible_names_` names all n_visible.
+
+    components_classes_ : ndarray of shape (n_components, n_classes)
+        The weights Uᵀ of the label.
+
+    intercept_classes_ : ndarray of shape (n_classes,)
+        Biases d of the label.
+
+    intercept_hidden_ : ndarray of shape (n_components,)
+        Biases c of the hidden units.
+
+    intercept_visible_ : ndarray of shape (n_visible,)
+        Biases of the visible units. Other parameters likewise, such as `precision_visible_`, with
+        NaN in the place of units without such a parameter.
+
+    init_ : estimator
+        The fitted machine that training began with, if `init` is given.
+
+    visible_names_ : ndarray of str of shape (n_visible,)
+        Names of the numbers of the visible units, such as ``city=Rome``.
+
+    log_partition_ : float
+        Logarithm of the normalising constant of features and label, in nats, as
+        ``log_partition()`` gives it. Computed when first asked for.
+
+    history_ : dict of ndarray
+        For each epoch of `fit`: ``"log_loss"`` (mean of −ln p(y | x), in nats) and ``"error"``
+        (part of wrong predictions) of up to 2,000 labelled training rows, with `early_stopping`
+        ``"validation_log_loss"`` and ``"validation_error"`` of the rows set aside;
+        ``"learning_rate"`` and ``"seconds"``.
+
+    n_iter_ : int
+        Number of epochs made.
+
+    n_features_in_ : int
+        Number of columns.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the columns, if `X` had names.
+
+    See Also
+    --------
+    sklearn_boltz.SDCPRBM : RBM of rows alone.
+    sklearn.neural_network.MLPClassifier : A network with hidden units, without a density.
+
+    Notes
+    -----
+    With hidden units h and o_yj = c_j + U_yj + W_j·x,
+    p(y | x) ∝ exp(d_y + Σ_j ln(1 + exp(o_yj))), eq. 2 of [1]_: a sum over classes and hidden units,
+    without any sampling. Integers and booleans are computed with in float32. The fit has the same
+    bits whatever the number of threads.
+
+    References
+    ----------
+    .. [1] H. Larochelle and Y. Bengio, "Classification using discriminative restricted Boltzmann
+       machines", ICML 2008.
+    .. [2] D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import train_test_split
+    >>> from sklearn_boltz import RBMClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X / 16, y, random_state=0)
+    >>> model = RBMClassifier(100, max_iter=20, early_stopping=False, random_state=0)
+    >>> model.fit(X_train, y_train).score(X_test, y_test) > 0.95
+    True
+    >>> model.predict_proba(X_test[:3]).shape
+    (3, 10)
+
+    Rows without a label have -1:
+
+    >>> y_train[200:] = -1
+    >>> model.fit(X_train, y_train).score(X_test, y_test) > 0.8
+    True
+    """
+
+    _parameter_constraints = {
+        **{
+            name: constraint
+            for name, constraint in MiniBatchEstimator._parameter_constraints.items()
+            if name not in ("track_likelihood", "max_rungs")
+        },
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left"), Options(Real, {np.inf})],
+        "n_gibbs": [Interval(Integral, 1, None, closed="left")],
+        "optimizer": [StrOptions(set(OPTIMIZERS))],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "momentum": [Interval(Real, 0, 1, closed="left")],
+        "dynamic_binarization": ["boolean"],
+        "sparsity": [Interval(Real, 0, None, closed="left")],
+        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "init": [HasMethods(["fit", "score_samples"]), None],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "scoring": [StrOptions({"neg_log_loss", "accuracy"})],
+    }
+
+    def __init__(
+        self,
+        n_components=500,
+        *,
+        visible="auto",
+        alpha=0.01,
+        n_gibbs=1,
+        optimizer="adam",
+        learning_rate=0.005,
+        learning_rate_schedule="adaptive",
+        power_t=0.5,
+        momentum=0.9,
+        batch_size="auto",
+        max_iter="auto",
+        dynamic_binarization=True,
+        sparsity=0.0,
+        weight_decay=0.0,
+        weights_init=0.01,
+        init=None,
+        class_weight=None,
+        early_stopping=True,
+        scoring="neg_log_loss",
+        validation_fraction=0.1,
+        n_iter_no_change="auto",
+        tol=1e-4,
+        binarize=None,
+        unknown="error",
+        warm_start=False,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.n_components = n_components
+        self.visible = visible
+        self.alpha = alpha
+        self.n_gibbs = n_gibbs
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.learning_rate_schedule = learning_rate_schedule
+        self.power_t = power_t
+        self.momentum = momentum
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.dynamic_binarization = dynamic_binarization
+        self.sparsity = sparsity
+        self.weight_decay = weight_decay
+        self.weights_init = weights_init
+        self.init = init
+        self.class_weight = class_weight
+        self.early_stopping = early_stopping
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.binarize = binarize
+        self.unknown = unknown
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None):
+        """Learn the parameters by passes over the rows.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Legal values of the visible units, or anything real if `binarize` is set. NaN is a
+            missing value, which is summed out.
+        y : array-like of shape (n_samples,)
+            The label of each row. None or NaN and, among labels that are numbers, -1 stand for a
+            row without one.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts, in relation to the others: its gradient is multiplied by
+            that. None for equal weights.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a value is not in the domain, a column has no value at all, or there are not two
+            classes.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the training diverges, if the labels are predicted no better than by the frequencies
+            of the classes, and if `early_stopping` is set and `max_iter` ended the fit.
+
+        Notes
+        -----
+        Ctrl-C leaves the model of the last complete epoch, if there is one, and that of before
+        the fit if not. With `warm_start`, the next fit goes on from there.
+        """
+        return self._fit(X, y, sample_weight)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y, classes=None, sample_weight=None):
+        """Learn from one mini-batch, of any length.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The rows of the mini-batch; NaN is a missing value.
+        y : array-like of shape (n_samples,)
+            The label of each row, as in `fit`.
+        classes : array-like of shape (n_classes,), default=None
+            All classes that there will be: needed in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None for equal weights.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If parameters grow beyond all bounds; they are then those of before.
+        """
+        with unchanged_on_error(self):
+            self._take_classes(classes)
+            return self._partial_fit(X, y, sample_weight)
+
+    # Rows and labels.
+
+    def _source(self, X, y, sample_weight, reset):
+        """The rows to train on, with their labels."""
+        name, batches = type(self).__name__, as_batches(X)
+        if batches is None:
+            V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
+        else:
+            batches, y = with_labels(batches, y)
+            y, present = split_labels(y, name)
+        if reset:
+            self.classes_ = learn_classes(y, present, name)
+        codes = encode_labels(y, present, self.classes_, name)
+        if batches is None:
+            rows = LabelledRows(*self._counted(V, codes, sample_weight))
+            check_observed(self, observed_sums(rows.V)[1])
+        else:
+            rows = self._streamed(batches, codes, sample_weight, reset, batches is not X)
+        codes = np.unique(rows.codes[rows.codes >= 0])
+        if len(codes) < 2 and reset:
+            found = repr(self.classes_[codes].tolist()[0]) if len(codes) else "or none"
+            raise ValueError(
+                f"{name}: the rows that count have only one class, {found}. There must be two at "
+                "least."
+            )
+        return rows, None
+
+    def _streamed(self, batches, codes, sample_weight, reset, indexed):
+        """Rows in batches with their labels."""
+        if reset:
+            self._begin_batches(batches, sample_weight)
+        V = StreamedRows(self, batches, reset=reset, indexed=indexed)
+        if len(codes) != V.shape[0]:
+            raise ValueError(
+                f"{type(self).__name__}: y has {len(codes):,} labels, and the batches have "
+                f"{V.shape[0]:,} rows."
+            )
+        weights = self._weights(codes, sample_weight, np.empty((V.shape[0], 0)))
+        return LabelledStream(V, codes, None if weights is None else relative(weights))
+
+    def _rows_of_batch(self, X, y, sample_weight, reset):
+        """The rows of a mini-batch that count, with their labels."""
+        V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
+        codes = encode_labels(y, present, self.classes_, type(self).__name__)
+        return LabelledRows(*self._counted(dense(V), codes, sample_weight)), None
+
+    def _mini_batch(self, rows):
+        return rows
+
+    def _validated_with_labels(self, X, y, sample_weight, reset):
+        """-> rows of the visible units, labels, and which rows have one."""
+        name = type(self).__name__
+        if y is None:
+            split_labels(y, name)
+        V = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
+        y, present = split_labels(y, name)
+        check_consistent_length(V, y)
+        return V, y, present
+
+    def _counted(self, V, codes, sample_weight):
+        """The rows that count, codes of their labels, and their weights."""
+        weights = self._weights(codes, sample_weight, V)
+        counts = np.ones(V.shape[0], dtype=bool) if weights is None else weights > 0
+        if rows_with_gaps(V) is not None:
+            counts &= ~np.isnan(V).all(axis=1)
+            if not counts.any():
+                raise ValueError(EMPTY)
+        if not counts.all():
+            V, codes, weights = V[counts], codes[counts], of_some(weights, counts)
+        return V, codes, None if weights is None else relative(weights)
+
+    def _weights(self, codes, sample_weight, V):
+        """How often rows count, with the weights of their classes."""
+        weights = None if sample_weight is None else checked_weights(sample_weight, V)
+        return weights if self.class_weight is None else self._times_class_weights(codes, weights)
+
+    def _times_class_weights(self, codes, weights):
+        """The weights of rows times those of their classes; rows without a label keep theirs."""
+        labelled, n_classes = codes >= 0, len(self.classes_)
+        weights = np.ones(len(codes)) if weights is None else weights
+        if isinstance(self.class_weight, dict):
+            unknown = [label for label in self.class_weight if label not in self.classes_]
+            if unknown:
+                raise ValueError(
+                    f"{type(self).__name__}: class_weight has the class {unknown[0]!r}, but the "
+                    f"classes are {self.classes_.tolist()}."
+                )
+            factors = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
+            factors = np.array(factors, dtype=np.float64)
+        else:
+            totals = np.bincount(codes[labelled], weights[labelled], n_classes)
+            factors = totals.sum() / (n_classes * np.where(totals > 0, totals, 1))
+        weights = weights.astype(np.float64)
+        weights[labelled] *= factors[codes[labelled]]
+        return weights
+
+    def _take_classes(self, classes):
+        """The classes of the first call of `partial_fit`, or the same as then."""
+        name = type(self).__name__
+        if not hasattr(self, "classes_"):
+            if classes is None:
+                raise ValueError(
+                    f"{name}: classes must be passed on the first call to partial_fit: all labels "
+                    "that there will be."
+                )
+            self.classes_ = learn_classes(*split_labels(classes, name), name)
+        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
+            raise ValueError(
+                f"{name}: classes={classes!r} is not the same as on the last call to partial_fit: "
+                f"{self.classes_.tolist()}."
+            )
+
+    # Training: what `MiniBatchEstimator` asks for.
+
+    def _begun(self, rows, weights=None):
+        rng, (V, codes, weights) = make_generator(self.random_state), rows.parts
+        n_classes, dtype = len(self.classes_), V.dtype
+        matrix = self._initial_weights(rng, self.n_components, V.shape[1] + n_classes, dtype)
+        counts = np.bincount(codes[codes >= 0], of_some(weights, codes >= 0), n_classes)
+        shares = counts / max(counts.sum(), 1) + LEAST_SHARE
+        label = Categorical([n_classes], np.log(shares / shares.mean()).astype(dtype))
+        visible = self._initial_visible(V, weights)
+        hidden = Bernoulli.neutral(self.n_components, dtype)
+        base = visible.astype(dtype), label.astype(dtype)
+        matrix = np.asfortranarray(matrix)
+        if self.init is not None:
+            visible = start_of(self, self.init_).give(matrix[:, : V.shape[1]], visible, hidden)
+        model = ClassModel(matrix, visible, hidden, label)
+        optimizer = OPTIMIZERS[self.optimizer](self.momentum)
+        learner = Learner(model, self._objective(), optimizer, Stream.from_generator(rng))
+        training = Training(learner, rng, LabelCounts.of(rows))
+        learner.label_share = training.seen.share
+        training.base = base
+        return training
+
+    def _objective(self):
+        return Objective(
+            alpha=float(self.alpha),
+            n_gibbs=self.n_gibbs,
+            sparsity=self.sparsity,
+            weight_decay=self.weight_decay,
+            binarized=self.dynamic_binarization,
+        )
+
+    def _resumed(self):
+        n_units = len(self.components_)
+        if n_units != self.n_components:
+            raise ValueError(
+                f"n_components is {self.n_components}, but the fit to go on with has "
+                f"{n_units} components."
+            )
+        training = self._training.copy()
+        # The public attributes are the truth, also where a user has set them.
+        training.learner.take(self._class_model())
+        training.learner.objective = self._objective()
+        training.learner.label_share, training.learner.repeats = training.seen.share, 1
+        return training
+
+    def _with_more(self, seen, rows, weights=None):
+        return seen + LabelCounts.of(rows)
+
+    def _tracker(self, training):
+        return None
+
+    def _divide(self, training, rows, weights):
+        fraction = self.validation_fraction if self.early_stopping else 0
+        train, valid = stratified(rows.codes, fraction, training.evaluation_seed)
+        if isinstance(rows, LabelledStream):  # rows without any cell
+            train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
+        monitor = partial(self._monitor, training, rows, train, valid)
+        if isinstance(rows, LabelledStream) and not rows.V.indexed:
+            return rows.all_but(valid), cache(monitor)
+        # Where labels are few, their rows come more often, with as much less weight, so that each
+        # mini-batch has some.
+        labelled = rows.codes[train] >= 0
+        n_labelled = int(labelled.sum())
+        if self.alpha and n_labelled:
+            repeats = max(1, (len(train) - n_labelled) // n_labelled)
+            training.learner.repeats = repeats
+            train = np.repeat(train, np.where(labelled, repeats, 1))
+        return ChosenRows(rows, train), cache(monitor)
+
+    def _plan(self, n_rows):
+        size, n_epochs, patience = self.batch_size, self.max_iter, self.n_iter_no_change
+        if size == "auto":
+            size = int(np.clip(n_rows // ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH))
+        n_batches = max(1, round(n_rows / size))
+        if n_epochs == "auto" and self.early_stopping:
+            n_epochs = enough(MOST_EPOCHS, MOST_BATCHES, n_batches)
+        elif n_epochs == "auto":
+            n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
+        if patience == "auto":
+            patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches)
+        patience = patience if self.early_stopping else None
+        return Plan(n_epochs, size, self._rate, patience, self.tol, fall=self._fall(n_batches))
+
+    def _monitor(self, training, rows, train, valid):
+        seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
+        held_out = rows[valid[:MOST_VALID]] if len(valid) else None
+        return ClassMonitor(rows[train[:LIKELIHOOD_ROWS]], held_out, self.scoring, seed)
+
+    def _attributes(self, training):
+        model = training.learner.model()
+        exposed = {
+            "components_": model.weights,
+            "components_classes_": model.label_weights,
+            "intercept_classes_": model.label.intercept,
+            "intercept_hidden_": model.hidden.intercept,
+        }
+        for name, value in published(model.visible).items():
+            exposed[f"{name}_visible_"] = value
+        return {
+            **exposed,
+            "_visible_types": model.visible,
+            "_base_units": training.base,
+            **self._state(training),
+        }
+
+    def _trouble(self, status, comparison):
+        if comparison is not None and not comparison.exceeds(BETTER):
+            return (
+                f"The labels of the {comparison.rows} are predicted no better than by the "
+                f"frequencies of the classes: the log-loss is {-comparison.model:.4g}, and "
+                f"{-comparison.independent:.4g} by these. Train longer (max_iter; there were "
+                f"{self.n_iter_} epochs) or with another learning_rate, unless the columns tell "
+                "nothing of the label."
+            )
+        if status == "max_iter" and self.early_stopping and self.max_iter != "auto":
+            return (
+                f"The labels of the rows set aside were still predicted better after "
+                f"{self.n_iter_} epochs. Increase max_iter, or fit on with warm_start."
+            )
+        return super()._trouble(status, None) if status == "diverged" else None
+
+    # The model.
+
+    def _class_model(self):
+        kinds, dtype = self._visible_types, self.components_.dtype
+        values = {name: getattr(self, f"{name}_visible_") for name in parameter_names(kinds)}
+        return ClassModel.of(
+            self.components_, self.components_classes_.astype(dtype, copy=False),
+            with_published(kinds, values, dtype),
+            Bernoulli(self.intercept_hidden_).astype(dtype),
+            Categorical([len(self.classes_)], self.intercept_classes_).astype(dtype),
+        )  # fmt: skip
+
+    def _model(self):
+        return self._class_model().joint()
+
+    def _layered(self):
+        return self._class_model().layered()
+
+    def _base(self):
+        visible, label = self._base_units
+        visible = visible.layers if isinstance(visible, Stacked) else [visible]
+        return Stacked([*visible, label])
+
+    def _parameters(self):
+        model = self._class_model()
+        units = [model.hidden, model.label, model.visible]
+        return [model.joint_weights, *(a for u in units for a in u.parameters().values())]
+
+    def _side(self, V):
+        """Rows of features with the most probable label."""
+        model = self._class_model()
+        codes = model.log_probability(model.hidden_field(V)).argmax(axis=1)
+        return model.joint_rows(V, codes)
+
+    @property
+    def _n_features_out(self):
+        return self.components_.shape[0]
+
+    # Labels.
+
+    def predict_log_proba(self, X):
+        """Return the logarithms of the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value, as in `predict_proba`.
+
+        Returns
+        -------
+        log_probability : ndarray of float64 of shape (n_samples, n_classes)
+            The numbers ln p(y | x), in the order of `classes_`.
+        """
+        check_is_fitted(self)
+        V, model = self._checked(X, allow_nan=True), self._class_model()
+        with Workers(self.n_jobs) as workers:
+            return self._by_rows(
+                lambda rows: log_probability(model, rows, workers),
+                lambda rows: log_probability_of_gaps(model, rows, self._evaluation_seed, workers),
+                V,
+            )
+
+    def predict_proba(self, X):
+        """Return the probabilities of the classes.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value, which is summed out: exactly where at most 10 binary
+            values of a row are missing, with log2(n_classes) for the label, or there are at most 12
+            hidden units, and otherwise by short Markov chains with the observed values clamped,
+            the same each time.
+
+        Returns
+        -------
+        probability : ndarray of float64 of shape (n_samples, n_classes)
+            The numbers p(y | x), exact for complete rows, in the order of `classes_`.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X):
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value, as in `predict_proba`.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+            Classes.
+        """
+        log_p = self.predict_log_proba(X)
+        return self.classes_[log_p.argmax(axis=1)]
+
+    def decision_function(self, X):
+        """Return how much speaks for each class.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value, as in `predict_proba`.
+
+        Returns
+        -------
+        decision : ndarray of float64 of shape (n_samples,) or (n_samples, n_classes)
+            Of two classes, the log-odds of the second; of more, ln p(y | x).
+        """
+        log_p = self.predict_log_proba(X)
+        return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
+
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value, as in `predict_proba`.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
+
+        Returns
+        -------
+        score : float
+            The part of rows whose most probable class is their label.
+        """
+        return super().score(X, y, sample_weight)
+
+    # Hidden units, and the density of rows.
+
+    def transform(self, X):
+        """Return the means of the hidden units, features for another model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value, as in `mean_hidden`.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_components)
+            P(h = 1 | x), the label summed out.
+        """
+        return self.mean_hidden(X)
+
+    def mean_hidden(self, V):
+        """Return the means of the hidden units given the features, the label summed out.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units. NaN is a missing value, which is summed out as in
+            `predict_proba`.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_components)
+            P(h = 1 | x).
+        """
+        V, model = self._checked(V, allow_nan=True), self._class_model()
+
+        def of_gaps(rows):
+            with_label = model.joint_rows(rows)
+            return self._of_gaps(_observed.mean_hidden, with_label)
+
+        with Workers(self.n_jobs) as workers:
+            of_complete = partial(by_blocks, lambda _, fields: model.mean_hidden(fields), model)
+            return self._by_rows(lambda rows: of_complete(rows, workers), of_gaps, V)
+
+    def energy(self, V, H):
+        """Return the energy of states of the features and the hidden units, the label summed out.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units.
+        H : array-like of shape (n_samples, n_components)
+            Values of the hidden units.
+
+        Returns
+        -------
+        energy : ndarray of float64 of shape (n_samples,)
+            −ln Σ_y exp(−E(x, y, h)), in nats.
+        """
+        V, model = self._checked(V), self._class_model()
+        H = np.ascontiguousarray(H, dtype=model.dtype)
+        if H.shape != (V.shape[0], len(model.hidden)):
+            raise ValueError(
+                f"H must have shape ({V.shape[0]}, {len(model.hidden)}), got {H.shape}."
+            )
+        of_label = model.label.log_partition_sum(H @ model.label_weights)
+        features = Model(model.weights, model.visible, model.hidden)
+        return features.energy(V, H) - of_label
+
+    def free_energy(self, V, y=None):
+        """Return the free energy of rows, minus the log-probability but for a constant.
+
+        Parameters
+        ----------
+        V : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Values of the visible units. NaN is a missing value.
+        y : array-like of shape (n_samples,), default=None
+            Labels, for the free energy of rows with their labels; None to sum labels out.
+
+        Returns
+        -------
+        free_energy : ndarray of float64 of shape (n_samples,)
+            −ln Σ_yh exp(−E(x, y, h)), in nats, where real columns are standardised. In a row with
+            missing values, these are summed out, too: exactly where they, with the label, or the
+            hidden units have at most 20 bits, otherwise by annealed importance sampling with 50
+            chains for the row, the same each time.
+        """
+        V, model = self._checked(V, allow_nan=True), self._class_model()
+        if y is not None:
+            return self._joint_free_energy(V, y, model)
+
+        def of_complete(rows):
+            return model.free_energy(rows, model.hidden_field(rows))
+
+        return self._by_rows(of_complete, lambda rows: self._of_gaps_and_labels(rows, None), V)
+
+    def _joint_free_energy(self, V, y, model):
+        """F of rows with their labels, of which some may have none."""
+        check_consistent_length(V, y)
+        codes = encode_labels(*split_labels(y, type(self).__name__), self.classes_)
+        found = np.empty(V.shape[0])
+        gaps = rows_with_gaps(V)
+        gaps = np.zeros(len(found), dtype=bool) if gaps is None else gaps
+        for rows in np.array_split(np.arange(len(found)), max(1, len(found) // 1000)):
+            part, labels = dense(V[rows]), codes[rows]
+            log_weights = model.class_log_weights(model.hidden_field(np.nan_to_num(part)))
+            of_label = log_weights[np.arange(len(rows)), labels]
+            total = np.where(labels < 0, logsumexp(log_weights, axis=1), of_label)
+            found[rows] = -model.visible.log_weight(np.nan_to_num(part)) - total
+        if gaps.any():
+            found[gaps] = self._of_gaps_and_labels(V[gaps], codes[gaps])
+        return found
+
+    def _of_gaps_and_labels(self, V, codes):
+        """F of rows with missing values, and of their labels, if these are given."""
+        rows = self._class_model().joint_rows(V, codes)
+        with Workers(self.n_jobs) as workers:
+            found = _observed.free_energy(
+                self._model(), self._base(), rows, self._evaluation_seed, workers
+            )
+        return self._with_missing(V, found)
+
+    def score_samples(self, X, y=None):
+        """Return the log-probability of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value.
+        y : array-like of shape (n_samples,), default=None
+            Labels, for the log-probability of rows with their labels; None to sum labels out.
+
+        Returns
+        -------
+        log_probability : ndarray of float64 of shape (n_samples,)
+            The numbers ln p(x), or ln p(x, y), in nats: normalised, and the same each time. Of a
+            row with missing values, the log-probability of those that are observed.
+
+        Notes
+        -----
+        The generative term makes it a density of the data: with ``alpha=0`` the machine knows
+        labels given rows and nothing of the rows.
+        """
+        return -self.free_energy(X, y) - self.log_partition_
+
+    def log_pseudo_likelihood(self, X):
+        """Return the log pseudo-likelihood of each row, the label summed out.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. A value between two states of a unit counts as a mixture of them: between
+            0 and 1, as the probability of a 1. NaN is a missing value.
+
+        Returns
+        -------
+        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
+            The sum over the features of ln p(x_i | all other features), in nats. In a row with
+            missing values, the sum is over the observed ones, each given the other observed ones;
+            the missing ones are summed out as in `predict_proba`.
+
+        Raises
+        ------
+        ValueError
+            If the visible units have a continuum of values.
+        """
+        X, model = self._checked(X, allow_nan=True), self._class_model()
+        if not model.visible.is_enumerable:
+            raise ValueError(CONTINUUM)
+
+        def free_energy(rows):
+            return model.free_energy(rows, model.hidden_field(rows))
+
+        def of_gaps(rows):
+            return self._of_gaps(_observed.log_pseudo_likelihood, model.joint_rows(rows))
+
+        of_complete = partial(log_pseudo_likelihood_by, free_energy, model.visible)
+        return self._by_rows(of_complete, of_gaps, X)
+
+    # Rows that the machine makes.
+
+    @validate_arguments({**SAMPLE_CONSTRAINTS, "y": ["array-like", str, Real, None]})
+    def sample(
+        self,
+        n_samples=1,
+        random_state=None,
+        *,
+        given=None,
+        temperature=1.0,
+        y=None,
+        n_steps=1000,
+        init=None,
+        n_temperatures=1,
+    ):
+        """Draw samples from the model by Markov chains, one for each sample.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of samples.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+        given : dict, default=None
+            Values of some columns, by their names or numbers: samples are then from the
+            conditional distribution of the others.
+        temperature : float, default=1.0
+            T > 0: samples are from the distribution ∝ p(x, y, h)^(1/T).
+        y : label or array-like of shape (n_samples,), default=None
+            The class of the samples, or that of each: they are then from p(x | y). None for p(x).
+        n_steps : int, default=1000
+            Number of transitions of each Markov chain.
+        init : array-like of shape (n_rows, n_features) or "ladder", default=None
+            Rows where the chains start, in turn, or ``"ladder"``, as in
+            :class:`~sklearn_boltz.SDCPRBM`.
+        n_temperatures : int, default=1
+            With more than 1, parallel tempering, as in :class:`~sklearn_boltz.SDCPRBM`.
+
+        Returns
+        -------
+        X : ndarray or data frame of shape (n_samples, n_features)
+            Values of the columns, in a table like that of the training.
+        """
+        check_is_fitted(self)
+        if y is None:
+            return super().sample(
+                n_samples, random_state, given=given, temperature=temperature, n_steps=n_steps,
+                init=init, n_temperatures=n_temperatures,
+            )  # fmt: skip
+        labels, labelled = split_labels(np.atleast_1d(y), type(self).__name__)
+        if len(labels) not in (1, n_samples) or not labelled.all():
+            raise ValueError(
+                f"{type(self).__name__}.sample: y must be one class or one for each of the "
+                f"{n_samples} samples, got {y!r}."
+            )
+        codes = encode_labels(labels, labelled, self.classes_, type(self).__name__)
+        codes, rng = np.broadcast_to(codes, n_samples), make_generator(random_state)
+        given = self._given_values(given) if given else np.full(self._n_numbers(), np.nan)
+        states = np.empty((n_samples, self._n_numbers()), self.components_.dtype)
+        for code in np.unique(codes):
+            mine = codes == code
+            values = np.append(given, np.eye(len(self.classes_))[code])
+            drawn = self._drawn(
+                int(mine.sum()), rng, values, temperature, n_steps, init, n_temperatures
+            )
+            states[mine] = drawn[:, : self._n_numbers()]
+        return self._as_table(states)
+
+    @validate_arguments(IMPUTE_CONSTRAINTS)
+    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
+        """Fill missing values from their distribution given the observed values of the row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing value.
+        how : {"mean", "mode", "sample"}, default="mean"
+            As in :class:`~sklearn_boltz.SDCPRBM`, the label summed out.
+        n_steps : int, default=1000
+            Number of transitions of each Markov chain; means are over the second half.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        X : ndarray or data frame of shape (n_samples, n_features)
+            A copy with the missing values filled, of the type of `X`.
+        """
+        V, missing, model = self._to_impute(X)
+        machine, some = self._class_model(), missing.any(axis=1)
+        filled = np.zeros(V.shape)
+        rows = machine.joint_rows(V[some])
+        filled[some] = _conditional.impute(
+            model, rows, np.isnan(rows), how, n_steps, make_generator(random_state),
+            features=machine.visible,
+            free_energy=lambda rows: machine.free_energy(rows, machine.hidden_field(rows)),
+        )[:, : V.shape[1]]  # fmt: skip
+        return self._filled(X, filled, missing)

@@ -1,0 +1,122 @@
+"""Probabilities of the classes given a row, of which cells may be missing."""
+
+import numpy as np
+from scipy.special import log_softmax, logsumexp
+
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields
+from sklearn_boltz.restricted.sampling._observed import (
+    ROW_CHAINS,
+    ROW_STEPS,
+    Gaps,
+    completions,
+    rows_with_gaps,
+    start,
+)
+
+# States of each chain of a row that count.
+N_STATES = 50
+# While a model is in training: draws of the missing cells of a row, and transitions before them.
+QUICK_DRAWS, QUICK_STEPS = 10, 10
+
+
+def by_blocks(function, model, V, workers):
+    """A function of the fields of the hidden units, of complete rows a block at a time.
+
+    Parameters
+    ----------
+    function : callable
+        Of the numbers of the rows, a slice, and their fields, which it may overwrite.
+    model : ClassModel
+    V : ndarray of shape (n_rows, n_visible)
+    workers : Workers
+
+    Returns
+    -------
+    found : ndarray
+        The results, row after row.
+    """
+    V = np.ascontiguousarray(V, dtype=model.dtype)
+    weights = np.ascontiguousarray(model.weights.T)
+
+    def block(rows):
+        fields = np.empty((rows.stop - rows.start, weights.shape[1]), model.dtype)
+        hidden_fields(weights, V[rows], fields)
+        return function(rows, fields)
+
+    return np.concatenate(workers.map(block, row_blocks(len(V)), V.size * weights.shape[1]))
+
+
+def log_probability(model, V, workers):
+    """ln p(y | x) of complete rows, exact.
+
+    Parameters
+    ----------
+    model : ClassModel
+    V : ndarray of shape (n_rows, n_visible)
+    workers : Workers
+
+    Returns
+    -------
+    log_probability : ndarray of float64 of shape (n_rows, n_classes)
+    """
+    return by_blocks(lambda rows, fields: model.log_probability(fields), model, V, workers)
+
+
+def log_probability_of_gaps(model, V, seed, workers):
+    """ln p(y | x_o) of rows with missing cells, which are summed out.
+
+    With draws of what is not observed, it is the mean of p(y | x) over them, which is closer than
+    the part of them that has class y.
+
+    Parameters
+    ----------
+    model : ClassModel
+    V : ndarray of shape (n_rows, n_visible)
+        NaN is missing.
+    seed : int
+        With the content of a row, it decides on the random numbers for that row.
+    workers : Workers
+
+    Returns
+    -------
+    log_probability : ndarray of float64 of shape (n_rows, n_classes)
+        Exact where what is missing has at most 2^10 states, the label counted, or the hidden
+        units 2^12; else by short Markov chains.
+    """
+    joint, n_visible = model.joint(), len(model.visible)
+    double = model.in_double()
+
+    def of_row(i):
+        found = completions(joint, model.joint_rows(V[[i]])[0], seed, N_STATES)
+        if found.H is None:
+            of_states = double.log_probability(double.hidden_field(found.V[:, :n_visible]))
+        else:
+            of_states = log_softmax(found.H @ double.label_weights + double.label.intercept, axis=1)
+        log_p = logsumexp(found.log_probability[:, np.newaxis] + of_states, axis=0)
+        return log_p - logsumexp(log_p)
+
+    work = len(V) * model.joint_weights.size * ROW_CHAINS * ROW_STEPS
+    return np.array(workers.map(of_row, range(len(V)), work))
+
+
+def quick_log_probability(model, V, seed, workers):
+    """ln p(y | x_o) of rows at a small cost: of those with missing cells by few draws, the same
+    each time."""
+    gaps = rows_with_gaps(V)
+    if gaps is None:
+        return log_probability(model, V, workers)
+    out = np.empty((len(V), model.n_classes))
+    if not gaps.all():
+        out[~gaps] = log_probability(model, V[~gaps], workers)
+    joint, n_visible, rows = model.joint(), len(model.visible), model.joint_rows(V[gaps])
+    missing, stream, parts = np.isnan(rows), Stream(seed), []
+    rows = start(Gaps.of(joint, rows))
+    for step in range(QUICK_STEPS + QUICK_DRAWS):
+        H = joint.hidden.sample(joint.hidden_field(rows), stream)
+        np.copyto(rows, joint.visible.sample(joint.visible_field(H), stream), where=missing)
+        if step >= QUICK_STEPS:
+            parts.append(log_probability(model, rows[:, :n_visible], workers))
+    out[gaps] = logsumexp(parts, axis=0) - np.log(len(parts))
+    return out

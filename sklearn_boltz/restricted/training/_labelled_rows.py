@@ -1,0 +1,199 @@
+"""Rows with labels to train on: in memory, in batches, and mini-batches of them."""
+
+from copy import copy as shallow_copy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sklearn_boltz._base import dense
+
+
+class LabelledRows:
+    """Rows with labels: those to train on, and a mini-batch of them.
+
+    Parameters
+    ----------
+    V : {ndarray, CSR matrix} of shape (n_rows, n_visible)
+        NaN in missing cells.
+    codes : ndarray of intp of shape (n_rows,)
+        Numbers of the classes; -1 for a row without a label.
+    weights : ndarray of float64 of shape (n_rows,), default=None
+        How often each row counts; None for once.
+    """
+
+    def __init__(self, V, codes, weights=None):
+        self.V, self.codes, self.weights = V, codes, weights
+
+    def __len__(self):
+        return self.V.shape[0]
+
+    @property
+    def shape(self):
+        """Numbers of rows and of numbers of the visible units."""
+        return self.V.shape
+
+    @property
+    def dtype(self):
+        """Type of the numbers."""
+        return self.V.dtype
+
+    @property
+    def parts(self):
+        """The rows, their codes and their weights."""
+        return self.V, self.codes, self.weights
+
+    def __getitem__(self, rows):
+        """Some of the rows, dense."""
+        weights = None if self.weights is None else self.weights[rows]
+        return LabelledRows(dense(self.V[rows]), self.codes[rows], weights)
+
+    def astype(self, dtype, copy=False):
+        """The same rows in another type."""
+        return LabelledRows(self.V.astype(dtype, copy=copy), self.codes, self.weights)
+
+
+class LabelCounts(NamedTuple):
+    """Rows that were seen, and those with a label, by weight.
+
+    Attributes
+    ----------
+    n_rows, n_labelled : float
+    """
+
+    n_rows: float
+    n_labelled: float
+
+    @classmethod
+    def of(cls, rows):
+        """Of `LabelledRows` or a `LabelledStream`."""
+        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+        return cls(weights.sum(), weights[rows.codes >= 0].sum())
+
+    def __add__(self, other):
+        return LabelCounts(self.n_rows + other.n_rows, self.n_labelled + other.n_labelled)
+
+    @property
+    def share(self):
+        """The part of the rows that have a label; 1 where none has."""
+        return self.n_labelled / self.n_rows if self.n_labelled else 1.0
+
+
+class LabelledParts(NamedTuple):
+    """A mini-batch in parts on a cluster, with the labels and weights of the rows of each part.
+
+    Attributes
+    ----------
+    parts : Parts
+    codes : list of ndarray of intp
+    weights : list of (ndarray of float64 or None)
+    """
+
+    parts: Any
+    codes: list
+    weights: list
+
+    def __len__(self):
+        return len(self.parts)
+
+
+class LabelledStream:
+    """Rows that come in batches, with labels that are in memory.
+
+    Parameters
+    ----------
+    rows : StreamedRows
+    codes : ndarray of intp of shape (n_rows,)
+        Numbers of the classes; -1 for a row without a label.
+    weights : ndarray of float64 of shape (n_rows,), default=None
+    """
+
+    def __init__(self, rows, codes, weights=None):
+        self.V, self.codes, self.weights = rows, codes, weights
+
+    def __len__(self):
+        return self.V.shape[0]
+
+    @property
+    def shape(self):
+        """Numbers of rows and of numbers of the visible units."""
+        return self.V.shape
+
+    @property
+    def dtype(self):
+        """Type of the numbers."""
+        return self.V.dtype
+
+    @property
+    def n_rows(self):
+        """Number of rows of an epoch."""
+        return self.V.n_rows
+
+    @property
+    def parts(self):
+        """The rows, their codes and their weights."""
+        return self.V, self.codes, self.weights
+
+    def __getitem__(self, numbers):
+        """Some of the rows, in memory; a pass over the batches if need be."""
+        return LabelledRows(dense(self.V[numbers]), *self._labels(numbers))
+
+    def _labels(self, numbers):
+        return self.codes[numbers], None if self.weights is None else self.weights[numbers]
+
+    def astype(self, dtype, copy=False):
+        """The same rows in another type."""
+        return LabelledStream(self.V.astype(dtype), self.codes, self.weights)
+
+    def all_but(self, numbers):
+        """The same without some rows, as far as `mini_batches` goes."""
+        other = shallow_copy(self)
+        other.V = self.V.all_but(numbers)
+        return other
+
+    def mini_batches(self, batch_size, rng):
+        """Yield the mini-batches of an epoch: `LabelledRows`, or `LabelledParts` on a cluster."""
+        for pieces in self.V.pieces(batch_size, rng):
+            V, numbers = self.V.gathered(pieces), self.V.numbers(pieces)
+            if isinstance(V, np.ndarray):
+                yield LabelledRows(V, *self._labels(np.concatenate(numbers)))
+            else:
+                yield LabelledParts(V, *zip(*map(self._labels, numbers), strict=True))
+
+
+def stratified(codes, fraction, seed):
+    """Numbers of the rows to train on and of those set aside, of each class its share.
+
+    Rows without a label are not set aside, nor is a class with all of its rows.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n_rows,)
+        Numbers of the classes; -1 for a row without a label.
+    fraction : float
+        Part of the labelled rows that is set aside.
+    seed : int
+
+    Returns
+    -------
+    train, valid : ndarray of int
+        In random order.
+    """
+    order = np.random.default_rng(seed).permutation(len(codes))
+    if not fraction:
+        return order, order[:0]
+    labelled = order[codes[order] >= 0]
+    counts = np.bincount(codes[labelled])
+    wanted = fraction * counts
+    taken = np.minimum(np.floor(wanted), np.maximum(counts - 1, 0)).astype(int)
+    n_valid = max(1, round(fraction * len(labelled)))
+    for k in np.argsort(taken - wanted, kind="stable"):  # the largest remainders
+        if taken.sum() < n_valid and taken[k] < counts[k] - 1:
+            taken[k] += 1
+    valid = np.concatenate([
+        labelled[codes[labelled] == k][:n] for k, n in enumerate(taken)
+    ])  # fmt: skip
+    if not len(valid):
+        raise ValueError(
+            "early_stopping needs a class with two rows at least. Set early_stopping=False."
+        )
+    return order[~np.isin(order, valid)], valid

@@ -1,0 +1,401 @@
+"""BoltzmannClassifier: Bayes' rule over densities of any table."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.neighbors import KernelDensity
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_boltz import SDCPRBM, BoltzmannClassifier, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz.meta._calibration import calibrate
+from sklearn_boltz.meta._coding import MAX_BINS, Bins, Coding
+
+
+@pytest.mark.filterwarnings("ignore")  # of models with mass far from 10 rows, of single rows
+@parametrize_with_checks([
+    BoltzmannClassifier(),
+    BoltzmannClassifier(joint=False),
+    BoltzmannClassifier(FVBMPseudoLikelihood(alpha=0.1, binarize=0.0)),
+])  # fmt: skip
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def animals():
+    """300 rows of three classes: words, a level, a number; and the same with gaps."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, size=300, p=[0.5, 0.3, 0.2])
+    noisy = np.where(rng.random(300) < 0.15, rng.integers(3, size=300), y)
+    table = pd.DataFrame({
+        "skin": np.array(["fur", "feathers", "scales"])[noisy],
+        "eggs": pd.array((y > 0) ^ (rng.random(300) < 0.1), dtype="boolean"),
+        "legs": np.array([4, 2, 0])[y] + 2 * (rng.random(300) < 0.1),
+        "weight": np.exp(rng.normal(size=300)) * np.array([50.0, 5.0, 1.0])[y],
+    })  # fmt: skip
+    gaps = table.astype({"legs": "Int64"}).mask(rng.random(table.shape) < 0.2)
+    return table, gaps, np.array(["mammal", "bird", "fish"])[y]
+
+
+def discrete_rows(n=400, seed=0):
+    """Rows of values 0 to 2 of three columns that two classes couple in other ways."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(2, size=n)
+    X = rng.integers(3, size=(n, 3))
+    X[:, 1] = np.where(rng.random(n) < 0.7, np.where(y == 1, X[:, 0], 2 - X[:, 0]), X[:, 1])
+    return X, y
+
+
+# Bayes' rule.
+
+
+@pytest.mark.parametrize("priors", [None, [0.9, 0.1]])
+def test_bayes_rule_of_enumerated_densities(priors):
+    X, y = discrete_rows()
+    model = BoltzmannClassifier(FSLLDensity(alpha=0.1), priors=priors).fit(X, y)
+    by_hand = [FSLLDensity(alpha=0.1, n_values=3).fit(X[y == c]) for c in (0, 1)]
+    states = np.indices((3, 3, 3)).reshape(3, -1).T
+    p = np.array([np.exp(density.score_samples(states)) for density in by_hand])
+    assert_allclose(p.sum(axis=1), 1)  # all states there are
+    prior = np.array([np.mean(y == 0), np.mean(y == 1)] if priors is None else priors)
+    joint = prior[:, None] * p
+    assert_allclose(model.predict_proba(states), (joint / joint.sum(axis=0)).T, rtol=1e-8)
+    assert_allclose(model.predict_log_proba(states), np.log(joint / joint.sum(axis=0)).T, rtol=1e-6)
+    assert_allclose(model.score_samples(states), np.log(joint.sum(axis=0)), rtol=1e-8)
+    assert_array_equal(model.predict(states), joint.argmax(axis=0))
+
+
+def test_missing_cells_are_summed_out():
+    X, y = discrete_rows()
+    model = BoltzmannClassifier(FSLLDensity(alpha=0.1)).fit(X, y)
+    every = np.array([[1, value, 2] for value in range(3)], dtype=float)
+    joint = model.score_samples(every)[:, None] + model.predict_log_proba(every)
+    summed = logsumexp(joint, axis=0)
+    gap = np.array([[1, np.nan, 2]])
+    assert_allclose(model.predict_proba(gap)[0], np.exp(summed - logsumexp(summed)), rtol=1e-8)
+    assert_allclose(model.score_samples(gap)[0], logsumexp(summed), rtol=1e-8)
+
+
+@pytest.mark.parametrize("priors", [None, [0.8, 0.15, 0.05]])
+@pytest.mark.parametrize("density", [FSLLDensity(alpha=0.1), FVBMPseudoLikelihood(alpha=0.01)])
+def test_bayes_rule_of_the_joint_density(density, priors):
+    rng = np.random.default_rng(0)
+    X, _ = discrete_rows()
+    y = np.where(rng.random(len(X)) < 0.6, X[:, 2], rng.integers(3, size=len(X)))
+    model = BoltzmannClassifier(density, joint=True, priors=priors).fit(X, y)
+    by_hand = clone(density).set_params(n_values=3).fit(np.column_stack([X, y]))
+    states = np.indices((3, 3, 3)).reshape(3, -1).T
+    joint = np.column_stack([
+        by_hand.score_samples(np.column_stack([states, np.full(27, c)])) for c in range(3)
+    ])  # fmt: skip
+    if priors is not None:
+        joint += np.log(priors) - np.log(np.bincount(y) / len(y))
+    expected = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    assert_allclose(model.predict_proba(states), expected, rtol=1e-6)
+    assert_allclose(model.score_samples(states), logsumexp(joint, axis=1), rtol=1e-6)
+
+
+def test_the_density_of_words_and_levels_sums_to_one():
+    X, y = discrete_rows()
+    words = np.array([["a", "b", "c"]] * 3)[np.arange(3), X].astype(object)
+    states = np.array(["a", "b", "c"], dtype=object)[np.indices((3, 3, 3)).reshape(3, -1).T]
+    for joint in (True, False):
+        model = BoltzmannClassifier(joint=joint).fit(words, y)
+        assert_allclose(np.exp(model.score_samples(states)).sum(), 1, rtol=1e-8)
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_the_density_of_numbers_has_the_integral_one(joint):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    X = (rng.gamma(2.0, size=200) + 3 * y)[:, None]
+    model = BoltzmannClassifier(joint=joint).fit(X, y)
+    grid = np.linspace(-40, 80, 1_200_001)
+    density = np.exp(model.score_samples(grid[:, None]))
+    assert_allclose(np.trapezoid(density, grid), 1, rtol=1e-3)
+
+
+# Tables.
+
+
+@pytest.mark.parametrize("joint", [True, False])
+@pytest.mark.parametrize("container", ["pandas", "polars", "objects"])
+def test_tables_with_gaps(animals, joint, container):
+    _, gaps, y = animals
+    table = {
+        "pandas": gaps,
+        "polars": pl.from_pandas(gaps),
+        "objects": gaps.astype(object).where(gaps.notna(), None).to_numpy(),
+    }[container]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BoltzmannClassifier(joint=joint).fit(table[:200], y[:200])
+    assert model.score(table[200:], y[200:]) > 0.8  # of the most frequent class: 0.5
+    assert_allclose(model.predict_proba(table).sum(axis=1), 1)
+    if container != "objects":
+        assert list(model.feature_names_in_) == list(gaps.columns)
+    reference = BoltzmannClassifier(joint=joint).fit(gaps[:200], y[:200])
+    assert_allclose(model.predict_proba(table), reference.predict_proba(gaps), atol=1e-6)
+
+
+def test_words_that_fit_has_not_seen_are_missing(animals):
+    table, _, y = animals
+    for density in (None, FVBMPseudoLikelihood(alpha=0.1)):
+        columns = ["skin", "eggs", "legs"]
+        model = BoltzmannClassifier(density).fit(table[columns], y)
+        strange, gap = table[columns].iloc[:1].copy(), table[columns].iloc[:1].astype(object)
+        strange["skin"], gap["skin"] = "chitin", None
+        assert_allclose(model.predict_proba(strange), model.predict_proba(gap))
+
+
+def test_a_class_need_not_have_all_words():
+    X = np.array([["a", "x"], ["b", "x"], ["c", "y"], ["a", "y"]] * 20, dtype=object)
+    y = np.array([0, 0, 1, 1] * 20)  # no row of class 0 has a "c"
+    for density in (
+        FSLLDensity(),
+        FVBMPseudoLikelihood(alpha=0.1),
+        SDCPRBM(3, max_iter=5, random_state=0),
+    ):
+        model = BoltzmannClassifier(density, calibration=False).fit(X, y)
+        assert np.isfinite(model.predict_log_proba(X)).all()
+        assert model.predict([["c", "y"]]) == [1]
+
+
+def test_a_single_rare_class_and_constant_columns():
+    rng = np.random.default_rng(0)
+    X = rng.integers(3, size=(100, 4)).astype(float)
+    X[:, 3] = 2.0
+    y = np.repeat(["often", "seldom", "once"], [90, 9, 1])
+    X[90:, 0] = 1
+    model = BoltzmannClassifier().fit(X, y)
+    p = model.predict_proba(X)
+    assert np.isfinite(np.log(p)).all() and p[:, 1].mean() == pytest.approx(0.01, abs=0.01)
+    with pytest.warns(UserWarning, match="class 'once' has a single row"):
+        BoltzmannClassifier(joint=False).fit(X, y)
+
+
+def test_columns_without_a_value_are_left_out(animals):
+    table, _, y = animals
+    table = table.assign(nothing=np.nan)
+    with pytest.warns(UserWarning, match="column 'nothing' without an observed value"):
+        model = BoltzmannClassifier().fit(table, y)
+    other = BoltzmannClassifier().fit(table.drop(columns="nothing"), y)
+    assert_allclose(model.predict_proba(table), other.predict_proba(table.drop(columns="nothing")))
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_rows_unlike_any_class_are_told(joint):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    X = rng.normal(size=(200, 3)) + 5 * y[:, None]
+    model = BoltzmannClassifier(joint=joint).fit(X, y)
+    assert model.score_samples(np.full((1, 3), 30.0)) < model.score_samples(X).min()
+
+
+# Weights and types.
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_weights_count_rows(animals, joint):
+    _, gaps, y = animals
+    weights = np.random.default_rng(0).integers(4, size=len(y))
+    repeated = np.repeat(np.arange(len(y)), weights)
+    weighted = BoltzmannClassifier(joint=joint).fit(gaps, y, sample_weight=weights)
+    plain = BoltzmannClassifier(joint=joint).fit(gaps.iloc[repeated], y[repeated])
+    assert_allclose(weighted.predict_proba(gaps), plain.predict_proba(gaps), atol=1e-4)
+    assert_allclose(weighted.score_samples(gaps), plain.score_samples(gaps), atol=1e-2)
+
+
+def test_large_weights_and_float32(animals):
+    table, _, y = animals
+    X = table[["legs", "weight"]].to_numpy()
+    model = BoltzmannClassifier().fit(X, y)
+    heavy = BoltzmannClassifier().fit(X, y, sample_weight=np.full(len(y), 1e3))
+    # The fit ends 0.1 nats of the sum over the rows below the maximum.
+    assert_allclose(heavy.predict_proba(X), model.predict_proba(X), atol=0.05)
+    single = BoltzmannClassifier().fit(X.astype(np.float32), y)
+    assert_allclose(single.predict_proba(X.astype(np.float32)), model.predict_proba(X), atol=1e-3)
+
+
+def test_routing_search_clone_and_pickle(animals):
+    table, _, y = animals
+    weights = np.arange(len(y)) % 3
+    with config_context(enable_metadata_routing=True):
+        model = BoltzmannClassifier().set_fit_request(sample_weight=True)
+        model.set_score_request(sample_weight=True)
+        found = cross_validate(model, table, y, params={"sample_weight": weights}, cv=3)
+    assert (found["test_score"] > 0.8).all()
+    search = GridSearchCV(BoltzmannClassifier(), {"joint": [True, False]}, scoring="neg_log_loss")
+    search.fit(table, y)
+    assert search.best_score_ > -0.5  # of the shares of the classes: -1.03
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    assert_array_equal(again.predict_proba(table), search.predict_proba(table))
+
+
+def test_other_densities():
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 50)
+    X = rng.normal(size=(100, 2)) + 3 * (y == "b")[:, None]
+    assert BoltzmannClassifier(KernelDensity()).fit(X, y).score(X, y) > 0.95
+    for joint in (True, False):
+        rbm = SDCPRBM(8, max_iter=300, learning_rate=0.1, random_state=0)
+        model = BoltzmannClassifier(rbm, joint=joint).fit(X, y)
+        assert model.score(X, y) > 0.9
+
+
+# Calibration.
+
+
+class WithWrongConstants(FSLLDensity):
+    """ln Z is an estimate, and too low by 20 nats for one class."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.error_ = 20.0 * (np.asarray(X)[:, 0].mean() > 0.5)
+        return self
+
+    def score_samples(self, X):
+        return super().score_samples(X) + self.error_
+
+    def log_partition(self, method="auto"):
+        found = super().log_partition()
+        found.update(method="ais", std_err=5.0)
+        return found
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.3])
+def test_calibration_recovers_offsets_and_the_factor(scale):
+    rng = np.random.default_rng(0)
+    scores = 3 * rng.normal(size=(20_000, 3))
+    offsets, log_priors = np.array([2.0, -1.0, -1.0]), np.log([0.2, 0.3, 0.5])
+    p = np.exp(log_priors + scale * scores + offsets)
+    p /= p.sum(axis=1, keepdims=True)
+    y = (rng.random((len(p), 1)) > p.cumsum(axis=1)).sum(axis=1)
+    found, factor = calibrate(scores, y, None, log_priors)
+    # Standard errors of about 0.03, and 0.007 of the factor.
+    assert_allclose(found, offsets, atol=0.15)
+    assert factor == pytest.approx(scale, abs=0.04)
+
+
+def test_offsets_make_wrong_constants_right():
+    X, y = discrete_rows(1000)
+    X[:, 0] = np.minimum(X[:, 0], 1 - (np.arange(1000) % 3 == 0))  # more zeros
+    X[y == 1, 0] = np.maximum(X[y == 1, 0], np.arange((y == 1).sum()) % 2)
+    rows, test = slice(0, 700), slice(700, None)
+    raw = BoltzmannClassifier(WithWrongConstants(), calibration=False).fit(X[rows], y[rows])
+    model = BoltzmannClassifier(WithWrongConstants(), random_state=0).fit(X[rows], y[rows])
+    exact = BoltzmannClassifier(FSLLDensity()).fit(X[rows], y[rows])
+    assert_array_equal(raw.offsets_, 0) and raw.scale_ == 1
+    losses = [log_loss(y[test], one.predict_proba(X[test])) for one in (raw, model, exact)]
+    assert losses[0] > 3 and losses[1] < losses[2] + 0.1
+    assert_array_equal(exact.offsets_, 0)  # ln Z is exact, and no row is held out
+    assert exact.scale_ == 1
+
+
+def test_calibration_by_request(animals):
+    table, _, y = animals
+    model = BoltzmannClassifier(calibration=True, random_state=0).fit(table, y)
+    assert np.ptp(model.offsets_) > 0 and model.scale_ != 1
+    assert model.score(table, y) > 0.9
+    with pytest.raises(ValueError, match="no class has three rows"):
+        BoltzmannClassifier(calibration=True).fit([["a"], ["b"], ["a"], ["b"]], [0, 0, 1, 1])
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize("priors", [[0.5, 0.5], [0.5, 0.4, 0.3], [1.2, -0.1, -0.1], [np.nan] * 3])
+def test_priors_that_are_none(animals, priors):
+    table, _, y = animals
+    with pytest.raises(ValueError, match=r"3 probabilities whose sum is 1, .*'bird', 'fish'"):
+        BoltzmannClassifier(priors=priors).fit(table, y)
+
+
+def test_a_prior_may_be_zero(animals):
+    table, _, y = animals
+    model = BoltzmannClassifier(priors=[0.5, 0.5, 0]).fit(table, y)
+    assert (model.predict_proba(table)[:, 2] == 0).all()
+
+
+def test_what_is_refused(animals):
+    table, _, y = animals
+    model = BoltzmannClassifier()
+    with pytest.raises(NotFittedError):
+        model.score_samples(table)
+    with pytest.raises(ValueError, match="one class only, 'fish', and"):
+        model.fit(table[y == "fish"], y[y == "fish"])
+    with pytest.raises(ValueError, match="column 'weight' has the value inf in row 3"):
+        model.fit(table.assign(weight=np.where(np.arange(300) == 3, np.inf, 1.0)), y)
+    with pytest.raises(ValueError, match="holds dates"):
+        model.fit(table.assign(born=pd.Timestamp("2025-01-01")), y)
+    with pytest.raises(ValueError, match="joint=True needs a density of codes"):
+        BoltzmannClassifier(FVBMPseudoLikelihood(binarize=0.5), joint=True).fit(table, y)
+    with pytest.raises(ValueError, match="non-zero number"):
+        model.fit(table, y, sample_weight=np.zeros(300))
+    gaps = table.assign(eggs=table["eggs"].mask(y == "fish"))
+    with pytest.raises(ValueError, match="no row of class 'fish' has a value in column 'eggs'"):
+        BoltzmannClassifier(joint=False).fit(gaps, y)
+    assert model.fit(gaps, y).score(gaps, y) > 0.8
+    model.fit(table, y)
+    with pytest.raises(ValueError, match="column 'weight' has the value 'heavy' in row 0"):
+        model.predict(table.assign(weight="heavy"))
+    with pytest.raises(ValueError, match="no cell of the table is observed"):
+        model.fit(np.full((4, 2), np.nan), [0, 1, 0, 1])
+
+
+# Bins.
+
+
+def test_bins_have_equal_weights_and_a_density():
+    rng = np.random.default_rng(0)
+    numbers = rng.lognormal(size=800)
+    bins = Bins.learn("column 0", numbers, np.ones(800))
+    codes = bins.encode(numbers).astype(int)
+    assert bins.n_values == MAX_BINS
+    assert np.abs(np.bincount(codes) - 100).max() <= 1
+    # In each bin, the integral of p(x | bin) is 1.
+    grid = np.linspace(-20, 60, 800_001)
+    places = bins.encode(grid)
+    density = np.exp(bins.log_density(grid, places))
+    for k in range(MAX_BINS):
+        assert (density * (places == k)).sum() * 1e-4 == pytest.approx(1, abs=0.01)
+
+
+def test_bins_of_weights_are_those_of_repeated_numbers():
+    rng = np.random.default_rng(0)
+    numbers, weights = rng.normal(size=100).round(1), rng.integers(1, 5, size=100)
+    one = Bins.learn("", numbers, weights.astype(float))
+    other = Bins.learn("", np.repeat(numbers, weights), np.ones(weights.sum()))
+    assert_array_equal(one.edges, other.edges)
+    assert_allclose(one.tails, other.tails)
+
+
+@pytest.mark.parametrize("n_zeros", [0, 50, 90, 99])
+def test_bins_of_numbers_with_many_ties(n_zeros):
+    numbers = np.append(np.zeros(n_zeros), np.linspace(1, 2, 100))
+    bins = Bins.learn("column 0", numbers, np.ones(len(numbers)))
+    codes = bins.encode(numbers)
+    assert set(codes) == set(range(bins.n_values))
+    assert np.isfinite(bins.log_density(numbers, codes)).all()
+
+
+def test_coding_of_a_table(animals):
+    _, gaps, _ = animals
+    coding = Coding.learn(gaps, np.ones(len(gaps)))
+    codes = coding.encode(gaps)
+    assert_array_equal(np.isnan(codes), gaps.isna().to_numpy())
+    assert_array_equal(coding.n_values, [3, 2, len(set(gaps["legs"].dropna())), MAX_BINS])
+    assert_array_equal(coding.ordered, [False, False, True, True])
+    strange = gaps.iloc[:1].assign(skin="chitin", legs=100)
+    assert coding.n_unknown(strange, coding.encode(strange)) == [2]

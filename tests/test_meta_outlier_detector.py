@@ -1,0 +1,253 @@
+"""BoltzmannOutlierDetector: rows that are improbable, with words, numbers and gaps."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KernelDensity
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils._param_validation import InvalidParameterError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_boltz import SDCPRBM, BoltzmannOutlierDetector, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz.meta._completed import left_out, quantile
+
+
+@parametrize_with_checks([
+    BoltzmannOutlierDetector(),
+    BoltzmannOutlierDetector(contamination=0.1),
+    BoltzmannOutlierDetector(FVBMPseudoLikelihood(alpha=0.1, binarize=0.0)),
+])  # fmt: skip
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def coupled_rows(n, seed=0):
+    """Rows of five columns of values 0 to 2, all noisy copies of one."""
+    rng = np.random.default_rng(seed)
+    X = np.repeat(rng.integers(3, size=(n, 1)), 5, axis=1)
+    return np.where(rng.random(X.shape) < 0.2, rng.integers(3, size=X.shape), X)
+
+
+def scrambled_rows(n, seed=0):
+    """The same columns, independent of each other."""
+    return np.random.default_rng(seed).integers(3, size=(n, 5))
+
+
+# Scores.
+
+
+def test_scores_are_log_probabilities_less_their_mean():
+    X, new = coupled_rows(300), scrambled_rows(50)
+    density = FSLLDensity(n_values=3)
+    detector = BoltzmannOutlierDetector(density).fit(X)
+    by_hand = clone(density).fit(X)
+    expected = by_hand.score_samples(new) - by_hand.score(X)
+    assert_allclose(detector.score_samples(new), expected, atol=1e-9)
+    assert_allclose(detector.score_samples(X).mean(), 0, atol=1e-9)
+    assert_allclose(detector.decision_function(new), expected - detector.offset_, atol=1e-9)
+    assert_array_equal(detector.predict(new), np.where(expected < detector.offset_, -1, 1))
+
+
+def test_rows_with_gaps_are_completed():
+    """Against the expectation over all completions; a false alarm in 1 of 10,000 runs."""
+    X = coupled_rows(300)
+    density = FSLLDensity(n_values=3).fit(X)
+    detector = BoltzmannOutlierDetector(FSLLDensity(n_values=3)).fit(X)
+    gap = np.array([[0, 0, np.nan, 1, 1]])
+    completions = np.where(np.isnan(gap), np.arange(3)[:, None], gap)
+    scores = density.score_samples(completions)
+    p = np.exp(scores - scores.max())
+    p /= p.sum()
+    expected = p @ scores - density.score(X)
+    error = np.sqrt(p @ (scores - p @ scores) ** 2 / 10)
+    assert abs(detector.score_samples(gap)[0] - expected) < 4 * error
+
+
+def test_scores_are_comparable_however_many_cells_are_missing():
+    """Of rows of the same kind, with half of the cells missing in half of the rows."""
+    X, new = coupled_rows(1000), coupled_rows(400, seed=1).astype(float)
+    detector = BoltzmannOutlierDetector().fit(X)
+    gaps = new.copy()
+    gaps[np.random.default_rng(0).random(new.shape) < 0.5] = np.nan
+    with_gaps, complete = detector.score_samples(gaps), detector.score_samples(new)
+    error = np.hypot(with_gaps.std(), complete.std()) / 20
+    assert abs(with_gaps.mean() - complete.mean()) < 4 * error
+    # ln p of the observed cells alone says that the rows with gaps are far better.
+    density = detector.estimator_
+    raw = density.score_samples(gaps).mean() - density.score_samples(new).mean()
+    assert raw > 1
+
+
+def test_rows_whose_values_do_not_go_together_are_found():
+    detector = BoltzmannOutlierDetector().fit(coupled_rows(500))
+    new = np.concatenate([coupled_rows(300, seed=1), scrambled_rows(300)])
+    y = np.repeat([1, -1], 300)
+    assert roc_auc_score(y, detector.decision_function(new)) > 0.85
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "objects"])
+def test_words_numbers_and_gaps(container):
+    rng = np.random.default_rng(0)
+    place = rng.integers(2, size=400)
+    table = pd.DataFrame({
+        "place": np.array(["pole", "equator"])[place],
+        "degrees": 10 * rng.normal(size=400) + np.array([-25, 28])[place],
+        "month": rng.integers(1, 13, size=400),
+    })  # fmt: skip
+    table = table.astype({"month": "Int64"}).mask(rng.random(table.shape) < 0.1)
+    new = pd.DataFrame({
+        "place": ["pole", "pole", "equator", "equator", None],
+        "degrees": [-20.0, 30.0, 25.0, 90.0, 25.0],
+        "month": pd.array([1, 1, pd.NA, 7, 7], dtype="Int64"),
+    })  # fmt: skip
+    table, new = {
+        "pandas": (table, new),
+        "polars": (pl.from_pandas(table), pl.from_pandas(new)),
+        "objects": tuple(
+            frame.astype(object).where(frame.notna(), None).to_numpy() for frame in (table, new)
+        ),
+    }[container]
+    detector = BoltzmannOutlierDetector(random_state=0).fit(table)
+    assert_array_equal(detector.predict(new), [1, -1, 1, -1, 1])
+    if container != "objects":
+        assert list(detector.feature_names_in_) == ["place", "degrees", "month"]
+
+
+def test_a_word_that_fit_has_not_seen_is_improbable():
+    X = np.array([["a", "x"], ["b", "y"]] * 50, dtype=object)
+    detector = BoltzmannOutlierDetector(random_state=0).fit(X)
+    strange, gap = detector.score_samples([["c", "x"], [None, "x"]])
+    assert strange == pytest.approx(gap - np.log(101), abs=0.2)
+    assert detector.predict([["c", "x"]]) == [-1]
+
+
+def test_iris_with_one_class_left_out():
+    X, y = load_iris(return_X_y=True)
+    found = []
+    for c in range(3):
+        others = np.flatnonzero(y != c)
+        detector = BoltzmannOutlierDetector().fit(X[others[::2]])
+        new = np.concatenate([others[1::2], np.flatnonzero(y == c)])
+        found.append(roc_auc_score(y[new] != c, detector.score_samples(X[new])))
+    assert np.mean(found) > 0.88
+
+
+# Offsets.
+
+
+def test_contamination_is_the_share_of_outliers():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    for share in (0.05, 0.1, 0.5):
+        assert (BoltzmannOutlierDetector(contamination=share).fit_predict(X) == -1).mean() == share
+
+
+@pytest.mark.parametrize("n_columns", [2, 8])
+def test_few_new_rows_of_the_same_kind_are_outliers(n_columns):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, n_columns))
+    detector = BoltzmannOutlierDetector(random_state=0).fit(X[:500])
+    # Tukey's fence is meant for 0.35 % of Gaussian scores; these have a longer tail.
+    assert (detector.predict(X[500:]) == -1).mean() < 0.06
+
+
+def test_quantiles_of_weights_are_those_of_repeated_values():
+    rng = np.random.default_rng(0)
+    values, weights = rng.normal(size=50), rng.integers(0, 4, size=50)
+    for q in (0.1, 0.25, 0.5):
+        one = quantile(values, weights.astype(float), q)
+        assert one == quantile(np.repeat(values, weights), np.ones(weights.sum()), q)
+    assert quantile(np.arange(10.0), np.ones(10), 0.2) == 1.5
+
+
+def test_one_count_of_each_row_is_left_out():
+    rows = np.array([[0.0, np.nan], [1, 0], [0, np.nan], [2, 2], [1, 1]])
+    weights = np.array([1.0, 3, 1, 1, 0.5])
+    held_weights = np.zeros(3)
+    seen = []
+    for places, rest, held, own in left_out(rows, weights, 3, np.random.RandomState(0)):
+        full = dict(zip([0, 1, 3, 4], [2, 3, 1, 0.5], strict=True))
+        assert all(full[place] == weight for place, weight in zip(held, own, strict=True))
+        for place in full:
+            left = full[place] - (place in held)
+            assert (place in places) == (left > 0)
+            assert left <= 0 or rest[list(places).index(place)] == left
+        seen.extend(held)
+    assert sorted(seen) == [0, 1, 3, 4] and len(held_weights) == 3
+
+
+# Weights, types, other densities.
+
+
+def test_weights_count_rows():
+    X = coupled_rows(80).astype(float)
+    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
+    weights = np.random.default_rng(0).integers(4, size=80)
+    weighted = BoltzmannOutlierDetector(random_state=0).fit(X, sample_weight=weights)
+    plain = BoltzmannOutlierDetector(random_state=0).fit(np.repeat(X, weights, axis=0))
+    new = coupled_rows(50, seed=2)
+    assert_allclose(weighted.score_samples(new), plain.score_samples(new), atol=0.05)
+
+
+def test_large_weights_and_float32():
+    X = np.random.default_rng(0).normal(100, 1, size=(150, 3))
+    detector = BoltzmannOutlierDetector(random_state=0).fit(X)
+    heavy = BoltzmannOutlierDetector(random_state=0).fit(X, sample_weight=np.full(150, 1e3))
+    assert_allclose(heavy.score_samples(X), detector.score_samples(X), atol=0.2)
+    single = BoltzmannOutlierDetector(random_state=0).fit(X.astype(np.float32))
+    assert_allclose(
+        single.score_samples(X.astype(np.float32)), detector.score_samples(X), atol=1e-2
+    )
+
+
+def test_constant_and_empty_columns():
+    X = np.column_stack([np.random.default_rng(0).normal(size=50), np.ones(50), [np.nan] * 50])
+    with pytest.warns(UserWarning, match="column 2 without an observed value"):
+        detector = BoltzmannOutlierDetector().fit(X)
+    assert np.isfinite(detector.score_samples(X)).all()
+    assert detector.score_samples([[0, 2, 0]]) < detector.score_samples([[0, 1, 0]]) - 3
+
+
+def test_other_densities_searches_and_pickles():
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(100, 2)), [[8.0, 8.0]]])
+    scaled = make_pipeline(StandardScaler(), BoltzmannOutlierDetector(KernelDensity()))
+    assert scaled.fit(X[:100]).predict(X)[100] == -1
+    rbm = SDCPRBM(4, visible="gaussian", max_iter=20, random_state=0)
+    detector = BoltzmannOutlierDetector(rbm, contamination=0.05, random_state=0).fit(X[:100])
+    assert detector.score_samples(X).argmin() == 100
+    again = pickle.loads(pickle.dumps(detector))
+    assert_array_equal(again.score_samples(X), detector.score_samples(X))
+    y = np.append(np.ones(100), -1)
+    grid = {"contamination": [0.01, 0.5]}
+    search = GridSearchCV(BoltzmannOutlierDetector(), grid, scoring="accuracy", cv=2).fit(X, y)
+    assert search.best_params_ == {"contamination": 0.01}
+
+
+# What is refused.
+
+
+def test_what_is_refused():
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(NotFittedError):
+        BoltzmannOutlierDetector().predict(X)
+    for share in (0, 0.6, "some"):
+        with pytest.raises(InvalidParameterError, match="contamination"):
+            BoltzmannOutlierDetector(contamination=share).fit(X)
+    frame = pd.DataFrame(X, columns=["long", "wide"])
+    with pytest.raises(ValueError, match="column 'wide' has the value inf in row 4"):
+        BoltzmannOutlierDetector().fit(frame.assign(wide=np.where(np.arange(20) == 4, np.inf, 1)))
+    detector = BoltzmannOutlierDetector().fit(frame)
+    with pytest.raises(ValueError, match="column 'long' has the value 'far' in row 0"):
+        detector.predict(frame.assign(long="far"))
+    with pytest.raises(ValueError, match="feature names"):
+        detector.predict(frame[["wide", "long"]])
