@@ -9,13 +9,14 @@ PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
 FAMILIES = {"loglinear", "fully_visible", "restricted"}
 # Which other places each may import from. The ground floor is open to all families.
 GROUND = {
-    "_arrays", "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates", "_ladder",
-    "_ladder_record", "_random", "_random_kernel", "_tables", "_threads", "_warnings",
+    "_arrays", "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates", "_labels",
+    "_ladder", "_ladder_record", "_random", "_random_kernel", "_tables", "_threads", "_warnings",
 }  # fmt: skip
 MAY_IMPORT = {
     "_callbacks": set(),
     "_estimates": set(),
     "_cells": set(),
+    "_labels": {"_cells"},
     "_ladder": set(),
     "_ladder_record": {"_estimates", "_ladder"},
     "_warnings": set(),

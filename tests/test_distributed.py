@@ -11,7 +11,14 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from fatal import FatalBernoulli, FatalRBM, fatal_score
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    RBMClassifier,
+)
 from sklearn_boltz._batches import _Dask
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
@@ -214,6 +221,29 @@ def test_missing_cells_and_weights_are_shared(client, X, number, weighted, nothi
         deep = isinstance(known, list)
         for mine, own in zip(found, known, strict=True) if deep else [(found, known)]:
             np.testing.assert_allclose(mine, own, atol=1e-12)
+    for name in set(expected.history_) - {"seconds"}:
+        np.testing.assert_allclose(model.history_[name], expected.history_[name], atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("case", ["plain", "gaps", "weights"])
+def test_labelled_mini_batches_are_shared(client, X, case, nothing_is_collected):
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(400) < 0.3, -1, X[:, 0] + X[:, 1]).astype(int)
+    rows, weights = X.copy(), None
+    if case == "gaps":
+        rows[rng.random(X.shape) < 0.3] = np.nan
+    if case == "weights":
+        weights = rng.integers(3, size=400)
+    options = {"early_stopping": True, "alpha": 0.5, "max_iter": 2, "random_state": 0}
+    expected = RBMClassifier(5, **options).fit(
+        Batches(rows, batch_rows=90), y, sample_weight=weights
+    )
+    model = RBMClassifier(5, **options).fit(
+        da.from_array(rows, chunks=(90, 8)), da.from_array(y, chunks=90), sample_weight=weights
+    )
+    for name in ("components_", "components_classes_", "intercept_visible_"):
+        np.testing.assert_allclose(getattr(model, name), getattr(expected, name), atol=1e-9)
     for name in set(expected.history_) - {"seconds"}:
         np.testing.assert_allclose(model.history_[name], expected.history_[name], atol=1e-9)
 

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 from sklearn_boltz import _random_kernel
+from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.sampling._gibbs_kernel import gibbs_chains, moments
+from sklearn_boltz.restricted.training._adam_kernel import adam_step
 from sklearn_boltz.units._bernoulli_kernel import (
     bernoulli_draw,
     bernoulli_mean,
@@ -159,3 +161,76 @@ def test_wrong_shapes_are_refused():
     with pytest.raises(ValueError, match="expected shapes"):
         gibbs_chains(np.zeros((3, 5)), np.zeros(3), np.zeros(5), x, np.zeros((2, 4)),
                             1, False, 0, 0)  # fmt: skip
+
+
+# Sums over classes and hidden units, and Adam.
+
+SIZES = st.tuples(st.integers(1, 6), st.integers(1, 5), st.sampled_from([1, 7, 16, 40, 255, 300]))
+
+
+@settings(deadline=None, max_examples=60)
+@given(sizes=SIZES, seed=st.integers(0, 2**16), scale=st.sampled_from([0.1, 3.0, 60.0]))
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums_over_classes_and_their_gradients(dtype, sizes, seed, scale):
+    (n_rows, n_classes, n_units), rng = sizes, np.random.default_rng(seed)
+    fields = rng.normal(0, scale, (n_rows, n_units)).astype(dtype)
+    label_fields = rng.normal(0, scale, (n_classes, n_units)).astype(dtype)
+    bias = rng.normal(size=n_classes).astype(dtype)
+    codes, target = rng.integers(-1, n_classes, size=n_rows), rng.random(n_rows)
+    share = rng.normal(size=n_rows)
+    # The kernel adds in its own type.
+    field = (fields[:, None] + label_fields).astype(float)
+    expected = bias + np.logaddexp(0, field).sum(axis=2)
+    size = np.finfo(dtype).eps * (np.abs(field).sum(axis=2).max() + n_units)
+    out, again = np.empty((2, n_rows, n_classes))
+    class_log_weights(fields, label_fields, bias, out)
+    np.testing.assert_allclose(out, expected, atol=20 * size)
+    gradient, of_bias = np.zeros_like(label_fields), np.zeros(n_classes)
+    found = fields.copy()
+    class_gradients(
+        found, label_fields, bias, codes, target, share, again, gradient, of_bias
+    )  # fmt: skip
+    np.testing.assert_array_equal(again, out)
+    E = target[:, None] * (codes[:, None] == np.arange(n_classes))
+    E += share[:, None] * softmax(out, axis=1)
+    S, eps = expit(field), 50 * np.finfo(dtype).eps * (np.abs(E).sum() + n_rows)
+    np.testing.assert_allclose(found, np.einsum("ny,nyj->nj", E, S), atol=eps)
+    np.testing.assert_allclose(gradient, np.einsum("ny,nyj->yj", E, S), atol=eps)
+    np.testing.assert_allclose(of_bias, E.sum(axis=0), atol=1e-12 * (1 + np.abs(E).sum()))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_fields_that_are_no_numbers_stay_so(dtype):
+    fields = np.array([[0.0, np.nan], [0.0, 1.0]], dtype)
+    out = np.empty((2, 2))
+    class_log_weights(fields, np.zeros((2, 2), dtype), np.zeros(2, dtype), out)
+    np.testing.assert_array_equal(np.isnan(out), [[True, True], [False, False]])
+
+
+def test_shapes_of_sums_over_classes_are_checked():
+    fields, bias = np.zeros((2, 3)), np.zeros(4)
+    with pytest.raises(ValueError, match="shapes do not fit"):
+        class_log_weights(fields, np.zeros((4, 2)), bias, np.empty((2, 4)))
+    with pytest.raises(ValueError, match="shapes do not fit"):
+        class_gradients(
+            fields, np.zeros((4, 3)), bias, np.zeros(1, np.intp), np.zeros(2), np.zeros(2),
+            np.empty((2, 4)), np.zeros((4, 3)), np.zeros(4),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [1, 5, 64, 1001])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_step_of_adam(dtype, n):
+    rng = np.random.default_rng(n)
+    x, gradient, mean = rng.normal(size=(3, n)).astype(dtype)
+    square = rng.random(n).astype(dtype)
+    gradient[: n // 2], mean[: n // 2], square[: n // 2] = 0, 1e-31, 1e-31
+    new_mean = 0.9 * mean + 0.1 * gradient
+    new_square = 0.99 * square + 0.01 * gradient**2
+    expected = x + 0.1 * new_mean / (np.sqrt(new_square) + 1e-8)
+    adam_step(x, gradient, mean, square, 0.9, 0.99, 1e-8, 0.1)
+    eps = 10 * np.finfo(dtype).eps
+    np.testing.assert_allclose(x, expected, atol=eps * np.abs(expected).max())
+    np.testing.assert_allclose(mean, new_mean, atol=eps)
+    np.testing.assert_allclose(square, new_square, atol=eps)
+    assert (mean[: n // 2] == 0).all() and (square[: n // 2] == 0).all()  # and no denormal numbers

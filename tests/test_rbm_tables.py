@@ -22,7 +22,7 @@ from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.inspection import ReceptiveFieldDisplay
 from sklearn_boltz.restricted import FractionalModel
-from sklearn_boltz.restricted._columns import (
+from sklearn_boltz.restricted.model._columns import (
     Layout,
     kinds_of,
     learn_layout,

@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import (
     generate_invalid_param_val,
     make_constraint,
 )
-from test_common import DEFAULTS
+from test_common import DEFAULTS, DENSITIES
 
 from sklearn_boltz import TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at
@@ -37,7 +37,8 @@ def name_of(estimator):
     return type(estimator).__name__
 
 
-every_estimator = pytest.mark.parametrize("estimator", DEFAULTS, ids=name_of)
+# A classifier needs a row of each of two classes.
+every_estimator = pytest.mark.parametrize("estimator", DENSITIES, ids=name_of)
 
 
 def quick(estimator):
@@ -327,7 +328,8 @@ VALUES = {
     "power_t": [0.0, 0.5, 1e300],
     "momentum": [0.0, 0.9, 1 - 1e-16],
     "weight_decay": [0.0, 0.1, 1e300],
-    "weights_init": [0.0, 1e-300, 0.01, 100.0, 1e4, 1e300],
+    "weights_init": ["auto", 0.0, 1e-300, 0.01, 100.0, 1e4, 1e300],
+    "transform_temperature": [1e-300, 0.5, 3.0, 1e300],
     "offset_rate": [0.0, 0.5, 1.0],
     "optimizer": ["sgd", "ssd"],
     "centered": [False, True],
@@ -412,7 +414,7 @@ def test_batches_without_end_and_persistent_chains(estimator):
 
 
 @pytest.mark.parametrize(
-    "estimator", [e for e in DEFAULTS if hasattr(e, "weights_init")], ids=name_of
+    "estimator", [e for e in DENSITIES if hasattr(e, "weights_init")], ids=name_of
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_weights_that_the_type_cannot_hold(estimator, dtype):
@@ -427,7 +429,7 @@ def test_weights_that_the_type_cannot_hold(estimator, dtype):
     assert_finite(model.score_samples(np.array([[0, 1]], dtype)))
 
 
-@pytest.mark.parametrize("estimator", [e for e in DEFAULTS if hasattr(e, "power_t")], ids=name_of)
+@pytest.mark.parametrize("estimator", [e for e in DENSITIES if hasattr(e, "power_t")], ids=name_of)
 @pytest.mark.parametrize("power_t", [1e300, 5000])
 def test_learning_rates_that_fall_to_zero(estimator, power_t):
     """The first epoch has the full rate, and all others change nothing."""

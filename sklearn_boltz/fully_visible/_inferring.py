@@ -92,10 +92,11 @@ class Inference(Comparison, Resampling):
         confidence_level : float, default=0.95
             Level of the confidence intervals.
         covariance : {"auto", "jackknife", "sandwich"}, default="auto"
-            ``"sandwich"`` is the asymptotic one. ``"jackknife"`` sums the squares of what leaving
-            out each row changes, by one step of Newton's method; it is right for few rows, too.
-            Rows that EM has completed, and ``objective="likelihood"``, have no jackknife.
-            ``"auto"`` is the jackknife where there is one, and the sandwich elsewhere.
+            ``"sandwich"`` is the asymptotic covariance. ``"jackknife"`` sums the squared changes of
+            the estimate when each row is left out, by one step of Newton's method; it is accurate
+            for few rows, too. There is no jackknife for rows that EM has completed, nor for
+            ``objective="likelihood"``. ``"auto"`` is the jackknife where there is one, and the
+            sandwich otherwise.
         refit : bool, default=False
             Whether the couplings that a sparse penalty has selected are estimated again, without
             the penalty, from `X`, which must be rows that the selection has not seen. The
@@ -113,7 +114,7 @@ class Inference(Comparison, Resampling):
         Raises
         ------
         ValueError
-            If the penalty knew the order of values (`ordered_`), if a sparse penalty has selected
+            If the penalty used the order of values (`ordered_`), if a sparse penalty has selected
             the couplings by the same rows, if the rows do not determine all parameters, if
             ``covariance="jackknife"`` is asked for where there is none, or with
             ``objective="likelihood"`` if there are missing cells, more than two values, or more

@@ -23,7 +23,7 @@ from sklearn_boltz.restricted.sampling._gibbs import (
     steps_of_transition,
 )
 from sklearn_boltz.restricted.training import _discriminative, _sdcp, _tap_steps
-from sklearn_boltz.restricted.training._discriminative import Scale, gradient
+from sklearn_boltz.restricted.training._discriminative import gradient
 from sklearn_boltz.restricted.training._gaps import Incomplete, complete, seed_of_batch
 from sklearn_boltz.restricted.training._labelled_rows import LabelledParts, LabelledRows
 from sklearn_boltz.restricted.training._sdcp import (
@@ -440,7 +440,7 @@ class ClassesOnCluster:
         """The gradient of the objective, the mean over the rows."""
         parts, stream = self.rows.parts, copy(learner.stream)
         seed = seed_of_batch(stream) if parts.has_gaps else None
-        scale = Scale(len(parts), learner.label_share)
+        scale = learner.scale(len(parts))
         shared = deepcopy(learner.model()), learner.objective, scale, stream.seed, stream.step, seed
         firsts = np.append(0, np.cumsum(parts.lengths))[:-1].tolist()
         _, codes, weights = self.rows

@@ -84,6 +84,8 @@ class Learner:
     ----------
     label_share : float
         Part of the rows that have a label, by weight.
+    repeats : int
+        How often rows with a label are visited for one visit of the others.
     """
 
     # Missing cells are drawn with the label and without.
@@ -92,17 +94,11 @@ class Learner:
     def __init__(self, model, objective, optimizer, stream):
         self._model, self.dtype = model, model.dtype
         self.objective, self.optimizer, self.stream = objective, optimizer, stream
-        self._seen = np.zeros(2)
+        self.label_share, self.repeats = 1.0, 1
 
-    @property
-    def label_share(self):
-        """The part, of the rows that were counted."""
-        return self._seen[1] / self._seen[0] if self._seen[1] else 1.0
-
-    def count(self, rows):
-        """Count rows, and those with a label."""
-        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
-        self._seen += weights.sum(), weights[rows.codes >= 0].sum()
+    def scale(self, n_rows):
+        """How so many rows of a mini-batch stand for all rows."""
+        return Scale(n_rows, self.label_share, self.repeats)
 
     def take(self, model):
         """Go on with another model of the same sizes."""
@@ -168,17 +164,33 @@ class ArrayBatch:
         seed = None
         if rows_with_gaps(self.rows.V) is not None:
             seed = seed_of_batch(learner.stream)
-        scale = Scale(len(self.rows), learner.label_share)
+        scale = learner.scale(len(self.rows))
         return gradient(
             learner.model(), self.rows, learner.objective, scale, learner.stream, seed, workers
         )
 
 
 class Scale(NamedTuple):
-    """Number of rows of a mini-batch, and the part of all rows that have a label."""
+    """How rows of a mini-batch stand for all rows.
+
+    Attributes
+    ----------
+    n_rows : int
+        Of the mini-batch.
+    label_share : float
+        Part of all rows that have a label, by weight.
+    repeats : int
+        How often rows with a label are visited for one visit of the others.
+    """
 
     n_rows: int
     label_share: float
+    repeats: int = 1
+
+    @property
+    def visits(self):
+        """Visits of an epoch for each row."""
+        return 1 + (self.repeats - 1) * self.label_share
 
 
 def row_factors(rows, alpha, scale):
@@ -188,10 +200,10 @@ def row_factors(rows, alpha, scale):
     -------
     discriminative, generative : ndarray of float64 of shape (n_rows,)
     """
-    share = np.full(len(rows), 1 / scale.n_rows)
+    share, labelled = np.full(len(rows), scale.visits / scale.n_rows), rows.codes >= 0
     if rows.weights is not None:
         share *= rows.weights
-    labelled = rows.codes >= 0
+    share[labelled] /= scale.repeats
     if np.isinf(alpha):
         return 0 * share, share
     return np.where(labelled, share / scale.label_share, 0), alpha * share

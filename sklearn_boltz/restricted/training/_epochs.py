@@ -216,14 +216,16 @@ def remember_best(training, monitor, plan, workers):
     if plan.keep_best and now > least and uncertain:
         model = training.learner.model()
         now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
+    # A plateau at the start is no reason to end, however long; to fall back to it later is.
+    started = monitor.has_started(figures) or (best is not None and best["has_started"])
     if now > least:
         best = {
             "score": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
+            "has_started": started,
             "parameters": [copied(a) for a in training.learner.parameters()],
             "tracker": deepcopy(training.tracker),
         }  # fmt: skip
-    elif not monitor.has_started(figures):
-        # A plateau at the start is no reason to end, however long.
+    elif not started:
         best = {**best, "waiting_since": training.n_epochs}
     training.best = best
 

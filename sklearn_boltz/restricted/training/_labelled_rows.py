@@ -52,6 +52,32 @@ class LabelledRows:
         return LabelledRows(self.V.astype(dtype, copy=copy), self.codes, self.weights)
 
 
+class LabelCounts(NamedTuple):
+    """Rows that were seen, and those with a label, by weight.
+
+    Attributes
+    ----------
+    n_rows, n_labelled : float
+    """
+
+    n_rows: float
+    n_labelled: float
+
+    @classmethod
+    def of(cls, rows):
+        """Of `LabelledRows` or a `LabelledStream`."""
+        weights = np.ones(len(rows)) if rows.weights is None else rows.weights
+        return cls(weights.sum(), weights[rows.codes >= 0].sum())
+
+    def __add__(self, other):
+        return LabelCounts(self.n_rows + other.n_rows, self.n_labelled + other.n_labelled)
+
+    @property
+    def share(self):
+        """The part of the rows that have a label; 1 where none has."""
+        return self.n_labelled / self.n_rows if self.n_labelled else 1.0
+
+
 class LabelledParts(NamedTuple):
     """A mini-batch in parts on a cluster, with the labels and weights of the rows of each part.
 
