@@ -163,10 +163,11 @@ def tell(rows):
                 by_seed.setdefault(seed, []).append(float(auc))
             of_seeds = np.array([np.mean(values) for values in by_seed.values()])
             means[name, method] = of_seeds.mean()
-            error = of_seeds.std(ddof=1) / np.sqrt(len(of_seeds)) if len(of_seeds) > 1 else np.nan
+            figure = f"{of_seeds.mean():.4f}"
+            if len(of_seeds) > 1:
+                figure += f" ± {of_seeds.std(ddof=1) / np.sqrt(len(of_seeds)):.4f}"
             seconds = np.mean([float(row[3]) for row in mine])
-            lines.append([name, method, f"{of_seeds.mean():.4f} ± {error:.4f}", f"{seconds:.2f}",
-                          len(mine)])  # fmt: skip
+            lines.append([name, method, figure, f"{seconds:.2f}", len(mine)])
     print_table(["table", "method", "AUC", "seconds", "fits"], lines)
     rivals = [method for method in METHODS if method != RBM]
     whole = [name for name in SETS if all((name, method) in means for method in rivals)]
