@@ -14,7 +14,8 @@ figure is the area under the ROC curve, the mean over tasks and over `--seeds` p
   turn.
 
 Words are one-hot columns for scikit-learn's detectors, with the most frequent one for missing
-cells, and all columns are standardised. For example
+cells, and all columns are standardised. `contamination` has no part in the area; with a number
+there is one fit. For example
 
     python bench_outliers.py --data DIR
     python bench_outliers.py --data DIR --sets vote --methods BoltzmannOutlierDetector
@@ -115,7 +116,9 @@ METHODS = {
     "LocalOutlierFactor": lambda name, seed: with_numbers(LocalOutlierFactor(novelty=True)),
     "EllipticEnvelope": lambda name, seed: with_numbers(EllipticEnvelope(random_state=seed)),
     "OneClassSVM": lambda name, seed: with_numbers(OneClassSVM()),
-    "BoltzmannOutlierDetector": lambda name, seed: BoltzmannOutlierDetector(random_state=seed),
+    "BoltzmannOutlierDetector": lambda name, seed: BoltzmannOutlierDetector(
+        contamination=0.1, random_state=seed
+    ),
     # Beside the default, the density that the guide recommends for images.
     "the same, of an RBM": lambda name, seed: BoltzmannOutlierDetector(
         SDCPRBM(64, early_stopping=True), contamination=0.01, random_state=seed
@@ -160,10 +163,11 @@ def tell(rows):
                 by_seed.setdefault(seed, []).append(float(auc))
             of_seeds = np.array([np.mean(values) for values in by_seed.values()])
             means[name, method] = of_seeds.mean()
-            error = of_seeds.std(ddof=1) / np.sqrt(len(of_seeds)) if len(of_seeds) > 1 else np.nan
+            figure = f"{of_seeds.mean():.4f}"
+            if len(of_seeds) > 1:
+                figure += f" ± {of_seeds.std(ddof=1) / np.sqrt(len(of_seeds)):.4f}"
             seconds = np.mean([float(row[3]) for row in mine])
-            lines.append([name, method, f"{of_seeds.mean():.4f} ± {error:.4f}", f"{seconds:.2f}",
-                          len(mine)])  # fmt: skip
+            lines.append([name, method, figure, f"{seconds:.2f}", len(mine)])
     print_table(["table", "method", "AUC", "seconds", "fits"], lines)
     rivals = [method for method in METHODS if method != RBM]
     whole = [name for name in SETS if all((name, method) in means for method in rivals)]
@@ -178,9 +182,11 @@ def tell(rows):
     first = ranks[rivals.index(OURS)]
     print_check(f"mean rank over {len(whole)} tables", "first", f"{first:.2f}",
                 first <= ranks.min())  # fmt: skip
-    best = max((m for m in (OURS, RBM) if ("digits", m) in means), key=lambda m: means["digits", m])
-    print_check("digits, AUC", f">= {ASKED}", f"{means['digits', best]:.4f} ({best})",
-                means["digits", best] >= ASKED)  # fmt: skip
+    if ("digits", OURS) in means:
+        of_digits = {m: means["digits", m] for m in (OURS, RBM) if ("digits", m) in means}
+        best = max(of_digits, key=of_digits.get)
+        print_check("digits, AUC", f">= {ASKED}", f"{of_digits[best]:.4f} ({best})",
+                    of_digits[best] >= ASKED)  # fmt: skip
 
 
 def main():
