@@ -76,7 +76,7 @@ def run(args, path):
     keys = [
         (name, str(n_labels), str(seed))
         for seed in range(args.seeds)
-        for n_labels in LABELS
+        for n_labels in args.labels
         for name in args.models or todo
     ]
     for name, n_labels, seed in fits_to_make(keys, path, args.again):
@@ -123,6 +123,7 @@ def main():
     parser.add_argument("--rows", type=int, default=60_000, help="with and without labels")
     parser.add_argument("--few-rows", type=int, default=20_000, help="for what is slow")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--labels", type=int, nargs="+", default=LABELS, help="labelled rows")
     parser.add_argument("--units", type=int, default=500, help="hidden units")
     parser.add_argument("--models", type=lambda text: text.split(";"), help="some, by semicolons")
     parser.add_argument("--again", action="store_true", help="make all fits anew")
