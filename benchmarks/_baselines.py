@@ -68,22 +68,22 @@ class BernoulliRBMPeer:
         )
         self.model.set_params(random_state=seed).fit(X)
 
-    def epoch(self, until=np.inf):
+    def epoch(self, until=np.inf, clock=perf_counter):
         """Make an epoch of whole mini-batches, or its part until a time; -> rows gone through."""
         order, n_rows = self.order.permutation(len(self.X)), 0
         for first in range(0, len(order) - self.batch_size + 1, self.batch_size):
             self.model._fit(self.X[order[first : first + self.batch_size]], self.source)
             n_rows += self.batch_size
-            if perf_counter() >= until:
+            if clock() >= until:
                 break
         return n_rows
 
-    def train(self, seconds):
+    def train(self, seconds, clock=perf_counter):
         """Go on for so many seconds; -> epochs, seconds."""
-        start, n_rows = perf_counter(), 0
-        while perf_counter() - start < seconds:
-            n_rows += self.epoch(until=start + seconds)
-        return n_rows / len(self.X), perf_counter() - start
+        start, n_rows = clock(), 0
+        while clock() - start < seconds:
+            n_rows += self.epoch(start + seconds, clock)
+        return n_rows / len(self.X), clock() - start
 
     def parameters(self):
         """Weights of shape (n_hidden, n_visible), biases of the visible and hidden units."""

@@ -1,23 +1,28 @@
 """Configuration of Sphinx.
 
-The documentation builds without network. Links to the documentation of other projects are
-made where the environment variable ``SKLEARN_BOLTZ_DOC_INTERSPHINX`` is set.
+The documentation builds without network. Links to scikit-learn, NumPy, SciPy and pandas follow
+the pattern of their pages (``_extensions/other_projects.py``); with the environment variable
+``SKLEARN_BOLTZ_DOC_INTERSPHINX`` they come from the projects' inventories.
 """
 
 import os
+import sys
 from html import escape
 from importlib.metadata import version as version_of
+from pathlib import Path
 
 import matplotlib
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.xref import DEFAULT_LINKS
 from sklearn.base import BaseEstimator, TransformerMixin
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
 matplotlib.use("agg")
+sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "sklearn_boltz"
 author = "The sklearn_boltz developers"
@@ -28,10 +33,14 @@ version = ".".join(release.split(".")[:2])
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "sphinx_copybutton",
     "sphinx_design",
+    "markdown_page",
+    "other_projects",
+    "thumbnails",
 ]
 if os.environ.get("SKLEARN_BOLTZ_DOC_INTERSPHINX"):
     extensions.append("sphinx.ext.intersphinx")
@@ -40,13 +49,14 @@ intersphinx_mapping = {
     "numpy": ("https://numpy.org/doc/stable", None),
     "scipy": ("https://docs.scipy.org/doc/scipy", None),
     "sklearn": ("https://scikit-learn.org/stable", None),
+    "pandas": ("https://pandas.pydata.org/docs", None),
     "joblib": ("https://joblib.readthedocs.io/en/stable", None),
 }
 
 root_doc = "index"
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "**/GALLERY_HEADER.rst"]
-default_role = "literal"
+default_role = "py:obj"  # names in docstrings are links where they are public
 add_module_names = False
 
 # API pages.
@@ -55,13 +65,71 @@ autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
+# Types of parameters that are links. Most of numpydoc's own need inventories.
+DEFAULT_LINKS.clear()
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {
+    "ndarray": "numpy.ndarray",
+    "Generator": "numpy.random.Generator",
+    "RandomState": "numpy.random.RandomState",
+    "DataFrame": "pandas.DataFrame",
+    "Bunch": "sklearn.utils.Bunch",
+    "UnitType": "sklearn_boltz.units.UnitType",
+}
+# The pages of the guide that an API page leads to.
+NETWORKS = ["user_guide/networks", "user_guide/fvbm"]
+DATA = ["user_guide/tables"]
+GUIDE = {
+    "FSLLDensity": ["user_guide/density", "user_guide/fsll_practice", "user_guide/fsll"],
+    "FVBMPseudoLikelihood": [*NETWORKS, "user_guide/how_to/compare_models"],
+    "SDCPRBM": ["user_guide/density", "user_guide/tuning", "user_guide/rbm"],
+    "TAPRBM": ["user_guide/tap", "user_guide/tuning"],
+    "TAPDBM": ["user_guide/tap", "user_guide/tuning"],
+    "InfiniteRBM": ["user_guide/infinite_rbm", "user_guide/choosing"],
+    "BoltzmannImputer": ["user_guide/missing", "user_guide/how_to/impute_in_a_pipeline"],
+    "BoltzmannClassifier": ["user_guide/classification"],
+    "BoltzmannOutlierDetector": ["user_guide/outliers"],
+    "RBMClassifier": ["user_guide/classification"],
+    "Batches": ["user_guide/scale", "user_guide/how_to/larger_than_memory"],
+    "FractionalModel": ["user_guide/infinite_rbm"],
+    "compare_groups": NETWORKS,
+    "stability_selection": NETWORKS,
+    "PairwiseInference": NETWORKS,
+    "HypothesisTest": NETWORKS,
+    "NetworkBootstrap": NETWORKS,
+    "StabilitySelection": NETWORKS,
+    "GroupComparison": NETWORKS,
+    "log_likelihood": ["user_guide/likelihood", "user_guide/how_to/tune"],
+    "log_pseudo_likelihood": ["user_guide/likelihood", "user_guide/how_to/tune"],
+    "tap_log_likelihood": ["user_guide/tap", "user_guide/how_to/tune"],
+    "sequence_weights": ["user_guide/how_to/alignments"],
+    "fwht": ["user_guide/fsll"],
+    "make_alignment": ["user_guide/how_to/alignments"],
+    "read_alignment": ["user_guide/how_to/alignments"],
+    "ContactMapDisplay": ["user_guide/how_to/alignments"],
+    "CouplingDisplay": ["user_guide/how_to/draw_a_network", "user_guide/networks"],
+    "HistoryDisplay": ["user_guide/likelihood", "user_guide/how_to/progress_bars"],
+    "LadderDisplay": ["user_guide/likelihood"],
+    "LandscapeDisplay": ["user_guide/tap"],
+    "MomentsDisplay": ["user_guide/how_to/spikes", "user_guide/samples"],
+    "PathDisplay": NETWORKS,
+    "ReceptiveFieldDisplay": ["user_guide/rbm"],
+    "SampleDisplay": ["user_guide/samples"],
+    "ThermodynamicsDisplay": ["user_guide/fvbm"],
+}
+for unit in ["Bernoulli", "Categorical", "Gaussian", "Stacked", "TruncatedGaussian"]:
+    GUIDE[unit] = [*DATA, "user_guide/units"]
+for unit in ["TruncatedGaussBernoulli", "UnitType"]:
+    GUIDE[unit] = ["user_guide/units", "user_guide/tap"]
 # What every scikit-learn estimator has is not repeated on each page.
 autosummary_context = {
+    "guide": GUIDE,
     "common_methods": sorted(
         name
         for name in {*dir(BaseEstimator), *dir(TransformerMixin), "set_callbacks"}
         if not name.startswith("_") and name != "fit_transform"
-    )
+    ),
 }
 
 # Gallery.
@@ -71,6 +139,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"__init__\.py|quick_start\.py",
     "doc_module": ("sklearn_boltz",),
+    "reference_url": {"sklearn_boltz": None},
     "backreferences_dir": os.path.join("api", "generated", "backreferences"),
     "within_subsection_order": "FileNameSortKey",
     "plot_gallery": True,
@@ -108,7 +177,7 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 # Room for lines of code and for tables; the gallery's pages lead on to one another.
-WIDE = "index", "install", "developer_guide", "reproduced", "auto_examples/*"
+WIDE = "index", "install", "gallery", "benchmarks", "cite", "contributing", "auto_examples/*"
 html_sidebars = {page: [] for page in WIDE}
 html_math_renderer = "mathml"
 

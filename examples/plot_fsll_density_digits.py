@@ -106,8 +106,7 @@ print(f"FSLLDensity: {model.score(X_test):.2f} nats a picture on the test set")
 # ``n_values=2`` says that each pixel has two values, also in a fold where one of them
 # should be missing.
 #
-# On the left of the figure the model starts to learn single pictures by heart, on the
-# right it is too shy.
+# On the left of the figure the model starts to overfit, on the right it is too cautious.
 
 fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
 mean = search.cv_results_["mean_test_score"]
@@ -160,8 +159,8 @@ for name, classifier in {"pixels": pixels_only, "learned terms": with_terms}.ite
 # Half a picture, and new ones
 # ----------------------------
 # ``impute`` fills NaN from the exact distribution of the missing pixels given the others, and
-# ``sample`` draws whole pictures. We hide the right half of some pictures of the test set.
-# The mean shows where the model is in doubt; a sample is one way it may have been.
+# ``sample`` draws whole pictures. We hide the right half of some pictures of the test set. The
+# mean shows where the model is uncertain; a sample is one possible completion.
 
 hidden = X_test[[int(np.flatnonzero(digit_test == k)[0]) for k in range(10)]]
 half = hidden.astype(float).reshape(-1, *SHAPE)

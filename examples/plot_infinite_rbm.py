@@ -11,8 +11,8 @@ does otherwise: a grid search over sizes.
 # %%
 # Growing
 # -------
-# All units are trained together for a moment after each insertion. ``history_`` has an entry for
-# each number of units.
+# All units are trained together for some mini-batches after each insertion. ``history_`` has an
+# entry for each number of units.
 
 from time import perf_counter
 
@@ -61,8 +61,8 @@ print(
 # %%
 # Refining
 # --------
-# What has grown is a place to start from: the paper recommends it for contrastive divergence.
-# :meth:`~sklearn_boltz.InfiniteRBM.refine` hands the parameters on.
+# The grown model is a start for further training: the paper recommends it for contrastive
+# divergence. :meth:`~sklearn_boltz.InfiniteRBM.refine` hands the parameters on.
 
 start = perf_counter()
 refined = grown.refine(

@@ -89,8 +89,8 @@ for name, fitted in {
 print(f"{'data':31}P(K >= 15) = {np.mean(X.sum(axis=1) >= 15):.4f}")
 
 # %%
-# What a physicist asks
-# ---------------------
+# Temperature and minima of the energy
+# ------------------------------------
 # With the temperature all energies are divided by T; the data are at T = 1. There the specific heat
 # is the variance of the energy, which is the logarithm of the probability: where it is large,
 # there are patterns of very different probabilities.

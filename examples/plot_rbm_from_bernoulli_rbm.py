@@ -97,8 +97,8 @@ for name, machine in {"pixels": None, "BernoulliRBM": old, "SDCPRBM": model}.ite
 make_pipeline(SDCPRBM(100, max_iter=10), LogisticRegression(max_iter=2000))
 
 # %%
-# What does a machine believe in?
-# -------------------------------
+# Samples of both models
+# ----------------------
 # ``BernoulliRBM`` can make a Gibbs step; ``sample`` makes many. Chains that start at random
 # pixels and forget where they began show what a machine takes for a digit.
 

@@ -62,14 +62,15 @@ for name, guess in guesses.items():
     print(f"{name:12s} squared error {squared:.4f}  log loss {log_loss:.3f}  wrong {wrong:.1%}")
 
 # %%
-# The mean of many neighbours is a good guess too, if there are as many images to keep and to
-# search. But it is all that they give.
+# The mean of 20 neighbours is as good a guess. It needs all training images whenever it is
+# asked, and gives a mean only; the model also draws, and gives probabilities for any pattern of
+# missing pixels.
 #
-# Doubt, and what may have been
-# -----------------------------
-# Where the mean is grey, the model is in doubt; the grey image itself is no digit. Draws are:
-# ``how="sample"`` takes all hidden pixels from their joint distribution, so that each draw is one
-# way in which the image may go on.
+# Uncertainty and draws
+# ---------------------
+# Where the mean is grey, the model is uncertain, and the grey image itself is no digit. Draws
+# are digits: ``how="sample"`` takes all hidden pixels from their joint distribution, so each
+# draw is one possible completion.
 
 chosen = [int(np.flatnonzero(digit_test == k)[1]) for k in range(10)]
 lines = {"truth": X_test[chosen], "given": half[chosen]}

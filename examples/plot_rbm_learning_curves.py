@@ -82,8 +82,8 @@ fig.legend(axes[0, 0].lines, models, loc="outside upper center", ncols=6, frameo
 plt.show()
 
 # %%
-# Learning by heart
-# -----------------
+# Overfitting
+# -----------
 # The free-energy gap says by how much images that were set aside seem less likely than
 # those that were learned. Twelve units cannot remember much. A machine of 200 units with
 # 160 images can: the gap goes on to open when the held-out likelihood rises no more. Early

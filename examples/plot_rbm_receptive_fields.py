@@ -43,8 +43,8 @@ display.ax_.set_title("60 of 64 hidden units, by the spread of their weights")
 plt.show()
 
 # %%
-# Who is busy, and when?
-# ----------------------
+# Which units answer to which digit?
+# ----------------------------------
 # The mean activity over some rows can order the units too. Here are the eight most active
 # units over the images of each of four digits: units that are nearly always on come first
 # everywhere, then those that like the shape.

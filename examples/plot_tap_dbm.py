@@ -83,11 +83,11 @@ images = {name: liked(H) for name, H in zip(names, deep.mean_hidden(X_train), st
 SampleDisplay.from_rows(images, cmap="RdBu_r", limits=(-0.8, 0.8))
 
 # %%
-# A half, and the rest
-# --------------------
+# Completing half a digit
+# -----------------------
 #
-# The lower half of test digits is hidden; the equations run on with the upper half held fast, and
-# all layers together say how probable ink is in the lower half.
+# The lower half of test digits is hidden; the equations run on with the upper half held fixed,
+# and all layers together say how probable ink is in the lower half.
 
 half = X_test[:12].astype(float)
 half[:, 32:] = np.nan

@@ -18,9 +18,11 @@ class Batches:
     Rows that come in batches, for data that do not fit in memory.
 
     What `fit` of :class:`~sklearn_boltz.FSLLDensity`, :class:`~sklearn_boltz.FVBMPseudoLikelihood`,
-    :class:`~sklearn_boltz.SDCPRBM`, :class:`~sklearn_boltz.TAPRBM` and
-    :class:`~sklearn_boltz.TAPDBM` (without `pretrain_max_iter`) takes in place of an array.
-    At any time a few batches are in memory. A memory map, a Dask collection, a
+    :class:`~sklearn_boltz.SDCPRBM`, :class:`~sklearn_boltz.TAPRBM`,
+    :class:`~sklearn_boltz.TAPDBM` (without `pretrain_max_iter`) and
+    :class:`~sklearn_boltz.RBMClassifier` takes in place of an array. The last wants the labels of
+    all rows besides, or batches that are pairs (X, y).
+    Only a few batches are in memory at any time. A memory map, a Dask collection, a
     ``pyarrow.dataset.Dataset`` or a generator may be given to `fit` itself, which then makes this
     object with the default options.
 
@@ -56,9 +58,9 @@ class Batches:
 
     Notes
     -----
-    An epoch of mini-batches takes the batches in random order, if the source can give them in
-    any order (arrays, lists, Dask), and otherwise as they come; within each lane, the rows of a
-    batch are in random order. Rows that are sorted in a file had better be shuffled there.
+    An epoch of mini-batches takes the batches in random order, if the source can give them in any
+    order (arrays, lists, Dask), and otherwise as they come; within each lane, the rows of a batch
+    are in random order. If the rows of a file are sorted, shuffle them in the file.
 
     Examples
     --------

@@ -207,6 +207,12 @@ def test_methods_are_those_of_numpy(xp, X, dtype, atol):
     for name in ("mean_visible", "inverse_transform"):
         wanted = getattr(reference, name)(as_numpy(H))
         np.testing.assert_allclose(as_numpy(getattr(mine, name)(H)), wanted, rtol=0, atol=atol)
+    hot = machine(learning_rate=0.3, max_iter=20, transform_temperature=3.0).fit(X)
+    features, wanted = xp.has(hot).transform(rows), hot.transform(X)
+    assert isinstance(features, type(rows))
+    np.testing.assert_allclose(as_numpy(features), wanted, rtol=0, atol=atol)
+    back, wanted = xp.has(hot).inverse_transform(features), hot.inverse_transform(wanted)
+    np.testing.assert_allclose(as_numpy(back), wanted, rtol=0, atol=10 * atol)
     if dtype == "float64":  # the same random numbers
         for name in ("sample_hidden", "gibbs"):
             found = getattr(mine, name)(rows, random_state=2)

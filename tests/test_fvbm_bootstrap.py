@@ -383,6 +383,12 @@ def test_missing_labels_of_groups(labels):
         compare_groups(FVBMPseudoLikelihood(), rows, groups)
 
 
+def test_labels_of_several_types():
+    rows = np.random.default_rng(0).integers(2, size=(60, 3))
+    with pytest.raises(ValueError, match="labels in groups are of several types. Make all of"):
+        compare_groups(FVBMPseudoLikelihood(), rows, np.resize(np.array(["a", 1], object), 60))
+
+
 def test_the_name_of_a_column_is_no_label():
     rows = np.random.default_rng(0).integers(2, size=(60, 3))
     with pytest.raises(ValueError, match=r"a label for each row, for example X\['smoker'\]"):

@@ -335,6 +335,22 @@ def test_no_pair_with_a_large_penalty_and_all_with_none(nodewise):
         assert_allclose(whole.coupling_, plain.coupling_, atol=1e-6)
 
 
+def test_edges_by_name():
+    """Pairs of names or numbers, in any order and twice, are the mask of the same pairs."""
+    pd = pytest.importorskip("pandas")
+    X = pd.DataFrame(spins(200, 4, 4), columns=list("abcd"))
+    mask = np.zeros((4, 4), dtype=bool)
+    mask[[0, 2, 1, 3], [2, 0, 3, 1]] = True
+    expected = FVBMPseudoLikelihood(edges=mask).fit(X).coupling_
+    whole = FVBMPseudoLikelihood().fit(X)
+    for pairs in ([("c", "a"), ("b", "d")], [(0, 2), ("b", 3), ["c", "a"]]):
+        model = FVBMPseudoLikelihood(edges=pairs).fit(X)
+        assert_array_equal(model.coupling_, expected)
+        assert whole.likelihood_ratio(X, model).df == 4
+        assert np.isnan(model.inference(X).pair_p_value()[~mask]).all()
+    assert not FVBMPseudoLikelihood(edges=[]).fit(X).coupling_.any()
+
+
 def test_edges_and_ridge():
     """With an l2 penalty the fit to allowed pairs has no slope there, and 0 elsewhere."""
     X, allowed = spins(200, 5, 4), np.eye(5, k=1, dtype=bool)
@@ -527,7 +543,9 @@ def test_the_rules():
     ({"edges": np.ones((3, 3), dtype=bool)}, r"shape \(4, 4\)"),
     ({"edges": np.ones((4, 4))}, "array of bool"),
     ({"edges": [[True], [True, False]]}, "edges .* different lengths"),
-    ({"edges": [("x0", "x1")]}, "pairs of names are not understood. Make a mask"),
+    ({"edges": [("x0", "y")]}, r"pair \('x0', 'y'\). There is no variable 'y'"),
+    ({"edges": [(0, 1), (2, 9)]}, r"pair \(2, 9\). There is no variable 9 among 4"),
+    ({"edges": [(0, 1), (2, 2)]}, "column 2 with itself. Leave it out"),
     ({"edges": ~np.eye(4, dtype=bool), "objective": "likelihood"}, "take `edges`.*Leave them out"),
     ({"edges": np.triu(np.ones((4, 4), dtype=bool))}, r"edges\[0, 1\] is True but"),
     ({"penalty": "l1", "alpha": "aic"}, "alpha"),

@@ -290,6 +290,8 @@ def test_wald_errors():
         result.wald_test(("x1", "x0"))
     with pytest.raises(ValueError, match=r"no parameter 'b\[x7\]'"):
         result.contrast({"b[x0]": 1, "b[x7]": -1})
+    with pytest.raises(ValueError, match="no parameter 3. Give names as in `names`"):
+        result.wald_test(3)
     with pytest.raises(ValueError, match="one parameter at least"):
         result.contrast({})
     with pytest.raises(ValueError, match="x3\\] is not estimated"):

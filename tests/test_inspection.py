@@ -380,6 +380,12 @@ def test_landscape_shows_history_solutions_and_rows(tap_model, with_classes):
     rows, circles = plane.collections
     assert len(rows.get_offsets()) == 150
     assert len(circles.get_offsets()) == len(solutions.free_energy)
+    # Colours of classes have a legend; solutions have none.
+    legend = plane.get_legend()
+    if with_classes:
+        assert [text.get_text() for text in legend.get_texts()] == [str(k) for k in np.unique(y)]
+    else:
+        assert legend is None
     # A solution that more rows reach has a larger circle.
     counts = np.bincount(solutions.assignment)
     assert (

@@ -20,7 +20,7 @@ from sklearn_boltz import SDCPRBM, RBMClassifier
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted import _rbm_classifier
+from sklearn_boltz.restricted import _mini_batches
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.training._discriminative import (
     Learner,
@@ -421,7 +421,7 @@ def test_early_stopping_keeps_the_best_epoch(problem):
 
 
 def test_the_rate_falls_where_nothing_gets_better(problem, monkeypatch):
-    monkeypatch.setattr(_rbm_classifier, "FALL_AFTER_BATCHES", 1)
+    monkeypatch.setattr(_mini_batches, "FALL_AFTER_BATCHES", 1)
     model = small(max_iter=60, early_stopping=True, n_iter_no_change=20, tol=10.0).fit(*problem)
     rates = model.history_["learning_rate"]
     assert rates[0] == 0.03 and rates[-1] < 0.03 * 0.3**3
@@ -586,7 +586,7 @@ def test_init(problem):
 @pytest.mark.parametrize(
     ("init", "options", "message"),
     [
-        (SDCPRBM(5, max_iter=1), {}, "n_components is 6, but init has 5 components"),
+        (SDCPRBM(7, max_iter=1), {}, "n_components is 6, but init has 7 components"),
         (SDCPRBM(6, max_iter=1, hidden="gaussian"), {}, "must be Bernoulli ones"),
         (SDCPRBM(6, max_iter=1, visible="gaussian"), {}, "init was fitted to other columns"),
         (RBMClassifier(6), {}, "init must be an RBM"),
@@ -780,3 +780,27 @@ CHECKED = [
 @parametrize_with_checks(CHECKED[:1])
 def test_scikit_learn(estimator, check):
     check(estimator)
+
+
+def test_estimates_of_the_log_partition(problem):
+    """Within 5 standard errors of the exact value, or 0.05."""
+    model = small(alpha=0.1).fit(*problem)
+    exact = model.log_partition()
+    assert exact.method == "exact" and exact.value == model.log_partition_
+    for method in ("ais", "ladder"):
+        found = model.log_partition(method, random_state=0)
+        assert abs(found.value - exact.value) < max(5 * found.std_err, 0.05), method
+    with pytest.raises(ValueError, match="or a classifier, method='raise' needs X=None"):
+        model.log_partition("raise", X=problem[0])
+
+
+def test_a_large_machine_scores_missing_cells_and_modes(problem):
+    X, y = problem
+    model = small(n_components=30).fit(np.hstack([X, X, X]), y)
+    rows = np.hstack([X, X, X])[:4].copy()
+    rows[:, 1:5] = np.nan
+    assert np.isfinite(model.score_samples(rows)).all()
+    for how in ("mean", "mode", "sample"):
+        filled = model.impute(rows, how=how, n_steps=50, random_state=0)
+        assert np.isfinite(filled).all()
+    assert model.transform(rows).shape == (4, 30)

@@ -339,6 +339,47 @@ def test_one_hidden_layer_has_the_methods_of_the_rbm():
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.parametrize("kind", ["SDCP", "TAP"])
+@pytest.mark.parametrize("temperature", [0.5, 3.0])
+def test_features_at_a_temperature(kind, temperature):
+    """They are those of the machine with all parameters divided by it, in rows with gaps too."""
+    rbm, V = random_rbm(7, 4, seed=2), rows(7, 20)
+    model = as_estimator(rbm, kind, transform_temperature=temperature)
+    tempered = SmallRBM(*(a / temperature for a in (rbm.W, rbm.b, rbm.c)))
+    H = model.transform(V)
+    codes = V @ 2 ** np.arange(6, -1, -1)
+    at = [np.flatnonzero(rbm.V @ 2 ** np.arange(6, -1, -1) == code)[0] for code in codes]
+    np.testing.assert_allclose(H, tempered.mean_hidden()[at], rtol=1e-12)
+    gaps = V.copy()
+    gaps[::2, 3:5] = np.nan
+    joint = tempered.p / tempered.p.sum()
+    for row, h in zip(gaps, model.transform(gaps), strict=True):
+        fits = (np.isnan(row) | (rbm.V == row)).all(axis=1)
+        wanted = joint[fits] @ tempered.mean_hidden()[fits] / joint[fits].sum()
+        np.testing.assert_allclose(h, wanted, rtol=1e-10)
+    # The model and its means remain as they are, and features are led back to them.
+    plain = as_estimator(rbm, kind)
+    np.testing.assert_array_equal(model.mean_hidden(V), plain.transform(V))
+    np.testing.assert_array_equal(model.free_energy(V), plain.free_energy(V))
+    np.testing.assert_allclose(model.inverse_transform(H), plain.mean_visible(plain.transform(V)))
+    ends = np.repeat([[0.0], [1.0]], 4, axis=1)
+    np.testing.assert_array_equal(model.inverse_transform(ends), plain.mean_visible(ends))
+
+
+def test_features_at_a_temperature_are_led_back_from_legal_means_only():
+    model = as_estimator(random_rbm(5, 5), transform_temperature=3.0)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        model.inverse_transform(np.full((1, 5), 1.5))
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        model.inverse_transform(np.full((1, 5), np.nan))
+    options = dict(max_iter=1, random_state=0, transform_temperature=3.0)
+    model = SDCPRBM(5, hidden=("categorical", 3), **options).fit(rows(6))
+    H = model.transform(rows(6))
+    np.testing.assert_allclose(H.reshape(-1, 5, 3).sum(axis=2), 1)
+    with pytest.raises(ValueError, match=r"Use mean_visible\(mean_hidden\(X\)\)"):
+        model.inverse_transform(H)
+
+
 def test_inverse_transform_of_deep_models():
     dbm = random_dbm((5, 4, 3, 2), seed=3)
     model, V = deep(dbm), rows(5, 7)

@@ -21,7 +21,7 @@ from sklearn_boltz._random import Stream
 from sklearn_boltz._random_kernel import uniform
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
-from sklearn_boltz.restricted import SDCPRBM
+from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM
 from sklearn_boltz.restricted.training._optimizers import SGD, SpectralDescent
 from sklearn_boltz.restricted.training._sdcp import Learner, Scheme
 from sklearn_boltz.units import Bernoulli
@@ -438,7 +438,19 @@ def test_starts_at_the_base_rates(X):
     model = fitted(X, max_iter=0)
     mean = (X.sum(axis=0) + 0.5) / (len(X) + 1)
     np.testing.assert_allclose(model.intercept_visible_, logit(mean))
-    assert 0 < np.abs(model.components_).max() < 0.1
+    assert 0 < np.abs(model.components_).max() < 1.5  # of N(0, 0.25²), six standard deviations
+
+
+def test_initial_weights_follow_the_sizes_of_the_layers():
+    """Standard deviations of 20,000 weights and more, within five standard errors: 1e-6."""
+    X = np.random.default_rng(0).integers(2, size=(20, 300))
+    none = dict(max_iter=0, random_state=0)
+    models = [SDCPRBM(100, **none), TAPRBM(100, **none)]
+    found = [model.fit(X).components_ for model in models]
+    deep = TAPDBM((100, 200), pretrain_max_iter=0, **none).fit(X)
+    for weights in [*found, *deep.components_]:
+        std = sum(weights.shape) ** -0.5
+        assert weights.std() == pytest.approx(std, rel=5 / np.sqrt(2 * weights.size))
 
 
 def test_grid_search_by_held_out_likelihood():

@@ -22,7 +22,7 @@ from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.inspection import ReceptiveFieldDisplay
 from sklearn_boltz.restricted import FractionalModel
-from sklearn_boltz.restricted._columns import (
+from sklearn_boltz.restricted.model._columns import (
     Layout,
     kinds_of,
     learn_layout,
@@ -113,7 +113,7 @@ def test_rows_of_the_table_and_of_the_model(kinds, seed):
     assert units.contains(layout.expand(codes)).all()
     assert layout.is_plain == all(kind in ("bit", "two words", "one word", "truncated")
                                   for kind in kinds)  # fmt: skip
-    again = with_published(units, published(units))
+    again = with_published(units, published(units), np.float64)
     for mine, other in zip(units.parameters().values(), again.parameters().values(), strict=True):
         assert_array_equal(mine, other)
 
@@ -388,7 +388,8 @@ def test_the_mean_step_points_along_the_gradient(kinds, centered):
     visible, hidden = LAYERS[kinds]
     rng = np.random.default_rng(3)
     weights = 0.5 * rng.normal(size=(len(hidden), len(visible)))
-    other = with_published(visible, {k: v.copy() for k, v in published(visible).items()})
+    values = {name: value.copy() for name, value in published(visible).items()}
+    other = with_published(visible, values, np.float64)
     for part, _ in other.parts():  # data from elsewhere
         part.intercept += 0.7 * rng.normal(size=len(part))
     data = other.sample(np.zeros((300 * 50, len(visible))), Stream(7)).reshape(300, 50, -1)

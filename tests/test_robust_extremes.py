@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from test_common import DEFAULTS, DENSITIES
 
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.restricted._rbm import BaseRBM
 
@@ -262,3 +262,29 @@ def test_log_partition_of_float32_is_accumulated_in_float64():
     estimate = single.log_partition("ais", n_temperatures=2000, random_state=0)
     assert estimate.log_weights.dtype == np.float64
     assert estimate.value == pytest.approx(exact, rel=1e-4)
+
+
+@pytest.mark.parametrize("estimator", [*RBMS, TAPDBM((4, 3), max_iter=3, random_state=0)])
+@pytest.mark.parametrize("ours, theirs", [(np.float32, np.float64), (np.float64, np.float32)])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:TAP converged from no start")
+@pytest.mark.filterwarnings("ignore:The AIS estimate")
+def test_weights_of_another_type_decide_the_type(estimator, ours, theirs):
+    X = data(dtype=ours)
+    model = clone(estimator).fit(X)
+    layers, expected = isinstance(model.components_, list), model.score_samples(X)
+    model.components_ = (
+        [W.astype(theirs) for W in model.components_] if layers
+        else model.components_.astype(theirs)
+    )  # fmt: skip
+    np.testing.assert_allclose(model.score_samples(X), expected, rtol=1e-5)
+    assert model.transform(X).dtype == theirs
+    assert model.sample(3, random_state=0).dtype == ours  # as in the training table
+    for method in ("exact", "ais", "raise"):
+        assert np.isfinite(model.log_partition(method, random_state=0).value)
+    holes = np.where(np.arange(6) == 2, np.nan, X[:5])
+    assert np.isfinite(model.impute(holes, random_state=0)).all()
+    assert np.isfinite(model.score_samples(holes)).all()
+    if hasattr(model, "partial_fit"):
+        assert np.isfinite(model.partial_fit(X).score_samples(X)).all()
+    assert np.isfinite(model.set_params(warm_start=True).fit(X).score_samples(X)).all()

@@ -18,7 +18,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 from test_common import DEFAULTS, ESTIMATORS
 
 import sklearn_boltz
-from sklearn_boltz import TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 from sklearn_boltz._threads import limit_blas
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -158,6 +158,22 @@ def test_an_interrupted_fit_has_its_complete_epochs_and_goes_on(estimator, where
         more = 4 - done if length == "max_iter" else 4
         model.set_params(warm_start=True, **{length: more}).fit(X)
     assert_same(model, whole)
+
+
+@settings(max_examples=cases(8))
+@given(where=st.floats(0, 1))
+def test_an_interrupted_tempered_fit_has_its_best_complete_epoch(where):
+    """The bits of the fit that was shorter, also where the rate is so large that it gets worse."""
+    X = data()
+    model = SDCPRBM(4, max_iter=5, sampler="tempered", learning_rate=1.0, random_state=0)
+    total = n_calls(clone(model), X)
+    with CtrlC(1 + int(where * (total - 1))):
+        model.fit(X)
+    done = getattr(model, "n_iter_", 0)
+    if not done:
+        assert not arrays(model)
+    else:
+        assert_same(model, clone(model).set_params(max_iter=done).fit(X))
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs", "bslm", "ga"])

@@ -183,8 +183,8 @@ def learn(X, X_test, options, args):
     parameters = {"batch_size": args.batch} | options
     visible_bias = parameters.pop("visible_bias", None)
     for trial in range(args.trials):
-        model = SDCPRBM(args.hidden, warm_start=True, max_iter=0, random_state=trial,
-                        n_jobs=args.jobs)  # fmt: skip
+        model = SDCPRBM(args.hidden, warm_start=True, max_iter=0, weights_init=0.01,
+                        random_state=trial, n_jobs=args.jobs)  # fmt: skip
         model.set_params(**parameters).fit(X)
         if visible_bias is not None:
             model.intercept_visible_ = np.full_like(model.intercept_visible_, visible_bias)

@@ -25,7 +25,8 @@ def main():
     )  # fmt: skip
     X, X_test = load_bits("mnist", args.data, args.rows, args.test_rows)
     model = TAPRBM(args.hidden, learning_rate=args.rate, max_iter=args.epochs // args.points,
-                   warm_start=True, n_jobs=args.jobs, random_state=0)  # fmt: skip
+                   warm_start=True, weights_init=0.01, n_jobs=args.jobs,
+                   random_state=0)  # fmt: skip
     names = ["TAP", "AIS", "std. err.", "pseudo"]
     with reproduction("tap_figure12", "TAP, Figure 12", args):
         rows = []

@@ -95,8 +95,8 @@ def main():
     with reproduction("tap_figures8and9", "TAP, Figures 8 and 9", args):
         models = {}
         for n in args.hidden:
-            models[n] = TAPRBM(n, learning_rate=args.rate, max_iter=args.epochs, n_jobs=args.jobs,
-                               random_state=0)  # fmt: skip
+            models[n] = TAPRBM(n, learning_rate=args.rate, max_iter=args.epochs, weights_init=0.01,
+                               n_jobs=args.jobs, random_state=0)  # fmt: skip
             with unconverged_is_fine():
                 _, seconds = timed(models[n].fit, X)
             print(f"{n} hidden units: trained in {seconds:.0f} s", flush=True)

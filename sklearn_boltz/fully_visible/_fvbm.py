@@ -38,8 +38,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
         P(x) = exp(½ xᵀ M x + bᵀ x) / Z.
 
-    If some have more values, it is the Potts model: the same with one-hot x, whose M has a block
-    for each two variables. Rows may have missing cells.
+    If some have more values, it is the Potts model: the same with one-hot x, where M has a block
+    for each pair of variables. Rows may have missing cells.
 
     The maximum pseudo-likelihood estimate is consistent and asymptotically normal, and needs
     no normalising constant. So each coupling comes with a standard error: see `inference`.
@@ -52,18 +52,18 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         the values may be -1 and 1, too.
 
     max_order : int, default=2
-        Number of variables of a term at most, of binary variables. With 3, terms of three variables
-        that pay are chosen among all, beside all pairs; with 4 and more, also terms all of whose
-        parts of one variable less have been chosen. See Notes.
+        Largest number of (binary) variables in a term. With 3, the model has all pairs, and those
+        terms of three variables that are worth their description; with 4 and more, also larger
+        terms all of whose sub-terms with one variable less have been chosen. See Notes.
 
     term_price : float, default=1.0
-        Factor on the description length that a chosen term has to pay for by its gain. With 1,
-        hardly any term is chosen by chance. With less there are more terms, of which some are: the
-        likelihood of other rows is often greater with 0.2 to 0.5, see `score`.
+        Factor on the description length that the gain of a term must exceed. With 1, hardly any
+        term is chosen by chance. Smaller values give more terms, some of them by chance; the
+        held-out `score` is often best with 0.2 to 0.5.
 
     terms : list of tuples of int or str, default=None
-        Terms of three binary variables and more, by number or name, that are fitted beside all
-        pairs, by either objective; none is chosen then.
+        Terms of three or more binary variables, by number or name, to be fitted besides all pairs,
+        with either objective. No other terms are chosen.
 
     count_potential : bool, default=False
         Whether the model has a potential V(K) of the number K of variables at their higher value
@@ -74,15 +74,15 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
         ``"em"`` completes them by the model, each by all values that the missing cells may have,
         with their probabilities given the observed cells, and fits the model again until nothing
-        changes. A row with more than 4,096 completions is completed by `n_draws` draws, new ones
-        in each of 20 rounds. ``"observed"`` leaves out the terms of missing cells and what these
-        would add to others: faster, no iteration, and slightly biased. Rows without an observed
-        cell count for nothing.
+        changes. A row with more than 4,096 completions is completed by `n_draws` draws, new ones in
+        each of 20 rounds. ``"observed"`` leaves out the terms of missing cells and their
+        contributions to others: faster, without iteration, and slightly biased. Rows without an
+        observed cell are ignored.
 
     n_draws : int, default=10
-        With ``missing="em"``, the number of draws of each row that has too many completions, in
-        each round. Fewer are faster, and the estimates vary more; so fewer completions are
-        enumerated, too, of large tables.
+        With ``missing="em"``, the number of draws, in each round, for each row that has too many
+        completions. Fewer draws are faster and make the estimates vary more; in large tables, fewer
+        completions are enumerated, too.
 
     objective : {"pseudo-likelihood", "likelihood"}, default="pseudo-likelihood"
         What is maximised. ``"likelihood"``, for binary columns, is the model of maximum entropy
@@ -103,12 +103,12 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     penalty : {"l2", "l1", "elasticnet", "group"}, default="l2"
         What is subtracted from the mean log pseudo-likelihood of the rows. Intercepts are never
-        penalised. ``"l2"``: ½ α Σ_{j<k} m_jk², all pairs. The others select pairs: couplings of
-        those that tell too little are 0. ``"l1"``: α Σ_{j<k} w_jk abs(m_jk). ``"elasticnet"``:
-        α Σ_{j<k} [ρ w_jk abs(m_jk) + (1 - ρ)/2 w_jk² m_jk²] with ρ = `l1_ratio`. ``"group"``, for
-        tables with columns of more than two values: the block of a pair, as a whole, is there or 0
-        [5]_; of binary variables it is ``"l1"``. The weights w are those of `standardize`. See
-        Notes for the solver.
+        penalised. ``"l2"``: ½ α Σ_{j<k} m_jk², all pairs. The others select pairs: weak couplings
+        are exactly 0. ``"l1"``: α Σ_{j<k} w_jk abs(m_jk). ``"elasticnet"``: α Σ_{j<k} [ρ w_jk
+        abs(m_jk) + (1 - ρ)/2 w_jk² m_jk²] with ρ = `l1_ratio`. ``"group"``, for tables with columns
+        of more than two values: the block of a pair is kept or set to 0 as a whole [5]_; with
+        binary variables it is ``"l1"``. The weights w are those of `standardize`. See Notes for the
+        solver.
 
     alpha : float, "ebic" or "cv", default=0.0
         Strength α of the penalty, per row. With ``"l2"`` and ``alpha > 0`` the maximum exists for
@@ -128,9 +128,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         The share ρ of L1 in ``penalty="elasticnet"``, above 0 and at most 1.
 
     standardize : bool, default=True
-        Whether penalties that select have weights by how much the columns vary, so that pairs with
-        a rare value are not left out for that reason alone. With the standard deviations σ of the
-        columns, coded as -1 and 1: w_jk = σ_j σ_k; with `nodewise` it is that of the regressor
+        Whether penalties that select pairs are weighted by how much the columns vary, so that pairs
+        with a rare value are not left out for that reason alone. With the standard deviations σ of
+        the columns, coded as -1 and 1: w_jk = σ_j σ_k; with `nodewise` it is that of the regressor
         alone, as in glmnet, which is the lasso with standardised columns. Of a variable with q
         values, σ² is 1 - Σ p² in ratio to 1 - 1/q. False means 1. A group has the factor √((q_j -
         1)(q_k - 1)) in any case.
@@ -142,31 +142,32 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Length of the path of ``alpha="ebic"`` and ``alpha="cv"``.
 
     cv : int, cross-validation generator or iterable, default=5
-        The folds of ``alpha="cv"``, as scikit-learn knows them. A number makes folds of rows in
-        their order; if that matters, give ``KFold(5, shuffle=True)``.
+        The folds of ``alpha="cv"``, as in scikit-learn. A number splits the rows in their order; if
+        they are sorted, use ``KFold(5, shuffle=True)``.
 
-    edges : array-like of bool of shape (n_features, n_features), default=None
-        Symmetric; True where two variables may be connected. The couplings of all others are 0.
-        The diagonal is not looked at. None means all.
+    edges : list of pairs, or array-like of bool of shape (n_features, n_features), default=None
+        The variables that may be connected: pairs of their names or numbers, as in
+        ``[("age", "income"), (0, 3)]``, or a symmetric mask, whose diagonal is not looked at. All
+        other couplings are 0. None means all pairs.
 
     nodewise : bool, default=False
         Whether each variable is fitted by itself, by its regression on all others (eLasso, the
         algorithm of the R package IsingFit [7]_), with an α of its own if that is chosen. A pair
-        has two estimates then, of which `coupling_` has the mean, as far as `rule` says. With
-        ``penalty="l1", alpha="ebic", nodewise=True`` the result is that of IsingFit, whose λ is α/2
-        and whose weights, for 0 and 1, are 4 m_jk.
+        then has two estimates; `coupling_` is their mean, or 0 by `rule`. With ``penalty="l1",
+        alpha="ebic", nodewise=True`` the result is that of IsingFit, whose λ is α/2 and whose
+        weights, for 0 and 1, are 4 m_jk.
 
     rule : {"and", "or"}, default="and"
-        With ``nodewise=True``, whether a pair stays if both estimates are other than 0, or if one
-        is.
+        With ``nodewise=True``, whether a pair is kept if both estimates differ from 0, or if one
+        does.
 
     ordered : "auto", bool or array-like of bool of shape (n_features,), default=False
-        Which variables have values in an order that the penalty is to know: of more than two
-        values each, and with ``alpha > 0``, else it makes no difference. Between two such variables
-        a block that is a trend, linear in the places of both values, is penalised 5 times less than
-        `alpha` says, and one that jumps up and down in both 24 times more, so that neighbouring
-        values get similar parameters. ``"auto"`` takes whole numbers, and categories declared as
-        ordered. The solver is ``"lbfgs"``, and `inference` has no standard errors.
+        Which variables have ordered values, for the penalty: it matters for variables with more
+        than two values and ``alpha > 0``. Between two such variables a block that is a trend,
+        linear in the places of both values, is penalised 5 times less than `alpha` says, and one
+        that jumps up and down in both 24 times more, so that neighbouring values get similar
+        parameters. ``"auto"`` takes whole numbers, and categories declared as ordered. The solver
+        is ``"lbfgs"``, and `inference` has no standard errors.
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
@@ -174,16 +175,15 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     tol : float, default=1e-5
         The fit ends when an iteration, or a round of EM, raises the objective, summed over the
-        rows, by less than this, in nats. The statistical error of an estimate is a matter of the
-        sum, too: at 0.05 nats below the maximum, an estimate is off by less than a third of its
-        standard error. With penalties that select, `edges` or `nodewise`, the fit ends where no
-        derivative of the mean log pseudo-likelihood is further than this from the
+        rows, by less than this, in nats. At 0.05 nats below the maximum, an estimate is off by less
+        than a third of its standard error. With penalties that select, `edges` or `nodewise`, the
+        fit ends where no derivative of the mean log pseudo-likelihood is further than this from the
         subdifferential of the penalty (the KKT conditions).
 
     moment_tol : float, default=0.5
-        With ``objective="likelihood"`` and more than 25 columns, the fit ends when no mean of a
-        column and no covariance of two is further from that of the data than so many of its
-        standard errors in the data.
+        With ``objective="likelihood"`` and more than 25 columns, the fit ends when each mean and
+        each covariance differs from that of the data by at most this many of its standard errors in
+        the data.
 
     max_iter : int, default=None
         Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, 300
@@ -193,11 +193,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         terms, fit all and remove terms; None means 100.
 
     warm_start : bool, default=False
-        Whether `fit` begins at the parameters of the fit before.
+        Whether `fit` begins at the parameters of the previous fit.
 
     unknown : {"error", "missing"}, default="error"
-        What to do, after `fit`, about a word or level that `fit` has not seen: refuse it, or take
-        the cell for a missing one.
+        What to do, after `fit`, with a word or level that did not occur in `fit`: raise an error,
+        or treat the cell as missing.
 
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness of ``objective="likelihood"`` with more than 25 columns. All other
@@ -235,8 +235,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         The variables whose order the penalty knew.
 
     values_ : ndarray of shape (2,)
-        The coding of binary data: -1 and 1, or 0 and 1. Data that never are -1 have the latter.
-        Not there if some variable has more than two values.
+        The coding of binary data: -1 and 1, or 0 and 1 (also where -1 does not occur). It does not
+        exist if some variable has more than two values.
 
     alpha_ : float or ndarray of shape (n_features,)
         The strength of the penalty, given or chosen; chosen with ``nodewise=True``, that of each
@@ -285,18 +285,18 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     Notes
     -----
-    Equal rows are collapsed first. `sample_weight` counts: a row of weight 2 is the same as
-    two rows.
+    Equal rows are collapsed first. `sample_weight` are counts: a row of weight 2 is the same as two
+    rows.
 
-    A column that is constant in the data tells nothing of its couplings, which stay 0; its
-    intercept is that of the data and one more observation spread evenly over its values. So it is
-    with a value that never occurs.
+    A constant column carries no information on its couplings, which stay 0; its intercept is that
+    of the data plus one observation spread evenly over its values. The same holds for a value that
+    never occurs.
 
     Sparse networks are fitted by a proximal Newton method [9]_: the second-order expansion of the
     log pseudo-likelihood, in a working set of pairs, plus the penalty is solved by coordinate
-    descent, block by block, and all pairs are looked at in each iteration. Along a path each fit
-    begins at the one before, and keeps its second derivatives while they serve. `inference` has no
-    standard errors of what was selected by the same rows.
+    descent, block by block, and all pairs are checked in each iteration. Along a path each fit
+    starts from the previous one, and keeps its second derivatives as long as they are accurate
+    enough. `inference` gives no standard errors for what was selected by the same rows.
 
     The estimate from rows with missing cells solves an unbiased equation: the expected score given
     the observed cells is 0. `score_samples` and `log_pseudo_likelihood` are those of
@@ -304,35 +304,35 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     With ``max_order=3``, the scores of all triples are found at once by products of matrices. The
     gain of a term is half the square of its score in standard deviations, adjusted for the
-    parameters of its parts; it pays if that is more than ½ ln N + ln C(d, 3) nats, the length of
-    its description in a table of N rows and d variables. The standard deviations are those of the
-    scores of the rows [8]_, as the information of a pseudo-likelihood promises too much. Terms are
-    appended, all parameters are fitted jointly, and terms that do not pay any more are removed,
-    until nothing changes. `alpha` penalises the weights θ_t as it does the couplings. Without it,
-    only terms are chosen of which each joint value is in five rows at least. Standard errors and
-    information criteria are for pairs alone.
+    parameters of its parts. The term is chosen if that exceeds ½ ln N + ln C(d, 3) nats, its
+    description length in a table of N rows and d variables. The standard deviations are those of
+    the scores of the rows [8]_, since the information of a pseudo-likelihood is too large. Terms
+    are appended, all parameters are fitted jointly, and terms that are no longer worth their
+    description are removed, until nothing changes. `alpha` penalises the weights θ_t as it does the
+    couplings. Without it, only terms are eligible whose joint values all occur in at least five
+    rows. Standard errors and information criteria are for pairs only.
 
-    The pseudo-likelihood compares each row with those that differ from it in one variable. Of
-    states far from all rows it knows nothing, and where the data are not those of a pairwise
-    model, the estimate may have nearly all its mass there. This is common where values are
-    rare and have causes in common: 20 columns can be enough, and more rows do not help. `sample`
-    and, beyond 26 connected variables, `log_partition_` compare the rate of each column with
-    that in the training data and warn. What helps is a large penalty, an `alpha` of
-    0.05 to 0.5 in our measurements, chosen by the held-out
-    `score`; or fewer columns; or ``objective="likelihood"``, which looks at all states.
+    The pseudo-likelihood compares each row with those that differ from it in one variable. It
+    ignores states far from all rows, and if the data do not come from a pairwise model, the
+    estimate may have nearly all its mass there. This is common where rare values have common
+    causes: 20 columns can be enough, and more rows do not help. `sample` and, beyond 26 connected
+    variables, `log_partition_` compare the rate of each column with that in the training data and
+    warn. What helps is a large penalty, an `alpha` of 0.05 to 0.5 in our measurements, chosen by
+    the held-out `score`; or fewer columns; or ``objective="likelihood"``, which looks at all
+    states.
 
     Beyond 25 columns the likelihood is maximised by Newton's method with the moments of 200 chains
-    at each of a few temperatures that exchange states. The penalised pseudo-likelihood gives
-    the initial model. The number of states is doubled when the differences of moments are
-    no more than noise; a step is kept if the likelihood rises, by Bennett's acceptance ratio. It
-    takes longer the more rows there are, as their moments are known the better.
+    at each of a few temperatures that exchange states. The penalised pseudo-likelihood gives the
+    initial model. The number of states is doubled when the differences of moments are within their
+    noise; a step is accepted if the likelihood rises, by Bennett's acceptance ratio. It takes
+    longer the more rows there are, as their moments are known more precisely.
 
     Up to 26 connected binary variables, or 2**26 joint states, everything is exact:
     `log_partition_`, `score_samples`, `marginal`, independent samples from `sample`. Beyond,
     samples, the normalising constant, `entropy` and `specific_heat` come from Gibbs chains at
-    several temperatures that exchange states. `log_partition_` and `entropy` then have a fixed
-    seed and a standard error of 0.05 nats or less, if 5,000 rounds are enough; `log_partition`
-    and `thermodynamics` say what they are worth, and an estimate not to be trusted warns.
+    several temperatures that exchange states. `log_partition_` and `entropy` then have a fixed seed
+    and a standard error of 0.05 nats or less, if 5,000 rounds are enough; `log_partition` and
+    `thermodynamics` report how far to trust them, and an estimate not to be trusted warns.
 
     The time of a fit is spent in BLAS, which has threads of its own, so there is no `n_jobs`.
 
@@ -378,7 +378,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
            [0.1, 0. , 0. ],
            [0.7, 0. , 0. ]])
 
-    The other pairs tell too little to stay in a sparse network.
+    The other pairs are too weak for a sparse network.
 
     >>> sparse = FVBMPseudoLikelihood(penalty="l1", alpha="ebic").fit(X)
     >>> sparse.coupling_.round(1) + 0.0

@@ -39,6 +39,7 @@ from sklearn_boltz.fully_visible.inference._inference import PairwiseInference
 from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
+from sklearn_boltz.fully_visible.sparse._options import checked_edges
 from sklearn_boltz.fully_visible.training._fit import Task
 from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS, Likelihood
 from sklearn_boltz.fully_visible.training._objective import (
@@ -91,10 +92,11 @@ class Inference(Comparison, Resampling):
         confidence_level : float, default=0.95
             Level of the confidence intervals.
         covariance : {"auto", "jackknife", "sandwich"}, default="auto"
-            ``"sandwich"`` is the asymptotic one. ``"jackknife"`` sums the squares of what leaving
-            out each row changes, by one step of Newton's method; it is right for few rows, too.
-            Rows that EM has completed, and ``objective="likelihood"``, have no jackknife.
-            ``"auto"`` is the jackknife where there is one, and the sandwich elsewhere.
+            ``"sandwich"`` is the asymptotic covariance. ``"jackknife"`` sums the squared changes of
+            the estimate when each row is left out, by one step of Newton's method; it is accurate
+            for few rows, too. There is no jackknife for rows that EM has completed, nor for
+            ``objective="likelihood"``. ``"auto"`` is the jackknife where there is one, and the
+            sandwich otherwise.
         refit : bool, default=False
             Whether the couplings that a sparse penalty has selected are estimated again, without
             the penalty, from `X`, which must be rows that the selection has not seen. The
@@ -112,7 +114,7 @@ class Inference(Comparison, Resampling):
         Raises
         ------
         ValueError
-            If the penalty knew the order of values (`ordered_`), if a sparse penalty has selected
+            If the penalty used the order of values (`ordered_`), if a sparse penalty has selected
             the couplings by the same rows, if the rows do not determine all parameters, if
             ``covariance="jackknife"`` is asked for where there is none, or with
             ``objective="likelihood"`` if there are missing cells, more than two values, or more
@@ -334,12 +336,16 @@ class Inference(Comparison, Resampling):
         scores = frobenius_scores(model.coupling, model.n_values, ignore)
         return average_product_correction(scores) if apc else scores
 
+    def _allowed_pairs(self):
+        """The mask that `edges` stands for; None for all pairs."""
+        return checked_edges(self)
+
     def _free_pairs(self):
         """Which pairs of columns have a coupling that the data decide, (d, d); None for all.
 
         A sparse penalty leaves those that it has not set to 0.
         """
-        free = None if self.edges is None else np.array(self.edges, dtype=bool)
+        free = self._allowed_pairs()
         if not self._has_selected():
             return free
         chosen = self._pair_norms() > 0

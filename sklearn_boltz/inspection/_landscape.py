@@ -140,8 +140,11 @@ class LandscapeDisplay:
 
     def _plot_map(self, ax, counts, cmap):
         colours = self.solutions.assignment if self.y is None else self.y
-        _, colours = np.unique(colours, return_inverse=True)
-        ax.scatter(*self.row_map.T, c=colours % 10, cmap=cmap, s=8, alpha=0.6, lw=0)
+        labels, colours = np.unique(colours, return_inverse=True)
+        dots = ax.scatter(*self.row_map.T, c=colours % 10, cmap=cmap, s=8, alpha=0.6, lw=0)
+        if self.y is not None and len(labels) <= 10:
+            handles, _ = dots.legend_elements(alpha=1)
+            ax.legend(handles, labels, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
         size = 15 + 200 * np.sqrt(counts / counts.sum())
         ax.scatter(*self.solution_map.T, s=size, facecolors="none", edgecolors="black", lw=0.8)
         ax.set(xticks=[], yticks=[], title="rows (dots) and solutions (circles), Isomap")

@@ -82,8 +82,8 @@ class ReceptiveFieldDisplay:
             How many units are shown, at most.
         order : {"spread", "activity"} or None, default="spread"
             Which units come first: those whose weights differ most over the pixels, by
-            standard deviation; those that are most active, by the mean of `transform` over
-            `X`; or, with None, the first in the model.
+            standard deviation; those that are most active, by their mean over `X`; or, with
+            None, the first in the model.
         ax : matplotlib Axes, default=None
             Where to draw. None means a new figure.
         **plot_kw : dict
@@ -95,7 +95,9 @@ class ReceptiveFieldDisplay:
             The picture with its data.
         """
         check_is_fitted(estimator)
-        weights, mean_hidden = estimator.components_, estimator.transform
+        weights = estimator.components_
+        # Of other libraries' machines, `transform` gives the means.
+        mean_hidden = getattr(estimator, "mean_hidden", estimator.transform)
         if isinstance(weights, list):  # of a deep model, the layer that sees the data
             weights, mean_hidden = weights[0], lambda X: estimator.mean_hidden(X)[0]
         names = getattr(estimator, "visible_names_", None)

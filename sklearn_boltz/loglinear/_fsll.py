@@ -40,14 +40,13 @@ class FSLLDensity(BaseBoltzmann):
     """Full-span log-linear model of discrete data.
 
     A Boltzmann machine of the highest order, without hidden units: each product of ±1-valued
-    functions of the single variables may be a term of the energy, and a few of them are
-    learned. The terms are chosen by minimum description length, one after another, among
-    *all* products of all orders; no hyperparameter has to be set. What is learned is an
-    exact, normalised probability for every joint state, a list of interactions that can be
-    read, and ±1 features.
+    functions of the single variables may be a term of the energy, and a few of them are learned.
+    The terms are chosen by minimum description length, one after another, among *all* products of
+    all orders; no hyperparameter has to be set. The result is an exact, normalised probability for
+    every joint state, a readable list of interactions, and ±1 features.
 
-    The tables of the algorithm have an entry for each joint state: up to some 26 binary
-    variables fit in a laptop.
+    The tables of the algorithm have an entry for each joint state: up to some 26 binary variables
+    fit in the memory of a laptop.
 
     Parameters
     ----------
@@ -96,8 +95,8 @@ class FSLLDensity(BaseBoltzmann):
         Number of threads. None means 1. The result does not depend on it.
 
     unknown : {"error", "missing"}, default="error"
-        What to do, after `fit`, about a word or level that `fit` has not seen: refuse it, or take
-        the cell for a missing one.
+        What to do, after `fit`, with a word or level that did not occur in `fit`: raise an error,
+        or treat the cell as missing.
 
     verbose : int, default=0
         If positive, print a line at the end of a fit; if greater than 1, for each move.
@@ -157,20 +156,20 @@ class FSLLDensity(BaseBoltzmann):
     basis, any other the constant and ±1-indicators of its values but the first (eq. 2.2 and
     2.3 of [1]_).
 
-    To the data, one observation is added that is spread evenly over all joint states. So
-    every weight is finite, also where the data know no exception (a constant column, two
-    equal columns, two values that never meet).
+    One observation is added to the data, spread evenly over all joint states. So every weight is
+    finite, even where some combinations never occur (a constant column, two equal columns, two
+    values that never occur together).
 
-    `sample_weight` counts: a row of weight 2 is the same as two rows.
+    `sample_weight` are counts: a row of weight 2 is the same as two rows.
 
-    NaN is a missing cell, and what is maximised is the likelihood of the observed cells, less
-    the description length. This is right if cells are missing at random: whether a cell is
-    missing may depend on observed cells of its row, but given these not on the value that is
-    missing. The rows are completed in all possible ways, weighted by the model, the search goes
-    on from the terms that there are, and so on (EM); then terms are tried that a score test by
-    the observed cells finds (with ``solver="newton"``). A row with more than 4,096 completions is
-    completed by draws, always the same ones. A row without an observed cell does not count, and
-    a column without one is refused.
+    NaN is a missing cell, and what is maximised is the likelihood of the observed cells, less the
+    description length. This is right if cells are missing at random: whether a cell is missing may
+    depend on observed cells of its row, but given these not on the value that is missing. The rows
+    are completed in all possible ways, weighted by the model, and the search continues from the
+    current terms, until nothing changes (EM). Then terms are tried that a score test on the
+    observed cells suggests (with ``solver="newton"``). A row with more than 4,096 completions is
+    completed by draws, always the same ones. A row without an observed cell is ignored, and a
+    column without one is an error.
 
     The search is deterministic, so there is no `random_state`. It begins without terms and does
     not depend on an earlier fit, so there is no `warm_start`; `partial_fit` adds rows and searches

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._arrays import as_numpy, copied, dispatched, is_foreign, like
+from sklearn_boltz._arrays import as_numpy, copied_as, dispatched, is_foreign, like
 from sklearn_boltz._base import dense, validate_arguments
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
@@ -155,7 +155,7 @@ class BaseTAP(MiniBatchEstimator):
         training, layered = self._training.copy(), self._layered()
         # The public attributes are the truth, also where a user has set them.
         learner = training.learner
-        learner.weights = [copied(W) for W in layered.weights]
+        learner.weights = [copied_as(W, learner.dtype) for W in layered.weights]
         learner.layers = [layer.astype(learner.dtype) for layer in layered.layers]
         learner.scheme = self._scheme()
         return training

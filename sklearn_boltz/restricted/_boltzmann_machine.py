@@ -37,13 +37,6 @@ from sklearn_boltz._estimates import best_known, greater, raise_floor, temperatu
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._tables import Table
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._columns import (
-    UNIT_TYPES,
-    Layout,
-    kinds_of,
-    learn_layout,
-    specified,
-)
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
@@ -52,6 +45,13 @@ from sklearn_boltz.restricted.mean_field._tap import (
     total_log_partition,
 )
 from sklearn_boltz.restricted.model import _enumeration
+from sklearn_boltz.restricted.model._columns import (
+    UNIT_TYPES,
+    Layout,
+    kinds_of,
+    learn_layout,
+    specified,
+)
 from sklearn_boltz.restricted.sampling import (
     _annealing,
     _climb,
@@ -423,8 +423,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return self._table.decode(self._layout_now().collapse(V[:, : self._n_numbers()]))
 
     def _near(self, units, weights):
-        """Units where the weights are."""
-        return units.moved(partial(like, weights)) if is_foreign(weights) else units
+        """Units where the weights are, in their type."""
+        if is_foreign(weights):
+            units = units.moved(partial(like, weights))
+        return units.astype(numpy_dtype(weights))
 
     def _n_numbers(self):
         """How many numbers the visible units take."""
@@ -457,10 +459,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         out[gaps], out[~gaps] = found, complete
         return out
 
-    def _of_gaps(self, function, V):
-        """A function of the model, an RBM, and of rows with missing cells."""
+    def _of_gaps(self, function, V, model=None):
+        """A function of the model, an RBM, or of another one, and of rows with missing cells."""
+        model = self._model() if model is None else model
         with Workers(self.n_jobs) as workers:
-            return function(self._model(), V, self._evaluation_seed, workers)
+            return function(model, V, self._evaluation_seed, workers)
 
     def _free_energy_of_gaps(self, V):
         seed, base = self._evaluation_seed, self._base()
@@ -626,7 +629,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         check_is_fitted(self)
         model = self._model()
         if method == "raise" and X is not None and len(model.visible) > self._n_numbers():
-            raise ValueError("In a deep Boltzmann machine, method='raise' needs X=None.")
+            raise ValueError(
+                "In a deep Boltzmann machine or a classifier, method='raise' needs X=None."
+            )
         if method == "auto":
             few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
             method = "exact" if few else self._estimate_of_log_partition

@@ -15,9 +15,9 @@ from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._columns import parameter_names, with_published
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
+from sklearn_boltz.restricted.model._columns import parameter_names, with_published
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
@@ -44,16 +44,15 @@ DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate o
 class InfiniteRBM(BaseRBM):
     """Restricted Boltzmann machine that grows, a hidden unit at a time.
 
-    With any number of hidden units allowed, the log-likelihood is concave in the measure of
-    their weights. Frank and Wolfe's algorithm goes up from there by units: it looks for the
-    one along which the log-likelihood rises fastest, inserts it, and goes on until the
-    likelihood of rows set aside no longer rises [1]_. So the number of hidden units need not
-    be known. The result is an ordinary RBM, or where to start the training of one from, by
-    `refine`.
+    The number of hidden units need not be known. If any number is allowed, the log-likelihood is
+    concave in the measure of their weights. Frank and Wolfe's algorithm searches for the unit along
+    which the log-likelihood rises fastest, inserts it, and repeats this until the likelihood of
+    rows that were set aside no longer rises [1]_. The result is an ordinary RBM; `refine` continues
+    its training.
 
-    As printed, the algorithm can diverge. Here each insertion is centred and has the scale of
-    largest gain, as samples of the model measure it; see Notes. By default all units are then
-    trained together for a moment.
+    As printed, the algorithm can diverge. Here each insertion is centred and scaled to the largest
+    gain, estimated from samples of the model; see Notes. By default all units are then trained
+    together for some mini-batches.
 
     Parameters
     ----------
@@ -75,14 +74,14 @@ class InfiniteRBM(BaseRBM):
         the scale of the data.
 
     alpha : float, default=0.01
-        Strength of the L2 penalty on the weights of a unit when it is looked for, λ in the
-        paper. It falls to a quarter with each search in vain, but not in the plain mode.
+        Strength of the L2 penalty on the weights of a unit in the search, λ in the paper. It is
+        divided by 4 after each unsuccessful search, except in the plain mode.
 
     mode : {"corrective", "safeguarded", "plain"}, default="corrective"
-        ``"corrective"`` trains all units together for a moment after each insertion.
-        ``"safeguarded"`` leaves units as they came: each costs less, but more of them, and
-        more time in all, are needed to do as well. ``"plain"`` is the algorithm as printed;
-        it may diverge.
+        ``"corrective"`` trains all units together for some mini-batches after each insertion.
+        ``"safeguarded"`` leaves units as they were added: each costs less, but reaching the same
+        likelihood takes more units and more time. ``"plain"`` is the algorithm as printed; it may
+        diverge.
 
     learning_rate : float, default=0.1
         Length of a step of the visible biases.
@@ -116,9 +115,9 @@ class InfiniteRBM(BaseRBM):
         made smaller.
 
     init : estimator, default=None
-        A fitted RBM to go on from, of any class that has `components_`,
-        `intercept_hidden_` and `intercept_visible_`. Where this estimator is cloned, wrap it
-        in :class:`sklearn.frozen.FrozenEstimator`.
+        A fitted RBM to continue from, of any class that has `components_`, `intercept_hidden_` and
+        `intercept_visible_`. Where this estimator is cloned, wrap it in
+        :class:`sklearn.frozen.FrozenEstimator`.
 
     early_stopping : bool, default=True
         Whether to set rows aside, and to stop when their log-likelihood no longer rises and
@@ -151,8 +150,8 @@ class InfiniteRBM(BaseRBM):
         elsewhere. If None, values must lie in [0, 1]; those between count as probabilities.
 
     unknown : {"error", "missing"}, default="error"
-        What to do, after the fit, about values of a column of categories that no row of the
-        training has: raise an error, or take them for missing cells.
+        What to do, after the fit, with values of a column of categories that did not occur in
+        training: raise an error, or treat the cells as missing.
 
     warm_start : bool, default=False
         Whether `fit` adds units to the last fit.
@@ -198,8 +197,7 @@ class InfiniteRBM(BaseRBM):
         ``"validation_log_likelihood"`` of validation rows, if any, and ``"free_energy_gap"``, by
         how much their free energy exceeds that of training rows, free of the noise of ln Z;
         ``"gain"`` of the insertion as the samples of the model measured it, ``"ess"``, the
-        part of them that vouched for it, ``"scale"`` and ``"norm"`` of the unit, and
-        ``"seconds"``.
+        effective part of them, ``"scale"`` and ``"norm"`` of the unit, and ``"seconds"``.
 
     n_iter_ : int
         Number of insertions made.
@@ -216,17 +214,17 @@ class InfiniteRBM(BaseRBM):
 
     Notes
     -----
-    A unit adds not only interactions but also its mean pushes on the visible units.
-    Insertions are centred: the visible biases take the pushes back at once. The linearised
-    objective does not know how far to go: the unit is multiplied by the scale of largest
-    gain of the log-likelihood. That gain has a closed form, but for an expectation over the
-    distribution of the model before the insertion, which the chains have. Scales at which fewer
-    than a fifth of them would count are left out.
+    A unit adds not only interactions but also shifts the means of the visible units. Insertions are
+    centred: the visible biases compensate that shift at once. The linearised objective gives a
+    direction but no length, so the unit is multiplied by the scale with the largest gain of the
+    log-likelihood. That gain has a closed form except for an expectation over the model before the
+    insertion, which is estimated by the chains. Scales at which the effective number of chains is
+    below a fifth are left out.
 
-    Of a unit with small weights w the linearised objective is
-    (α w·w − w·(C_data − C_model)w / 4) / 2, with C the covariances: there is a way down from
-    w = 0 only if an eigenvalue of their difference is above 4 α. Where features are rarely on,
-    the covariances are small. So α falls where no unit is found.
+    Of a unit with small weights w the linearised objective is (α w·w − w·(C_data − C_model)w / 4) /
+    2, with C the covariances: a descent from w = 0 exists only if an eigenvalue of their difference
+    exceeds 4 α. Where features are rarely on, the covariances are small. Therefore α falls when no
+    unit is found.
 
     Integers and booleans are computed with in float32. The fit has the same bits whatever
     the number of threads. Its time for a unit is linear in units, rows and features.
@@ -475,7 +473,8 @@ class InfiniteRBM(BaseRBM):
         pairs = zip(self._parameters(), learner.parameters(), strict=True)
         if not all(np.array_equal(public, private) for public, private in pairs):
             growth.learner = GrowingLearner(
-                self.components_.copy(), *(units.astype(learner.dtype) for units in self._units()),
+                self.components_.astype(learner.dtype),
+                *(units.astype(learner.dtype) for units in self._units()),
                 learner.visible_offset.copy(), Scheme(), learner.optimizer, learner.stream,
             )  # fmt: skip
             growth.sample = None
@@ -516,7 +515,7 @@ class InfiniteRBM(BaseRBM):
                 name: np.array(getattr(start, f"{name}_visible_"), dtype=dtype)
                 for name in parameter_names(visible)
             }
-            visible = with_published(visible, values)
+            visible = with_published(visible, values, dtype)
         return GrowingLearner(
             weights, visible, Bernoulli(hidden_bias), seen.means(dtype), Scheme(), SGD(), stream
         )

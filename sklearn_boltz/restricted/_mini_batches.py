@@ -23,8 +23,9 @@ from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
+from sklearn_boltz.restricted.training._epochs import QUIET, Fall, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
+from sklearn_boltz.restricted.training._initial import fitted_init
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._rows import (
     ChosenRows,
@@ -41,6 +42,9 @@ from sklearn_boltz.units._unit import observed_sums
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
 # With max_iter="auto", at least so many epochs, and so many times more with early stopping.
 LEAST_EPOCHS, MORE_BEFORE_STOP = 10, 5
+# Without progress for so many epochs, and so many mini-batches, an adaptive learning rate falls to
+# a part of itself.
+FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
 
 
 class MiniBatchEstimator(BaseBoltzmannMachine):
@@ -64,11 +68,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     _parameter_constraints = {
         **BaseBoltzmannMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "learning_rate_schedule": [StrOptions({"constant", "invscaling"})],
+        "learning_rate_schedule": [StrOptions({"constant", "invscaling", "adaptive"})],
         "power_t": [Interval(Real, 0, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
-        "weights_init": [Interval(Real, 0, None, closed="left")],
+        "weights_init": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
@@ -124,6 +128,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         with unchanged_on_error(self):
             going_on = self.warm_start and hasattr(self, "components_")
             rows, weights = self._source(X, y, sample_weight, reset=not going_on)
+            if not going_on:
+                self._fit_init(X, sample_weight)
             training = self._resumed() if going_on else self._begun(rows, weights)
             training.tracker = self._tracker(training)
             if self._is_tempered and not self.early_stopping:
@@ -182,6 +188,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         with unchanged_on_error(self):
             first = not hasattr(self, "components_")
             X, weights = self._rows_of_batch(X, y, sample_weight, reset=first)
+            if first:
+                self._fit_init()
             training = self._begun(X, weights) if first else self._resumed()
             training.tracker = self._tracker(training)
             X = dense(X).astype(training.dtype, copy=False)
@@ -211,6 +219,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return self._device_source(X, sample_weight, reset)
         X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         return with_information(X, sample_weight)
+
+    def _fit_init(self, X=None, sample_weight=None):
+        """Find the model that the training begins with, if there is a parameter `init`."""
+        if getattr(self, "init", None) is not None:
+            self.init_ = fitted_init(self, X, sample_weight)
 
     def _mini_batch(self, X):
         """Rows as what a training learns from."""
@@ -268,27 +281,36 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _plan(self, n_rows):
         """How long and how fast to train, on so many rows."""
-        n_epochs = self.max_iter
+        n_epochs, n_batches = self.max_iter, max(1, round(n_rows / self.batch_size))
         if n_epochs == "auto":
-            n_batches = max(1, round(n_rows / self.batch_size))
             most = self._most_epochs * (MORE_BEFORE_STOP if self.early_stopping else 1)
             n_epochs = int(np.clip(round(self._auto_batches / n_batches), LEAST_EPOCHS, most))
         patience = self.n_iter_no_change if self.early_stopping else None
         rate, tol = self._rate, self.tol
-        return Plan(n_epochs, self.batch_size, rate, patience, tol, self._is_tempered)
+        return Plan(
+            n_epochs, self.batch_size, rate, patience, tol, self._is_tempered,
+            self._fall(n_batches),
+        )  # fmt: skip
+
+    def _fall(self, n_batches):
+        """When the learning rate falls, with so many mini-batches in an epoch; None for never."""
+        if self.learning_rate_schedule != "adaptive":
+            return None
+        return Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
 
     def _tracker(self, training):
         """What follows ln Z in the course of the training, new or that of the last fit."""
         model = training.learner.model().sides()
         if not self._is_tempered:
-            wanted = self.track_likelihood or self.early_stopping
+            adaptive = self.learning_rate_schedule == "adaptive"
+            wanted = self.track_likelihood or self.early_stopping or adaptive
             if not wanted or n_enumerated(model) <= EXACT_UNITS:
                 return None
         base, seed = self._side_base(training), training.evaluation_seed
         return Tracker.begun(training.tracker, base, self, seed, self._is_tempered, self.batch_size)
 
     def _rate(self, n_passes):
-        if self.learning_rate_schedule == "constant":
+        if self.learning_rate_schedule != "invscaling":
             return float(self.learning_rate)
         try:
             return float(self.learning_rate / n_passes ** float(self.power_t))
@@ -296,11 +318,15 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return 0.0
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
+        scale = self.weights_init
+        if scale == "auto":
+            # Whichever layer is the larger, its fields on the other do not grow with its size.
+            scale = (n_above + n_below) ** -0.5
         with QUIET():
-            weights = rng.normal(0, self.weights_init, (n_above, n_below)).astype(dtype)
+            weights = rng.normal(0, scale, (n_above, n_below)).astype(dtype)
         # Energies and mean fields have products of weights, which are to be finite.
         if not np.abs(weights).max() < np.finfo(dtype).max ** 0.25:
-            raise ValueError(f"weights_init={self.weights_init:g} is too large for {dtype}.")
+            raise ValueError(f"weights_init={scale:g} is too large for {dtype}.")
         return weights
 
     # The training, and after it.
@@ -357,7 +383,60 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
+        "transform_temperature": [Interval(Real, 0, None, closed="neither")],
     }
+
+    def transform(self, X):
+        """Return the means of the hidden units, features for a classifier.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            The data. NaN is a missing value, as in `mean_hidden`.
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_components)
+            E[h | v] for each row v at the temperature `transform_temperature`; at 1, those of
+            `mean_hidden`.
+        """
+        return self._mean_hidden(X, self.transform_temperature)
+
+    def inverse_transform(self, X):
+        """Return the means of the visible units for features made by `transform`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Means of the hidden units, at the temperature `transform_temperature`.
+
+        Returns
+        -------
+        V : ndarray of shape (n_samples, n_visible)
+            E[v | h], with h at its mean at temperature 1, of the numbers that `visible_names_`
+            names.
+
+        Raises
+        ------
+        ValueError
+            If `transform_temperature` is not 1 and hidden units have other values than 0 and 1:
+            use ``mean_visible(mean_hidden(X))`` then.
+        """
+        H = self._checked_hidden(X)
+        if self.transform_temperature == 1:
+            return self.mean_visible(H)
+        if not self._units()[1].is_binary:
+            raise ValueError(
+                f"transform_temperature is {self.transform_temperature:g}, and what the means of "
+                "hidden units would be at temperature 1 is known of binary ones only. Use "
+                "mean_visible(mean_hidden(X))."
+            )
+        if not ((H >= 0) & (H <= 1)).all():
+            raise ValueError("Means of binary hidden units must be from 0 to 1.")
+        # The log-odds are those at temperature 1, divided by the temperature. A quotient may be
+        # infinite, where the mean is 0.
+        with np.errstate(divide="ignore", over="ignore"):
+            return self.mean_visible(1 / (1 + (1 / H - 1) ** float(self.transform_temperature)))
 
     def _check_same_size(self):
         n_units = self._units()[1].n_units
@@ -366,3 +445,8 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
                 f"n_components is {self.n_components}, but the fit to go on with has "
                 f"{n_units} components."
             )
+
+
+def enough(n_epochs, n_mini_batches, n_batches):
+    """Epochs of so many mini-batches each that make so many epochs and mini-batches at least."""
+    return max(n_epochs, -(-n_mini_batches // n_batches))

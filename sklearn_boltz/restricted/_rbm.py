@@ -26,7 +26,7 @@ from sklearn_boltz.restricted._boltzmann_machine import (
     IMPUTE_CONSTRAINTS,
     BaseBoltzmannMachine,
 )
-from sklearn_boltz.restricted._columns import parameter_names, published, with_published
+from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _observed, _samples
@@ -53,11 +53,11 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _units(self):
         """The visible and the hidden units, with the public attributes as their parameters."""
-        units = []
+        units, dtype = [], numpy_dtype(self.components_)
         for layer, kind in zip(("visible", "hidden"), self._unit_types, strict=True):
             names = parameter_names(kind)
             values = {name: getattr(self, f"{name}_{layer}_") for name in names}
-            units.append(with_published(kind, values))
+            units.append(with_published(kind, values, dtype))
         return units
 
     def _exposed(self, layered):
@@ -173,10 +173,17 @@ class BaseRBM(BaseBoltzmannMachine):
         H : ndarray of shape (n_samples, n_components)
             E[h | v]: of units with the values 0 and 1, P(h = 1 | v).
         """
+        return self._mean_hidden(V)
+
+    def _mean_hidden(self, V, temperature=1.0):
+        """E[h | v] under p(v, h)^(1 / temperature)."""
         V, model = self._checked(V, allow_nan=True), self._model()
+        if temperature != 1:
+            model = model.tempered(1 / temperature)
         if rows_with_gaps(V) is None:
             return model.mean_hidden(V)
-        return self._by_rows(model.mean_hidden, partial(self._of_gaps, _observed.mean_hidden), V)
+        of_gaps = partial(self._of_gaps, _observed.mean_hidden, model=model)
+        return self._by_rows(model.mean_hidden, of_gaps, V)
 
     def mean_visible(self, H):
         """Return the means of the visible units given the hidden ones.
@@ -308,7 +315,7 @@ class BaseRBM(BaseBoltzmannMachine):
         return self._model().energy(V, H)
 
     def free_energy(self, V):
-        """Return the free energy of rows, minus the log-probability but for a constant.
+        """Return the free energy of rows, minus the log-probability up to a constant.
 
         Parameters
         ----------

@@ -5,7 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import ClassifierMixin, _fit_context, clone
+from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -16,15 +16,9 @@ from sklearn_boltz._labels import encode_labels, learn_classes, split_labels
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
-from sklearn_boltz.restricted._columns import (
-    parameter_names,
-    published,
-    rescaled,
-    with_published,
-)
-from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
-from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
 from sklearn_boltz.restricted.model._classes import ClassModel
+from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood_by
 from sklearn_boltz.restricted.sampling import _conditional, _observed
 from sklearn_boltz.restricted.sampling._class_probabilities import (
@@ -35,7 +29,8 @@ from sklearn_boltz.restricted.sampling._class_probabilities import (
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
-from sklearn_boltz.restricted.training._epochs import Fall, Plan, Training
+from sklearn_boltz.restricted.training._epochs import Plan, Training
+from sklearn_boltz.restricted.training._initial import start_of
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelCounts,
     LabelledRows,
@@ -63,9 +58,7 @@ ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH = 50, 10, 100
 # mini-batches, and epochs within limits.
 MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
-# Without progress for so many epochs, and so many mini-batches, the learning rate falls to a part
-# of itself; and with n_iter_no_change="auto", training ends.
-FALL, FALL_AFTER, FALL_AFTER_BATCHES = 0.3, 3, 400
+# With n_iter_no_change="auto", training ends without progress for so many epochs and mini-batches.
 END_AFTER, END_AFTER_BATCHES = 8, 1000
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
@@ -108,8 +101,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     learning_rate_schedule : {"adaptive", "constant", "invscaling"}, default="adaptive"
         ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
         mini-batches have passed without progress of `scoring`, of held-out rows if
-        `early_stopping` is set. With
-        ``"invscaling"``, it is ``learning_rate / t ** 0.5`` in epoch t = 1, 2, ...
+        `early_stopping` is set. With ``"invscaling"``, it is ``learning_rate / t ** power_t`` in
+        epoch t = 1, 2, ...
+
+    power_t : float, default=0.5
+        Exponent of the inverse scaling.
 
     momentum : float, default=0.9
         Part of the last step that is added to each, or of Adam the decay rate of the mean of the
@@ -274,13 +270,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         **{
             name: constraint
             for name, constraint in MiniBatchEstimator._parameter_constraints.items()
-            if name not in ("track_likelihood", "max_rungs", "power_t")
+            if name not in ("track_likelihood", "max_rungs")
         },
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left"), Options(Real, {np.inf})],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "optimizer": [StrOptions(set(OPTIMIZERS))],
-        "learning_rate_schedule": [StrOptions({"adaptive", "constant", "invscaling"})],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "dynamic_binarization": ["boolean"],
@@ -302,6 +297,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         optimizer="adam",
         learning_rate=0.005,
         learning_rate_schedule="adaptive",
+        power_t=0.5,
         momentum=0.9,
         batch_size="auto",
         max_iter="auto",
@@ -330,6 +326,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         self.optimizer = optimizer
         self.learning_rate = learning_rate
         self.learning_rate_schedule = learning_rate_schedule
+        self.power_t = power_t
         self.momentum = momentum
         self.batch_size = batch_size
         self.max_iter = max_iter
@@ -433,8 +430,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             y, present = split_labels(y, name)
         if reset:
             self.classes_ = learn_classes(y, present, name)
-            if self.init is not None:
-                self.init_ = self._fitted_init(X, sample_weight)
         codes = encode_labels(y, present, self.classes_, name)
         if batches is None:
             rows = LabelledRows(*self._counted(V, codes, sample_weight))
@@ -466,8 +461,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _rows_of_batch(self, X, y, sample_weight, reset):
         """The rows of a mini-batch that count, with their labels."""
         V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
-        if reset and self.init is not None:
-            self.init_ = self._fitted_init(None, None)
         codes = encode_labels(y, present, self.classes_, type(self).__name__)
         return LabelledRows(*self._counted(dense(V), codes, sample_weight)), None
 
@@ -551,7 +544,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         base = visible.astype(dtype), label.astype(dtype)
         matrix = np.asfortranarray(matrix)
         if self.init is not None:
-            visible, hidden = self._begin_with(self.init_, matrix)
+            visible = start_of(self, self.init_).give(matrix[:, : V.shape[1]], visible, hidden)
         model = ClassModel(matrix, visible, hidden, label)
         optimizer = OPTIMIZERS[self.optimizer](self.momentum)
         learner = Learner(model, self._objective(), optimizer, Stream.from_generator(rng))
@@ -559,45 +552,6 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         learner.label_share = training.seen.share
         training.base = base
         return training
-
-    def _fitted_init(self, X, sample_weight):
-        """The machine to begin with: `init`, or a clone that is fitted to the rows."""
-        machine = getattr(self.init, "estimator", self.init)  # of a FrozenEstimator
-        if not isinstance(machine, BaseRBM):
-            raise ValueError(
-                f"{type(self).__name__}: init must be an RBM such as SDCPRBM or TAPRBM, got "
-                f"{type(machine).__name__}."
-            )
-        if hasattr(machine, "components_"):
-            return machine
-        if X is None:
-            raise ValueError(f"{type(self).__name__}: in partial_fit, init must be a fitted RBM.")
-        return clone(machine).fit(X, sample_weight=sample_weight)
-
-    def _begin_with(self, machine, matrix):
-        """Copy the weights of a fitted RBM into a matrix; -> its visible and hidden units."""
-        name, (visible, hidden) = type(self).__name__, machine._units()
-        if not hidden.is_binary:
-            raise ValueError(f"{name}: the hidden units of init must be Bernoulli ones.")
-        if len(hidden) != self.n_components:
-            raise ValueError(
-                f"{name}: n_components is {self.n_components}, but init has {len(hidden)} "
-                f"components. Set n_components={len(hidden)}."
-            )
-        mine, other = self._layout_now(), machine._layout_now()
-        columns = [f"x{j}" for j in range(self.n_features_in_)]
-        if machine.n_features_in_ != self.n_features_in_ or (
-            mine.names(columns, self._table) != other.names(columns, machine._table)
-            or [getattr(kind, "__name__", kind) for kind in mine.kinds]
-            != [getattr(kind, "__name__", kind) for kind in other.kinds]
-        ):
-            raise ValueError(
-                f"{name}: init was fitted to other columns, or to other categories or units of "
-                "them. Fit it to a table like X, with the same `visible`."
-            )
-        weights, visible, hidden = rescaled(machine.components_, visible, hidden, other, mine)
-        matrix[:, : mine.n_numbers] = weights
-        return visible.astype(matrix.dtype), hidden.astype(matrix.dtype)
 
     def _objective(self):
         return Objective(
@@ -651,26 +605,14 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         if size == "auto":
             size = int(np.clip(n_rows // ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH))
         n_batches = max(1, round(n_rows / size))
-
-        def enough(least, least_batches):
-            return max(least, -(-least_batches // n_batches))
-
         if n_epochs == "auto" and self.early_stopping:
-            n_epochs = enough(MOST_EPOCHS, MOST_BATCHES)
+            n_epochs = enough(MOST_EPOCHS, MOST_BATCHES, n_batches)
         elif n_epochs == "auto":
             n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
         if patience == "auto":
-            patience = enough(END_AFTER, END_AFTER_BATCHES)
-        fall = None
-        if self.learning_rate_schedule == "adaptive":
-            fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES), FALL)
+            patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches)
         patience = patience if self.early_stopping else None
-        return Plan(n_epochs, size, self._rate, patience, self.tol, fall=fall)
-
-    def _rate(self, n_passes):
-        if self.learning_rate_schedule == "invscaling":
-            return float(self.learning_rate / n_passes**0.5)
-        return float(self.learning_rate)
+        return Plan(n_epochs, size, self._rate, patience, self.tol, fall=self._fall(n_batches))
 
     def _monitor(self, training, rows, train, valid):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
@@ -713,12 +655,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     # The model.
 
     def _class_model(self):
-        kinds = self._visible_types
+        kinds, dtype = self._visible_types, self.components_.dtype
         values = {name: getattr(self, f"{name}_visible_") for name in parameter_names(kinds)}
         return ClassModel.of(
-            self.components_, self.components_classes_, with_published(kinds, values),
-            Bernoulli(self.intercept_hidden_),
-            Categorical([len(self.classes_)], self.intercept_classes_),
+            self.components_, self.components_classes_.astype(dtype, copy=False),
+            with_published(kinds, values, dtype),
+            Bernoulli(self.intercept_hidden_).astype(dtype),
+            Categorical([len(self.classes_)], self.intercept_classes_).astype(dtype),
         )  # fmt: skip
 
     def _model(self):
@@ -760,7 +703,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples, n_classes)
-            ln p(y | x), in the order of `classes_`.
+            The numbers ln p(y | x), in the order of `classes_`.
         """
         check_is_fitted(self)
         V, model = self._checked(X, allow_nan=True), self._class_model()
@@ -785,7 +728,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         probability : ndarray of float64 of shape (n_samples, n_classes)
-            p(y | x), exact for complete rows, in the order of `classes_`.
+            The numbers p(y | x), exact for complete rows, in the order of `classes_`.
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -972,8 +915,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            ln p(x), or ln p(x, y), in nats: normalised, and the same each time. Of a row with
-            missing values, the log-probability of those that are observed.
+            The numbers ln p(x), or ln p(x, y), in nats: normalised, and the same each time. Of a
+            row with missing values, the log-probability of those that are observed.
 
         Notes
         -----

@@ -4,16 +4,17 @@ from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from sklearn_boltz._arrays import like
+from sklearn_boltz._arrays import as_type, like
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
-from sklearn_boltz.restricted._columns import initial_hidden
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
+from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._epochs import Training
+from sklearn_boltz.restricted.training._initial import start_of
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
 from sklearn_boltz.restricted.training._rows import ColumnSums
@@ -61,8 +62,11 @@ class SDCPRBM(MiniBatchRBM):
     learning_rate : float, default=0.05
         Length of a step along the mean gradient.
 
-    learning_rate_schedule : {"constant", "invscaling"}, default="constant"
-        With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
+    learning_rate_schedule : {"constant", "invscaling", "adaptive"}, default="constant"
+        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
+        mini-batches have passed without progress of the log-likelihood, of held-out rows if
+        `early_stopping` is set. With
+        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
         ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
     power_t : float, default=0.5
@@ -93,7 +97,8 @@ class SDCPRBM(MiniBatchRBM):
         that are probable under the model and that no chain from the data visits. It takes about
         twice the time, and wants a learning rate of about .01 with the default `n_inner`.
         The parameters are then those of the epoch of this fit with the largest log-likelihood, of
-        held-out rows if there are any; with `warm_start`, the next fit goes on from there.
+        held-out rows if there are any, also after Ctrl-C; with `warm_start`, the next fit goes on
+        from there.
 
     tempered_fraction : float, default=0.5
         The part of the negative phase that is from the ladder with ``sampler="tempered"``. With
@@ -113,8 +118,24 @@ class SDCPRBM(MiniBatchRBM):
     weight_decay : float, default=0.0
         Strength of the L2 penalty on the weights.
 
-    weights_init : float, default=0.01
-        Standard deviation of the initial weights.
+    weights_init : float or "auto", default="auto"
+        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+        layers that take n and m numbers.
+
+    init : estimator, default=None
+        Where the training begins: an RBM of the same columns with at most `n_components` binary
+        hidden units, or :class:`~sklearn_boltz.FVBMPseudoLikelihood`, of which each of the
+        `n_components` strongest couplings becomes a hidden unit with the same effect. With as many
+        units as the network has couplings, the training begins at its likelihood: for networks with
+        few of them, ``FVBMPseudoLikelihood(penalty="l1", alpha="ebic")``. An estimator that is not
+        fitted is cloned and fitted to the rows first. So is what a clone of this estimator has, as
+        in cross-validation: a :class:`sklearn.frozen.FrozenEstimator` around it keeps it.
+
+    transform_temperature : float, default=1.0
+        Temperature of the features that `transform` gives: of binary hidden units,
+        P(h = 1 | v) with the log-odds divided by it. After a training for features, most means
+        are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
+        :doc:`/user_guide/features`. The model itself remains as it is.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
@@ -175,6 +196,9 @@ class SDCPRBM(MiniBatchRBM):
     intercept_visible_ : ndarray of shape (n_visible,)
         Biases of the visible units. Other parameters likewise, such as `precision_visible_`, with
         NaN in the place of units without such a parameter.
+
+    init_ : estimator
+        The fitted model that the training began with, if `init` is given.
 
     visible_names_ : ndarray of str of shape (n_visible,)
         Names of the numbers of the visible units, such as ``city=Rome``.
@@ -274,6 +298,7 @@ class SDCPRBM(MiniBatchRBM):
         "optimizer": [StrOptions(set(OPTIMIZERS))],
         "offset_rate": [Interval(Real, 0, 1, closed="both")],
         "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "init": [HasMethods(["fit", "score_samples"]), None],
     }
 
     def __init__(
@@ -297,7 +322,9 @@ class SDCPRBM(MiniBatchRBM):
         offset_rate=0.01,
         momentum=0.0,
         weight_decay=0.0,
-        weights_init=0.01,
+        weights_init="auto",
+        init=None,
+        transform_temperature=1.0,
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -330,6 +357,8 @@ class SDCPRBM(MiniBatchRBM):
         self.momentum = momentum
         self.weight_decay = weight_decay
         self.weights_init = weights_init
+        self.init = init
+        self.transform_temperature = transform_temperature
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
@@ -350,13 +379,18 @@ class SDCPRBM(MiniBatchRBM):
         hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         visible = self._initial_visible(X, weights)
+        base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
+        if self.init is not None:
+            visible = start_of(self, self.init_).give(matrix, visible, hidden)
         learner = Learner(
             matrix, visible, hidden, seen.means(X.dtype), self._scheme(),
             OPTIMIZERS[self.optimizer](self.momentum), Stream.from_generator(rng),
         )  # fmt: skip
+        if self.init is not None:
+            learner.center_hidden()
         training = Training(learner, rng, seen)
-        training.base = visible.astype(X.dtype)
+        training.base = base
         return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
 
     def _resumed(self):
@@ -364,7 +398,7 @@ class SDCPRBM(MiniBatchRBM):
         training = self._training.copy()
         # The public attributes are the truth, also where a user has set them.
         learner = training.learner
-        learner.weights = weights_of(self.components_)
+        learner.weights = weights_of(as_type(self.components_, learner.dtype))
         learner.visible, learner.hidden = (units.astype(learner.dtype) for units in self._units())
         learner.scheme = self._scheme()
         return training

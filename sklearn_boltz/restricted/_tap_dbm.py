@@ -15,7 +15,9 @@ from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import _COUNT, _POSITIVE, _RANDOM_STATE, HIDDEN
-from sklearn_boltz.restricted._columns import (
+from sklearn_boltz.restricted._tap_rbm import TAPRBM
+from sklearn_boltz.restricted.mean_field._clamped import clamp
+from sklearn_boltz.restricted.model._columns import (
     UNIT_TYPES,
     Layout,
     initial_hidden,
@@ -23,8 +25,6 @@ from sklearn_boltz.restricted._columns import (
     published,
     with_published,
 )
-from sklearn_boltz.restricted._tap_rbm import TAPRBM
-from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.model._enumeration import exact_free_energy, hidden_bits
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import (
@@ -70,8 +70,8 @@ class LayerRBM(TAPRBM):
 class TAPDBM(BaseTAP):
     """Deep Boltzmann machine of binary or real-valued units, trained without Markov chains.
 
-    Layers of units in a row, each joined to the next [1]_. The distribution is approximated
-    by fixed points of the mean-field equations of Thouless, Anderson and Palmer, as in
+    Several layers of units, each connected to the next [1]_. The distribution is approximated by
+    fixed points of the mean-field equations of Thouless, Anderson and Palmer, as in
     :class:`TAPRBM`, which is the case of one hidden layer. Unlike there, the hidden layers are
     dependent given a row; that distribution is approximated in the same way. The layers are first
     trained one by one, each as an RBM on values of the one below, and then all together.
@@ -116,10 +116,11 @@ class TAPDBM(BaseTAP):
         A start has converged when the mean squared change of its means is less.
 
     damping : float, default=0.5
-        How much of the last means remains in an iteration.
+        Share of the previous means that is kept in an iteration.
 
     persistent : bool, default=False
-        Whether solutions go on from one mini-batch to the next, and not from the data.
+        Whether solutions continue from one mini-batch to the next, instead of starting from the
+        data.
 
     pretrain_max_iter : int or "auto", default="auto"
         Number of epochs of the training of each layer by itself, with the learning rate,
@@ -129,15 +130,18 @@ class TAPDBM(BaseTAP):
     learning_rate : float, default=0.05
         Length of a step along the mean gradient.
 
-    learning_rate_schedule : {"constant", "invscaling"}, default="constant"
-        With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
+    learning_rate_schedule : {"constant", "invscaling", "adaptive"}, default="constant"
+        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
+        mini-batches have passed without progress of the log-likelihood, of held-out rows if
+        `early_stopping` is set. With
+        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
         ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
     power_t : float, default=0.5
         Exponent of the inverse scaling.
 
     momentum : float, default=0.5
-        Part of the last step of the weights that is added to each.
+        Share of the previous step of the weights that is added to each step.
 
     penalty : {"l1", "l2"} or None, default="l2"
         Of the weights.
@@ -152,8 +156,9 @@ class TAPDBM(BaseTAP):
         Number of epochs of the joint training. ``"auto"`` makes some 800 mini-batches: 10
         epochs of many rows, and up to 200 of few, or up to 1,000 with `early_stopping`.
 
-    weights_init : float, default=0.01
-        Standard deviation of the initial weights.
+    weights_init : float or "auto", default="auto"
+        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+        layers that take n and m numbers.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
@@ -181,19 +186,19 @@ class TAPDBM(BaseTAP):
         pickle.
 
     output_layer : int or "all", default=-1
-        Which of the hidden layers `transform` gives, counted from 0; -1 is the last one, "all"
-        stands for all of them side by side.
+        Which hidden layer `transform` returns, counted from 0; -1 is the last one, "all" is all of
+        them side by side.
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
         elsewhere. If None, values must be legal for the visible units.
 
     unknown : {"error", "missing"}, default="error"
-        What to do, after the fit, about values of a column of categories that no row of the
-        training has: raise an error, or take them for missing cells.
+        What to do, after the fit, with values of a column of categories that did not occur in
+        training: raise an error, or treat the cells as missing.
 
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last fit ended, as if it had not been interrupted.
+        Whether `fit` continues where the last fit ended, as if it had not been interrupted.
 
     n_jobs : int, default=None
         Number of threads. None means as many as BLAS uses. The result does not depend on it.
@@ -265,13 +270,11 @@ class TAPDBM(BaseTAP):
     -----
     Both terms of the log-likelihood are approximations here, that of a row as well as the
     normalising constant, with errors of the third order in the weights, which are neither bounds
-    nor unbiased. ``log_partition("ais")`` and `sample` do not depend on them. Of Gaussian units,
-    see :class:`TAPRBM`. With one hidden
-    layer and without training it first by itself, the model is a :class:`TAPRBM`, to the bit.
-
-    The units of the even layers are independent given the odd ones, and the other way round:
-    chains and annealing go to and fro between the two. `partial_fit` does not train layers one
-    by one. Integers and booleans are computed with in float32. The fit has the same bits
+    nor unbiased. ``log_partition("ais")`` and `sample` do not depend on them. For Gaussian units,
+    see :class:`TAPRBM`. With one hidden layer and without pre-training, the model is a
+    :class:`TAPRBM`, bit for bit. The units of the even layers are independent given the odd ones,
+    and vice versa: chains and annealing alternate between the two. `partial_fit` does not train
+    layers one by one. Integers and booleans are computed with in float32. The fit has the same bits
     whatever the number of threads.
 
     References
@@ -325,7 +328,7 @@ class TAPDBM(BaseTAP):
         alpha=1e-3,
         batch_size=100,
         max_iter="auto",
-        weights_init=0.01,
+        weights_init="auto",
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -426,12 +429,14 @@ class TAPDBM(BaseTAP):
 
     def _layered(self):
         visible, *hidden = self._unit_types
+        dtype = self.components_[0].dtype
+        weights = [W.astype(dtype, copy=False) for W in self.components_]
         values = {name: getattr(self, f"{name}_visible_") for name in parameter_names(visible)}
-        layers = [with_published(visible, values)]
+        layers = [with_published(visible, values, dtype)]
         for k, units in enumerate(hidden):
             values = {name: getattr(self, f"{name}_hidden_")[k] for name in units.parameters()}
-            layers.append(with_published(units, values))
-        return Layered(list(self.components_), layers)
+            layers.append(with_published(units, values, dtype))
+        return Layered(weights, layers)
 
     def _exposed(self, layered):
         weights, (visible, *hidden) = layered
@@ -602,9 +607,8 @@ class TAPDBM(BaseTAP):
     def inverse_transform(self, X):
         """Return means of the visible units for features made by `transform`.
 
-        A pass downwards: from the means of the lowest layer that is given, those of each layer
-        are computed from the layer above it alone. What the data would say of the layers between
-        is not taken into account.
+        A pass downwards: from the means of the lowest layer that is given, those of each layer are
+        computed from the layer above it alone. The data are not used for the layers in between.
 
         Parameters
         ----------
@@ -756,7 +760,7 @@ class TAPDBM(BaseTAP):
         return self._model().energy(np.hstack(layers[::2]), np.hstack(layers[1::2]))
 
     def free_energy(self, V):
-        """Return the free energy of rows, minus the log-probability but for a constant.
+        """Return the free energy of rows, minus the log-probability up to a constant.
 
         Parameters
         ----------

@@ -4,19 +4,18 @@ from sklearn.utils._param_validation import StrOptions
 
 from sklearn_boltz.restricted._base_tap import BaseTAP
 from sklearn_boltz.restricted._boltzmann_machine import HIDDEN
-from sklearn_boltz.restricted._columns import initial_hidden
 from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
+from sklearn_boltz.restricted.model._columns import initial_hidden
 
 
 class TAPRBM(BaseTAP, MiniBatchRBM):
     """Restricted Boltzmann machine of binary or real-valued units, trained without sampling.
 
-    The distribution is approximated by the fixed points of a mean-field free energy, with
-    the second-order correction of Thouless, Anderson and Palmer [1]_. Training makes the data
-    probable where the fixed points that are reached from them are not; inference is
-    deterministic, gives a landscape of solutions to look at, a log-likelihood, and a prior for
-    denoising.
+    The distribution is approximated by the fixed points of a mean-field free energy, with the
+    second-order correction of Thouless, Anderson and Palmer [1]_. Training raises the probability
+    of the data and lowers that of the fixed points that are reached from them. Inference is
+    deterministic; it gives a landscape of solutions, a log-likelihood, and a prior for denoising.
 
     Parameters
     ----------
@@ -70,8 +69,11 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     learning_rate : float, default=0.05
         Length of a step along the mean gradient.
 
-    learning_rate_schedule : {"constant", "invscaling"}, default="constant"
-        With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
+    learning_rate_schedule : {"constant", "invscaling", "adaptive"}, default="constant"
+        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
+        mini-batches have passed without progress of the log-likelihood, of held-out rows if
+        `early_stopping` is set. With
+        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
         ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
     power_t : float, default=0.5
@@ -93,8 +95,15 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Number of epochs. ``"auto"`` makes some 800 mini-batches: 10 epochs of many rows, and up
         to 200 of few, or up to 1,000 with `early_stopping`.
 
-    weights_init : float, default=0.01
-        Standard deviation of the initial weights.
+    weights_init : float or "auto", default="auto"
+        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+        layers that take n and m numbers.
+
+    transform_temperature : float, default=1.0
+        Temperature of the features that `transform` gives: of binary hidden units,
+        P(h = 1 | v) with the log-odds divided by it. After a training for features, most means
+        are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
+        :doc:`/user_guide/features`. The model itself remains as it is.
 
     early_stopping : bool, default=False
         Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
@@ -253,7 +262,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         alpha=1e-3,
         batch_size=100,
         max_iter="auto",
-        weights_init=0.01,
+        weights_init="auto",
+        transform_temperature=1.0,
         early_stopping=False,
         validation_fraction=0.1,
         n_iter_no_change=10,
@@ -286,6 +296,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         self.batch_size = batch_size
         self.max_iter = max_iter
         self.weights_init = weights_init
+        self.transform_temperature = transform_temperature
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change

@@ -251,7 +251,7 @@ class UnitType:
 
     def state_log_weights(self):
         """
-        Return the log-weight of each state of each unit, but for a constant of the unit.
+        Return the log-weight of each state of each unit, up to a constant of the unit.
 
         Returns
         -------
@@ -283,7 +283,7 @@ class UnitType:
         -------
         unit_states : list of (ndarray, ndarray) or None
             Of each unit, its states, of shape (n_states, width), and their log-weights, of shape
-            (n_states,), but for a constant; None for a unit with a continuum of values.
+            (n_states,), up to a constant; None for a unit with a continuum of values.
         """
         states = self.states()
         if states is None:
@@ -575,7 +575,7 @@ class UnitType:
         Returns
         -------
         units : UnitType
-            Its `log_weight` is β times that of these units, but for a constant. By default
+            Its `log_weight` is β times that of these units, up to a constant. By default
             ``fallen(beta, base())``, which is right where the weights of `base` are constant.
         """
         return self.fallen(beta, self.base())

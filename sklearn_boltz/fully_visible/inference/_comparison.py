@@ -283,5 +283,5 @@ class Comparison:
         """The error of networks of which one is not within the other."""
         return ValueError(
             f"{type(self).__name__}.likelihood_ratio: {reason}. Fit both to the same columns, with "
-            "the same alpha, and the other with a mask `edges` of fewer pairs."
+            "the same alpha, and the other with fewer pairs in `edges`."
         )

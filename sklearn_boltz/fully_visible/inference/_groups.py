@@ -256,7 +256,13 @@ def two_groups(X, groups):
             f"compare_groups: {len(missing)} labels in groups are missing, the first in row "
             f"{missing[0]}. Leave out these rows."
         )
-    labels, which = np.unique(groups, return_inverse=True)
+    try:
+        labels, which = np.unique(groups, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(
+            "compare_groups: the labels in groups are of several types. Make all of them words, "
+            "for example with str."
+        ) from error
     if len(labels) != 2:
         names = ", ".join(map(str, labels[:N_SHOWN])) + (", ..." if len(labels) > N_SHOWN else "")
         raise ValueError(

@@ -170,7 +170,8 @@ class PairwiseInference(NetworkParameters):
 
     def _places_of(self, parameters):
         """Places of parameters given by their names, by two variables, or by a mask."""
-        given = [parameters] if isinstance(parameters, str) else list(parameters)
+        is_one = isinstance(parameters, str) or not np.iterable(parameters)
+        given = [parameters] if is_one else list(parameters)
         if len(given) == len(self.names) and all(
             isinstance(one, (bool, np.bool_)) for one in given
         ):

@@ -196,7 +196,8 @@ def stability_selection(
     model = clone(estimator).set_params(alpha="ebic").fit(X, sample_weight=sample_weight)
     codes, _ = model._codes(X)
     codes = np.repeat(codes, whole_weights(sample_weight, codes), axis=0)
-    allowed = np.ones((model.n_features_in_,) * 2) if model.edges is None else model.edges
+    allowed = model._allowed_pairs()
+    allowed = np.ones((model.n_features_in_,) * 2) if allowed is None else allowed
     n_possible = int(np.triu(allowed, 1).sum())
     max_edges = int(np.sqrt((2 * threshold - 1) * n_possible * max_false))
     if max_edges < 1:

@@ -111,35 +111,59 @@ def _refuse(reason, remedy):
 
 
 def checked_edges(estimator):
-    """The pairs that may be connected; None for all."""
-    if estimator.edges is None:
+    """The pairs that may be connected, as a mask; None for all."""
+    edges = estimator.edges
+    if edges is None:
         return None
-    d, edges = estimator.n_features_in_, _as_mask(estimator.edges)
-    if edges.shape != (d, d) or edges.dtype.kind != "b":
+    if _are_pairs(edges):
+        return _mask_of_pairs(estimator, edges)
+    d, mask = estimator.n_features_in_, _as_array(edges)
+    if mask.shape != (d, d) or mask.dtype.kind != "b":
         raise InvalidParameterError(
-            f"edges must be an array of bool of shape {(d, d)}, True where two columns may be "
-            f"connected; got {edges.dtype} of shape {edges.shape}."
+            f"edges must be a list of pairs of columns, or an array of bool of shape {(d, d)}, "
+            f"True where two may be connected; got {mask.dtype} of shape {mask.shape}."
         )
-    if not np.array_equal(edges, edges.T):
-        j, k = np.argwhere(edges != edges.T)[0]
+    if not np.array_equal(mask, mask.T):
+        j, k = np.argwhere(mask != mask.T)[0]
         raise InvalidParameterError(
-            f"edges must be symmetric, and edges[{j}, {k}] is {edges[j, k]} but edges[{k}, {j}] is "
-            f"{edges[k, j]}. Use edges | edges.T, or edges & edges.T."
-        )
-    return edges
-
-
-def _as_mask(edges):
-    """An array of what a user gives as `edges`."""
-    try:
-        mask = np.asarray(edges)
-    except ValueError as error:
-        raise InvalidParameterError(
-            "edges must be an array of bool, and its rows are of different lengths."
-        ) from error
-    if mask.dtype.kind in "OSU":
-        _refuse(
-            "edges must be an array of bool, and pairs of names are not understood",
-            "Make a mask that is True where two columns may be connected, in both orders.",
+            f"edges must be symmetric, and edges[{j}, {k}] is {mask[j, k]} but edges[{k}, {j}] is "
+            f"{mask[k, j]}. Use edges | edges.T, or edges & edges.T."
         )
     return mask
+
+
+def _are_pairs(edges):
+    """Whether edges are given as a list of pairs of names or numbers of columns."""
+    return isinstance(edges, (list, tuple)) and all(
+        isinstance(pair, (list, tuple))
+        and len(pair) == 2
+        and not any(isinstance(column, (bool, np.bool_)) for column in pair)
+        for pair in edges
+    )
+
+
+def _mask_of_pairs(estimator, edges):
+    """Where the two columns of a pair meet."""
+    mask = np.zeros((estimator.n_features_in_,) * 2, dtype=bool)
+    for pair in edges:
+        try:
+            j, k = map(estimator._variable, pair)
+        except (TypeError, ValueError) as error:
+            raise InvalidParameterError(f"edges has the pair {tuple(pair)!r}. {error}") from error
+        if j == k:
+            _refuse(
+                f"edges has the pair {tuple(pair)!r} of {estimator._column(j)} with itself",
+                "Leave it out.",
+            )
+        mask[[j, k], [k, j]] = True
+    return mask
+
+
+def _as_array(edges):
+    try:
+        return np.asarray(edges)
+    except ValueError as error:
+        raise InvalidParameterError(
+            "edges must be a list of pairs of columns or an array of bool, and its rows are of "
+            "different lengths."
+        ) from error

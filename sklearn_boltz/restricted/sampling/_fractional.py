@@ -122,7 +122,7 @@ class FractionalModel:
         )
 
     def free_energy(self, V):
-        """Return the free energy of rows, minus the log-probability but for a constant.
+        """Return the free energy of rows, minus the log-probability up to a constant.
 
         Parameters
         ----------

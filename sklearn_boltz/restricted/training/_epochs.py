@@ -156,7 +156,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     -------
     training : Training
         As it was after the last complete epoch, or after the best one if `status` says
-        "converged".
+        "converged" or the plan is to keep the best.
     status : {"max_iter", "converged", "asked", "diverged", "interrupted"}
         Why it ended.
     """
@@ -180,6 +180,8 @@ def train(training, rows, monitor, plan, workers, end_epoch):
             if converged:
                 return last, "converged"
     except KeyboardInterrupt:
+        if plan.keep_best and last.best is not None:
+            return_to_best(last)
         return last, "interrupted"
     return last, "max_iter"
 
@@ -214,14 +216,16 @@ def remember_best(training, monitor, plan, workers):
     if plan.keep_best and now > least and uncertain:
         model = training.learner.model()
         now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
+    # A plateau at the start is no reason to end, however long; to fall back to it later is.
+    started = monitor.has_started(figures) or (best is not None and best["has_started"])
     if now > least:
         best = {
             "score": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
+            "has_started": started,
             "parameters": [copied(a) for a in training.learner.parameters()],
             "tracker": deepcopy(training.tracker),
         }  # fmt: skip
-    elif not monitor.has_started(figures):
-        # A plateau at the start is no reason to end, however long.
+    elif not started:
         best = {**best, "waiting_since": training.n_epochs}
     training.best = best
 

@@ -225,7 +225,7 @@ def linearised_objective(unit, data, model, alpha, mismatch=0.0):
     """What the unit is to minimise (eq. 9), and the gradient.
 
     Its negative is the derivative of the penalised mean log-likelihood by the weight of the
-    unit, but for a constant. With a `mismatch` of the means, the unit comes with the shift of
+    unit, up to a constant. With a `mismatch` of the means, the unit comes with the shift of
     the visible biases that takes back its mean pushes, s = E_data[σ(w·v)]. Otherwise a unit
     that is always on, and does no more than shift the biases, would look best where the means
     do not match quite.

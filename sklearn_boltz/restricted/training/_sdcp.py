@@ -159,6 +159,10 @@ class Learner:
             for units, *pair in zip((self.visible, self.hidden), slopes, chain_slopes, strict=True):
                 reshape(units, *pair, rate)
 
+    def center_hidden(self):
+        """Set the offsets of the hidden units to their means given those of the visible ones."""
+        self.hidden_offset[...] = self.model().mean_hidden(self.visible_offset[np.newaxis])[0]
+
     def slide_offsets(self, visible_mean, hidden_mean, rate):
         """Move the offsets towards means of a mini-batch."""
         self.visible_offset += rate * (visible_mean - self.visible_offset)

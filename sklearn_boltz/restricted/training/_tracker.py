@@ -8,9 +8,13 @@ import numpy as np
 
 from sklearn_boltz._arrays import copied
 from sklearn_boltz._estimates import temperature_ladder
-from sklearn_boltz._ladder import Pair
+from sklearn_boltz._ladder import Pair, bennett
 from sklearn_boltz._random import Stream
-from sklearn_boltz.restricted.sampling._annealing import annealed_importance_sampling, resampled
+from sklearn_boltz.restricted.sampling._annealing import (
+    annealed_importance_sampling,
+    resampled,
+    reverse_importance_sampling,
+)
 from sklearn_boltz.restricted.sampling._rungs import (
     CALLS,
     Rung,
@@ -225,18 +229,44 @@ class Tracker:
         annealed = Tracked(found.value, found.std_err, "ais")
         if self.has_ladder() and (climbed is None or annealed.value > climbed.value):
             self._send(found)
-        beaten = climbed is None or annealed.value > climbed.value + BEATEN_BY
+        best = annealed if climbed is None else self._judged(model, climbed, found, workers)
+        beaten = climbed is None or abs(best.value - climbed.value) > BEATEN_BY
         self._n_beaten = self._n_beaten + 1 if beaten else 0
         if not self.has_ladder():
             self.ladder = None
-        if climbed is None:
-            return annealed
+        return best
+
+    def _judged(self, model, climbed, found, workers):
+        """Which estimate counts, that of the ladder or that of annealed chains.
+
+        Parameters
+        ----------
+        model : Model
+        climbed : Tracked
+            By the ladder.
+        found : Bunch
+            By annealing.
+        workers : Workers
+
+        Returns
+        -------
+        tracked : Tracked
+        """
+        annealed = Tracked(found.value, found.std_err, "ais")
         # Either is too low where it misses a part of the distribution. Of two that agree, the
         # greater would be too high in the mean.
         apart = abs(annealed.value - climbed.value)
-        if apart > AGREEING * math.hypot(annealed.std_err, climbed.std_err):
-            return max(annealed, climbed)
-        return min(annealed, climbed, key=lambda tracked: tracked.std_err)
+        if apart <= AGREEING * math.hypot(annealed.std_err, climbed.std_err):
+            return min(annealed, climbed, key=lambda tracked: tracked.std_err)
+        if climbed.value < annealed.value:
+            return annealed
+        # The rungs may not be in equilibrium. What the ladder has found beyond annealing is in the
+        # states at its top, and chains that are annealed back from there see it.
+        back = self._annealed_back(model, workers)
+        if climbed.value <= back.value:
+            return climbed
+        value, error = bennett(found.log_weights, back.log_weights)
+        return Tracked(float(value), float(error), "ais")
 
     def _climb(self, model, workers):
         """The estimate of the ladder; None if it is not connected."""
@@ -274,6 +304,15 @@ class Tracker:
     def _annealed(self, model, n_temperatures, n_chains, workers):
         return annealed_importance_sampling(
             model, self.base, temperature_ladder(n_temperatures), n_chains, self.stream, workers
+        )
+
+    def _annealed_back(self, model, workers):
+        """ln Z by chains annealed from the states at the top, which is too high in the mean."""
+        states = self.ladder.rungs[-1].states
+        states = states[:: max(1, len(states) // WATCHING_CHAINS)]
+        betas = temperature_ladder(self._n_temperatures)
+        return reverse_importance_sampling(
+            laid_out(model), self.base, betas, states, self.stream, workers
         )
 
     def verified(self, model, workers):

@@ -12,6 +12,7 @@ from numbers import Integral
 import numpy as np
 from scipy.sparse import issparse
 
+from sklearn_boltz._arrays import as_type
 from sklearn_boltz._base import dense
 from sklearn_boltz._cells import columns_of
 from sklearn_boltz._tables import holds_numbers
@@ -541,12 +542,12 @@ def published(units):
     return found
 
 
-def with_published(units, values):
-    """Units of the same kind with the parameters of `published`, which are not copied."""
+def with_published(units, values, dtype):
+    """Units of the same kind with the parameters of `published`, copied where the type differs."""
     parts = []
     for part, columns in units.parts():
         part = copy(part)
         for name in part.parameters():
-            setattr(part, name, values[name][columns])
+            setattr(part, name, as_type(values[name][columns], dtype))
         parts.append(part)
     return parts[0] if len(parts) == 1 else Stacked(parts)

@@ -1,0 +1,60 @@
+"""Thumbnails of the gallery that show a part of a picture, large enough to be read.
+
+sphinx-gallery shrinks whole pictures. Here a story has the number of a picture and a part of it:
+left, top, right and bottom as shares of its width and height. Stories that are not in the table
+keep what sphinx-gallery makes.
+"""
+
+from pathlib import Path
+
+from PIL import Image
+
+SIZE = (640, 440)
+PARTS = {
+    "plot_contacts_from_alignment": (1, (0.435, 0.04, 1.0, 0.9)),
+    "plot_fsll_density_digits": (3, (0.02, 0.0, 0.63, 0.585)),
+    "plot_fsll_interactions": (1, (0.0, 0.56, 0.88, 0.93)),
+    "plot_fvbm_network": (2, (0.0, 0.06, 0.84, 1.0)),
+    "plot_infinite_rbm": (1, (0.0, 0.0, 0.5, 1.0)),
+    "plot_neurons_maximum_entropy": (3, (0.495, 0.48, 1.0, 0.93)),
+    "plot_rbm_from_bernoulli_rbm": (2, (0.0, 0.02, 0.68, 0.98)),
+    "plot_rbm_grid_search": (1, (0.0, 0.0, 0.87, 1.0)),
+    "plot_rbm_impute": (2, (0.0, 0.0, 0.55, 1.0)),
+    "plot_rbm_ladder": (1, (0.0, 0.0, 1.0, 1.0)),
+    "plot_rbm_learning_curves": (1, (0.0, 0.1, 0.49, 1.0)),
+    "plot_rbm_receptive_fields": (2, (0.12, 0.0, 0.72, 0.76)),
+    "plot_tables_survey": (1, (0.0, 0.487, 0.5, 1.0)),
+    "plot_tables_votes": (1, (0.05, 0.04, 0.49, 0.535)),
+    "plot_tap_dbm": (3, (0.0, 0.0, 0.56, 1.0)),
+    "plot_tap_denoising": (2, (0.0, 0.0, 0.56, 1.0)),
+    "plot_tap_landscape": (2, (0.0, 0.09, 0.5, 0.63)),
+    "plot_votes_network": (1, (0.0, 0.05, 0.83, 1.0)),
+}
+
+
+def thumbnail(picture, part):
+    """Return a part of a picture, scaled to fit on white ground."""
+    shares = zip(part, picture.size * 2, strict=True)
+    cut = picture.crop([round(share * length) for share, length in shares]).convert("RGB")
+    scale = min(SIZE[0] / cut.width, SIZE[1] / cut.height)
+    cut = cut.resize((round(cut.width * scale), round(cut.height * scale)), Image.LANCZOS)
+    ground = Image.new("RGB", SIZE, "white")
+    ground.paste(cut, ((SIZE[0] - cut.width) // 2, (SIZE[1] - cut.height) // 2))
+    return ground
+
+
+def make_thumbnails(app):
+    """Replace the thumbnails, once sphinx-gallery has made the pictures."""
+    images = Path(app.srcdir) / "auto_examples" / "images"
+    for story, (number, part) in PARTS.items():
+        picture = images / f"sphx_glr_{story}_{number:03}_2_00x.png"
+        target = images / "thumb" / f"sphx_glr_{story}_thumb.png"
+        if picture.is_file() and target.is_file():
+            with Image.open(picture) as whole:
+                thumbnail(whole, part).save(target)
+
+
+def setup(app):
+    """Come after sphinx-gallery."""
+    app.connect("builder-inited", make_thumbnails, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

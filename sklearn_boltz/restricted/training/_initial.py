@@ -1,0 +1,216 @@
+"""Where a training begins: at the parameters of another model of the same columns.
+
+A coupling of two bits v and w has the effect of one hidden unit. With spins s = 2v − 1 and t, and
+K = 4J the coupling of the bits, ln 2 cosh(a (s + t)) is J s t but for a constant if
+cosh(2a) = exp(2J); and ln(1 + exp(x)) = x / 2 + ln 2 cosh(x / 2) makes that a hidden unit with the
+field x = 2a (s + t). If J is negative, t changes its sign.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+
+from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
+
+
+class Start(NamedTuple):
+    """Parameters of an RBM with at most as many hidden units as are trained.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_units, n_numbers)
+    hidden_bias : ndarray of shape (n_units,)
+    visible : dict of str to ndarray of shape (n_numbers,)
+        Parameters of the visible units.
+    """
+
+    weights: np.ndarray
+    hidden_bias: np.ndarray
+    visible: dict
+
+    def give(self, weights, visible, hidden):
+        """Begin with these parameters; hidden units beyond them stay as they are.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_hidden, n_numbers)
+            Changed in place.
+        visible, hidden : UnitType
+            Of `hidden`, the biases are changed in place.
+
+        Returns
+        -------
+        visible : UnitType
+        """
+        if not hidden.is_binary:
+            raise ValueError("init is for binary hidden units: set hidden='bernoulli'.")
+        n_units = len(self.weights)
+        weights[:n_units] = self.weights
+        hidden.intercept[:n_units] = self.hidden_bias
+        return with_published(visible, self.visible, weights.dtype).astype(weights.dtype)
+
+
+def fitted_init(estimator, X=None, sample_weight=None):
+    """The model that the parameter `init` of an estimator stands for.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : array-like, data frame or batches, default=None
+        The rows to which a clone is fitted, where `init` is not fitted.
+    sample_weight : array-like of shape (n_samples,), default=None
+
+    Returns
+    -------
+    model : estimator
+        Fitted; a network of pairs or an RBM.
+    """
+    name = type(estimator).__name__
+    model = getattr(estimator.init, "estimator", estimator.init)  # of a FrozenEstimator
+    if not (is_classifier(model) or _is_rbm(model) or _is_network(model)):
+        if X is None:
+            raise ValueError(f"{name}: in partial_fit, init must be fitted already.")
+        model = clone(model).fit(X, sample_weight=sample_weight)
+    if is_classifier(model) or not (_is_rbm(model) or _is_network(model)):
+        raise ValueError(
+            f"{name}: init must be an RBM with one hidden layer, such as SDCPRBM, or "
+            f"FVBMPseudoLikelihood, got {type(model).__name__}."
+        )
+    return model
+
+
+def _is_rbm(model):
+    names = ("components_", "intercept_hidden_", "intercept_visible_")
+    return all(isinstance(getattr(model, name, None), np.ndarray) for name in names)
+
+
+def _is_network(model):
+    return hasattr(model, "coupling_") and hasattr(model, "n_values_")
+
+
+def start_of(estimator, model):
+    """Where the training of an estimator begins, which has learned its columns.
+
+    Parameters
+    ----------
+    estimator : estimator
+    model : estimator
+        As of `fitted_init`.
+
+    Returns
+    -------
+    start : Start
+        With `n_components` units at most.
+    """
+    if model.n_features_in_ != estimator.n_features_in_ or not _same_categories(estimator, model):
+        raise _other_columns(estimator)
+    of_model = _of_network if _is_network(model) else _of_rbm
+    return of_model(estimator, model)
+
+
+def _same_categories(one, other):
+    """Whether two estimators found the same values in their columns."""
+    pairs = zip(one._table.columns, other._table.columns, strict=True)
+    return all(
+        (a.categories is None) == (b.categories is None)
+        and (a.categories is None or np.array_equal(a.categories, b.categories))
+        for a, b in pairs
+    )
+
+
+def _other_columns(estimator):
+    return ValueError(
+        f"{type(estimator).__name__}: init was fitted to other columns, or to other categories or "
+        "units of them. Fit it to a table like X, with the same `visible`."
+    )
+
+
+def _of_rbm(estimator, model):
+    visible, hidden = model._units()
+    name, mine, other = type(estimator).__name__, estimator._layout_now(), model._layout_now()
+    if not hidden.is_binary:
+        raise ValueError(f"{name}: the hidden units of init must be Bernoulli ones.")
+    if len(hidden) > estimator.n_components:
+        raise ValueError(
+            f"{name}: n_components is {estimator.n_components}, but init has {len(hidden)} "
+            f"components. Set n_components={len(hidden)} or more."
+        )
+    if [_name(kind) for kind in mine.kinds] != [_name(kind) for kind in other.kinds] or (
+        not np.array_equal(mine.widths, other.widths)
+    ):
+        raise _other_columns(estimator)
+    weights, visible, hidden = rescaled(model.components_, visible, hidden, other, mine)
+    return Start(weights, hidden.intercept, published(visible))
+
+
+def _name(kind):
+    return (kind if isinstance(kind, type) else type(kind)).__name__
+
+
+def _of_network(estimator, model):
+    layout = estimator._layout_now()
+    for j, n_values in enumerate(model.n_values_.tolist()):
+        one_hot, width = layout.one_hot[j], layout.widths[j]
+        if width != (n_values if one_hot else 1) or (n_values > 2 and not one_hot):
+            raise _other_columns(estimator)
+        if not layout.one_hot[j] and layout.bounds_of(j) != (0, 1):
+            raise ValueError(
+                f"{type(estimator).__name__}: a network as init is for columns of finitely many "
+                f"values, and the units of {estimator._column(j)} take real ones."
+            )
+    coupling, bias = _of_numbers(model, layout)
+    weights, hidden_bias, bias = units_of_pairs(coupling, bias, estimator.n_components)
+    return Start(weights, hidden_bias, {"intercept": bias})
+
+
+def _of_numbers(model, layout):
+    """Couplings and biases of a network between the numbers of the visible units, all 0 or 1."""
+    if hasattr(model, "values_"):  # in values -1 and 1
+        return 4 * model.coupling_, 2 * (model.intercept_ - model.coupling_.sum(axis=1))
+    # One-hot columns are T v + t: of a column of two values, 1 - v and v.
+    n_values = model.n_values_
+    T, t = np.zeros((n_values.sum(), layout.n_numbers)), np.zeros(n_values.sum())
+    ends = np.cumsum(n_values)
+    for j, (first, end) in enumerate(zip(ends - n_values, ends, strict=True)):
+        numbers = layout.numbers_of(j)
+        if layout.one_hot[j]:
+            T[first:end, numbers] = np.eye(n_values[j])
+        else:
+            T[first:end, numbers], t[first] = [[-1], [1]], 1
+    coupling = T.T @ model.coupling_ @ T
+    return coupling, T.T @ (model.intercept_ + model.coupling_ @ t)
+
+
+def units_of_pairs(coupling, bias, n_units):
+    """Hidden units with the effect of the strongest couplings of bits.
+
+    Parameters
+    ----------
+    coupling : ndarray of shape (n_numbers, n_numbers)
+        K, symmetric; the log-weight of bits v is ½ vᵀ K v + bias · v.
+    bias : ndarray of shape (n_numbers,)
+    n_units : int
+        Units at most. Couplings beyond them are left out.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_pairs, n_numbers)
+    hidden_bias : ndarray of shape (n_pairs,)
+    visible_bias : ndarray of shape (n_numbers,)
+    """
+    first, second = np.triu_indices(len(bias), 1)
+    strength = np.abs(coupling[first, second])
+    order = np.argsort(-strength, kind="stable")[:n_units]
+    order = order[strength[order] > 0]
+    first, second = first[order], second[order]
+    J, sign = strength[order] / 4, np.sign(coupling[first, second])
+    # arccosh(exp(2J)) / 2, in which exp(2J) would overflow.
+    a = J + np.log1p(np.sqrt(-np.expm1(-4 * J))) / 2
+    units, weights = np.arange(len(order)), np.zeros((len(order), len(bias)))
+    weights[units, first], weights[units, second] = 4 * a, 4 * a * sign
+    # The field is 2a (s + sign t), of which half is in the visible biases already.
+    visible_bias = bias - weights.sum(axis=0) / 2
+    for one in (first, second):
+        np.add.at(visible_bias, one, 2 * J * sign)
+    return weights, -2 * a * (1 + sign), visible_bias

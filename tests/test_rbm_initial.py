@@ -1,0 +1,202 @@
+"""Trainings that begin at another model: its distribution is the initial one."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FVBMPseudoLikelihood, RBMClassifier
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.restricted.training._initial import units_of_pairs
+
+UNTRAINED = {"max_iter": 0, "weights_init": 0.0, "random_state": 0, "track_likelihood": False}
+
+
+def bits(n_rows=300, n_features=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(2, size=(n_rows, n_features)).astype(float)
+    X[:, 1] = np.abs(X[:, 0] - (rng.random(n_rows) < 0.1))
+    X[:, 3] = 1 - np.abs(X[:, 2] - (rng.random(n_rows) < 0.2))
+    return X
+
+
+def table(n_rows=300, seed=0):
+    """Bits, two words, three words and a constant column."""
+    rng, X = np.random.default_rng(seed), bits(n_rows, 4, seed)
+    frame = pd.DataFrame(X.astype(int), columns=list("abcd"))
+    frame["town"] = np.where(X[:, 0] > 0, "Rome", rng.choice(["Oslo", "Rome", "Cairo"], n_rows))
+    frame["answer"] = np.where(X[:, 3] == (rng.random(n_rows) < 0.8), "no", "yes")
+    return frame.assign(always=1)
+
+
+@given(
+    st.integers(2, 5), st.integers(0, 2**32 - 1), st.sampled_from([1e-8, 0.1, 1.0, 10.0, 2000.0])
+)
+def test_units_of_pairs_have_the_effect_of_couplings(d, seed, scale):
+    rng = np.random.default_rng(seed)
+    K = np.triu(scale * rng.normal(size=(d, d)), 1)
+    K[rng.random((d, d)) < 0.3] = 0
+    K, b = K + K.T, rng.normal(size=d)
+    V = np.array(list(itertools.product([0.0, 1.0], repeat=d)))
+    weights, hidden_bias, visible_bias = units_of_pairs(K, b, 100)
+    assert len(weights) == np.count_nonzero(np.triu(K))
+    expected = 0.5 * np.einsum("ni,ij,nj->n", V, K, V) + V @ b
+    found = V @ visible_bias + np.logaddexp(0, V @ weights.T + hidden_bias).sum(axis=1)
+    assert_allclose(found - found[0], expected - expected[0], atol=1e-12 * (1 + scale))
+
+
+def test_the_strongest_couplings_are_taken():
+    K = np.zeros((4, 4))
+    K[0, 1], K[1, 2], K[2, 3] = 0.5, -2.0, 1.0
+    weights, _, _ = units_of_pairs(K + K.T, np.zeros(4), 2)
+    assert_array_equal(weights != 0, [[0, 1, 1, 0], [0, 0, 1, 1]])
+    assert np.sign(weights[0, 1]) != np.sign(weights[0, 2])
+
+
+@pytest.mark.parametrize("X", [bits(), table()], ids=["bits", "table"])
+def test_a_network_is_where_the_training_begins(X):
+    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    d = len(network.coupling_)
+    model = SDCPRBM(d * d, init=network, **UNTRAINED).fit(X)
+    rtol = 1e-6 if isinstance(X, pd.DataFrame) else 1e-10  # a frame of integers is float32
+    assert_allclose(model.score_samples(X), network.score_samples(X), rtol=rtol)
+    assert model.init_ is network
+    # Trained, it is no worse; and a network that is not fitted is fitted first.
+    options = {"max_iter": 30, "learning_rate": 0.01, "random_state": 0}
+    trained = SDCPRBM(d * d, init=FVBMPseudoLikelihood(alpha=0.01), **options).fit(X)
+    assert trained.score(X) > network.score(X) - 0.02
+    assert_allclose(trained.init_.coupling_, network.coupling_)
+    assert not hasattr(trained.init, "coupling_")
+
+
+def test_fewer_units_than_couplings():
+    """The strongest couplings tell most: with two of 15 units the model is better than none."""
+    X = bits()
+    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    scores = [SDCPRBM(n, init=network, **UNTRAINED).fit(X).score(X) for n in (1, 2, len(X[0]) ** 2)]
+    assert scores[0] < scores[1] < scores[2] + 1e-9
+
+
+@pytest.mark.parametrize("first", [SDCPRBM(5, random_state=0), TAPRBM(5, random_state=0)])
+@pytest.mark.parametrize("n_units", [5, 8])
+def test_an_rbm_is_where_the_training_begins(first, n_units):
+    X = table()
+    first = first.set_params(max_iter=5).fit(X)
+    model = SDCPRBM(n_units, init=FrozenEstimator(first), **UNTRAINED).fit(X)
+    assert_allclose(model.score_samples(X), first.score_samples(X), rtol=1e-5)
+    assert_array_equal(model.components_[:5], first.components_)
+    assert_array_equal(model.components_[5:], 0)
+
+
+def test_real_columns_of_another_scale():
+    """An RBM of other rows has other means and deviations; the density stays."""
+    rng = np.random.default_rng(0)
+    one = pd.DataFrame({"a": rng.normal(5, 3, 400), "b": rng.choice(["x", "y"], 400)})
+    two = pd.DataFrame({"a": rng.normal(-1, 0.5, 400), "b": rng.choice(["x", "y"], 400)})
+    first = SDCPRBM(4, visible={"a": "gaussian"}, max_iter=5, random_state=0).fit(one)
+    model = SDCPRBM(4, visible={"a": "gaussian"}, init=first, **UNTRAINED).fit(two)
+    assert_allclose(model.score_samples(one), first.score_samples(one), rtol=1e-8)
+
+
+def test_hidden_offsets_are_the_means():
+    X = bits()
+    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    model = SDCPRBM(15, init=network, **UNTRAINED).fit(X)
+    learner = model._training.learner
+    expected = model._model().mean_hidden(X.mean(axis=0)[np.newaxis])[0]
+    assert_allclose(learner.hidden_offset, expected)
+
+
+def test_rows_in_batches_and_calls_of_partial_fit():
+    X = bits()
+    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    model = SDCPRBM(15, init=network, **UNTRAINED).fit(Batches([X[:100], X[100:]]))
+    assert_allclose(model.score(X), network.score(X))
+    one = SDCPRBM(15, init=network, learning_rate=1e-9, random_state=0, weights_init=0)
+    assert_allclose(one.partial_fit(X).score(X), network.score(X), rtol=1e-5)
+    # Later fits go on from where the last one ended.
+    one.set_params(warm_start=True, max_iter=1, learning_rate=0.5).fit(X)
+    assert abs(one.score(X) - network.score(X)) > 1e-4
+
+
+def test_a_search_fits_the_clones():
+    grid = {"init__alpha": [0.01, 100.0]}
+    options = {**UNTRAINED, "weights_init": 0.01}
+    search = GridSearchCV(SDCPRBM(15, init=FVBMPseudoLikelihood(), **options), grid, cv=2)
+    assert search.fit(bits()).best_params_ == {"init__alpha": 0.01}
+
+
+@pytest.mark.filterwarnings("ignore:The labels of the training rows are predicted no better")
+def test_a_classifier_begins_at_a_network():
+    X = bits()
+    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    model = RBMClassifier(15, init=network, max_iter=1, learning_rate=1e-9, random_state=0)
+    model.fit(X, X[:, 0])
+    expected = SDCPRBM(15, init=network, **UNTRAINED).fit(X)
+    assert_allclose(model.components_, expected.components_, atol=1e-6)
+
+
+@pytest.mark.parametrize(("init", "options", "match"), [
+    (FVBMPseudoLikelihood(), {"visible": {"a": "gaussian"}}, "take real ones|other categories"),
+    (FVBMPseudoLikelihood(), {"hidden": ("categorical", 3)}, "hidden='bernoulli'"),
+    (FVBMPseudoLikelihood().fit(bits()), {}, "other columns"),
+    (FVBMPseudoLikelihood().fit(table().drop(columns="a")), {}, "other columns"),
+    (SDCPRBM(30, max_iter=1), {}, "n_components is 20, but init has 30 .* n_components=30 or more"),
+    (SDCPRBM(5, max_iter=1, hidden=("categorical", 3)), {}, "hidden units of init must be Bern"),
+    (TAPDBM((5, 3), max_iter=1), {}, "one hidden layer, such as SDCPRBM"),
+    (SDCPRBM(5, max_iter=1, visible="categorical"), {}, "other categories or units"),
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_is_refused(init, options, match):
+    with pytest.raises(ValueError, match=match):
+        SDCPRBM(20, init=init, max_iter=1, **options).fit(table())
+
+
+def test_more_that_is_refused():
+    with pytest.raises(ValueError, match="'init' parameter of SDCPRBM must be"):
+        SDCPRBM(init=LogisticRegression()).fit(bits())
+    with pytest.raises(ValueError, match="in partial_fit, init must be fitted"):
+        SDCPRBM(init=FVBMPseudoLikelihood()).partial_fit(bits())
+
+
+# The learning rate.
+
+
+def expected_rates(scores, rate, tol, patience, factor=0.3):
+    """The rates of an adaptive schedule, from what each epoch reached."""
+    rates, best, since = [], -np.inf, 0
+    for epoch, score in enumerate(scores, start=1):
+        rates.append(rate)
+        if score > best + (tol if np.isfinite(best) else 0):
+            best, since = score, epoch
+        if epoch - since >= patience:
+            rate, since = rate * factor, epoch
+    return rates
+
+
+@pytest.mark.parametrize("early_stopping", [False, True])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_adaptive_learning_rates_fall_without_progress(early_stopping):
+    X, rate = bits(200), 0.5
+    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)  # from which there is no plateau
+    model = SDCPRBM(
+        4, init=network, learning_rate=rate, learning_rate_schedule="adaptive",
+        early_stopping=early_stopping,
+        max_iter=60, batch_size=4, tol=1e-3, n_iter_no_change=40, random_state=0,
+    ).fit(X)  # fmt: skip
+    name = "validation_log_likelihood" if early_stopping else "log_likelihood"
+    rates = model.history_["learning_rate"]
+    patience = 9 if early_stopping else 8  # 400 mini-batches, of which there are 45 or 50 an epoch
+    assert_allclose(rates, expected_rates(model.history_[name], rate, 1e-3, patience))
+    assert rates[-1] < 0.31 * rate
+    if not early_stopping:  # a fit in two parts is the same
+        again = SDCPRBM(**model.get_params(deep=False)).set_params(max_iter=35, warm_start=True)
+        again.fit(X).set_params(max_iter=25).fit(X)
+        assert_array_equal(again.components_, model.components_)
