@@ -32,7 +32,16 @@ VALIDATION = 1 / 6
 # Bengio, 2008), by the number of hidden units.
 ASKED = {"discriminative": 1.95, "hybrid": 1.5}
 PUBLISHED = {"discriminative": "1.81 (500)", "hybrid": "1.28 (1,500)"}
-HEADER = ["model", "seed", "rows", "error", "log_loss", "fit_seconds", "predict_seconds", "iterations"]
+HEADER = [
+    "model",
+    "seed",
+    "rows",
+    "error",
+    "log_loss",
+    "fit_seconds",
+    "predict_seconds",
+    "iterations",
+]
 
 
 def models(args):
@@ -103,11 +112,21 @@ def summary(args, path):
         loss = "" if np.isnan(mine[:, 1]).all() else f"{mine[:, 1].mean():.4f}"
         n_iter = "" if np.isnan(mine[:, 4]).all() else f"{mine[:, 4].mean():.0f}"
         rows.append([
-            name, f"{errors[name]:.2f}", spread if len(mine) > 1 else "", loss, n_iter,
+            name, len(mine), f"{errors[name]:.2f}", spread if len(mine) > 1 else "", loss, n_iter,
             f"{mine[:, 2].mean():.0f}", f"{mine[:, 3].mean():.1f}", PUBLISHED.get(name, ""),
         ])  # fmt: skip
     print_table(
-        ["model", "error %", "by seed", "log-loss", "iterations", "fit s", "predict s", "published"],
+        [
+            "model",
+            "seeds",
+            "error %",
+            "by seed",
+            "log-loss",
+            "iterations",
+            "fit s",
+            "predict s",
+            "published",
+        ],
         rows,
     )
     for name, asked in ASKED.items():

@@ -51,6 +51,7 @@ def models(args):
     return {
         ALONE: (rbm, None),
         ALL: (rbm, args.rows),
+        "RBMClassifier, self-training": (of_its_own(rbm, max_iter=3), args.few_rows),
         "LogisticRegression": (logistic, None),
         "LogisticRegression, self-training": (of_its_own(logistic), args.rows),
         "MLPClassifier": (network, None),
