@@ -108,8 +108,8 @@ for column, title in ((2, "labelled"), (7, "surest"), (12, "least sure")):
 plt.show()
 
 # %%
-# With one label of each class, the other images spare the machine six errors in a hundred; from
-# five labels of each class on, they change little. On these small images the graph of neighbours
+# With one label of each class, the other images spare the machine six errors in a hundred; with
+# five and ten they change little, and with twenty they cost it one. On these small images the graph of neighbours
 # makes far more of them: nearest neighbours nearly always have the same label here. What the
 # machine has beside its predictions is the density: it draws images, fills gaps and rejects
 # strange images also after a fit with few labels.
