@@ -109,9 +109,9 @@ plt.show()
 
 # %%
 # With one label of each class, the other images spare the machine six errors in a hundred; with
-# five and ten they change little, and with twenty they cost it one. On these small images the graph of neighbours
-# makes far more of them: nearest neighbours nearly always have the same label here. What the
-# machine has beside its predictions is the density: it draws images, fills gaps and rejects
-# strange images also after a fit with few labels.
+# five and ten they change little, and with twenty they cost it one. On these small images the
+# graph of neighbours makes far more of them: nearest neighbours nearly always have the same label
+# here. What the machine has beside its predictions is the density: it draws images, fills gaps and
+# rejects strange images also after a fit with few labels.
 
 # sphinx_gallery_thumbnail_number = 1
