@@ -92,6 +92,24 @@ def learn_classes(y, present, name="y"):
     return classes
 
 
+def is_labelled(y, present, classes):
+    """Which rows have a label: among numbers, -1 is none, unless it is a class.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+    present : ndarray of bool of shape (n_rows,)
+    classes : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    labelled : ndarray of bool of shape (n_rows,)
+    """
+    if y.dtype.kind in "if" and (classes.dtype.kind not in "iufb" or UNLABELLED not in classes):
+        return present & (y != UNLABELLED)
+    return present
+
+
 def encode_labels(y, present, classes, name="y"):
     """Numbers of the classes of rows, and -1 where a row has no label.
 
@@ -108,9 +126,7 @@ def encode_labels(y, present, classes, name="y"):
     -------
     codes : ndarray of intp of shape (n_rows,)
     """
-    labelled, numbers = present, classes.dtype.kind in "iufb"
-    if y.dtype.kind in "if" and (not numbers or UNLABELLED not in classes):
-        labelled = present & (y != UNLABELLED)
+    labelled, numbers = is_labelled(y, present, classes), classes.dtype.kind in "iufb"
     codes, known = np.full(len(y), UNLABELLED, dtype=np.intp), y[labelled]
     if not len(known):
         return codes

@@ -487,6 +487,38 @@ def test_a_row_of_weight_zero_is_not_there(problem):
     assert_array_equal(model.components_, expected.components_)
 
 
+@pytest.mark.parametrize("kind", ["numbers", "words", "real"])
+def test_the_score_leaves_rows_without_a_label_out(problem, kind):
+    X, y = problem
+    y = {"numbers": y, "words": np.array(list("abc"), object)[y], "real": y.astype(float)}[kind]
+    absent = {"numbers": -1, "words": None, "real": np.nan}[kind]
+    some, weights = np.arange(len(y)) % 3 > 0, np.arange(len(y), dtype=float)
+    holes = np.where(some, y, absent)
+    model = small().fit(X, holes)
+    expected = np.mean(model.predict(X[some]) == y[some])
+    assert model.score(X, holes) == pytest.approx(expected)
+    assert model.score(sp.csr_array(X), pd.Series(holes)) == pytest.approx(expected)
+    expected = model.score(X[some], y[some], weights[some])
+    assert model.score(X, holes, sample_weight=weights) == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"RBMClassifier.score: no row has a label"):
+        model.score(X, np.full(len(y), absent))
+
+
+def test_scores_of_classes_minus_one_and_one(problem):
+    X, y = problem
+    y = np.where(y > 0, 1, -1)
+    model = small().fit(X, y)
+    assert model.score(X, y) == np.mean(model.predict(X) == y)
+
+
+def test_a_search_scores_labelled_rows(problem):
+    """Without `scoring`, a search takes the score of the estimator."""
+    X, y = problem
+    y = np.where(np.arange(len(y)) % 2, y, -1)
+    search = GridSearchCV(small(max_iter=20), {"alpha": [0.01]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.85  # at most 0.5 with -1 as a class
+
+
 def test_partial_fit(problem):
     X, y = problem
     model = small()

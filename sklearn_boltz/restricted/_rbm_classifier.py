@@ -6,13 +6,14 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_boltz._base import checked_weights, dense, unchanged_on_error, validate_arguments
 from sklearn_boltz._batches import as_batches, with_labels
 from sklearn_boltz._callbacks import with_callbacks
-from sklearn_boltz._labels import encode_labels, learn_classes, split_labels
+from sklearn_boltz._labels import encode_labels, is_labelled, learn_classes, split_labels
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
@@ -765,22 +766,47 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
 
     def score(self, X, y, sample_weight=None):
-        """Return the accuracy.
+        """Return the accuracy in the rows that have a label.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The data. NaN is a missing value, as in `predict_proba`.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels, as in `fit`. Rows without one, -1, None or NaN, are left out.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. None counts each once.
 
         Returns
         -------
         score : float
-            The part of rows whose most probable class is their label.
+            The part of the labelled rows whose most probable class is their label.
+
+        Raises
+        ------
+        ValueError
+            If no row has a label.
+
+        Notes
+        -----
+        Scorers of scikit-learn, such as ``scoring="accuracy"``, take -1 for a class. A search with
+        ``scoring=None`` takes this function.
         """
+        check_is_fitted(self)
+        name = type(self).__name__
+        check_consistent_length(X, y, sample_weight)
+        y, present = split_labels(y, name)
+        labelled = is_labelled(y, present, self.classes_)
+        if not labelled.any():
+            raise ValueError(
+                f"{name}.score: no row has a label; -1, None and NaN stand for rows without one. "
+                "Give rows with labels."
+            )
+        if not labelled.all():
+            numbers = np.flatnonzero(labelled)
+            X, y = _safe_indexing(X, numbers), y[numbers]
+            if sample_weight is not None:
+                sample_weight = np.asarray(sample_weight)[numbers]
         return super().score(X, y, sample_weight)
 
     # Hidden units, and the density of rows.
