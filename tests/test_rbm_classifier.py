@@ -504,6 +504,16 @@ def test_the_score_leaves_rows_without_a_label_out(problem, kind):
         model.score(X, np.full(len(y), absent))
 
 
+def test_one_label_of_each_class_is_too_few_to_set_some_aside(problem):
+    X, y = problem
+    few = np.full(len(y), -1)
+    few[np.unique(y, return_index=True)[1]] = np.arange(3)
+    expected = "RBMClassifier: early_stopping needs a class with two labelled rows at least. Set"
+    with pytest.raises(ValueError, match=expected):
+        small(early_stopping=True).fit(X, few)
+    small(max_iter=1).fit(X, few)
+
+
 def test_scores_of_classes_minus_one_and_one(problem):
     X, y = problem
     y = np.where(y > 0, 1, -1)

@@ -585,7 +585,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     def _divide(self, training, rows, weights):
         fraction = self.validation_fraction if self.early_stopping else 0
-        train, valid = stratified(rows.codes, fraction, training.evaluation_seed)
+        seed, name = training.evaluation_seed, type(self).__name__
+        train, valid = stratified(rows.codes, fraction, seed, name)
         if isinstance(rows, LabelledStream):  # rows without any cell
             train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
         monitor = partial(self._monitor, training, rows, train, valid)
