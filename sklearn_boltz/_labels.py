@@ -110,7 +110,7 @@ def is_labelled(y, present, classes):
     return present
 
 
-def encode_labels(y, present, classes, name="y"):
+def encode_labels(y, present, classes, name="y", remedy="Give labels that are in classes_."):
     """Numbers of the classes of rows, and -1 where a row has no label.
 
     Parameters
@@ -121,6 +121,8 @@ def encode_labels(y, present, classes, name="y"):
         In order.
     name : str
         What messages call the estimator.
+    remedy : str
+        What to do about a label that is none of the classes, in a sentence.
 
     Returns
     -------
@@ -131,19 +133,17 @@ def encode_labels(y, present, classes, name="y"):
     if not len(known):
         return codes
     if (known.dtype.kind in "iufb") != numbers:
-        _refuse_label(known[0], classes, name)
+        _refuse_label(known[0], classes, name, remedy)
     places = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
     found = classes[places] == known
     if not found.all():
-        _refuse_label(known[np.argmin(found)], classes, name)
+        _refuse_label(known[np.argmin(found)], classes, name, remedy)
     codes[labelled] = places
     return codes
 
 
-def _refuse_label(label, classes, name):
+def _refuse_label(label, classes, name, remedy):
     label = label.item() if isinstance(label, np.generic) else label
-    shown = ", ".join(map(repr, classes[:5].tolist())) + ", ..." * (len(classes) > 5)
-    raise ValueError(
-        f"{name}: y has the label {label!r}, which is none of the classes {shown}. Name all "
-        "classes in the first call of partial_fit, by `classes`, or fit anew."
-    )
+    shown, n_classes = ", ".join(map(repr, classes[:5].tolist())), len(classes)
+    among = f"classes {shown}" if n_classes <= 5 else f"{n_classes} classes ({shown}, ...)"
+    raise ValueError(f"{name}: y has the label {label!r}, which is none of the {among}. {remedy}")

@@ -135,10 +135,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Standard deviation of the initial weights.
 
     init : estimator, default=None
-        An RBM of the same columns, such as :class:`~sklearn_boltz.SDCPRBM`, with `n_components`
-        binary hidden units: training begins with its weights and biases. If it is not fitted, a
-        clone is fitted to the rows first. Cross-validation makes clones, which are not fitted; wrap
-        a fitted one in :class:`sklearn.frozen.FrozenEstimator` to keep it.
+        Where the training begins: an RBM of the same columns, such as
+        :class:`~sklearn_boltz.SDCPRBM`, with at most `n_components` binary hidden units, or the
+        network of :class:`~sklearn_boltz.FVBMPseudoLikelihood`, as described for `init` of
+        :class:`~sklearn_boltz.SDCPRBM`. If it is not fitted, a clone is fitted to the rows first.
+        Cross-validation makes clones, which are not fitted; wrap a fitted one in
+        :class:`sklearn.frozen.FrozenEstimator` to keep it.
 
     class_weight : dict or "balanced", default=None
         How often rows of each class count, or all classes equally often in total; None for as
@@ -205,7 +207,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         NaN in the place of units without such a parameter.
 
     init_ : estimator
-        The fitted machine that training began with, if `init` is given.
+        The fitted model that training began with, if `init` is given.
 
     visible_names_ : ndarray of str of shape (n_visible,)
         Names of the numbers of the visible units, such as ``city=Rome``.
@@ -431,7 +433,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             y, present = split_labels(y, name)
         if reset:
             self.classes_ = learn_classes(y, present, name)
-        codes = encode_labels(y, present, self.classes_, name)
+        remedy = "Fit anew, with warm_start=False."
+        codes = encode_labels(y, present, self.classes_, name, remedy)
         if batches is None:
             rows = LabelledRows(*self._counted(V, codes, sample_weight))
             check_observed(self, observed_sums(rows.V)[1])
@@ -462,7 +465,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _rows_of_batch(self, X, y, sample_weight, reset):
         """The rows of a mini-batch that count, with their labels."""
         V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
-        codes = encode_labels(y, present, self.classes_, type(self).__name__)
+        remedy = "Name all classes in the first call of partial_fit, by `classes`, or fit anew."
+        codes = encode_labels(y, present, self.classes_, type(self).__name__, remedy)
         return LabelledRows(*self._counted(dense(V), codes, sample_weight)), None
 
     def _mini_batch(self, rows):
@@ -906,7 +910,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _joint_free_energy(self, V, y, model):
         """F of rows with their labels, of which some may have none."""
         check_consistent_length(V, y)
-        codes = encode_labels(*split_labels(y, type(self).__name__), self.classes_)
+        name = type(self).__name__
+        codes = encode_labels(*split_labels(y, name), self.classes_, name)
         found = np.empty(V.shape[0])
         gaps = rows_with_gaps(V)
         gaps = np.zeros(len(found), dtype=bool) if gaps is None else gaps
