@@ -92,7 +92,25 @@ def learn_classes(y, present, name="y"):
     return classes
 
 
-def encode_labels(y, present, classes, name="y"):
+def is_labelled(y, present, classes):
+    """Which rows have a label: among numbers, -1 is none, unless it is a class.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_rows,)
+    present : ndarray of bool of shape (n_rows,)
+    classes : ndarray of shape (n_classes,)
+
+    Returns
+    -------
+    labelled : ndarray of bool of shape (n_rows,)
+    """
+    if y.dtype.kind in "if" and (classes.dtype.kind not in "iufb" or UNLABELLED not in classes):
+        return present & (y != UNLABELLED)
+    return present
+
+
+def encode_labels(y, present, classes, name="y", remedy="Give labels that are in classes_."):
     """Numbers of the classes of rows, and -1 where a row has no label.
 
     Parameters
@@ -103,31 +121,29 @@ def encode_labels(y, present, classes, name="y"):
         In order.
     name : str
         What messages call the estimator.
+    remedy : str
+        What to do about a label that is none of the classes, in a sentence.
 
     Returns
     -------
     codes : ndarray of intp of shape (n_rows,)
     """
-    labelled, numbers = present, classes.dtype.kind in "iufb"
-    if y.dtype.kind in "if" and (not numbers or UNLABELLED not in classes):
-        labelled = present & (y != UNLABELLED)
+    labelled, numbers = is_labelled(y, present, classes), classes.dtype.kind in "iufb"
     codes, known = np.full(len(y), UNLABELLED, dtype=np.intp), y[labelled]
     if not len(known):
         return codes
     if (known.dtype.kind in "iufb") != numbers:
-        _refuse_label(known[0], classes, name)
+        _refuse_label(known[0], classes, name, remedy)
     places = np.minimum(np.searchsorted(classes, known), len(classes) - 1)
     found = classes[places] == known
     if not found.all():
-        _refuse_label(known[np.argmin(found)], classes, name)
+        _refuse_label(known[np.argmin(found)], classes, name, remedy)
     codes[labelled] = places
     return codes
 
 
-def _refuse_label(label, classes, name):
+def _refuse_label(label, classes, name, remedy):
     label = label.item() if isinstance(label, np.generic) else label
-    shown = ", ".join(map(repr, classes[:5].tolist())) + ", ..." * (len(classes) > 5)
-    raise ValueError(
-        f"{name}: y has the label {label!r}, which is none of the classes {shown}. Name all "
-        "classes in the first call of partial_fit, by `classes`, or fit anew."
-    )
+    shown, n_classes = ", ".join(map(repr, classes[:5].tolist())), len(classes)
+    among = f"classes {shown}" if n_classes <= 5 else f"{n_classes} classes ({shown}, ...)"
+    raise ValueError(f"{name}: y has the label {label!r}, which is none of the {among}. {remedy}")

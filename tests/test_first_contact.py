@@ -266,6 +266,16 @@ def test_a_fit_no_better_than_independent_columns_warns(estimator, early_stoppin
         model.fit(digits[:200])
 
 
+@pytest.mark.parametrize("max_iter", [199, 200])
+def test_after_many_epochs_the_columns_may_be_independent(max_iter, digits):
+    model = SDCPRBM(2, learning_rate=1e-6, max_iter=max_iter, random_state=0)
+    first, last = "train longer", "unless the columns are independent indeed"
+    if max_iter == 200:
+        first, last = "The columns may be independent indeed; otherwise train longer", "rate"
+    with pytest.warns(ConvergenceWarning, match=f"(?i){first} .*{max_iter} epochs.*{last}.$"):
+        model.fit(digits[:100, 18:22])
+
+
 def test_a_fit_that_has_learned_does_not_warn(digits):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

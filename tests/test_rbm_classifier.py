@@ -362,7 +362,7 @@ def test_samples_of_a_class(fitted, every_state):
     assert (given[:, 4] == 1).all()
     assert fitted.sample(4, random_state=0).shape == (4, 8)
     assert fitted.sample(4, random_state=0, init=X[:2], n_steps=2).shape == (4, 8)
-    with pytest.raises(ValueError, match="none of the classes 0, 1, 2"):
+    with pytest.raises(ValueError, match="none of the classes 0, 1, 2. Give labels that are in cl"):
         fitted.sample(2, y=7)
     with pytest.raises(ValueError, match="one for each of the 2 samples"):
         fitted.sample(2, y=[0, 1, 2])
@@ -487,6 +487,63 @@ def test_a_row_of_weight_zero_is_not_there(problem):
     assert_array_equal(model.components_, expected.components_)
 
 
+@pytest.mark.parametrize("kind", ["numbers", "words", "real"])
+def test_the_score_leaves_rows_without_a_label_out(problem, kind):
+    X, y = problem
+    y = {"numbers": y, "words": np.array(list("abc"), object)[y], "real": y.astype(float)}[kind]
+    absent = {"numbers": -1, "words": None, "real": np.nan}[kind]
+    some, weights = np.arange(len(y)) % 3 > 0, np.arange(len(y), dtype=float)
+    holes = np.where(some, y, absent)
+    model = small().fit(X, holes)
+    expected = np.mean(model.predict(X[some]) == y[some])
+    assert model.score(X, holes) == pytest.approx(expected)
+    assert model.score(sp.csr_array(X), pd.Series(holes)) == pytest.approx(expected)
+    expected = model.score(X[some], y[some], weights[some])
+    assert model.score(X, holes, sample_weight=weights) == pytest.approx(expected)
+    with pytest.raises(ValueError, match=r"RBMClassifier.score: no row has a label"):
+        model.score(X, np.full(len(y), absent))
+
+
+def test_labels_that_are_no_class(problem):
+    X, y = problem
+    names = np.array(list("abcdefghij"))
+    model = small(max_iter=1, warm_start=True).fit(X, names[np.arange(len(y)) % 10])
+    among = r"which is none of the 10 classes \('a', 'b', 'c', 'd', 'e', ...\)\. "
+    remedy = "Give labels that are in classes_."
+    for call in (lambda: model.score_samples(X[:1], ["Z"]), lambda: model.sample(y="Z")):
+        with pytest.raises(
+            ValueError, match=f"RBMClassifier: y has the label 'Z', {among}{remedy}"
+        ):
+            call()
+    with pytest.raises(ValueError, match="Fit anew, with warm_start=False."):
+        model.fit(X, np.where(y > 0, "a", "Z"))
+
+
+def test_one_label_of_each_class_is_too_few_to_set_some_aside(problem):
+    X, y = problem
+    few = np.full(len(y), -1)
+    few[np.unique(y, return_index=True)[1]] = np.arange(3)
+    expected = "RBMClassifier: early_stopping needs a class with two labelled rows at least. Set"
+    with pytest.raises(ValueError, match=expected):
+        small(early_stopping=True).fit(X, few)
+    small(max_iter=1).fit(X, few)
+
+
+def test_scores_of_classes_minus_one_and_one(problem):
+    X, y = problem
+    y = np.where(y > 0, 1, -1)
+    model = small().fit(X, y)
+    assert model.score(X, y) == np.mean(model.predict(X) == y)
+
+
+def test_a_search_scores_labelled_rows(problem):
+    """Without `scoring`, a search takes the score of the estimator."""
+    X, y = problem
+    y = np.where(np.arange(len(y)) % 2, y, -1)
+    search = GridSearchCV(small(max_iter=20), {"alpha": [0.01]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.85  # at most 0.5 with -1 as a class
+
+
 def test_partial_fit(problem):
     X, y = problem
     model = small()
@@ -497,7 +554,8 @@ def test_partial_fit(problem):
     assert_array_equal(small().partial_fit(X, y, [2, 1, 0]).classes_, [0, 1, 2])
     with pytest.raises(ValueError, match="classes must be passed on the first call"):
         small().partial_fit(X, y)
-    with pytest.raises(ValueError, match="y has the label 7, which is none of the classes 0, 1, 2"):
+    expected = "y has the label 7, which is none of the classes 0, 1, 2. Name all .* partial_fit"
+    with pytest.raises(ValueError, match=expected):
         model.partial_fit(X, np.full(len(y), 7))
     with pytest.raises(ValueError, match="not the same as on the last call"):
         model.partial_fit(X, y, classes=[0, 1])

@@ -11,8 +11,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import BernoulliRBM
 
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FVBMPseudoLikelihood, RBMClassifier
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    RBMClassifier,
+)
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.restricted.training._initial import units_of_pairs
 
@@ -144,7 +152,7 @@ def test_a_classifier_begins_at_a_network():
 
 
 @pytest.mark.parametrize(("init", "options", "match"), [
-    (FVBMPseudoLikelihood(), {"visible": {"a": "gaussian"}}, "take real ones|other categories"),
+    (FVBMPseudoLikelihood(), {"visible": {"a": "gaussian"}}, "units of column 'a' take real ones"),
     (FVBMPseudoLikelihood(), {"hidden": ("categorical", 3)}, "hidden='bernoulli'"),
     (FVBMPseudoLikelihood().fit(bits()), {}, "other columns"),
     (FVBMPseudoLikelihood().fit(table().drop(columns="a")), {}, "other columns"),
@@ -157,6 +165,29 @@ def test_a_classifier_begins_at_a_network():
 def test_what_is_refused(init, options, match):
     with pytest.raises(ValueError, match=match):
         SDCPRBM(20, init=init, max_iter=1, **options).fit(table())
+
+
+@pytest.mark.parametrize("estimator", [SDCPRBM, RBMClassifier])
+@pytest.mark.parametrize("init", [
+    BernoulliRBM(5), BernoulliRBM(5, n_iter=1).fit(bits()), FSLLDensity(), TAPDBM((5, 3)),
+    RBMClassifier(5), FrozenEstimator(BernoulliRBM(5)),
+])  # fmt: skip
+def test_other_models_are_refused_before_they_are_fitted(estimator, init, monkeypatch):
+    kind = type(getattr(init, "estimator", init))
+    if estimator is not kind:
+        monkeypatch.setattr(kind, "fit", lambda *args, **kwargs: pytest.fail("fitted"))
+    expected = f"init must be an RBM of this library with one hidden layer.* got {kind.__name__}."
+    with pytest.raises(ValueError, match=f"{estimator.__name__}: {expected}"):
+        estimator(20, init=init).fit(bits(), bits()[:, 0])
+
+
+def test_real_columns_are_refused_before_a_network_is_fitted():
+    frame = pd.DataFrame({"sex": list("mf") * 20, "age": np.linspace(20, 70, 40)})
+    options = {"visible": {"age": "gaussian"}, "init": FVBMPseudoLikelihood(alpha=0.1)}
+    expected = "a network as init is for columns of finitely many values, and the units of column"
+    for estimator in (SDCPRBM(5, **options), RBMClassifier(5, **options)):
+        with pytest.raises(ValueError, match=f"{type(estimator).__name__}: {expected} 'age' take"):
+            estimator.fit(frame, frame["sex"])
 
 
 def test_more_that_is_refused():

@@ -368,7 +368,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 f"Train longer (max_iter; there were {self.n_iter_} epochs), in smaller "
                 f"mini-batches (batch_size is {self.batch_size}) or with a larger learning_rate"
             )
-            return no_better(comparison, self.n_features_in_, remedies)
+            return no_better(comparison, self.n_features_in_, remedies, self.n_iter_)
         if status == "max_iter" and self.early_stopping:
             return (
                 f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "

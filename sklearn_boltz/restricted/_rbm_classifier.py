@@ -6,13 +6,14 @@ from numbers import Integral, Real
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils import _safe_indexing
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from sklearn_boltz._base import checked_weights, dense, unchanged_on_error, validate_arguments
 from sklearn_boltz._batches import as_batches, with_labels
 from sklearn_boltz._callbacks import with_callbacks
-from sklearn_boltz._labels import encode_labels, learn_classes, split_labels
+from sklearn_boltz._labels import encode_labels, is_labelled, learn_classes, split_labels
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
@@ -134,10 +135,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Standard deviation of the initial weights.
 
     init : estimator, default=None
-        An RBM of the same columns, such as :class:`~sklearn_boltz.SDCPRBM`, with `n_components`
-        binary hidden units: training begins with its weights and biases. If it is not fitted, a
-        clone is fitted to the rows first. Cross-validation makes clones, which are not fitted; wrap
-        a fitted one in :class:`sklearn.frozen.FrozenEstimator` to keep it.
+        Where the training begins: an RBM of the same columns, such as
+        :class:`~sklearn_boltz.SDCPRBM`, with at most `n_components` binary hidden units, or the
+        network of :class:`~sklearn_boltz.FVBMPseudoLikelihood`, as described for `init` of
+        :class:`~sklearn_boltz.SDCPRBM`. If it is not fitted, a clone is fitted to the rows first.
+        Cross-validation makes clones, which are not fitted; wrap a fitted one in
+        :class:`sklearn.frozen.FrozenEstimator` to keep it.
 
     class_weight : dict or "balanced", default=None
         How often rows of each class count, or all classes equally often in total; None for as
@@ -204,7 +207,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         NaN in the place of units without such a parameter.
 
     init_ : estimator
-        The fitted machine that training began with, if `init` is given.
+        The fitted model that training began with, if `init` is given.
 
     visible_names_ : ndarray of str of shape (n_visible,)
         Names of the numbers of the visible units, such as ``city=Rome``.
@@ -430,7 +433,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             y, present = split_labels(y, name)
         if reset:
             self.classes_ = learn_classes(y, present, name)
-        codes = encode_labels(y, present, self.classes_, name)
+        remedy = "Fit anew, with warm_start=False."
+        codes = encode_labels(y, present, self.classes_, name, remedy)
         if batches is None:
             rows = LabelledRows(*self._counted(V, codes, sample_weight))
             check_observed(self, observed_sums(rows.V)[1])
@@ -461,7 +465,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _rows_of_batch(self, X, y, sample_weight, reset):
         """The rows of a mini-batch that count, with their labels."""
         V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
-        codes = encode_labels(y, present, self.classes_, type(self).__name__)
+        remedy = "Name all classes in the first call of partial_fit, by `classes`, or fit anew."
+        codes = encode_labels(y, present, self.classes_, type(self).__name__, remedy)
         return LabelledRows(*self._counted(dense(V), codes, sample_weight)), None
 
     def _mini_batch(self, rows):
@@ -584,7 +589,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     def _divide(self, training, rows, weights):
         fraction = self.validation_fraction if self.early_stopping else 0
-        train, valid = stratified(rows.codes, fraction, training.evaluation_seed)
+        seed, name = training.evaluation_seed, type(self).__name__
+        train, valid = stratified(rows.codes, fraction, seed, name)
         if isinstance(rows, LabelledStream):  # rows without any cell
             train, valid = (some[~np.isin(some, rows.V.useless)] for some in (train, valid))
         monitor = partial(self._monitor, training, rows, train, valid)
@@ -765,22 +771,47 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return log_p[:, 1] - log_p[:, 0] if log_p.shape[1] == 2 else log_p
 
     def score(self, X, y, sample_weight=None):
-        """Return the accuracy.
+        """Return the accuracy in the rows that have a label.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The data. NaN is a missing value, as in `predict_proba`.
         y : array-like of shape (n_samples,)
-            Labels.
+            Labels, as in `fit`. Rows without one, -1, None or NaN, are left out.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. None counts each once.
 
         Returns
         -------
         score : float
-            The part of rows whose most probable class is their label.
+            The part of the labelled rows whose most probable class is their label.
+
+        Raises
+        ------
+        ValueError
+            If no row has a label.
+
+        Notes
+        -----
+        Scorers of scikit-learn, such as ``scoring="accuracy"``, take -1 for a class. A search with
+        ``scoring=None`` takes this function.
         """
+        check_is_fitted(self)
+        name = type(self).__name__
+        check_consistent_length(X, y, sample_weight)
+        y, present = split_labels(y, name)
+        labelled = is_labelled(y, present, self.classes_)
+        if not labelled.any():
+            raise ValueError(
+                f"{name}.score: no row has a label; -1, None and NaN stand for rows without one. "
+                "Give rows with labels."
+            )
+        if not labelled.all():
+            numbers = np.flatnonzero(labelled)
+            X, y = _safe_indexing(X, numbers), y[numbers]
+            if sample_weight is not None:
+                sample_weight = np.asarray(sample_weight)[numbers]
         return super().score(X, y, sample_weight)
 
     # Hidden units, and the density of rows.
@@ -879,7 +910,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _joint_free_energy(self, V, y, model):
         """F of rows with their labels, of which some may have none."""
         check_consistent_length(V, y)
-        codes = encode_labels(*split_labels(y, type(self).__name__), self.classes_)
+        name = type(self).__name__
+        codes = encode_labels(*split_labels(y, name), self.classes_, name)
         found = np.empty(V.shape[0])
         gaps = rows_with_gaps(V)
         gaps = np.zeros(len(found), dtype=bool) if gaps is None else gaps

@@ -128,9 +128,11 @@ class SDCPRBM(MiniBatchRBM):
         hidden units, or :class:`~sklearn_boltz.FVBMPseudoLikelihood`, of which each of the
         `n_components` strongest couplings becomes a hidden unit with the same effect. With as many
         units as the network has couplings, the training begins at its likelihood: for networks with
-        few of them, ``FVBMPseudoLikelihood(penalty="l1", alpha="ebic")``. An estimator that is not
-        fitted is cloned and fitted to the rows first. So is what a clone of this estimator has, as
-        in cross-validation: a :class:`sklearn.frozen.FrozenEstimator` around it keeps it.
+        few of them, ``FVBMPseudoLikelihood(penalty="l1", alpha="ebic")``. The network needs columns
+        of bits or categories: no real ones and no probabilities between 0 and 1; with categories,
+        ``penalty="group"`` in place of ``"l1"``. An estimator that is not fitted is cloned and
+        fitted to the rows first. So is what a clone of this estimator has, as in cross-validation:
+        a :class:`sklearn.frozen.FrozenEstimator` around it keeps it.
 
     transform_temperature : float, default=1.0
         Temperature of the features that `transform` gives: of binary hidden units,
@@ -155,8 +157,8 @@ class SDCPRBM(MiniBatchRBM):
         Whether the log-likelihood is measured after each epoch, with ln Z from a ladder of
         saved models and from annealed chains, the greater where they differ. A number is what
         this may cost, as a part of the work of the training; True stands for 0.12. It is
-        measured in any case with `early_stopping`. With at most 12 units in the smaller layer it is
-        exact, and costs next to nothing.
+        measured in any case with `early_stopping` or an adaptive learning rate. With at most 12
+        units in the smaller layer it is exact, and costs next to nothing.
 
     max_rungs : int, default=40
         Number of saved models at most. Each takes the memory of the weights, also in a

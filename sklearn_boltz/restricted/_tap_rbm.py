@@ -124,8 +124,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Whether the log-likelihood is measured after each epoch, with ln Z from a ladder of
         saved models and from annealed chains, the greater where they differ. A number is what
         this may cost, as a part of the work of the training; True stands for 0.12. It is
-        measured in any case with `early_stopping`. With at most 12 units in the smaller layer it is
-        exact, and costs next to nothing.
+        measured in any case with `early_stopping` or an adaptive learning rate. With at most 12
+        units in the smaller layer it is exact, and costs next to nothing.
 
     max_rungs : int, default=40
         Number of saved models at most. Each takes the memory of the weights, also in a

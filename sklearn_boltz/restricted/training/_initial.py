@@ -9,7 +9,7 @@ field x = 2a (s + t). If J is negative, t changes its sign.
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
 from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
 
@@ -68,25 +68,40 @@ def fitted_init(estimator, X=None, sample_weight=None):
     """
     name = type(estimator).__name__
     model = getattr(estimator.init, "estimator", estimator.init)  # of a FrozenEstimator
-    if not (is_classifier(model) or _is_rbm(model) or _is_network(model)):
+    if not (_is_rbm(model) or _is_network(model)):
+        raise ValueError(
+            f"{name}: init must be an RBM of this library with one hidden layer, such as SDCPRBM, "
+            f"or FVBMPseudoLikelihood, got {type(model).__name__}."
+        )
+    if _is_network(model):
+        _check_finite(estimator)
+    if not (hasattr(model, "components_") or hasattr(model, "coupling_")):
         if X is None:
             raise ValueError(f"{name}: in partial_fit, init must be fitted already.")
         model = clone(model).fit(X, sample_weight=sample_weight)
-    if is_classifier(model) or not (_is_rbm(model) or _is_network(model)):
-        raise ValueError(
-            f"{name}: init must be an RBM with one hidden layer, such as SDCPRBM, or "
-            f"FVBMPseudoLikelihood, got {type(model).__name__}."
-        )
+    if _is_rbm(model) and not isinstance(model.components_, np.ndarray):
+        raise ValueError(f"{name}: init must be fitted to NumPy arrays or data frames.")
     return model
 
 
 def _is_rbm(model):
-    names = ("components_", "intercept_hidden_", "intercept_visible_")
-    return all(isinstance(getattr(model, name, None), np.ndarray) for name in names)
+    """Whether an estimator, fitted or not, is an RBM with visible and hidden units only."""
+    return hasattr(model, "_units") and hasattr(model, "_layout_now")
 
 
 def _is_network(model):
-    return hasattr(model, "coupling_") and hasattr(model, "n_values_")
+    return hasattr(model, "interaction_scores")
+
+
+def _check_finite(estimator):
+    """Refuse columns that a network of pairs does not take."""
+    layout = estimator._layout_now()
+    for j, one_hot in enumerate(np.broadcast_to(layout.one_hot, estimator.n_features_in_)):
+        if not one_hot and layout.bounds_of(j) != (0, 1):
+            raise ValueError(
+                f"{type(estimator).__name__}: a network as init is for columns of finitely many "
+                f"values, and the units of {estimator._column(j)} take real ones."
+            )
 
 
 def start_of(estimator, model):
@@ -154,11 +169,6 @@ def _of_network(estimator, model):
         one_hot, width = layout.one_hot[j], layout.widths[j]
         if width != (n_values if one_hot else 1) or (n_values > 2 and not one_hot):
             raise _other_columns(estimator)
-        if not layout.one_hot[j] and layout.bounds_of(j) != (0, 1):
-            raise ValueError(
-                f"{type(estimator).__name__}: a network as init is for columns of finitely many "
-                f"values, and the units of {estimator._column(j)} take real ones."
-            )
     coupling, bias = _of_numbers(model, layout)
     weights, hidden_bias, bias = units_of_pairs(coupling, bias, estimator.n_components)
     return Start(weights, hidden_bias, {"intercept": bias})

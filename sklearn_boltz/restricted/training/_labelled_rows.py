@@ -160,7 +160,7 @@ class LabelledStream:
                 yield LabelledParts(V, *zip(*map(self._labels, numbers), strict=True))
 
 
-def stratified(codes, fraction, seed):
+def stratified(codes, fraction, seed, name="y"):
     """Numbers of the rows to train on and of those set aside, of each class its share.
 
     Rows without a label are not set aside, nor is a class with all of its rows.
@@ -172,6 +172,8 @@ def stratified(codes, fraction, seed):
     fraction : float
         Part of the labelled rows that is set aside.
     seed : int
+    name : str
+        What messages call the estimator.
 
     Returns
     -------
@@ -194,6 +196,7 @@ def stratified(codes, fraction, seed):
     ])  # fmt: skip
     if not len(valid):
         raise ValueError(
-            "early_stopping needs a class with two rows at least. Set early_stopping=False."
+            f"{name}: early_stopping needs a class with two labelled rows at least. Set "
+            "early_stopping=False."
         )
     return order[~np.isin(order, valid)], valid

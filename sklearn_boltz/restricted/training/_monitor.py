@@ -37,6 +37,8 @@ BETTER, STARTED = 0.005, 0.01
 # A model whose log pseudo-likelihood has risen by this part is better without a doubt. Of others
 # the likelihood is looked at: near independent columns, so few chains and temperatures will do.
 SURELY_BETTER, FEW_TEMPERATURES, FEW_CHAINS = 0.1, 20, 50
+# After so many epochs without success, the columns are probably independent.
+MANY_EPOCHS = 200
 
 
 def weighted_mean(values, weights=None):
@@ -56,8 +58,8 @@ class Comparison(NamedTuple):
         return self.model > self.independent + part * abs(self.independent)
 
 
-def no_better(comparison, n_features, remedies):
-    """What to tell of a model that is no better than independent columns."""
+def no_better(comparison, n_features, remedies, n_epochs=0):
+    """What to tell of a model that is no better than independent columns, after so many epochs."""
     rows, model, independent = comparison
     found = (
         f"The model is no better than independent columns: its {rows} have a mean log-likelihood "
@@ -65,6 +67,9 @@ def no_better(comparison, n_features, remedies):
     )
     if model < independent - n_features * np.log(2):
         return f"{found}The training diverged. Use a smaller learning_rate or weights_init."
+    if n_epochs >= MANY_EPOCHS:
+        remedies = remedies[0].lower() + remedies[1:]
+        return f"{found}The columns may be independent indeed; otherwise {remedies}."
     return f"{found}{remedies}, unless the columns are independent indeed."
 
 
