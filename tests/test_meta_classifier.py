@@ -124,7 +124,7 @@ def rows_with_many_gaps(X, n=30):
 
 
 def test_many_missing_cells_are_summed_out_by_annealing(monkeypatch):
-    """Against enumeration. Standard errors are 0.02 at most, so that four of them are exceeded in
+    """Against enumeration. Standard errors are 0.03 at most, so that four of them are exceeded in
     any of the 25 different rows by less than 1 in 500 choices of the seed, which is fixed."""
     X, y = rows_of_two_modes()
     model = BoltzmannClassifier().fit(X, y)
@@ -132,7 +132,7 @@ def test_many_missing_cells_are_summed_out_by_annealing(monkeypatch):
     exact = model.predict_proba(gaps)
     monkeypatch.setattr(_incomplete, "MAX_STATES", 2)
     found = model.predict_proba(gaps)
-    assert_allclose(found, exact, atol=0.08)
+    assert_allclose(found, exact, atol=0.12)
     assert np.abs(found - exact).max() > 0  # an estimate indeed
 
 

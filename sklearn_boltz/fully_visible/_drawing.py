@@ -215,9 +215,7 @@ class Drawing:
         """`predict_column_proba` that of a row depends on this row alone, by annealing."""
         codes, j = self._codes_but(X, column)
         with Workers() as workers:
-            return _incomplete.annealed_column_probabilities(
-                self._model(), codes, j, self._base, workers
-            )
+            return _incomplete.annealed_column_probabilities(self._model(), codes, j, workers)
 
     def _codes_but(self, X, column):
         """Codes of rows, whatever stands in a column, and its number."""
