@@ -50,8 +50,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness of the fit, if `estimator` has one, and of the completions of rows
-        with missing cells. The default network has none in its fit. `score_samples` draws the same
-        completions each time.
+        with missing cells, on which `offset_` depends. The default network has none in its fit.
+        `score_samples` draws the same completions of a row each time, whatever the other rows are.
 
     Attributes
     ----------
@@ -78,7 +78,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
     The log-probability of what is observed of a row, ln p(x_o), is the greater the fewer cells that
     are, whether the row is an outlier or not. So the score of an incomplete row is the mean of that
     of its completions, E[ln p(x_o, x_m) | x_o]. Under the model its expectation is the same for
-    all sets of missing cells, if they are missing at random. The mean is that of 10 draws.
+    all sets of missing cells, if they are missing at random. The mean is that of 10 draws, for
+    which the content of the row and `random_state` are the seed: equal rows have equal scores.
 
     A column without an observed cell in `fit` is left out by the default model. A word or level
     that did not occur in `fit` counts as a missing cell, and as an event of the probability
