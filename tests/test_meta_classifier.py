@@ -366,6 +366,45 @@ def test_priors_that_are_none(animals, priors):
         BoltzmannClassifier(priors=priors).fit(table, y)
 
 
+def test_priors_by_the_names_of_the_classes(animals):
+    table, _, y = animals
+    by_name = {"mammal": 0.7, "bird": 0.2, "fish": 0.1}
+    model = BoltzmannClassifier(priors=by_name).fit(table, y)
+    assert_array_equal(model.priors_, [0.2, 0.1, 0.7])
+    other = BoltzmannClassifier(priors=[0.2, 0.1, 0.7]).fit(table, y)
+    assert_array_equal(model.predict_proba(table), other.predict_proba(table))
+    for priors, message in (
+        ({"mammal": 0.7, "bird": 0.3}, "priors has no probability of the class 'fish'"),
+        (by_name | {"snake": 0.0}, "priors has a probability of 'snake', which is no class"),
+        (by_name | {"fish": 0.3}, "priors must be 3 probabilities"),
+        (by_name | {"fish": "few"}, "priors must be 3 probabilities"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            BoltzmannClassifier(priors=priors).fit(table, y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["a", "b", "a", None],
+        ["a", "b", "a", np.nan],
+        [0, 1, 0, np.nan],
+        pd.Series([0, 1, 0, pd.NA], dtype="Int64"),
+        pd.Series(["a", "b", "a", pd.NA], dtype="string"),
+        pl.Series(["a", "b", "a", None]),
+        np.array([0, 1, 0, np.nan]),
+    ],
+)
+def test_rows_without_a_label_are_refused(y):
+    with pytest.raises(ValueError, match="^BoltzmannClassifier: row 3 has no label. Leave such"):
+        BoltzmannClassifier().fit([["x"], ["y"], ["x"], ["y"]], y)
+
+
+def test_minus_one_is_a_class():
+    model = BoltzmannClassifier().fit([["x"], ["y"], ["z"]] * 9, [-1, 1, 2] * 9)
+    assert_array_equal(model.predict([["x"], ["y"], ["z"]]), [-1, 1, 2])
+
+
 def test_a_prior_may_be_zero(animals):
     table, _, y = animals
     model = BoltzmannClassifier(priors=[0.5, 0.5, 0]).fit(table, y)
@@ -392,9 +431,13 @@ def test_what_is_refused(animals):
         BoltzmannClassifier(joint=False).fit(gaps, y)
     assert model.fit(gaps, y).score(gaps, y) > 0.8
     model.fit(table, y)
-    with pytest.raises(ValueError, match="column 'weight' has the value 'heavy' in row 0"):
+    with pytest.raises(
+        ValueError, match="^BoltzmannClassifier: column 'weight' has the value 'hea"
+    ):
         model.predict(table.assign(weight="heavy"))
-    with pytest.raises(ValueError, match="no cell of the table is observed"):
+    with pytest.raises(ValueError, match="^BoltzmannClassifier: column 'name' has 300 differ"):
+        model.fit(table.assign(name=[f"animal {i}" for i in range(300)]), y)
+    with pytest.raises(ValueError, match="^BoltzmannClassifier: no cell of the table is obser"):
         model.fit(np.full((4, 2), np.nan), [0, 1, 0, 1])
 
 

@@ -265,7 +265,7 @@ def test_what_is_refused():
     with pytest.raises(ValueError, match="column 'wide' has the value inf in row 4"):
         BoltzmannOutlierDetector().fit(frame.assign(wide=np.where(np.arange(20) == 4, np.inf, 1)))
     detector = BoltzmannOutlierDetector().fit(frame)
-    with pytest.raises(ValueError, match="column 'long' has the value 'far' in row 0"):
+    with pytest.raises(ValueError, match="^BoltzmannOutlierDetector: column 'long' has the value"):
         detector.predict(frame.assign(long="far"))
     with pytest.raises(ValueError, match="feature names"):
         detector.predict(frame[["wide", "long"]])

@@ -12,7 +12,7 @@ from sklearn_boltz._base import checked_weights
 from sklearn_boltz._tables import learn_table
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
-from sklearn_boltz.meta._default import check_cells, checked_table, choose_density
+from sklearn_boltz.meta._default import check_cells, checked_table, choose_density, named
 
 # Strength of the penalty of the network. From .01 to .3, the areas under the ROC curve rise by .02
 # on votes, and fall by .08 on ALARM.
@@ -174,7 +174,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         X = checked_table(self, X, reset=False)
         check_cells(self, X)
-        rows = X if self._coding is None else self._coding.encode(X)
+        with named(self):
+            rows = X if self._coding is None else self._coding.encode(X)
         return self._log_weights(self.estimator_, X, rows) - self._mean
 
     def decision_function(self, X):
@@ -217,7 +218,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         self._coding = None
         if self.estimator is not None:
             return clone(self.estimator), X
-        self._coding = coding = Coding.learn(X, weights)
+        with named(self):
+            self._coding = coding = Coding.learn(X, weights)
         density = choose_density(coding.n_values, coding.ordered, len(X), ALPHA)
         return density, coding.encode(X)
 
@@ -235,7 +237,10 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
 
     def _fence(self, density, X, rows, weights, generator):
         """Tukey's fence of the scores that rows have by the others."""
-        codes = learn_table(X).encode(X, "missing") if self._coding is None else rows
+        codes = rows
+        if self._coding is None:
+            with named(self):
+                codes = learn_table(X).encode(X, "missing")
         found = []
         for places, rest, held, own in left_out(codes, weights, N_FOLDS, generator):
             fitted = _fitted(density, _safe_indexing(rows, places), rest)
