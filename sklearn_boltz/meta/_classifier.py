@@ -111,9 +111,25 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
     that did not occur in `fit` counts as a missing cell. Words and levels of all rows are known to
     the densities of all classes.
 
+    Missing cells are summed out exactly where connected ones have at most 2**20 joint states. For
+    other rows the default network estimates p(y, x_o) for each class y by annealed importance
+    sampling [1]_, with a standard error of p(y | x_o) of at most 0.03 unless 1,600 temperatures do
+    not suffice. The random numbers have a fixed seed, so that the probabilities of a row do not
+    depend on the other rows of a call.
+
+    With ``joint=True``, a row without an observed cell has the marginal probabilities of the
+    classes in the network. A fit by the pseudo-likelihood does not match them to `priors_`, and
+    they can be far off; with ``joint=False`` such a row has the probabilities `priors_`, up to
+    errors of ln Z and the calibration.
+
     The offsets o and the factor β maximise the mean of ln p(y | x) over the held-out rows, where
     p(y | x) ∝ π(y) exp(β ln p(x | y) + o(y)), less a small penalty of the squares of the offsets: a
     concave function. The densities are then those of the other rows.
+
+    References
+    ----------
+    .. [1] R. M. Neal, "Annealed importance sampling", Statistics and
+       Computing 11:125-139, 2001, section 2.
 
     Examples
     --------
