@@ -207,8 +207,19 @@ class Drawing:
             row sums to 1.
         """
         check_is_fitted(self)
+        codes, j = self._codes_but(X, column)
+        generator = make_generator(random_state)
+        return _incomplete.column_probabilities(self._model(), codes, j, n_steps, generator)
+
+    def _annealed_column_proba(self, X, column):
+        """`predict_column_proba` that of a row depends on this row alone, by annealing."""
+        codes, j = self._codes_but(X, column)
+        with Workers() as workers:
+            return _incomplete.annealed_column_probabilities(self._model(), codes, j, workers)
+
+    def _codes_but(self, X, column):
+        """Codes of rows, whatever stands in a column, and its number."""
         j = self._variable(column)
         X = self._validate(X, reset=False, allow_nan=True, copy=True)
         X[:, j] = 1  # any legal value
-        codes, generator = self._coding.codes(self, X), make_generator(random_state)
-        return _incomplete.column_probabilities(self._model(), codes, j, n_steps, generator)
+        return self._coding.codes(self, X), j

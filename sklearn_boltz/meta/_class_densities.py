@@ -7,7 +7,7 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-# Sweeps of Gibbs sampling for a row whose missing cells have too many joint states.
+# Transitions of the chains of an RBM for a row whose missing cells have too many joint states.
 N_STEPS = 200
 # The error of ln Z in nats up to which no rows are held out to correct it.
 MAX_ERROR = 0.1
@@ -49,11 +49,33 @@ class JointDensity:
         return self.fitted[0].score_samples(_with_class(rows)) + logsumexp(ratios, axis=1)
 
     def _log_posteriors(self, rows):
-        method = self.fitted[0].predict_column_proba
-        options = {"n_steps": N_STEPS, "random_state": self.seed}
-        options = {k: v for k, v in options.items() if k in signature(method).parameters}
         rows = _with_class(rows)
-        return np.log(np.maximum(method(rows, rows.shape[1] - 1, **options), TINY))
+        return np.log(np.maximum(self._posteriors(rows, rows.shape[1] - 1), TINY))
+
+    def _posteriors(self, rows, column):
+        """p(y | x), that of a row by this row alone, whatever the others are."""
+        density = self.fitted[0]
+        if hasattr(density, "_annealed_column_proba"):
+            return density._annealed_column_proba(rows, column)
+        method = density.predict_column_proba
+        if "random_state" not in signature(method).parameters:
+            return method(rows, column)
+        # Rows of a call share a stream of random numbers, so that each has a call of its own.
+        gaps, result = (
+            np.isnan(rows[:, :column]).any(axis=1),
+            np.empty((len(rows), len(self.shares))),
+        )
+        if not gaps.all():
+            result[~gaps] = method(rows[~gaps], column)
+        if gaps.any():
+            distinct, place = np.unique(
+                np.nan_to_num(rows[gaps], nan=-np.inf), axis=0, return_inverse=True
+            )
+            distinct[np.isinf(distinct)] = np.nan
+            options = {"n_steps": N_STEPS, "random_state": self.seed}
+            found = [method(row[np.newaxis], column, **options)[0] for row in distinct]
+            result[gaps] = np.array(found)[place.ravel()]
+        return result
 
 
 class DensityOfEachClass:

@@ -1,9 +1,12 @@
 """Log-probabilities of rows that are comparable, however many of their cells are missing."""
 
+from numbers import Real
+from zlib import crc32
+
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from sklearn_boltz._cells import missing_cells
+from sklearn_boltz._cells import columns_of, missing_cells
 
 # Completions of a row with missing cells.
 N_DRAWS = 10
@@ -18,9 +21,10 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
         Fitted.
     rows : data frame or array of shape (n, n_columns)
     seed : int
-        For the completions of rows with missing cells.
+        With the content of a row, it decides on the completions of that row.
     rest : callable, default=None
-        From places of rows and these rows completed, what is to be added to ln p.
+        From places of rows and these rows completed, what is to be added to ln p. The rows are
+        then an array.
     **options : dict
         For `density.impute`.
 
@@ -29,21 +33,47 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
     log_weights : ndarray of float64 of shape (n,)
         Of all rows without another term if the density has no `impute`.
     """
-    gaps, result = missing_cells(rows).any(axis=1), np.empty(len(rows))
-    if not hasattr(density, "impute"):
-        gaps[:] = False
-    for places, n_draws in ((np.flatnonzero(~gaps), 1), (np.flatnonzero(gaps), N_DRAWS)):
-        if not len(places):
-            continue
-        part, draws = _safe_indexing(rows, places), []
-        for k in range(n_draws):
-            complete = part
-            if gaps[places[0]]:
-                complete = density.impute(part, how="sample", random_state=seed + k, **options)
-            found = _log_weights(density, complete)
-            draws.append(found if rest is None else found + rest(places, complete))
-        result[places] = np.mean(draws, axis=0)
+    missing, result = missing_cells(rows), np.empty(len(rows))
+    gaps = missing.any(axis=1) if hasattr(density, "impute") else np.zeros(len(rows), dtype=bool)
+    places = np.flatnonzero(~gaps)
+    if len(places):
+        part = _safe_indexing(rows, places)
+        result[places] = _log_weights(density, part)
+        if rest is not None:
+            result[places] += rest(places, part)
+    if not gaps.any():
+        return result
+    # Rows of a call of `impute` share a stream of random numbers, so that each distinct row has a
+    # call of its own: its completions then do not depend on the other rows.
+    contents = _contents(rows, missing, np.flatnonzero(gaps))
+    distinct, first, place = np.unique(contents, return_index=True, return_inverse=True)
+    repeated = np.repeat(np.flatnonzero(gaps)[first], N_DRAWS)
+    completions = [
+        density.impute(
+            _safe_indexing(rows, some),
+            how="sample",
+            random_state=crc32(content.encode(), seed) % 2**31,
+            **options,
+        )
+        for content, some in zip(distinct, repeated.reshape(-1, N_DRAWS), strict=True)
+    ]
+    draws = np.concatenate([_log_weights(density, complete) for complete in completions])
+    if rest is not None:
+        draws += rest(repeated, np.concatenate(completions))
+    result[gaps] = draws.reshape(-1, N_DRAWS).mean(axis=1)[place.ravel()]
     return result
+
+
+def _contents(rows, missing, places):
+    """A text for each of some rows, the same for rows whose cells are the same."""
+    columns = [cells[places].tolist() for _, cells in columns_of(rows)]
+    # The numbers of a column are floats in one table and integers in another.
+    columns = [
+        [None if gap else float(cell) if isinstance(cell, Real) else cell
+         for cell, gap in zip(cells, gaps, strict=True)]
+        for cells, gaps in zip(columns, missing[places].T, strict=True)
+    ]  # fmt: skip
+    return np.array([repr(row) for row in zip(*columns, strict=True)])
 
 
 def _log_weights(density, rows):

@@ -1,5 +1,7 @@
 """What meta-estimators share: how they take a table, and the density model that they choose."""
 
+from contextlib import contextmanager
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import check_array
@@ -45,6 +47,16 @@ def checked_table(estimator, X, reset):
     elif X.shape[0] == 0 or X.shape[1] == 0:
         raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}).")
     return validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+@contextmanager
+def named(estimator):
+    """Put the name of an estimator in front of what is said of a table, as a context."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{type(estimator).__name__}: {error}") from error.__cause__
 
 
 def check_cells(estimator, X):

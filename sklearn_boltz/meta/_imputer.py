@@ -12,7 +12,7 @@ from sklearn_boltz._cells import columns_of, is_frame, missing_cells
 from sklearn_boltz._tables import learn_table, ordered_columns
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.meta._coding import some_columns
-from sklearn_boltz.meta._default import checked_table, choose_density
+from sklearn_boltz.meta._default import checked_table, choose_density, named
 
 # Strength of the penalty of the network for tables of categories: of three tables of 339 to 683
 # rows, .12 is as good for two and worse for one.
@@ -136,7 +136,8 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
             )
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
         X = some_columns(X, self._kept)
-        self._table = None if self.estimator is not None else learn_table(X)
+        with named(self):
+            self._table = None if self.estimator is not None else learn_table(X)
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
         if "random_state" in estimator.get_params():
@@ -225,7 +226,8 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
             return X.copy() if hasattr(X, "copy") else X.clone()
         if self._table is None:
             return self.estimator_.impute(X, how=self.how, random_state=self.random_state)
-        codes = self._table.encode(X, "missing")
+        with named(self):
+            codes = self._table.encode(X, "missing")
         how, seed = self.how, self.random_state
         words = self._table.n_categories > 0
         if how == "mode" or (how == "mean" and words.all()):

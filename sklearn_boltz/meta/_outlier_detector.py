@@ -12,7 +12,7 @@ from sklearn_boltz._base import checked_weights
 from sklearn_boltz._tables import learn_table
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
-from sklearn_boltz.meta._default import check_cells, checked_table, choose_density
+from sklearn_boltz.meta._default import check_cells, checked_table, choose_density, named
 
 # Strength of the penalty of the network. From .01 to .3, the areas under the ROC curve rise by .02
 # on votes, and fall by .08 on ALARM.
@@ -50,8 +50,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness of the fit, if `estimator` has one, and of the completions of rows
-        with missing cells. The default network has none in its fit. `score_samples` draws the same
-        completions each time.
+        with missing cells, on which `offset_` depends. The default network has none in its fit.
+        `score_samples` draws the same completions of a row each time, whatever the other rows are.
 
     Attributes
     ----------
@@ -78,7 +78,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
     The log-probability of what is observed of a row, ln p(x_o), is the greater the fewer cells that
     are, whether the row is an outlier or not. So the score of an incomplete row is the mean of that
     of its completions, E[ln p(x_o, x_m) | x_o]. Under the model its expectation is the same for
-    all sets of missing cells, if they are missing at random. The mean is that of 10 draws.
+    all sets of missing cells, if they are missing at random. The mean is that of 10 draws, for
+    which the content of the row and `random_state` are the seed: equal rows have equal scores.
 
     A column without an observed cell in `fit` is left out by the default model. A word or level
     that did not occur in `fit` counts as a missing cell, and as an event of the probability
@@ -173,7 +174,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         check_is_fitted(self)
         X = checked_table(self, X, reset=False)
         check_cells(self, X)
-        rows = X if self._coding is None else self._coding.encode(X)
+        with named(self):
+            rows = X if self._coding is None else self._coding.encode(X)
         return self._log_weights(self.estimator_, X, rows) - self._mean
 
     def decision_function(self, X):
@@ -216,7 +218,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         self._coding = None
         if self.estimator is not None:
             return clone(self.estimator), X
-        self._coding = coding = Coding.learn(X, weights)
+        with named(self):
+            self._coding = coding = Coding.learn(X, weights)
         density = choose_density(coding.n_values, coding.ordered, len(X), ALPHA)
         return density, coding.encode(X)
 
@@ -234,7 +237,10 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
 
     def _fence(self, density, X, rows, weights, generator):
         """Tukey's fence of the scores that rows have by the others."""
-        codes = learn_table(X).encode(X, "missing") if self._coding is None else rows
+        codes = rows
+        if self._coding is None:
+            with named(self):
+                codes = learn_table(X).encode(X, "missing")
         found = []
         for places, rest, held, own in left_out(codes, weights, N_FOLDS, generator):
             fitted = _fitted(density, _safe_indexing(rows, places), rest)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
+from scipy.special import softmax
 
 from sklearn_boltz._completion import patterns
 from sklearn_boltz.fully_visible.model._joint import CHUNK, log_sum_exp
@@ -24,6 +25,14 @@ MAX_STATES = 2**20
 # Where there are more states, and nothing is random for the user: the seed, the chains of a row,
 # their sweeps, and the temperatures of annealing.
 SEED, N_CHAINS, N_STEPS, N_TEMPERATURES = 0, 200, 200, 500
+# Annealing for the values of a column: chains for each value; the temperatures, which are doubled
+# until the standard errors of the probabilities, and of their logarithms before they are
+# normalised, are this small, or there are so many.
+N_CHAINS_OF_VALUE, LEAST_TEMPERATURES, MOST_TEMPERATURES = 100, 25, 1600
+MAX_ERROR, MAX_LOG_ERROR = 0.03, 0.5
+# The chains that find the rates of the independent columns where it begins, their sweeps before
+# and while these are counted, and the least rate.
+N_PILOT, N_PILOT_STEPS, LEAST_RATE = 50, 10, 0.01
 
 
 class Part(NamedTuple):
@@ -201,8 +210,84 @@ def cell_probabilities(model, codes, max_states, n_steps, generator):
 def column_probabilities(model, codes, column, n_steps, generator):
     """p(x_column | the observed cells) of each row, (n, n_values[column]).
 
-    What stands in the column itself is ignored.
+    What stands in the column itself is ignored. Rows with many joint states take chains.
     """
+    own = slice(model.starts[column], model.starts[column + 1])
+
+    def by_chains(rows):
+        return gibbs_probabilities(model, rows, n_steps, generator)[:, own]
+
+    return _column_probabilities(model, codes, column, by_chains)
+
+
+def annealed_column_probabilities(model, codes, column, workers):
+    """`column_probabilities` that of a row depend on this row alone.
+
+    Chains seldom pass between values of a column to which all others are coupled. So rows with
+    many joint states take p(x_column = a, the observed cells) from chains that hold the value a,
+    by annealed importance sampling. The random numbers are the same for every row and value.
+
+    Parameters
+    ----------
+    model : DiscreteModel
+    codes : ndarray of int of shape (n, d)
+    column : int
+    workers : Workers
+
+    Returns
+    -------
+    p : ndarray of float64 of shape (n, n_values[column])
+    """
+
+    def by_annealing(rows):
+        distinct, place = np.unique(rows, axis=0, return_inverse=True)
+        n_sweeps = len(distinct) * model.n_values[column] * LEAST_TEMPERATURES * N_CHAINS_OF_VALUE
+        found = workers.map(
+            lambda row: _annealed(model, row, column), distinct, n_sweeps * model.starts[-1]
+        )
+        return np.array(found)[place.ravel()]
+
+    return _column_probabilities(model, codes, column, by_annealing)
+
+
+def _annealed(model, row, column):
+    """p(x_column | the observed cells) of one row."""
+    n_values, n_temperatures = model.n_values[column], LEAST_TEMPERATURES
+    rows = np.tile(row, (n_values, 1))
+    rows[:, column] = np.arange(n_values)
+    bases = [_independent_intercept(model, one) for one in rows]
+    while True:
+        betas = np.linspace(0, 1, n_temperatures + 1)
+        found = [
+            annealed_log_partition(
+                model, base, betas, N_CHAINS_OF_VALUE, np.random.default_rng(SEED), one
+            )
+            for base, one in zip(bases, rows, strict=True)
+        ]
+        p = softmax([estimate.value for estimate in found])
+        log_errors = np.array([estimate.std_err for estimate in found])
+        # d p_a / d ln w_b = p_a (δ_ab - p_b).
+        slopes = p[:, None] * (np.eye(n_values) - p)
+        error = np.sqrt(slopes**2 @ log_errors**2).max()
+        is_exact_enough = error <= MAX_ERROR and log_errors.max() <= MAX_LOG_ERROR
+        if is_exact_enough or n_temperatures >= MOST_TEMPERATURES:
+            return p
+        n_temperatures *= 2
+
+
+def _independent_intercept(model, row):
+    """Intercepts of independent columns with the rates that chains find given a row."""
+    generator = np.random.default_rng(SEED)
+    chains = gibbs_complete(model, np.tile(row, (N_PILOT, 1)), N_PILOT_STEPS, generator)
+    rates = np.zeros(model.starts[-1])
+    for _ in range(N_PILOT_STEPS):
+        chains.sweep(model.intercept)
+        rates += chains.probabilities(model.intercept).mean(axis=0) / N_PILOT_STEPS
+    return model.independent_intercept(np.log(np.maximum(rates, LEAST_RATE)))
+
+
+def _column_probabilities(model, codes, column, estimated):
+    """p(x_column | the observed cells), by a function of the rows that have too many states."""
     codes = codes.copy()
     codes[:, column] = -1
     own = slice(model.starts[column], model.starts[column + 1])
@@ -215,7 +300,7 @@ def column_probabilities(model, codes, column, n_steps, generator):
         result[rows] = np.exp(log_conditionals(model, codes[rows], [column])[:, own])
     if many:
         many = np.sort(np.concatenate(many))
-        result[many] = gibbs_probabilities(model, codes[many], n_steps, generator)[:, own]
+        result[many] = estimated(codes[many])
     return result
 
 
