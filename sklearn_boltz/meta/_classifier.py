@@ -291,6 +291,25 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         places = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[places]
 
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The table; missing cells are summed out.
+        y : array-like of shape (n_samples,)
+            The classes.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
+
+        Returns
+        -------
+        score : float
+            The part of rows whose most probable class is their own.
+        """
+        return super().score(X, y, sample_weight)
+
     def score_samples(self, X):
         """Return the log-density of each row, whatever its class.
 
