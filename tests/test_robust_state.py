@@ -1,5 +1,6 @@
 """Ctrl-C, kill -9, old pickles, threads: what happens to a fit from outside."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -236,12 +237,15 @@ def test_kill_between_batches_loses_at_most_one(tmp_path):
     state = tmp_path / "state"
     state.write_bytes(pickle.dumps((0, [clone(model) for model in models], batches)))
     told = 0
+    # Where the other process finds test_common.py.
+    folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
     # Killed while it waits, and then anywhere.
     for stop in (4, 0):
         process = subprocess.Popen(
             [sys.executable, "-c", SCRIPT, str(tmp_path), str(stop)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            cwd=Path(sklearn_boltz.__file__).parents[1],
+            cwd=Path(sklearn_boltz.__file__).parents[1], env=environment,
         )  # fmt: skip
         for line in process.stdout:
             told = int(line)
