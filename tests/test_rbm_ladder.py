@@ -1111,3 +1111,18 @@ def test_known_rows_are_a_floor_under_ln_z(monkeypatch):
     last = model.history_["log_likelihood"][-1]
     assert last == pytest.approx(-model.free_energy(X).mean() - floor, abs=1e-4)
     assert last <= 0
+
+
+@pytest.mark.parametrize("n_chains", [100, 130, 1000])
+def test_as_many_chains_are_annealed_back_as_forward(n_chains):
+    """Bennett's ratio is for equally many samples of both ends."""
+    rng = np.random.default_rng(0)
+    model = Model(
+        np.asfortranarray(rng.normal(size=(15, 14))), Bernoulli(np.zeros(14)),
+        Bernoulli(np.zeros(15)),
+    )  # fmt: skip
+    tracker = Tracker(Bernoulli(np.zeros(14)), 20, 1.0, 0, n_chains=n_chains)
+    tracker.top(model)
+    forward = tracker._anneal(model, WORKERS)
+    back = tracker._annealed_back(model, WORKERS)
+    assert len(back.log_weights) == len(forward.log_weights)

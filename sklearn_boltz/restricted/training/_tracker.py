@@ -309,7 +309,9 @@ class Tracker:
     def _annealed_back(self, model, workers):
         """ln Z by chains annealed from the states at the top, which is too high in the mean."""
         states = self.ladder.rungs[-1].states
-        states = states[:: max(1, len(states) // WATCHING_CHAINS)]
+        # As many as chains that are annealed forward, which Bennett's ratio asks for.
+        step = states.shape[0] // WATCHING_CHAINS
+        states = states[: step * WATCHING_CHAINS : step, ...]
         betas = temperature_ladder(self._n_temperatures)
         return reverse_importance_sampling(
             laid_out(model), self.base, betas, states, self.stream, workers
