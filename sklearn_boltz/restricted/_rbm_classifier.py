@@ -18,7 +18,7 @@ from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
-from sklearn_boltz.restricted.model._classes import ClassModel
+from sklearn_boltz.restricted.model._classes import ClassModel, joint_units
 from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood_by
 from sklearn_boltz.restricted.sampling import _conditional, _observed
@@ -49,7 +49,7 @@ from sklearn_boltz.restricted.training._rows import (
     of_some,
     relative,
 )
-from sklearn_boltz.units import Bernoulli, Categorical, Stacked
+from sklearn_boltz.units import Bernoulli, Categorical
 from sklearn_boltz.units._unit import observed_sums
 
 OPTIMIZERS = {"adam": Adam, "sgd": SGD}
@@ -677,9 +677,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return self._class_model().layered()
 
     def _base(self):
-        visible, label = self._base_units
-        visible = visible.layers if isinstance(visible, Stacked) else [visible]
-        return Stacked([*visible, label])
+        return joint_units(*self._base_units)
 
     def _parameters(self):
         model = self._class_model()

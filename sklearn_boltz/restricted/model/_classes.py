@@ -76,8 +76,7 @@ class ClassModel(NamedTuple):
 
     def joint(self):
         """The same distribution as a `Model`, whose visible rows are `joint_rows`."""
-        visible = self.visible.layers if isinstance(self.visible, Stacked) else [self.visible]
-        return Model(self.joint_weights, Stacked([*visible, self.label]), self.hidden)
+        return Model(self.joint_weights, joint_units(self.visible, self.label), self.hidden)
 
     def layered(self):
         """The same as layers: the features, the hidden units, and above them the label."""
@@ -175,14 +174,20 @@ def gradient_sums(model, fields, codes, target, share, label_fields=None):
     -------
     sums : ClassSums
     """
-    n_classes, label_fields = model.n_classes, label_fields
     if label_fields is None:
         label_fields = model.label_fields()
     sums = ClassSums(
-        np.empty((len(fields), n_classes)), np.zeros_like(label_fields), np.zeros(n_classes)
+        np.empty((len(fields), model.n_classes)),
+        np.zeros_like(label_fields),
+        np.zeros(model.n_classes),
     )
     class_gradients(fields, label_fields, model.label.intercept, codes, target, share, *sums)
     return sums
+
+
+def joint_units(visible, label):
+    """The units of the features and that of the label as one layer."""
+    return Stacked([*(part for part, _ in visible.parts()), label])
 
 
 def one_hot(codes, n_classes):

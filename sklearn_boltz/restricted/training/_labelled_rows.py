@@ -8,18 +8,8 @@ import numpy as np
 from sklearn_boltz._base import dense
 
 
-class LabelledRows:
-    """Rows with labels: those to train on, and a mini-batch of them.
-
-    Parameters
-    ----------
-    V : {ndarray, CSR matrix} of shape (n_rows, n_visible)
-        NaN in missing cells.
-    codes : ndarray of intp of shape (n_rows,)
-        Numbers of the classes; -1 for a row without a label.
-    weights : ndarray of float64 of shape (n_rows,), default=None
-        How often each row counts; None for once.
-    """
+class _Labelled:
+    """Rows with the labels and weights of all of them."""
 
     def __init__(self, V, codes, weights=None):
         self.V, self.codes, self.weights = V, codes, weights
@@ -42,14 +32,30 @@ class LabelledRows:
         """The rows, their codes and their weights."""
         return self.V, self.codes, self.weights
 
-    def __getitem__(self, rows):
-        """Some of the rows, dense."""
-        weights = None if self.weights is None else self.weights[rows]
-        return LabelledRows(dense(self.V[rows]), self.codes[rows], weights)
+    def __getitem__(self, numbers):
+        """Some of the rows, dense and in memory: a pass over batches if need be."""
+        return LabelledRows(dense(self.V[numbers]), *self._labels(numbers))
+
+    def _labels(self, numbers):
+        return self.codes[numbers], None if self.weights is None else self.weights[numbers]
 
     def astype(self, dtype, copy=False):
         """The same rows in another type."""
-        return LabelledRows(self.V.astype(dtype, copy=copy), self.codes, self.weights)
+        return type(self)(self.V.astype(dtype, copy=copy), self.codes, self.weights)
+
+
+class LabelledRows(_Labelled):
+    """Rows with labels: those to train on, and a mini-batch of them.
+
+    Parameters
+    ----------
+    V : {ndarray, CSR matrix} of shape (n_rows, n_visible)
+        NaN in missing cells.
+    codes : ndarray of intp of shape (n_rows,)
+        Numbers of the classes; -1 for a row without a label.
+    weights : ndarray of float64 of shape (n_rows,), default=None
+        How often each row counts; None for once.
+    """
 
 
 class LabelCounts(NamedTuple):
@@ -96,53 +102,21 @@ class LabelledParts(NamedTuple):
         return len(self.parts)
 
 
-class LabelledStream:
+class LabelledStream(_Labelled):
     """Rows that come in batches, with labels that are in memory.
 
     Parameters
     ----------
-    rows : StreamedRows
+    V : StreamedRows
     codes : ndarray of intp of shape (n_rows,)
         Numbers of the classes; -1 for a row without a label.
     weights : ndarray of float64 of shape (n_rows,), default=None
     """
 
-    def __init__(self, rows, codes, weights=None):
-        self.V, self.codes, self.weights = rows, codes, weights
-
-    def __len__(self):
-        return self.V.shape[0]
-
-    @property
-    def shape(self):
-        """Numbers of rows and of numbers of the visible units."""
-        return self.V.shape
-
-    @property
-    def dtype(self):
-        """Type of the numbers."""
-        return self.V.dtype
-
     @property
     def n_rows(self):
         """Number of rows of an epoch."""
         return self.V.n_rows
-
-    @property
-    def parts(self):
-        """The rows, their codes and their weights."""
-        return self.V, self.codes, self.weights
-
-    def __getitem__(self, numbers):
-        """Some of the rows, in memory; a pass over the batches if need be."""
-        return LabelledRows(dense(self.V[numbers]), *self._labels(numbers))
-
-    def _labels(self, numbers):
-        return self.codes[numbers], None if self.weights is None else self.weights[numbers]
-
-    def astype(self, dtype, copy=False):
-        """The same rows in another type."""
-        return LabelledStream(self.V.astype(dtype), self.codes, self.weights)
 
     def all_but(self, numbers):
         """The same without some rows, as far as `mini_batches` goes."""
