@@ -23,6 +23,12 @@ from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
+from sklearn_boltz.restricted.training._auto import (
+    LEAST_DIVIDED,
+    STREAMED_ROWS,
+    chosen_batch,
+    chosen_components,
+)
 from sklearn_boltz.restricted.training._epochs import QUIET, Fall, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
 from sklearn_boltz.restricted.training._initial import fitted_init
@@ -37,11 +43,15 @@ from sklearn_boltz.restricted.training._rows import (
     with_information,
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
-from sklearn_boltz.units._unit import observed_sums
+from sklearn_boltz.units._unit import UnitType, observed_sums
 
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
-# With max_iter="auto", at least so many epochs, and so many times more with early stopping.
-LEAST_EPOCHS, MORE_BEFORE_STOP = 10, 5
+# With max_iter="auto", at least so many epochs; with early stopping, at most so many, and so many
+# mini-batches.
+LEAST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 1000, 100_000
+# With n_iter_no_change="auto", so many epochs, or falls of an adaptive learning rate, without
+# progress end a training.
+PATIENCE, FALLS_BEFORE_STOP = 10, 3
 # Without progress for so many epochs, and so many mini-batches, an adaptive learning rate falls to
 # a part of itself.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
@@ -53,8 +63,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     All that a fit changes is in a `Training`; the attributes are assigned from it at the end. A
     child has
 
-    - `_begun(X, weights)`, the `Training` that begins with rows X;
-    - `_resumed()`, a copy of that of the last fit, to go on from the public attributes;
+    - `_begun(X, weights, n_rows)`, the `Training` that begins with rows X, where n_rows decides
+      what ``"auto"`` stands for;
+    - `_resumed(n_rows)`, a copy of that of the last fit, to go on from the public attributes;
     - `_with_more(seen, X, weights)`, what is kept of the data, with more rows;
     - `_monitor(training, X, train, valid, weights)`, what watches over the training;
     - `_side_base(training)`, independent units of the visible side of the model;
@@ -68,11 +79,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     _parameter_constraints = {
         **BaseBoltzmannMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "learning_rate_schedule": [StrOptions({"constant", "invscaling", "adaptive"})],
+        "learning_rate_schedule": [StrOptions({"auto", "constant", "invscaling", "adaptive"})],
         "power_t": [Interval(Real, 0, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "weights_init": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
@@ -130,13 +143,15 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             rows, weights = self._source(X, y, sample_weight, reset=not going_on)
             if not going_on:
                 self._fit_init(X, sample_weight)
-            training = self._resumed() if going_on else self._begun(rows, weights)
-            training.tracker = self._tracker(training)
-            if self._is_tempered and not self.early_stopping:
+            n_rows, stops = rows.shape[0], self._stops_early(rows)
+            training = self._resumed(n_rows) if going_on else self._begun(rows, weights, n_rows)
+            training.tracker = self._tracker(training, stops)
+            if self._is_tempered and not stops:
                 training.best = None  # the best epoch is one of this fit
             rows = rows.astype(training.dtype, copy=False)
-            rows, monitor = self._divide(training, rows, weights)
-            plan = self._plan(rows.n_rows)
+            rows, monitor = self._divide(training, rows, weights, stops)
+            plan = self._plan(rows.n_rows, stops)
+            self._tell_choice(training, rows.n_rows, stops)
             n_before = training.n_epochs
             with (
                 Workers(self.n_jobs) as workers,
@@ -190,7 +205,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             X, weights = self._rows_of_batch(X, y, sample_weight, reset=first)
             if first:
                 self._fit_init()
-            training = self._begun(X, weights) if first else self._resumed()
+            training = self._begun(X, weights, STREAMED_ROWS) if first else self._resumed()
             training.tracker = self._tracker(training)
             X = dense(X).astype(training.dtype, copy=False)
             if first:
@@ -256,10 +271,20 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             X, weights = DeviceRows(X)[counts], relative(weights[counts])
         return DeviceRows(X, weights), weights
 
-    def _divide(self, training, X, weights):
+    def _stops_early(self, rows):
+        """Whether some rows are set aside, which tell when to end."""
+        if self.early_stopping == "auto":
+            return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
+        return self.early_stopping
+
+    def _is_adaptive(self, stops):
+        """Whether the learning rate falls when there is no progress."""
+        return self.learning_rate_schedule in (("adaptive", "auto") if stops else ("adaptive",))
+
+    def _divide(self, training, X, weights, stops):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""
         seed = training.evaluation_seed
-        fraction = self.validation_fraction if self.early_stopping else 0
+        fraction = self.validation_fraction if stops else 0
         if isinstance(X, StreamedRows) and not X.indexed:
             if fraction and X.shape[0] - len(X.useless) < 2:
                 raise ValueError("early_stopping needs two rows at least; there is 1.")
@@ -279,35 +304,43 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         rows = ChosenRows(X, train, weights, training.kept)
         return rows, cache(partial(self._monitor, training, X, train, valid, weights))
 
-    def _plan(self, n_rows):
+    def _n_batch(self, n_rows):
+        """Number of rows of a mini-batch."""
+        return chosen_batch(n_rows) if self.batch_size == "auto" else self.batch_size
+
+    def _plan(self, n_rows, stops):
         """How long and how fast to train, on so many rows."""
-        n_epochs, n_batches = self.max_iter, max(1, round(n_rows / self.batch_size))
+        size = self._n_batch(n_rows)
+        n_epochs, n_batches = self.max_iter, max(1, round(n_rows / size))
         if n_epochs == "auto":
-            most = self._most_epochs * (MORE_BEFORE_STOP if self.early_stopping else 1)
-            n_epochs = int(np.clip(round(self._auto_batches / n_batches), LEAST_EPOCHS, most))
-        patience = self.n_iter_no_change if self.early_stopping else None
-        rate, tol = self._rate, self.tol
+            most, of_batches = self._most_epochs, self._auto_batches
+            if stops:
+                most, of_batches = MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP
+            n_epochs = int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
+        fall, patience = self._fall(n_batches, stops), self.n_iter_no_change
+        if patience == "auto":
+            patience = max(PATIENCE, FALLS_BEFORE_STOP * fall.patience if fall else 0)
         return Plan(
-            n_epochs, self.batch_size, rate, patience, tol, self._is_tempered,
-            self._fall(n_batches),
+            n_epochs, size, self._rate, patience if stops else None, self.tol, self._is_tempered,
+            fall,
         )  # fmt: skip
 
-    def _fall(self, n_batches):
+    def _fall(self, n_batches, stops):
         """When the learning rate falls, with so many mini-batches in an epoch; None for never."""
-        if self.learning_rate_schedule != "adaptive":
+        if not self._is_adaptive(stops):
             return None
         return Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
 
-    def _tracker(self, training):
+    def _tracker(self, training, stops=False):
         """What follows ln Z in the course of the training, new or that of the last fit."""
         model = training.learner.model().sides()
         if not self._is_tempered:
-            adaptive = self.learning_rate_schedule == "adaptive"
-            wanted = self.track_likelihood or self.early_stopping or adaptive
+            wanted = self.track_likelihood or stops or self._is_adaptive(stops)
             if not wanted or n_enumerated(model) <= EXACT_UNITS:
                 return None
         base, seed = self._side_base(training), training.evaluation_seed
-        return Tracker.begun(training.tracker, base, self, seed, self._is_tempered, self.batch_size)
+        size = self._n_batch(training.n_rows)
+        return Tracker.begun(training.tracker, base, self, seed, self._is_tempered, size)
 
     def _rate(self, n_passes):
         if self.learning_rate_schedule != "invscaling":
@@ -330,6 +363,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return weights
 
     # The training, and after it.
+
+    def _tell_choice(self, training, n_rows, stops):
+        """Print what was chosen by the data, if that is wanted."""
+        if self.verbose:
+            chosen = {"rows": n_rows, **self._chosen(training.learner), "early_stopping": stops}
+            chosen = ", ".join(f"{name} {value:.4g}" for name, value in chosen.items())
+            print(f"[{type(self).__name__}] trains with {chosen}")
 
     def _train(self, training, rows, monitor, plan, workers, tell):
         return train(training, rows, monitor, plan, workers, tell)
@@ -364,12 +404,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if status == "diverged":
             return f"{DIVERGED} What is kept is the model before epoch {self.n_iter_ + 1}."
         if comparison is not None and not comparison.exceeds(BETTER):
+            size = self._n_batch(self._training.n_rows)
             remedies = (
                 f"Train longer (max_iter; there were {self.n_iter_} epochs), in smaller "
-                f"mini-batches (batch_size is {self.batch_size}) or with a larger learning_rate"
+                f"mini-batches (batch_size is {size}) or with a larger learning_rate"
             )
             return no_better(comparison, self.n_features_in_, remedies, self.n_iter_)
-        if status == "max_iter" and self.early_stopping:
+        if status == "max_iter" and "validation_log_likelihood" in self.history_:
             return (
                 f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "
                 "Increase max_iter, or fit on with warm_start."
@@ -382,7 +423,7 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
 
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "transform_temperature": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -438,9 +479,17 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
         with np.errstate(divide="ignore", over="ignore"):
             return self.mean_visible(1 / (1 + (1 / H - 1) ** float(self.transform_temperature)))
 
+    def _n_hidden(self, n_rows, n_numbers):
+        """Number of hidden units of a training that begins."""
+        if self.n_components != "auto":
+            return self.n_components
+        if isinstance(self.hidden, UnitType):
+            return self.hidden.n_units
+        return chosen_components(n_rows, n_numbers)
+
     def _check_same_size(self):
         n_units = self._units()[1].n_units
-        if n_units != self.n_components:
+        if self.n_components not in ("auto", n_units):
             raise ValueError(
                 f"n_components is {self.n_components}, but the fit to go on with has "
                 f"{n_units} components."

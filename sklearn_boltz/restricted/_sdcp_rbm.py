@@ -13,8 +13,9 @@ from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
+from sklearn_boltz.restricted.training._auto import MOST_UNITS, chosen_decay
 from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._initial import start_of
+from sklearn_boltz.restricted.training._initial import n_units_of, start_of
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
 from sklearn_boltz.restricted.training._rows import ColumnSums
@@ -300,20 +301,20 @@ class SDCPRBM(MiniBatchRBM):
         "tempered_fraction": [Interval(Real, 0, 1, closed="right")],
         "optimizer": [StrOptions(set(OPTIMIZERS))],
         "offset_rate": [Interval(Real, 0, 1, closed="both")],
-        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "weight_decay": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "init": [HasMethods(["fit", "score_samples"]), None],
     }
 
     def __init__(
         self,
-        n_components=256,
+        n_components="auto",
         *,
         visible="auto",
         hidden="bernoulli",
         learning_rate=0.05,
-        learning_rate_schedule="constant",
+        learning_rate_schedule="auto",
         power_t=0.5,
-        batch_size=100,
+        batch_size="auto",
         max_iter="auto",
         n_inner=6,
         n_gibbs=4,
@@ -324,13 +325,13 @@ class SDCPRBM(MiniBatchRBM):
         optimizer="sgd",
         offset_rate=0.01,
         momentum=0.0,
-        weight_decay=0.0,
+        weight_decay="auto",
         weights_init=0.01,
         init=None,
         transform_temperature=1.0,
-        early_stopping=False,
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=10,
+        n_iter_no_change="auto",
         tol=1e-3,
         track_likelihood=True,
         max_rungs=40,
@@ -377,33 +378,38 @@ class SDCPRBM(MiniBatchRBM):
 
     # Training: what `MiniBatchEstimator` asks for.
 
-    def _begun(self, X, weights=None):
+    def _begun(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
-        hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
+        n_hidden = self._n_hidden(n_rows, X.shape[1])
+        if self.n_components == "auto" and self.init is not None:
+            n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_UNITS))
+        hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         visible = self._initial_visible(X, weights)
         base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
         if self.init is not None:
-            visible = start_of(self, self.init_).give(matrix, visible, hidden)
+            visible = start_of(self, self.init_, n_hidden).give(matrix, visible, hidden)
         learner = Learner(
-            matrix, visible, hidden, seen.means(X.dtype), self._scheme(),
+            matrix, visible, hidden, seen.means(X.dtype),
+            self._scheme(n_rows, X.shape[1]),
             OPTIMIZERS[self.optimizer](self.momentum), Stream.from_generator(rng),
         )  # fmt: skip
         if self.init is not None:
             learner.center_hidden()
         training = Training(learner, rng, seen)
-        training.base = base
+        training.base, training.n_rows = base, n_rows
         return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
 
-    def _resumed(self):
+    def _resumed(self, n_rows=None):
         self._check_same_size()
         training = self._training.copy()
+        training.n_rows = n_rows or training.n_rows
         # The public attributes are the truth, also where a user has set them.
         learner = training.learner
         learner.weights = weights_of(as_type(self.components_, learner.dtype))
         learner.visible, learner.hidden = (units.astype(learner.dtype) for units in self._units())
-        learner.scheme = self._scheme()
+        learner.scheme = self._scheme(training.n_rows, learner.weights.shape[1])
         return training
 
     def _with_more(self, seen, X, weights=None):
@@ -417,15 +423,16 @@ class SDCPRBM(MiniBatchRBM):
                 "sampler='gibbs'."
             )
 
-    def _scheme(self):
+    def _scheme(self, n_rows, n_numbers):
+        decay = self.weight_decay
         return Scheme(
             n_inner=self.n_inner,
             n_gibbs=self.n_gibbs,
             centered=self.centered,
             persistent=self.persistent,
-            n_chains=self.batch_size,
+            n_chains=self._n_batch(n_rows),
             offset_rate=self.offset_rate,
-            weight_decay=self.weight_decay,
+            weight_decay=chosen_decay(n_rows, n_numbers) if decay == "auto" else decay,
             tempered_fraction=self._tempered_fraction(),
         )
 
@@ -458,8 +465,12 @@ class SDCPRBM(MiniBatchRBM):
             **self._exposed(Layered([weights], units)),
             "_unit_types": units,
             "_base_units": self._first_units(training, training.dtype),
+            **{f"{name}_": value for name, value in self._chosen(training.learner).items()},
             **self._state(training),
         }
+
+    def _chosen(self, learner):
+        return {"n_components": learner.hidden.n_units, "weight_decay": learner.scheme.weight_decay}
 
 
 def check_kinds(visible, hidden, centered):

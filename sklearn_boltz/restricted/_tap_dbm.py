@@ -322,17 +322,17 @@ class TAPDBM(BaseTAP):
         persistent=False,
         pretrain_max_iter="auto",
         learning_rate=0.05,
-        learning_rate_schedule="constant",
+        learning_rate_schedule="auto",
         power_t=0.5,
         momentum=0.5,
         penalty="l2",
-        alpha=1e-3,
-        batch_size=100,
+        alpha="auto",
+        batch_size="auto",
         max_iter="auto",
         weights_init=0.01,
-        early_stopping=False,
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=10,
+        n_iter_no_change="auto",
         tol=1e-3,
         track_likelihood=True,
         max_rungs=40,
@@ -413,7 +413,7 @@ class TAPDBM(BaseTAP):
 
     # What `BaseTAP` asks for.
 
-    def _begin(self, X, rng, weights=None):
+    def _begin(self, X, rng, weights, n_rows):
         sizes = self._sizes()
         self._output(sizes)
         hidden = [
@@ -497,6 +497,7 @@ class TAPDBM(BaseTAP):
                 hidden=kind,
                 visible_range=visible_range,
                 max_iter=self.pretrain_max_iter,
+                early_stopping=False,
                 track_likelihood=False,
                 n_jobs=workers.n_threads,
                 verbose=self.verbose,

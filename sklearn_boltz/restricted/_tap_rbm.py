@@ -244,7 +244,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     def __init__(
         self,
-        n_components=256,
+        n_components="auto",
         *,
         visible="auto",
         hidden="bernoulli",
@@ -256,18 +256,18 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         persistent=False,
         inference="tap",
         learning_rate=0.05,
-        learning_rate_schedule="constant",
+        learning_rate_schedule="auto",
         power_t=0.5,
         momentum=0.5,
         penalty="l2",
-        alpha=1e-3,
-        batch_size=100,
+        alpha="auto",
+        batch_size="auto",
         max_iter="auto",
         weights_init=0.01,
         transform_temperature=1.0,
-        early_stopping=False,
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=10,
+        n_iter_no_change="auto",
         tol=1e-3,
         track_likelihood=True,
         max_rungs=40,
@@ -325,8 +325,11 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     # What `BaseTAP` asks for.
 
-    def _begin(self, X, rng, weights=None):
-        hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
+    def _begin(self, X, rng, weights, n_rows):
+        hidden = initial_hidden(self.hidden, self._n_hidden(n_rows, X.shape[1]), X.dtype)
         visible = self._initial_visible(X, weights)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         return [matrix], [visible, hidden]
+
+    def _chosen(self, learner):
+        return {"n_components": learner.layers[1].n_units, **super()._chosen(learner)}

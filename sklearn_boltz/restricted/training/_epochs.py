@@ -47,6 +47,8 @@ class Training:
         Values of the missing cells between visits.
     tracker : Tracker or None
         Of the normalising constant; None where it is exact or not looked at.
+    n_rows : int
+        By which ``"auto"`` parameters are chosen.
     rate_factor : float
         What the learning rate is multiplied by, after falls of it.
     fallen_at : int
@@ -57,7 +59,7 @@ class Training:
         self.learner, self.rng, self.seen = learner, rng, seen
         self.dtype = learner.dtype
         self.evaluation_seed = int(rng.integers(2**31))
-        self.n_passes = self.n_epochs = 0
+        self.n_passes = self.n_epochs = self.n_rows = 0
         self.history, self.best, self.kept, self.tracker = {}, None, None, None
         self.rate_factor, self.fallen_at = 1.0, 0
 
@@ -213,12 +215,17 @@ def remember_best(training, monitor, plan, workers):
     now = monitor.of_interest(figures)
     least = -np.inf if best is None else best["score"] + plan.tol
     uncertain = training.tracker is not None and figures["log_likelihood_std_err"] > 0
-    if plan.keep_best and now > least and uncertain:
+    postponed = False
+    if now > least and uncertain and (plan.keep_best or plan.patience):
         model = training.learner.model()
-        now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
+        postponed = best is not None and not training.tracker.can_verify(model.sides())
+        if not postponed:
+            now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
     # A plateau at the start is no reason to end, however long; to fall back to it later is.
     started = monitor.has_started(figures) or (best is not None and best["has_started"])
-    if now > least:
+    if postponed:  # it may be progress
+        best = {**best, "waiting_since": training.n_epochs}
+    elif now > least:
         best = {
             "score": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
             "has_started": started,
