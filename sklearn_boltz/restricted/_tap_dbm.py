@@ -130,7 +130,9 @@ class TAPDBM(BaseTAP):
     learning_rate : float, default=0.05
         Length of a step along the mean gradient.
 
-    learning_rate_schedule : {"constant", "invscaling", "adaptive"}, default="constant"
+    learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
+        ``"auto"`` is ``"adaptive"`` if rows are set aside, see `early_stopping`, and otherwise
+        ``"constant"``.
         ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
         mini-batches have passed without progress of the log-likelihood, of held-out rows if
         `early_stopping` is set. With
@@ -146,31 +148,38 @@ class TAPDBM(BaseTAP):
     penalty : {"l1", "l2"} or None, default="l2"
         Of the weights.
 
-    alpha : float, default=1e-3
-        Strength of the penalty.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty, for the mean log-likelihood of the rows. ``"auto"`` is d / (40 n)
+        with ``penalty="l2"``, for n rows and d columns, and √(d / 20) / n with ``"l1"``: the penalty
+        is then a Gaussian or Laplace prior distribution of the weights with the variance 40 / d.
+        `partial_fit`, which does not know the number of rows, takes 10,000 for n.
 
-    batch_size : int, default=100
-        Number of rows of a mini-batch, and of persistent solutions.
+    batch_size : int or "auto", default="auto"
+        Number of rows of a mini-batch, and of persistent solutions. ``"auto"`` is 100, and less with fewer
+        than 2,000 rows: a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs of the joint training. ``"auto"`` makes some 800 mini-batches: 10
-        epochs of many rows, and up to 200 of few, or up to 1,000 with `early_stopping`.
+        Number of epochs of the joint training. ``"auto"`` makes some 800 mini-batches: 10 epochs of
+        many rows, and up to 200 of few. With `early_stopping`, the fit ends by itself, and
+        ``"auto"`` is at most 1,000 epochs, and at most 100,000 mini-batches in more than ten.
 
     weights_init : float or "auto", default=0.01
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
         layers that take n and m numbers, which on tables of up to a hundred columns begins to
         learn sooner.
 
-    early_stopping : bool, default=False
-        Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
+    early_stopping : bool or "auto", default="auto"
+        Whether to set rows aside, and to stop when their log-likelihood no longer rises. ``"auto"``
+        does so if `max_iter` is ``"auto"`` and there are at least 100 rows. The
         parameters are then those of the best epoch. The log-likelihood is by TAP, with an exact
         normalising constant if that needs no more than 12 binary units to be enumerated.
 
     validation_fraction : float, default=0.1
         Part of the rows that is set aside for early stopping.
 
-    n_iter_no_change : int, default=10
-        Number of epochs without progress after which to stop.
+    n_iter_no_change : int or "auto", default="auto"
+        Number of epochs without progress after which to stop. ``"auto"`` is 10, and enough for
+        three falls of an adaptive learning rate.
 
     tol : float, default=1e-3
         What counts as progress, in nats.
@@ -205,7 +214,7 @@ class TAPDBM(BaseTAP):
         Number of threads. None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print a line for each epoch.
+        If positive, print what was chosen by the data, and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness: of the first weights, the order of the rows, and the values of
@@ -249,6 +258,9 @@ class TAPDBM(BaseTAP):
     pretrain_history_ : list of dict of ndarray
         Of each hidden layer, the `history_` of the :class:`TAPRBM` that it was first trained as;
         an empty list without that.
+
+    alpha_ : float
+        Strength of the penalty.
 
     n_iter_ : int
         Number of epochs of the joint training.

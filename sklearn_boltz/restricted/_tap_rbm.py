@@ -19,8 +19,10 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     Parameters
     ----------
-    n_components : int, default=256
-        Number of hidden units.
+    n_components : int or "auto", default="auto"
+        Number of hidden units. ``"auto"`` is twice the number of columns (of numbers in
+        `visible_names_`), but at most twice the square root of the number of rows, between 8 and
+        1,000. See `n_components_` for what was chosen.
 
     visible : str, UnitType, type, list or dict, default="auto"
         The units of the columns. ``"auto"`` looks at the table: a column of three or more
@@ -69,7 +71,9 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     learning_rate : float, default=0.05
         Length of a step along the mean gradient.
 
-    learning_rate_schedule : {"constant", "invscaling", "adaptive"}, default="constant"
+    learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
+        ``"auto"`` is ``"adaptive"`` if rows are set aside, see `early_stopping`, and otherwise
+        ``"constant"``.
         ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
         mini-batches have passed without progress of the log-likelihood, of held-out rows if
         `early_stopping` is set. With
@@ -85,15 +89,20 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     penalty : {"l1", "l2"} or None, default="l2"
         Of the weights.
 
-    alpha : float, default=1e-3
-        Strength of the penalty.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty, for the mean log-likelihood of the rows. ``"auto"`` is d / (40 n)
+        with ``penalty="l2"``, for n rows and d columns, and √(d / 20) / n with ``"l1"``: the penalty
+        is then a Gaussian or Laplace prior distribution of the weights with the variance 40 / d.
+        `partial_fit`, which does not know the number of rows, takes 10,000 for n.
 
-    batch_size : int, default=100
-        Number of rows of a mini-batch, and of persistent solutions.
+    batch_size : int or "auto", default="auto"
+        Number of rows of a mini-batch, and of persistent solutions. ``"auto"`` is 100, and less with fewer
+        than 2,000 rows: a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs. ``"auto"`` makes some 800 mini-batches: 10 epochs of many rows, and up
-        to 200 of few, or up to 1,000 with `early_stopping`.
+        Number of epochs. ``"auto"`` makes some 800 mini-batches: 10 epochs of
+        many rows, and up to 200 of few. With `early_stopping`, the fit ends by itself, and
+        ``"auto"`` is at most 1,000 epochs, and at most 100,000 mini-batches in more than ten.
 
     weights_init : float or "auto", default=0.01
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
@@ -106,16 +115,18 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
         :doc:`/user_guide/features`. The model itself remains as it is.
 
-    early_stopping : bool, default=False
-        Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
+    early_stopping : bool or "auto", default="auto"
+        Whether to set rows aside, and to stop when their log-likelihood no longer rises. ``"auto"``
+        does so if `max_iter` is ``"auto"`` and there are at least 100 rows. The
         parameters are then those of the best epoch. The log-likelihood is exact with up to 12
         binary units in the smaller layer, and otherwise by TAP.
 
     validation_fraction : float, default=0.1
         Part of the rows that is set aside for early stopping.
 
-    n_iter_no_change : int, default=10
-        Number of epochs without progress after which to stop.
+    n_iter_no_change : int or "auto", default="auto"
+        Number of epochs without progress after which to stop. ``"auto"`` is 10, and enough for
+        three falls of an adaptive learning rate.
 
     tol : float, default=1e-3
         What counts as progress, in nats.
@@ -146,17 +157,17 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Number of threads. None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print a line for each epoch.
+        If positive, print what was chosen by the data, and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness: of the first weights and the order of the rows.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_visible)
+    components_ : ndarray of shape (`n_components_`, n_visible)
         The weights.
 
-    intercept_hidden_ : ndarray of shape (n_components,)
+    intercept_hidden_ : ndarray of shape (`n_components_`,)
         U of the hidden units. Truncated units have `precision_hidden_`, and with a spike at
         zero `rho_hidden_`, besides: the parameters that `sklearn_boltz.units` describes.
 
@@ -180,6 +191,12 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         `track_likelihood`; with `early_stopping`, also ``"validation_log_likelihood"`` and
         ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
         of training rows.
+
+    n_components_ : int
+        Number of hidden units.
+
+    alpha_ : float
+        Strength of the penalty.
 
     n_iter_ : int
         Number of epochs made.
