@@ -433,8 +433,8 @@ def test_a_mini_batch_waits_for_nothing(monkeypatch, X):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"hidden": "gaussian"}, "Bernoulli units in both layers"),
-        ({"visible": "gaussian", "centered": False}, "Bernoulli units in both layers"),
+        ({"hidden": "gaussian"}, "only Bernoulli units are supported"),
+        ({"visible": "gaussian", "centered": False}, "only Bernoulli units are supported"),
         ({"sampler": "tempered"}, "sampler='gibbs'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""BaseRBM: what the estimators of the RBM family share."""
+"""BaseRBM: what all RBM estimators share."""
 
 from functools import partial
 
@@ -33,18 +33,18 @@ from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _obse
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete
 
-# Transitions of a chain that draws what is missing.
+# Number of transitions of a chain that draws missing values.
 N_STEPS = 1000
-# Inverse temperatures of features at least and at most: beyond, float32 would not hold them.
+# Smallest and largest inverse temperature of features: beyond, float32 would overflow.
 BETAS = 1e-6, 1e6
 
 
 class BaseRBM(BaseBoltzmannMachine):
     """A restricted Boltzmann machine of any units.
 
-    Beside what `BaseBoltzmannMachine` wants, `fit` sets what `_exposed` gives, `_unit_types`, the
-    visible and the hidden units, of which only the types count, and `_base_units`, independent
-    visible units fitted to the data.
+    `fit` sets what `BaseBoltzmannMachine` needs and what `_exposed` returns. It also sets
+    `_unit_types`, the visible and the hidden units, of which only the types are used, and
+    `_base_units`, independent visible units fitted to the data.
     """
 
     def _model(self):
@@ -123,7 +123,7 @@ class BaseRBM(BaseBoltzmannMachine):
         >>> type(model.move_to(np).components_)
         <class 'numpy.ndarray'>
         """
-        library = namespace_of(xp.empty(0))  # as the array API has it
+        library = namespace_of(xp.empty(0))  # the array-API namespace of the library
         if library is np:
             return self.__sklearn_array_api_convert__(as_numpy)
         return self.__sklearn_array_api_convert__(
@@ -131,7 +131,7 @@ class BaseRBM(BaseBoltzmannMachine):
         )
 
     def __sklearn_array_api_convert__(self, convert):
-        """What scikit-learn moves an estimator by."""
+        """How scikit-learn moves an estimator to another library or device."""
         check_is_fitted(self)
         other, state = clone(self), vars(self).copy()
         state["_training"] = self._training.moved(convert)
@@ -314,7 +314,10 @@ class BaseRBM(BaseBoltzmannMachine):
         """
         V, H = self._checked(V), self._checked_hidden(H)
         if V.shape[0] != H.shape[0]:
-            raise ValueError(f"V has {V.shape[0]} rows and H has {H.shape[0]}.")
+            raise ValueError(
+                f"V has {V.shape[0]} rows, but H has {H.shape[0]}. Both need one row for each "
+                "joint state."
+            )
         return self._model().energy(V, H)
 
     def free_energy(self, V):

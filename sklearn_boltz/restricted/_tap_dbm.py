@@ -1,4 +1,4 @@
-"""TAPDBM: a deep Boltzmann machine, trained and used by mean-field inference."""
+"""TAPDBM: a deep Boltzmann machine, trained and used with mean-field inference."""
 
 import warnings
 from functools import partial
@@ -38,9 +38,9 @@ from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
 from sklearn_boltz.units._bernoulli import Bernoulli
 
-# Bits of hidden layers that are summed out exactly for the pseudo-likelihood.
+# Maximum number of hidden bits that are summed out exactly for the pseudo-likelihood.
 EXACT_HIDDEN = 12
-# Parameters of the training of each layer by itself.
+# Parameters that are passed on to the pre-training of each layer.
 SHARED = (
     "order", "tap_max_iter", "tap_tol", "damping", "persistent", "learning_rate",
     "learning_rate_schedule", "power_t", "momentum", "penalty", "alpha", "batch_size",
@@ -49,7 +49,7 @@ SHARED = (
 
 
 class LayerRBM(TAPRBM):
-    """An RBM of two layers of a deep machine: its rows hold the numbers of the units below."""
+    """An RBM of two layers of a deep machine. Its rows hold the numbers of the lower layer."""
 
     def _kinds(self, X):
         return None
@@ -399,7 +399,7 @@ class TAPDBM(BaseTAP):
     # The layers.
 
     def _sizes(self):
-        """Numbers of hidden units, checked; a number stands for one layer."""
+        """Numbers of hidden units as a list, checked. An int means one layer."""
         sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
         if sizes.ndim != 1 or len(sizes) == 0 or sizes.dtype.kind not in "iu" or sizes.min() < 1:
             raise ValueError(
@@ -409,21 +409,25 @@ class TAPDBM(BaseTAP):
         return sizes.tolist()
 
     def _hidden_kinds(self):
-        """What is asked for, of each hidden layer."""
+        """The unit type that `hidden` asks for, for each hidden layer."""
         n_layers = len(self._sizes())
         kinds = self.hidden if isinstance(self.hidden, list) else [self.hidden] * n_layers
         if len(kinds) != n_layers:
             raise ValueError(
-                f"hidden has {len(kinds)} unit types, but there are {n_layers} layers."
+                f"hidden has {len(kinds)} unit types, but there are {n_layers} hidden layers. Give "
+                "one type for each layer, or a single type for all."
             )
         return kinds
 
     def _output(self, layers):
-        """Which of the hidden layers `transform` is to give, of a list: a list."""
+        """The list of hidden layers that `transform` returns, from a list of all."""
         if self.output_layer == "all":
             return layers
         if not -len(layers) <= self.output_layer < len(layers):
-            raise ValueError(f"output_layer is {self.output_layer}, of {len(layers)} layers.")
+            raise ValueError(
+                f"output_layer is {self.output_layer}, but there are {len(layers)} hidden layers. "
+                f"Use a number from {-len(layers)} to {len(layers) - 1}, or 'all'."
+            )
         return [layers[self.output_layer]]
 
     @property
@@ -476,8 +480,9 @@ class TAPDBM(BaseTAP):
         sizes = [units.n_units for units in self._layered().layers[1:]]
         if sizes != self._sizes():
             raise ValueError(
-                f"hidden_layer_sizes is {self.hidden_layer_sizes}, but the fit to go on with has "
-                f"layers of {sizes} units."
+                f"hidden_layer_sizes is {self.hidden_layer_sizes}, but the model to continue from "
+                f"has layers of {sizes} units. Set hidden_layer_sizes={sizes}, or fit with "
+                "warm_start=False."
             )
 
     def _by_layer(self, solutions):
@@ -493,8 +498,9 @@ class TAPDBM(BaseTAP):
         if self.pretrain_max_iter and not training.n_passes and not training.pretrain_history:
             if isinstance(rows, StreamedRows):
                 raise ValueError(
-                    "Layers are trained one by one on rows in memory. Set pretrain_max_iter=0 to "
-                    "learn from batches, or fit an array of some rows first, with warm_start."
+                    "TAPDBM: pre-training needs all rows in memory, but X comes in batches. Set "
+                    "pretrain_max_iter=0, or fit an array of some of the rows first and continue "
+                    "with warm_start=True."
                 )
             self._pretrain(training, rows.in_memory(), rows.weights, workers)
         return super()._train(training, rows, monitor, plan, workers, tell)
@@ -503,11 +509,11 @@ class TAPDBM(BaseTAP):
         return bool(training.pretrain_history) or super()._is_worth_keeping(training, n_before)
 
     def _pretrain(self, training, X, weights, workers):
-        """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""
+        """Train each layer as an RBM on the values of the layer below (Algorithm 4)."""
         learner, visible, visible_range = training.learner, self.visible, self.visible_range
         histories = []
         named = isinstance(visible, str) and self._layout_now().is_plain
-        if not named:  # X holds numbers of the units, and not the columns of a table
+        if not named:  # X holds numbers of the units, not columns of a table
             visible, visible_range = learner.layers[0], None
         for k, (n_units, kind) in enumerate(zip(self._sizes(), self._hidden_kinds(), strict=True)):
             rbm = LayerRBM(
@@ -523,7 +529,7 @@ class TAPDBM(BaseTAP):
                 **{name: getattr(self, name) for name in SHARED},
             )
             with warnings.catch_warnings():
-                # What matters is whether the joint training ends among good solutions.
+                # Only the end of the joint training matters, so warnings are silenced here.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 rbm.fit(X, sample_weight=weights)
             (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._layered()
@@ -538,7 +544,7 @@ class TAPDBM(BaseTAP):
         training.pretrain_history = histories
 
     def _units_below(self, kind, units):
-        """What the next layer is told of the units of one: its type, if that tells all."""
+        """The units of a layer as `visible` of the next RBM: the type, if that is enough."""
         return kind if isinstance(kind, str) and units.width == 1 else units
 
     # What follows from rows.
@@ -558,9 +564,9 @@ class TAPDBM(BaseTAP):
             found = self._by_rows(of_chunk, of_chunk, X)
         if n_converged < LEAST_CONVERGED * X.shape[0]:
             warnings.warn(
-                f"With the row clamped, TAP converges for {n_converged / X.shape[0]:.0%} of the "
-                "rows; of the others, this is what the last iteration gave. Use a larger damping, "
-                "or train with a smaller learning_rate or a larger alpha.",
+                f"With the row clamped, TAP converges for only {n_converged / X.shape[0]:.0%} of "
+                "the rows; for the others, the result is that of the last iteration. Use a larger "
+                "damping, or train with a smaller learning_rate or a larger alpha.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -600,7 +606,7 @@ class TAPDBM(BaseTAP):
         return self._hidden_means(V)
 
     def _hidden_means(self, V):
-        """Of each hidden layer, a list."""
+        """Means of each hidden layer, as a list."""
         V, layered = self._checked(V, allow_nan=True), self._layered()
         if len(layered.weights) == 1:
             of_gaps = partial(self._of_gaps, _observed.mean_hidden)
@@ -650,7 +656,7 @@ class TAPDBM(BaseTAP):
             raise ValueError(
                 f"X must have shape (n_samples, {self._n_features_out}), got {X.shape}."
             )
-        # Of all layers the first stands first, and is the lowest.
+        # With all layers, the lowest comes first.
         lowest = range(len(sizes))[0 if self.output_layer == "all" else self.output_layer]
         mean = X[:, : sizes[lowest]]
         for units, W in zip(layered.layers[lowest::-1], layered.weights[lowest::-1], strict=True):
@@ -666,15 +672,15 @@ class TAPDBM(BaseTAP):
         shapes = [h.shape for h in layers]
         if not layers or shapes != [(len(layers[0]), size) for size in sizes]:
             raise ValueError(
-                f"H must be a list of arrays with {sizes} columns, one for each hidden layer, and "
-                f"as many rows in each; got {shapes or type(H).__name__}."
+                f"H must be a list of arrays with {sizes} columns, one for each hidden layer, all "
+                f"with the same number of rows; got {shapes or type(H).__name__}."
             )
         return layers
 
     # Chains.
 
     def _chains(self, V, n_steps, random_state, clamped=False):
-        """-> the visible side after transitions that begin at checked rows, the stream."""
+        """-> the visible side after transitions from checked rows, and the stream."""
         V, model = dense(V), self._model()
         stream = Stream.from_generator(make_generator(random_state))
         with Workers(self.n_jobs) as workers:
@@ -781,7 +787,10 @@ class TAPDBM(BaseTAP):
         """
         V, H = dense(self._checked(V)), self._checked_hidden(H)
         if len(V) != len(H[0]):
-            raise ValueError(f"V has {len(V)} rows and H has {len(H[0])}.")
+            raise ValueError(
+                f"V has {len(V)} rows, but the arrays of H have {len(H[0])}. Both need one row for "
+                "each joint state."
+            )
         layers = [V, *H]
         return self._model().energy(np.hstack(layers[::2]), np.hstack(layers[1::2]))
 

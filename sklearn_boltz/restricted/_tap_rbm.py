@@ -1,4 +1,4 @@
-"""TAPRBM: an RBM of any units, trained and used by mean-field inference."""
+"""TAPRBM: an RBM of any units, trained and used with mean-field inference."""
 
 from sklearn.utils._param_validation import StrOptions
 
@@ -335,7 +335,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         super()._check_device_settings()
         if self.inference != "tap":
             raise ValueError(
-                f"TAPRBM: inference={self.inference!r} is there for NumPy arrays only. Use "
+                f"TAPRBM: inference={self.inference!r} works only with NumPy arrays. Use "
                 "inference='tap' on a device."
             )
 
