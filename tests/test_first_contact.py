@@ -581,9 +581,7 @@ def test_a_number_of_hidden_units_is_one_layer(X):
 
 def test_infinite_rbm_refuses_batches_in_a_sentence(X):
     for source in (Batches(X), iter([X])):
-        with pytest.raises(
-            ValueError, match="needs all rows in memory.*SDCPRBM, which can learn from b"
-        ):
+        with pytest.raises(ValueError, match="needs all rows in memory.*SDCPRBM, which can"):
             InfiniteRBM().fit(source)
 
 

@@ -506,8 +506,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            ln p(v) = ``-free_energy(X) - log_partition_``, in nats. It is normalised, and the same
-            in each call. For a row with missing values, the log-probability of the observed ones.
+            Log-probabilities ``-free_energy(X) - log_partition_``, in nats. They are normalised,
+            and the same in each call. For a row with missing values, the log-probability of the
+            observed ones.
         """
         return -self.free_energy(X) - self.log_partition_
 
