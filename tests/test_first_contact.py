@@ -197,7 +197,7 @@ def test_rounding_errors_of_scaling_are_no_errors(dtype, X):
         model.transform(rows)
 
 
-@pytest.mark.filterwarnings("ignore:SDCPRBM. .* outside of the")
+@pytest.mark.filterwarnings("ignore:SDCPRBM. .* outside the")
 def test_the_pipeline_of_scikit_learn_runs_as_with_bernoulli_rbm():
     X, y = load_digits(return_X_y=True)
     X, y = X[:600], y[:600]
@@ -581,7 +581,7 @@ def test_a_number_of_hidden_units_is_one_layer(X):
 
 def test_infinite_rbm_refuses_batches_in_a_sentence(X):
     for source in (Batches(X), iter([X])):
-        with pytest.raises(ValueError, match="needs all rows in memory.*SDCPRBM, which takes b"):
+        with pytest.raises(ValueError, match="needs all rows in memory.*SDCPRBM, which can"):
             InfiniteRBM().fit(source)
 
 

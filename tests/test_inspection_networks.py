@@ -383,7 +383,7 @@ def test_wrong_arguments(model):
             display.plot(**({"kind": "graph"} | changed))
     with pytest.raises(TypeError, match="n_edges"):
         display.plot(kind="graph", n_edges=2.5)
-    with pytest.raises(ValueError, match="9 groups, and 8 colours"):
+    with pytest.raises(ValueError, match="9 different labels, but only 8"):
         sparse_network(9, 0).plot(kind="graph", groups=range(9))
     with pytest.raises(NotFittedError):
         CouplingDisplay.from_estimator(FVBMPseudoLikelihood())
@@ -392,5 +392,5 @@ def test_wrong_arguments(model):
 @pytest.mark.parametrize("params", [{"penalty": "l1", "alpha": 0.05}, {"terms": [(0, 1, 2)]}])
 def test_models_without_inference_are_drawn_without_rows(X, params):
     sparse = FVBMPseudoLikelihood(**params).fit(X)
-    with pytest.raises(ValueError, match="To draw the couplings as they are, leave out X"):
+    with pytest.raises(ValueError, match="To draw the couplings without tests, leave out X"):
         CouplingDisplay.from_estimator(sparse, X)

@@ -99,7 +99,7 @@ def test_path_of_cross_validation_and_of_one_variable(model):
 
 def test_path_of_nodes(model):
     estimator = with_path(model, nodewise=True)
-    with pytest.raises(ValueError, match="pass node"):
+    with pytest.raises(ValueError, match="Pass node"):
         PathDisplay.from_estimator(estimator)
     display = PathDisplay.from_estimator(estimator, "a")
     assert display.alpha == estimator.alpha_[0]
@@ -153,7 +153,7 @@ def test_path_of_a_nodewise_fit(chain):
         kept = np.delete(estimator.coupling_[node], node) != 0
         assert (display.selected_ >= kept).all() and kept.any()
         plt.close(display.figure_)
-    with pytest.raises(ValueError, match="not this variable"):
+    with pytest.raises(ValueError, match="the chosen variable"):
         PathDisplay.from_estimator(estimator, 6)
 
 
@@ -175,7 +175,7 @@ def test_names_are_apart(heights, least):
 
 
 def test_wrong_paths(model):
-    with pytest.raises(ValueError, match="There is no path.*alpha='ebic' or 'cv'"):
+    with pytest.raises(ValueError, match="The fit has no path.*alpha='ebic' or 'cv'"):
         PathDisplay.from_estimator(model)
     estimator = with_path(model)
     with pytest.raises(ValueError, match="no variable 'z'; there are"):
@@ -290,7 +290,7 @@ def test_no_pair_far_enough(potts):
 
 def test_wrong_contacts(potts):
     for error, options in {
-        "has the column 10; there are 0 to 9": {"contacts": [[0, 10]]},
+        "has the column 10, but columns are numbered from 0 to 9": {"contacts": [[0, 10]]},
         "contacts must be pairs of column numbers": {"contacts": np.eye(10)},
         "distances must have the shape": {"distances": np.ones((9, 9))},
         "distances must be symmetric": {"distances": np.arange(100.0).reshape(10, 10)},

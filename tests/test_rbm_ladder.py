@@ -999,7 +999,7 @@ def test_samples_of_the_ladder_are_tables(followed):
         assert list(V.columns) == list(X.columns) and len(V) == n_samples
         assert (V.dtypes == X.dtypes).all()
     for options in ({"given": {"c0": 1}}, {"temperature": 2.0}, {"n_temperatures": 3}):
-        with pytest.raises(ValueError, match="init='ladder' draws from the whole model"):
+        with pytest.raises(ValueError, match="init='ladder' cannot be combined"):
             model.sample(2, init="ladder", **options)
     with pytest.raises(ValueError, match="init"):
         model.sample(2, init="rungs")

@@ -299,7 +299,7 @@ def test_gaussian_noise(grey):
     assert ((denoised - grey) ** 2).mean() < 0.7 * ((noisy.clip(0, 1) - grey) ** 2).mean()
     with pytest.raises(ValueError, match="Bernoulli"):
         model.denoise(grey, 0.1)
-    with pytest.raises(ValueError, match="either"):
+    with pytest.raises(ValueError, match="exactly one of"):
         model.denoise(grey)
 
 

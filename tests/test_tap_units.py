@@ -682,7 +682,7 @@ def test_noisy_categories(table):
 
 
 def test_errors_of_tables(table, fitted):
-    with pytest.raises(ValueError, match="'weight' has Gaussian ones. Tables of both"):
+    with pytest.raises(ValueError, match="'weight' has Gaussian ones. A table with both"):
         fitted.denoise(table, flip_probability=0.1)
     for inference in ("rbp", "adatap"):
         with pytest.raises(ValueError, match="Set inference='tap'"):

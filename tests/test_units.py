@@ -311,7 +311,7 @@ def test_log_weights_of_states():
     expected = np.column_stack([np.zeros(4), bits.intercept])
     np.testing.assert_allclose(bits.state_log_weights(), expected)
     np.testing.assert_allclose(UnitType.state_log_weights(bits), expected, atol=1e-12)
-    with pytest.raises(ValueError, match="TruncatedGaussian has a continuum"):
+    with pytest.raises(ValueError, match="TruncatedGaussian units have continuous"):
         laws()["TG"].state_log_weights()
 
 

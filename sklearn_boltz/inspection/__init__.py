@@ -1,4 +1,4 @@
-"""Pictures of fitted models. Matplotlib is imported when something is drawn."""
+"""Plots of fitted models. Matplotlib is imported when something is drawn."""
 
 from sklearn_boltz.inspection._contact_map import ContactMapDisplay
 from sklearn_boltz.inspection._coupling import CouplingDisplay

@@ -1,13 +1,13 @@
-"""The one place where Matplotlib is looked for."""
+"""Import of Matplotlib, with a helpful error if it is missing."""
 
 
 def require_pyplot():
-    """Return Matplotlib's pyplot, or say what to do where it is missing."""
+    """Return Matplotlib's pyplot, or raise an error that says how to install it."""
     try:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError(
-            "Pictures need Matplotlib, which is not installed: run `pip install matplotlib`."
+            "Plots need Matplotlib, which is not installed: run `pip install matplotlib`."
         ) from error
     return pyplot
 

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_is_fitted, check_scalar
 
 from sklearn_boltz.inspection._axes import axes_or_new
 
-# Told apart by hue and by shape.
+# The markers differ in hue and in shape.
 STYLES = {
     "contact": {"color": "#0072b2", "marker": "o", "ls": "none", "mew": 0},
     "no contact": {"color": "#d55e00", "marker": "X", "ls": "none", "mew": 0},
@@ -16,43 +16,46 @@ STYLES = {
 
 
 class ContactMapDisplay:
-    """The pairs of sites with the highest scores, and below the diagonal the known contacts.
+    """Contact map: pairs of sites with the highest scores, and known contacts.
 
-    A pair that is a known contact is a blue circle, one that is none an orange cross, and one of
-    which nothing is known a grey ring. Use `from_estimator` to create one.
+    Predicted pairs are above the diagonal: a blue circle for a known contact, an orange cross for
+    a pair that is not in contact, a grey ring if this is unknown. Known contacts or distances are
+    below the diagonal. Use `from_estimator` to create a display.
 
     Parameters
     ----------
     scores : array-like of shape (n_sites, n_sites)
-        Symmetric; the higher, the likelier a contact.
+        Symmetric scores of pairs. A higher score means that a contact is more likely.
     contacts : array-like of int of shape (n_contacts, 2), default=None
         The known contacts, as pairs of column numbers from 0.
     distances : array-like of shape (n_sites, n_sites), default=None
-        Instead of `contacts`, the distance of each two sites, in Å; NaN where it is not known.
+        Instead of `contacts`, the distance between the sites of each pair, in Å. NaN means
+        unknown.
     max_distance : float, default=8.0
-        Sites that are no farther apart are in contact, in Å.
+        Largest distance of sites in contact, in Å.
     positions : array-like of int of shape (n_sites,), default=None
         The number of each site in its sequence. None means 1, 2, 3, ...
     min_separation : int, default=5
-        Pairs that are nearer in the sequence are left out: neighbours are in contact anyway.
+        Pairs that are closer in the sequence are left out, because neighbours are always in
+        contact.
     n_pairs : int, default=None
-        How many pairs are predicted. None means as many as sites.
+        Number of predicted pairs. None means the number of sites.
 
     Attributes
     ----------
     pairs_ : ndarray of int of shape (n_pairs, 2)
-        The predicted pairs as column numbers from 0, i < j, the highest score first. Fewer, if
-        there are not so many.
+        The predicted pairs as column numbers from 0, with i < j, highest score first. There can be
+        fewer than asked for.
     is_contact_ : ndarray of shape (n_pairs,)
-        1 if a predicted pair is a contact, 0 if not, NaN if that is not known.
+        1 if a predicted pair is a contact, 0 if not, NaN if unknown.
     precision_ : float
-        The share of contacts among the predicted pairs of which it is known; NaN if none is.
+        Share of contacts among the predicted pairs with known status; NaN if there is none.
     chance_ : float
-        The share of contacts among all pairs that could be predicted.
+        Share of contacts among all pairs that could be predicted.
     ax_ : matplotlib Axes
-        Where it is drawn.
+        The axes with the plot.
     figure_ : matplotlib Figure
-        Which contains it.
+        The figure of the axes.
 
     See Also
     --------
@@ -103,7 +106,10 @@ class ContactMapDisplay:
         self.max_distance = check_scalar(max_distance, "max_distance", Real, min_val=0)
         self.distances = None
         if contacts is not None and distances is not None:
-            raise ValueError("Pass contacts or distances, not both: one follows from the other.")
+            raise ValueError(
+                "ContactMapDisplay: pass contacts or distances, not both; contacts follow from "
+                "distances and max_distance."
+            )
         if contacts is not None:
             self.known = contact_matrix(contacts, d)
         elif distances is not None:
@@ -119,34 +125,34 @@ class ContactMapDisplay:
     def from_estimator(
         cls, estimator, contacts=None, *, apc=True, ignore=None, ax=None, **display_kw
     ):
-        """Draw the best pairs of a fitted estimator.
+        """Draw the pairs with the highest scores of a fitted estimator.
 
         Parameters
         ----------
         estimator : FVBMPseudoLikelihood
-            Fitted to an alignment, with a column for each site.
+            Fitted to an alignment, with one column for each site.
         contacts : array-like of int of shape (n_contacts, 2), default=None
             The known contacts, as pairs of column numbers from 0.
         apc : bool, default=True
-            Whether `interaction_scores` subtracts the average product.
+            Whether `interaction_scores` applies the average product correction.
         ignore : int or array-like of int of shape (n_sites,), default=None
-            The code of a gap, which `interaction_scores` leaves out.
+            Code of the gap, which `interaction_scores` ignores.
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         **display_kw : dict
             Further parameters of the class, such as `distances`, `positions` and `n_pairs`.
 
         Returns
         -------
         display : ContactMapDisplay
-            The picture with its data.
+            The display with its data.
         """
         check_is_fitted(estimator)
         scores = estimator.interaction_scores(apc=apc, ignore=ignore)
         return cls(scores=scores, contacts=contacts, **display_kw).plot(ax=ax)
 
     def _rank(self):
-        """The best pairs, and what is known of them."""
+        """The pairs with the highest scores, and whether they are known contacts."""
         i, j = np.triu_indices(len(self.scores), 1)
         far = np.abs(self.positions[j] - self.positions[i]) >= self.min_separation
         i, j = i[far], j[far]
@@ -157,17 +163,17 @@ class ContactMapDisplay:
         self.chance_ = share_of_contacts(self.known[i, j])
 
     def plot(self, *, ax=None):
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
 
         Returns
         -------
         display : ContactMapDisplay
-            The object itself.
+            The display itself.
         """
         self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
@@ -195,7 +201,7 @@ class ContactMapDisplay:
         if self.distances is None:
             self.ax_.imshow(np.where(lower, self.known, np.nan), cmap="Greys", vmin=0, vmax=1.6)
         else:
-            # Beyond twice the distance of a contact, all is white.
+            # Beyond twice the distance of a contact, cells are white.
             image = self.ax_.imshow(
                 np.where(lower, self.distances, np.nan), cmap="Greys_r", vmin=0,
                 vmax=2 * self.max_distance,
@@ -203,7 +209,7 @@ class ContactMapDisplay:
             self.figure_.colorbar(image, ax=self.ax_, label="distance, Å", shrink=0.8, extend="max")
 
     def _marker(self):
-        """As large as a cell, within reason; in points."""
+        """Size of a marker in points: about that of a cell."""
         points = self.ax_.get_window_extent().height * 72 / self.figure_.dpi
         return np.clip(0.9 * points / len(self.scores), 3, 9)
 
@@ -216,7 +222,7 @@ class ContactMapDisplay:
         return f"{found} of {n_known} pairs are contacts ({shares})"
 
     def _number_sites(self):
-        """Round numbers of sites at both axes."""
+        """Label both axes with round numbers of sites."""
         from matplotlib.ticker import MaxNLocator
 
         ends = self.positions.min(), self.positions.max()
@@ -233,12 +239,13 @@ def contact_matrix(contacts, n_sites):
     if contacts.ndim != 2 or contacts.shape[1] != 2 or contacts.dtype.kind not in "iu":
         raise ValueError(
             "contacts must be pairs of column numbers, an array of int of shape (n_contacts, 2); "
-            f"got {contacts.dtype} of shape {contacts.shape}. Distances go to `distances`."
+            f"got {contacts.dtype} of shape {contacts.shape}. Pass distances as `distances`."
         )
     outside = (contacts < 0) | (contacts >= n_sites)
     if outside.any():
         raise ValueError(
-            f"contacts has the column {contacts[outside][0]}; there are 0 to {n_sites - 1}."
+            f"contacts has the column {contacts[outside][0]}, but columns are numbered from 0 to "
+            f"{n_sites - 1}."
         )
     matrix = np.zeros((n_sites, n_sites))
     matrix[tuple(contacts.T)] = matrix[tuple(contacts.T[::-1])] = 1
@@ -258,6 +265,6 @@ def checked_distances(distances, n_sites):
 
 
 def share_of_contacts(is_contact):
-    """Among those that are known; NaN if none is."""
+    """Share among the pairs with known status; NaN if there is none."""
     known = is_contact[~np.isnan(is_contact)]
     return float(known.mean()) if len(known) else np.nan

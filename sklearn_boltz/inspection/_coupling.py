@@ -1,4 +1,4 @@
-"""CouplingDisplay: a network of interactions, as a matrix or as a graph."""
+"""CouplingDisplay: the couplings of a network, as a heat map or as a graph."""
 
 from numbers import Integral, Real
 
@@ -15,59 +15,60 @@ from sklearn_boltz.inspection._network import (
 )
 from sklearn_boltz.inspection._pairs import block_norms, names_of
 
-# More edges than this, and than two a node, are hard to read.
+# Default limit of edges: a graph with more than this, and with more than two for each node, is
+# hard to read.
 READABLE_EDGES = 40
-# In points: the smallest font of names beside the heat map, beyond which there are none.
+# Smallest font of names beside the heat map, in points. If they do not fit, they are left out.
 SMALLEST_FONT, LARGEST_FONT = 4.5, 10.0
 
 
 class CouplingDisplay:
-    """The couplings of a pairwise model, as a heat map or as a graph.
+    """Couplings of a pairwise model, as a heat map or as a graph.
 
     Use `from_estimator` to create one.
 
     Parameters
     ----------
     coupling : ndarray of shape (n_features, n_features) or (Σ n_values, Σ n_values)
-        Symmetric. Of variables with more than two values, a block for each two, in the zero-sum
-        gauge.
+        Symmetric matrix. If variables have more than two values, each pair of variables has a
+        block, in the zero-sum gauge.
     names : list of str
         Names of the variables.
     significant : ndarray of bool of the shape of `coupling`, default=None
-        Which couplings differ from 0 beyond chance. None if that is not known.
+        Which couplings differ significantly from 0. None if unknown.
     value_names : list of sequence of str, default=None
-        The values of each variable, if some have more than two; else None.
+        The values of each variable, if some have more than two, and otherwise None.
     significant_pairs : ndarray of bool of shape (n_features, n_features), default=None
-        With `value_names`, which blocks differ from 0 beyond chance. None if that is not known.
+        With `value_names`, which blocks differ significantly from 0. None if unknown.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where it is drawn.
+        The axes with the plot.
     figure_ : matplotlib Figure
-        Which contains it.
+        The figure of the axes.
     image_ : matplotlib AxesImage or None
         The heat map.
     colorbar_ : matplotlib Colorbar or None
-        The scale of its colours.
+        The colour bar of the heat map.
     edges_ : matplotlib LineCollection or None
-        The edges of the graph, the strongest last.
+        The edges of the graph, strongest last.
     pairs_ : ndarray of int of shape (n_edges, 2)
-        The numbers of the two variables of each edge of the graph, in the same order.
+        Numbers of the two variables of each edge, in the same order.
     positions_ : ndarray of shape (n_features, 2) or None
-        Where the nodes of the graph are.
+        Positions of the nodes of the graph.
 
     See Also
     --------
-    HistoryDisplay : The course of the fit.
-    PathDisplay : Couplings for each strength of a sparse penalty.
-    ContactMapDisplay : Scores of pairs of sites beside known contacts.
+    HistoryDisplay : A quantity after each iteration of a fit. PathDisplay : Couplings for each
+    strength of a sparse penalty. ContactMapDisplay : Scores of pairs of sites beside known
+    contacts.
 
     Notes
     -----
-    The graph has a node for each variable. Where some have more than two values, its edges are the
-    Frobenius norms of the blocks, `interaction_scores` without the average product correction:
-    they have no sign. They are tested by the joint Wald test of all entries of the block.
+    The graph has one node for each variable. If some variables have more than two values, an edge
+    is the Frobenius norm of a block (`interaction_scores` without the average product correction),
+    which has no sign. Its significance is that of the joint Wald test of all entries of the block.
 
     Examples
     --------
@@ -112,32 +113,32 @@ class CouplingDisplay:
         estimator : FVBMPseudoLikelihood
             The fitted estimator.
         X : array-like of shape (n_samples, n_features), default=None
-            The training data. If given, couplings that may be chance are hatched in the heat
+            The training data. If given, couplings that are not significant are hatched in the heat
             map and left out of the graph.
         kind : {"heatmap", "graph"}, default="heatmap"
-            What to draw.
+            Type of plot.
         significance_level : float, default=0.05
-            A coupling is significant if its adjusted p value is below.
+            A coupling is significant if its adjusted p-value is below this.
         method : {"fdr_bh", "holm"}, default="fdr_bh"
-            How the p values are adjusted for their number.
+            Correction of the p-values for multiple testing: Benjamini-Hochberg or Holm.
         sample_weight : array-like of shape (n_samples,), default=None
-            The weights of the fit.
+            Sample weights of the fit.
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         **plot_kw : dict
             Further arguments of `plot`.
 
         Returns
         -------
         display : CouplingDisplay
-            The picture with its data.
+            The display with its data.
         """
         check_is_fitted(estimator)
         names, value_names = names_of(estimator)
         significant = significant_pairs = None
         if X is not None:
             inference = inference_or_advice(estimator, X, sample_weight)
-            # NaN, on the diagonal and for constant columns, is not below.
+            # NaN, on the diagonal and for constant columns, is never significant.
             p_value = inference.coupling_matrix(inference.adjusted_p_value(method))
             significant = p_value < significance_level
             if value_names is not None:
@@ -166,50 +167,51 @@ class CouplingDisplay:
         layout="auto",
         random_state=0,
     ):
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         kind : {"heatmap", "graph"}, default="heatmap"
-            What to draw.
+            Type of plot.
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         cmap : str or matplotlib Colormap, default="RdBu_r"
-            The colours, of which the middle one stands for 0. Edges of the graph have colours of
-            both ends; those of negative couplings are dashed, too.
+            Colour map, with 0 in the middle. Edges of the graph use the colours of both ends;
+            edges of negative couplings are also dashed.
         limit : float, default=None
-            The coupling with the strongest colour, or the widest edge. None means the largest.
+            Coupling with the strongest colour or the widest edge. None means the largest coupling.
         colorbar : bool, default=True
-            Whether the heat map has a scale of its colours.
+            Whether the heat map has a colour bar.
         legend : bool, default=True
-            Whether the graph has a legend of its edges and groups, at its right: a figure of your
-            own has room for it with ``layout="constrained"``.
+            Whether the graph has a legend of edges and groups, to the right of it. If you pass
+            `ax`, create its figure with ``layout="constrained"`` to leave room for the legend.
         groups : array-like of shape (n_features,), default=None
-            A label for each variable. In the graph, each group has a colour; there may be eight.
+            Group of each variable. In the graph, each group has its own colour. At most eight
+            groups.
         min_coupling : float, default=0.0
-            The graph leaves out weaker edges.
+            Edges of weaker couplings are left out of the graph.
         n_edges : "auto", int or None, default="auto"
-            The graph has the strongest edges, at most so many. ``"auto"`` is two for each variable,
-            but at least 40; None means all.
+            Maximum number of edges of the graph; the strongest are drawn. ``"auto"`` means two for
+            each variable, but at least 40. None means all.
         layout : {"auto", "circle", "spring", "kamada_kawai"} or array-like of shape \
                 (n_features, 2), default="auto"
-            Where the nodes of the graph are. ``"spring"`` and ``"kamada_kawai"`` need networkx and
-            pull strongly coupled variables together; nodes that would cover others are moved
-            apart. ``"auto"`` is ``"spring"`` if networkx is installed and ``"circle"`` else.
+            Positions of the nodes of the graph. ``"spring"`` and ``"kamada_kawai"`` need networkx.
+            They place strongly coupled variables close to each other, and move overlapping nodes
+            apart. ``"auto"`` is ``"spring"`` if networkx is installed and otherwise ``"circle"``.
         random_state : int or RandomState instance, default=0
-            Where the spring layout begins: the same number, the same picture.
+            Seed of the spring layout. The same seed gives the same plot.
 
         Returns
         -------
         display : CouplingDisplay
-            The object itself.
+            The display itself.
         """
         self.image_ = self.colorbar_ = self.edges_ = self.positions_ = None
         if kind == "heatmap":
             self._draw_matrix(ax, cmap, limit, colorbar)
         elif kind == "graph":
             layout = resolved_layout(layout, len(self.names))
-            group_colours(groups, len(self.names))  # an error before there is a figure
+            group_colours(groups, len(self.names))  # raises its error before a figure is made
             weight, edges, title = self._edges(min_coupling, n_edges)
             limit = np.abs(weight[edges]).max(initial=0) if limit is None else limit
             self._new_axes(ax)
@@ -235,14 +237,14 @@ class CouplingDisplay:
 
     @property
     def _starts(self):
-        """Where the values of each variable begin, and where all end."""
+        """Start of the values of each variable, and the end of all."""
         n_values = [1] * len(self.names) if self.value_names is None else map(len, self.value_names)
         return np.cumsum([0, *n_values])
 
     # The graph.
 
     def _edges(self, min_coupling, n_edges):
-        """A number for each pair of variables; the pairs to draw; and what a legend calls them."""
+        """A number for each pair of variables, the pairs to draw, and the legend title."""
         if n_edges == "auto":
             n_edges = max(2 * len(self.names), READABLE_EDGES)
         elif n_edges is not None:
@@ -285,7 +287,7 @@ class CouplingDisplay:
         self.ax_.add_collection(PatchCollection(squares, **style))
 
     def _write_names(self):
-        """Names beside the matrix: of variables, and at the left of values, if there is room."""
+        """Write names of variables beside the matrix, and of values if there is room."""
         ax, starts, names = self.ax_, self._starts, self.names
         middles = (starts[:-1] + starts[1:] - 1) / 2
         self._ticks(ax.xaxis, middles, names, starts[-1], rotation=90)
@@ -299,7 +301,7 @@ class CouplingDisplay:
         self._ticks(ax.yaxis, middles, names, starts[-1])
 
     def _ticks(self, axis, places, labels, n_rows, **style):
-        """Label an axis in a font that fits, or not at all; -> whether it has labels."""
+        """Label an axis if the font fits; -> whether it has labels."""
         size = self.ax_.get_window_extent().height * 72 / self.figure_.dpi / n_rows
         size *= 0.85 * np.min(np.diff(places), initial=n_rows)
         shown = size >= SMALLEST_FONT
@@ -309,8 +311,8 @@ class CouplingDisplay:
 
 
 def inference_or_advice(estimator, X, sample_weight):
-    """The inference of an estimator; an error says how to draw without it."""
+    """The inference of an estimator, with an error that says how to draw without it."""
     try:
         return estimator.inference(X, sample_weight=sample_weight)
     except ValueError as error:
-        raise ValueError(f"{error} To draw the couplings as they are, leave out X.") from error
+        raise ValueError(f"{error} To draw the couplings without tests, leave out X.") from error

@@ -1,4 +1,4 @@
-"""HistoryDisplay: the course of a fit."""
+"""HistoryDisplay: a quantity after each iteration of a fit."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -9,7 +9,7 @@ LIKELIHOODS = "validation_log_likelihood", "log_likelihood"
 
 
 class HistoryDisplay:
-    """The course of a fit: a quantity by iteration or by time.
+    """A quantity of the training history, by iteration or by time.
 
     Use `from_estimator` to create one.
 
@@ -18,31 +18,30 @@ class HistoryDisplay:
     values : array-like of shape (n_values,)
         The quantity after each iteration.
     key : str
-        Its name.
+        Name of the quantity.
     label : str, default=None
         Name of the curve in a legend.
     at : array-like of shape (n_values,), default=None
-        Where on the horizontal axis the values are. None means 1, 2, 3, ...: after each
-        iteration.
+        Positions of the values on the horizontal axis. None means 1, 2, 3, ...
     against : str, default="iteration"
         Name of the horizontal axis.
     std_err : array-like of shape (n_values,), default=None
-        Standard errors of the values, of which a band shows two.
+        Standard errors of the values. A band shows two standard errors.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where the values are.
+        The axes of the values.
     increase_ax_ : matplotlib Axes or None
-        Where the increases are.
+        The axes of the increases.
     figure_ : matplotlib Figure
-        Which contains them.
+        The figure of the axes.
     line_ : matplotlib Line2D
-        The values.
+        The curve of the values.
     band_ : matplotlib PolyCollection or None
-        Two standard errors about them, if they have errors.
+        The band of two standard errors, if there are errors.
     increase_line_ : matplotlib Line2D or None
-        The increases.
+        The curve of the increases.
 
     See Also
     --------
@@ -78,27 +77,27 @@ class HistoryDisplay:
         estimator : estimator
             A fitted estimator with `history_`.
         key : str, default=None
-            Which entry. None means the log-likelihood of rows that were set aside, that of
-            training rows, the log pseudo-likelihood or the first entry: the first of these that
-            is there. Log-likelihoods whose ln Z is an estimate have a band of two standard errors.
+            Key of `history_`. None means the first that exists of: log-likelihood of validation
+            rows, log-likelihood of training rows, log pseudo-likelihood, first entry. A
+            log-likelihood with an estimated ln Z has a band of two standard errors.
         against : {"iteration", "seconds"}, default="iteration"
-            What the horizontal axis shows: the number of iterations (for mini-batches, of
-            epochs), or the time that they took, to compare unlike algorithms fairly.
+            Quantity of the horizontal axis: the number of iterations (epochs, for estimators that
+            train with mini-batches), or the time, which is fairer between different algorithms.
         show_increase : bool, default=False
-            Whether to add what each iteration after the first added, dashed, on a logarithmic
-            axis at the right, as Figure 1 of Nguyen and Wood (2016) does: for fits whose
-            iterations see all data, so that each adds something.
+            Whether to add a dashed curve of the increase in each iteration after the first, on a
+            logarithmic axis on the right, as in Figure 1 of Nguyen and Wood (2016). It is meant
+            for fits in which each iteration uses all data and increases the quantity.
         label : str, default=None
-            Name of the curve in a legend, which is drawn if there is a name.
+            Name of the curve in the legend. None means no legend.
         ax : matplotlib Axes, default=None
-            Where to draw, also on top of another display. None means a new figure.
+            Axes to draw on; they may have other curves. None means a new figure.
         **line_kw : dict
             Further properties of the line.
 
         Returns
         -------
         display : HistoryDisplay
-            The picture with its data.
+            The display with its data.
         """
         check_is_fitted(estimator)
         history = estimator.history_
@@ -109,9 +108,11 @@ class HistoryDisplay:
             key = next((name for name in preferred if name in history), None)
         for name in [key] + (["seconds"] if against == "seconds" else []):
             if name not in history:
-                raise ValueError(f"There is no history of {name!r}; there is {list(history)}")
+                raise ValueError(
+                    f"The history has no entry {name!r}. Its entries are {list(history)}."
+                )
         at = np.cumsum(history["seconds"]) if against == "seconds" else None
-        # Both have the same ln Z, and so the same error.
+        # Both use the same ln Z and have the same error.
         std_err = history.get("log_likelihood_std_err") if key in LIKELIHOODS else None
         display = cls(
             values=history[key], key=key, label=label, at=at, against=against, std_err=std_err
@@ -119,21 +120,21 @@ class HistoryDisplay:
         return display.plot(show_increase=show_increase, ax=ax, **line_kw)
 
     def plot(self, *, show_increase=False, ax=None, **line_kw):
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         show_increase : bool, default=False
-            Whether to add what each iteration after the first added.
+            Whether to add a curve of the increase in each iteration after the first.
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         **line_kw : dict
             Further properties of the line.
 
         Returns
         -------
         display : HistoryDisplay
-            The object itself.
+            The display itself.
         """
         self.ax_ = ax = axes_or_new(ax)
         self.figure_ = ax.figure
@@ -152,7 +153,7 @@ class HistoryDisplay:
         self.increase_ax_ = self.increase_line_ = None
         increase = np.diff(self.values)
         if show_increase and (increase > 0).any():
-            # A second curve in the same axes shares the axis at the right.
+            # A second curve in the same axes shares the axis on the right.
             twins = [other for other in ax.figure.axes if getattr(other, "_increases_of", 0) is ax]
             self.increase_ax_ = twins[0] if twins else ax.twinx()
             self.increase_ax_._increases_of = ax

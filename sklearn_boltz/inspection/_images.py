@@ -1,4 +1,4 @@
-"""Grids of small images, all in one axes: a hundred axes would take seconds to lay out."""
+"""Grids of small images in a single axes; a hundred axes would take seconds to lay out."""
 
 import math
 
@@ -6,26 +6,34 @@ import numpy as np
 
 from sklearn_boltz.inspection._axes import axes_or_new
 
-# Between images, as a part of the longer side of one.
+# Gap between images, as a fraction of the longer side of an image.
 GAP = 0.12
 BETWEEN = "0.88"
-# Inches: the width of a new figure, and how high and how small it may become.
+# Width of a new figure, its largest height and its smallest size, in inches.
 WIDTH, MAX_HEIGHT, MIN_HEIGHT = 7.0, 9.0, 1.0
 
 
 def as_images(rows, image_shape):
-    """Rows as images of shape (n, height, width); without a shape, they are square."""
+    """Rows as images of shape (n, height, width); square if no shape is given."""
     rows = np.asarray(rows)
     if rows.ndim != 2 or not rows.size:
-        raise ValueError(f"Rows of pixels must be a table that is not empty, got {rows.shape}.")
+        raise ValueError(
+            "Images need an array of shape (n_images, n_pixels) that is not empty, got the shape "
+            f"{rows.shape}."
+        )
     n_features = rows.shape[1]
     if image_shape is None:
         side = math.isqrt(n_features)
         if side**2 != n_features:
-            raise ValueError(f"{n_features} pixels are not a square; set image_shape.")
+            raise ValueError(
+                f"{n_features} pixels do not form a square. Set image_shape=(height, width)."
+            )
         image_shape = side, side
     if len(image_shape) != 2 or math.prod(image_shape) != n_features:
-        raise ValueError(f"image_shape {image_shape} does not fit to {n_features} pixels.")
+        raise ValueError(
+            f"image_shape is {image_shape}, but the rows have {n_features} pixels. Height times "
+            "width must equal that number."
+        )
     return rows.reshape(-1, *image_shape)
 
 
@@ -40,20 +48,19 @@ def draw_grid(images, n_columns, ax, *, cmap, missing="none", **style):
     ax : matplotlib Axes or None
     cmap : str or matplotlib Colormap
     missing : color
-        Of values that are NaN.
+        Colour of NaN.
     **style : dict
         Arguments of `imshow`, the same for all.
 
     Returns
     -------
-    ax : matplotlib Axes
-    artists : list of AxesImage, one for each image
-    line_centers : ndarray of shape (n_lines,), where lines of images are in y
+    ax : matplotlib Axes artists : list of AxesImage, one for each image line_centers : ndarray of
+    shape (n_lines,), the y coordinates of lines of images
     """
     n, height, width = images.shape
     if n_columns is None:
         least = math.ceil(math.sqrt(2 * n * height / width))
-        # A little more where the last line is fuller then.
+        # One more column if the last line is then fuller.
         n_columns = min(range(least, 3 * least // 2 + 1), key=lambda columns: -n % columns)
     if n_columns < 1:
         raise ValueError(f"n_columns must be at least 1, got {n_columns}.")
@@ -63,7 +70,7 @@ def draw_grid(images, n_columns, ax, *, cmap, missing="none", **style):
     total_x, total_y = n_columns * step_x - gap, n_lines * step_y - gap
     size = np.clip(WIDTH * total_y / total_x, MIN_HEIGHT, MAX_HEIGHT)
     ax = axes_or_new(ax, figsize=(WIDTH, size))
-    # After the axes, which say what to do where Matplotlib is missing.
+    # Imported after the axes exist: their error says how to install Matplotlib.
     from matplotlib import colormaps
 
     cmap = (colormaps[cmap] if isinstance(cmap, str) else cmap).with_extremes(bad=missing)
@@ -71,7 +78,7 @@ def draw_grid(images, n_columns, ax, *, cmap, missing="none", **style):
     for k, image in enumerate(images):
         line, column = divmod(k, n_columns)
         left, top = column * step_x, line * step_y
-        # imshow wants the bottom before the top; y goes down.
+        # imshow expects bottom before top; y increases downwards.
         extent = left, left + width, top + height, top
         artists.append(ax.imshow(image, extent=extent, interpolation="nearest", cmap=cmap, **style))
     ax.set(xlim=(-gap, total_x + gap), ylim=(total_y + gap, -gap), aspect="equal")

@@ -1,46 +1,45 @@
-"""LadderDisplay: a row of models between independent units and a fitted one."""
+"""LadderDisplay: the models between independent units and a fitted model."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.inspection._axes import require_pyplot
 
-# Neighbours that exchange states less often than this are not connected.
+# Neighbours whose exchange rate is below this are not connected.
 BROKEN = 0.05
 GOOD_COLOUR, BROKEN_COLOUR = "C0", "#d55e00"
 
 
 class LadderDisplay:
-    """How well a ladder of models is connected, and the ln Z that it gives for each.
+    """Diagnostics of a ladder of models: exchange rates, and ln Z of each model.
 
-    Two pictures next to each other: the acceptance of exchanges between neighbours, where a pair
-    that hardly exchanges states is marked as broken; and ln Z of all models, from independent
-    units to the fitted model, with a band of two standard errors. Use `from_estimator` to
-    create one.
+    There are two plots. The first shows how often neighbours exchange states; pairs that almost
+    never do are marked as broken. The second shows ln Z of all models, from independent units to
+    the fitted model, with a band of two standard errors. Use `from_estimator` to create a display.
 
     Parameters
     ----------
     estimate : Bunch
-        As returned by ``log_partition("ladder")``.
+        What ``log_partition("ladder")`` returned.
 
     Attributes
     ----------
     axes_ : dict of str to matplotlib Axes
         ``"acceptance"`` and ``"log_partition"``.
     figure_ : matplotlib Figure
-        Which contains them.
+        The figure of the axes.
     bars_ : matplotlib BarContainer
-        The acceptances.
+        The bars of the exchange rates.
     broken_ : ndarray of int
-        Numbers of the pairs that are not connected; pair i is that of the models i and i + 1.
+        Numbers of the pairs that are not connected. Pair i has the models i and i + 1.
     line_ : matplotlib Line2D
-        The values of ln Z.
+        The curve of ln Z.
     band_ : matplotlib PolyCollection or None
-        Two standard errors about them; None where no errors are known.
+        The band of two standard errors; None if no errors are known.
 
     See Also
     --------
-    HistoryDisplay : The log-likelihood in the course of a fit, which such a ladder measures.
+    HistoryDisplay : The log-likelihood during a fit, which is measured with such a ladder.
 
     Examples
     --------
@@ -61,7 +60,7 @@ class LadderDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, random_state=None, ax=None, **kwargs):
-        """Estimate ln Z of a fitted estimator by a ladder, and draw.
+        """Estimate ln Z of a fitted estimator with a ladder, and draw it.
 
         Parameters
         ----------
@@ -70,44 +69,44 @@ class LadderDisplay:
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         ax : sequence of two matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         **kwargs : dict
             Further parameters of `log_partition`, such as `tol` and `max_rounds`.
 
         Returns
         -------
         display : LadderDisplay
-            The picture with its data.
+            The display with its data.
         """
         check_is_fitted(estimator)
         estimate = estimator.log_partition("ladder", random_state=random_state, **kwargs)
         return cls(estimate).plot(ax=ax)
 
     def plot(self, *, ax=None):
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : sequence of two matplotlib Axes, default=None
-            Where to draw: acceptances, and ln Z. None means a new figure.
+            Axes of the exchange rates and of ln Z. None means a new figure.
 
         Returns
         -------
         display : LadderDisplay
-            The object itself.
+            The display itself.
         """
         if self.estimate.get("acceptances") is None:
             raise ValueError(
-                "The estimate is not of a ladder: a LadderDisplay needs what "
-                "log_partition('ladder') returns."
+                "LadderDisplay needs an estimate of a ladder. Pass what log_partition('ladder') "
+                "returns."
             )
         if ax is None:
             _, ax = require_pyplot().subplots(1, 2, figsize=(9, 3.5), layout="constrained")
         if np.size(ax) != 2:
-            raise ValueError("ax must be two Axes: for the acceptances, and for ln Z.")
+            raise ValueError("ax must be two Axes, for the exchange rates and for ln Z.")
         self.axes_ = dict(zip(("acceptance", "log_partition"), np.ravel(ax), strict=True))
         self.figure_ = self.axes_["acceptance"].figure
-        # Networks have temperatures, ladders of a training only an order.
+        # Ladders of networks have temperatures; models saved during training only have an order.
         at, betas = np.arange(len(self.estimate.log_partitions)), self.estimate.get("betas")
         self._xlabel = "model, from independent units (0)"
         if betas is not None:
@@ -122,7 +121,7 @@ class LadderDisplay:
         self.broken_ = np.flatnonzero(acceptances < BROKEN)
         colours = np.where(acceptances < BROKEN, BROKEN_COLOUR, GOOD_COLOUR)
         self.bars_ = ax.bar(middles, acceptances, 0.85 * widths, color=colours)
-        # A bar of no height is not seen: what is missing is shaded.
+        # A bar of height 0 is invisible, so broken pairs are shaded.
         for i in self.broken_:
             ax.axvspan(at[i], at[i + 1], color=BROKEN_COLOUR, alpha=0.15, lw=0)
             ax.text(
@@ -139,7 +138,7 @@ class LadderDisplay:
         (self.line_,) = ax.plot(at, values, ".-", color=GOOD_COLOUR)
         self.band_ = None
         if (errors := estimate.get("log_partition_errors")) is not None:
-            # The errors of a broken ladder may be so large that nothing else could be seen.
+            # The errors of a broken ladder may be very large; they must not determine the scale.
             most = max(1.0, np.ptp(values))
             reach = np.minimum(2 * np.asarray(errors), most)
             self.band_ = ax.fill_between(
@@ -156,11 +155,11 @@ class LadderDisplay:
         self._count(ax)
 
     def _name_of_top(self):
-        """The value, and what it is worth, in a few words."""
+        """The value and its reliability, as a short text."""
         value = f"fitted model: {self.estimate.value:.2f} ± {self.estimate.std_err:.2f}"
-        return value if self.estimate.trusted else f"{value},\nnot to be trusted"
+        return value if self.estimate.trusted else f"{value},\nnot reliable"
 
     def _count(self, ax):
-        """Numbers of models are whole."""
+        """Label an axis of model numbers with integers."""
         if self.estimate.get("betas") is None:
             ax.locator_params(axis="x", integer=True)

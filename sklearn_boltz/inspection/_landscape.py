@@ -1,4 +1,4 @@
-"""LandscapeDisplay: the solutions of a TAP model."""
+"""LandscapeDisplay: the fixed points of a TAP model."""
 
 import numpy as np
 from sklearn.manifold import Isomap
@@ -9,23 +9,24 @@ from sklearn_boltz.inspection._axes import require_pyplot
 
 
 class LandscapeDisplay:
-    """The fixed points of a mean-field model: in training, their free energies, and a map.
+    """The fixed points of a mean-field model: during training, by free energy, and on a map.
 
-    Three pictures next to each other: how many different solutions there were after each
-    epoch and what free energies they had (Figure 5 of Tramel et al., 2018); a histogram of
-    the free energies of the solutions now, each counted as often as rows reach it; and rows
-    and solutions on a plane, by Isomap (Figures 6 and 7). Use `from_estimator` to create one.
+    There are three plots. The first shows the number of distinct solutions after each epoch and
+    their free energies (Figure 5 of Tramel et al., 2018). The second is a histogram of the free
+    energies of the solutions of the fitted model, where each solution counts once for each row
+    that reaches it. The third shows rows and solutions on a plane, by Isomap (Figures 6 and 7).
+    Use `from_estimator` to create a display.
 
     Parameters
     ----------
     solutions : Bunch
-        As returned by `tap_solutions`, with each solution once.
+        What `tap_solutions` returned with ``unique=True``.
     history : dict of ndarray
         With the keys ``"n_solutions"``, ``"free_energy"`` and ``"free_energy_std"``.
     row_map : ndarray of shape (n_rows, 2)
-        Where the rows are on the plane.
+        Coordinates of the rows on the plane.
     solution_map : ndarray of shape (n_solutions, 2)
-        Where the solutions are.
+        Coordinates of the solutions.
     y : array-like of shape (n_rows,), default=None
         Classes of the rows.
 
@@ -34,7 +35,7 @@ class LandscapeDisplay:
     axes_ : dict of str to matplotlib Axes
         ``"training"``, ``"free_energy"`` and ``"map"``.
     figure_ : matplotlib Figure
-        Which contains them.
+        The figure of the axes.
 
     See Also
     --------
@@ -61,25 +62,25 @@ class LandscapeDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, X, *, y=None, n_neighbors=10, **plot_kw):
-        """Follow rows to their solutions, and draw.
+        """Find the solutions that rows reach, and draw them.
 
         Parameters
         ----------
         estimator : estimator
             A fitted estimator with `tap_solutions` and `history_`.
         X : array-like of shape (n_rows, n_features)
-            Where to start; a few hundred rows make a picture that can be read.
+            Starts of the iteration. A few hundred rows give a readable plot.
         y : array-like of shape (n_rows,), default=None
-            Classes of the rows, for their colours; None colours by solution.
+            Classes of the rows, which determine their colours. None means colours by solution.
         n_neighbors : int, default=10
-            Neighbours of a row in the graph of Isomap.
+            Number of neighbours of each row for Isomap.
         **plot_kw : dict
             Parameters of `plot`.
 
         Returns
         -------
         display : LandscapeDisplay
-            The picture with its data.
+            The display with its data.
         """
         check_is_fitted(estimator)
         solutions = estimator.tap_solutions(X)
@@ -97,19 +98,19 @@ class LandscapeDisplay:
         return display.plot(**plot_kw)
 
     def plot(self, *, bins=30, cmap=None):
-        """Draw in a new figure.
+        """Draw the plots in a new figure.
 
         Parameters
         ----------
         bins : int, default=30
-            Number of bars of the histogram.
+            Number of bins of the histogram.
         cmap : str or Colormap, default=None
-            Colours of the classes; None for ``"tab10"``.
+            Colours of the classes. None means ``"tab10"``.
 
         Returns
         -------
         display : LandscapeDisplay
-            The object itself.
+            The display itself.
         """
         self.figure_, axes = require_pyplot().subplots(
             1, 3, figsize=(12, 3.8), layout="constrained", width_ratios=(1, 0.8, 1.1)

@@ -1,4 +1,4 @@
-"""MomentsDisplay: the moments of a model beside those of data."""
+"""MomentsDisplay: the moments of a model and those of data."""
 
 from itertools import combinations
 from math import comb
@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.inspection._axes import require_pyplot
 
-# Okabe and Ito's colours, which the colour-blind tell apart.
+# Colours of Okabe and Ito, which are safe for colour-blind readers.
 DATA, MODEL, INDEPENDENT = "#000000", "#0072b2", "#d55e00"
 PANELS = "mean", "covariance", "triplet", "count"
 TITLES = {
@@ -18,38 +18,38 @@ TITLES = {
     "triplet": "third moments of three",
     "count": "number of ones",
 }
-# With more points than this, error bars would hide them.
+# Largest number of points that are drawn with error bars.
 MOST_BARS = 300
 
 
 class MomentsDisplay:
     """Moments of a model against those of data.
 
-    Four pictures: the mean of each column, the covariances of two columns, the third central
-    moments of three columns, and the distribution of the number of ones in a row, P(K). In the
-    first three, a model that is right has 95 % of the points within two standard errors of
-    the diagonal: of the data and of the samples of the model together. They do not know of the
-    error of the fit, which rows that were not in it show as well. Use `from_estimator` to create
-    one.
+    There are four plots: the mean of each column, the covariance of each pair of columns, third
+    central moments of three columns, and the distribution P(K) of the number K of ones in a row.
+    In the first three, a correct model has about 95 % of the points within two standard errors of
+    the diagonal. The standard errors are those of the data and of the samples of the model
+    together. They do not include the error of the fit; use rows that were not in the fit to see
+    it. Use `from_estimator` to create a display.
 
     Parameters
     ----------
     moments : Bunch
-        With `mean`, `covariance` and `triplet`, each a Bunch of arrays `data`, `model` and
-        `std_err`; and `count`, a Bunch of the probabilities `data`, `model` and `independent`
-        of 0, 1, ... ones, and of `std_err` of those of the data.
+        `mean`, `covariance` and `triplet`, each a Bunch of arrays `data`, `model` and `std_err`;
+        and `count`, a Bunch with the probabilities of 0, 1, ... ones in `data`, `model` and
+        `independent`, and with `std_err` of those in the data.
 
     Attributes
     ----------
     axes_ : dict of str to matplotlib Axes
         ``"mean"``, ``"covariance"``, ``"triplet"`` and ``"count"``.
     figure_ : matplotlib Figure
-        Which contains them.
+        The figure of the axes.
 
     See Also
     --------
-    CouplingDisplay : The couplings of a network.
-    ThermodynamicsDisplay : Its specific heat and entropy.
+    CouplingDisplay : The couplings of a network. ThermodynamicsDisplay : Specific heat and entropy
+    of a network.
 
     References
     ----------
@@ -76,27 +76,28 @@ class MomentsDisplay:
     def from_estimator(
         cls, estimator, X, *, n_samples=20_000, n_triplets=2_000, random_state=None, ax=None
     ):
-        """Draw samples of a fitted estimator, and compare their moments with those of data.
+        """Sample a fitted estimator, and compare the moments of the samples with those of data.
 
         Parameters
         ----------
         estimator : estimator
             A fitted estimator with `sample`, of binary columns.
         X : array-like of shape (n_rows, n_features)
-            The data, without missing cells; rows that the fit has not seen make a fair picture.
+            The data, without missing cells. Use rows that were not in the fit for a fair
+            comparison.
         n_samples : int, default=20_000
-            Rows that the estimator draws.
+            Number of samples.
         n_triplets : int, default=2_000
-            Sets of three columns, drawn at random if there are more.
+            Number of sets of three columns. They are chosen at random if there are more.
         random_state : int, RandomState instance or None, default=None
             The source of randomness.
         ax : sequence of four matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
 
         Returns
         -------
         display : MomentsDisplay
-            The picture with its data.
+            The display with its data.
         """
         check_is_fitted(estimator)
         generator = check_random_state(random_state)
@@ -106,22 +107,22 @@ class MomentsDisplay:
         return cls(compared(data, model, n_triplets, generator)).plot(ax=ax)
 
     def z_scores(self, panel):
-        """How far model and data are apart, in standard errors.
+        """Return the differences between model and data, in standard errors.
 
         Parameters
         ----------
         panel : {"mean", "covariance", "triplet"}
-            Which moments.
+            The moments to compare.
 
         Returns
         -------
         z : ndarray of float64
-            Of each point, abs(model - data) / std_err.
+            abs(model - data) / std_err for each point.
 
         Raises
         ------
         ValueError
-            If `panel` is none of these.
+            If `panel` is not one of these.
         """
         if panel not in PANELS[:3]:
             raise ValueError(f"panel must be 'mean', 'covariance' or 'triplet', got {panel!r}.")
@@ -129,22 +130,24 @@ class MomentsDisplay:
         return np.abs(found.model - found.data) / found.std_err
 
     def plot(self, *, ax=None):
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : sequence of four matplotlib Axes, default=None
-            Where to draw: means, covariances, third moments, and P(K). None means a new figure.
+            Axes of means, covariances, third moments and P(K). None means a new figure.
 
         Returns
         -------
         display : MomentsDisplay
-            The object itself.
+            The display itself.
         """
         if ax is None:
             _, ax = require_pyplot().subplots(2, 2, figsize=(8, 7), layout="constrained")
         if np.size(ax) != 4:
-            raise ValueError("ax must be four Axes: means, covariances, third moments and P(K).")
+            raise ValueError(
+                "ax must be four Axes, for means, covariances, third moments and P(K)."
+            )
         self.axes_ = dict(zip(PANELS, np.ravel(ax), strict=True))
         self.figure_ = self.axes_["mean"].figure
         for panel in PANELS[:3]:
@@ -176,7 +179,7 @@ class MomentsDisplay:
         found = self.moments.count
         k = np.arange(len(found.data))
         seen = found.data > 0
-        # No bar below the probability of half a row: there is no logarithm of 0.
+        # Bars end at the probability of half a row, because the axis is logarithmic.
         low = np.minimum(2 * found.std_err, found.data - found.least / 2)
         bars = np.maximum([low, 2 * found.std_err], 0)[:, seen]
         ax.errorbar(k[seen], found.data[seen], yerr=bars, fmt=".", color=DATA, lw=0.8, label="data")
@@ -188,7 +191,7 @@ class MomentsDisplay:
             xlim=(-0.5, most + 0.5), xlabel="K", ylabel="P(K)", title=TITLES["count"],
         )  # fmt: skip
         ax.locator_params(axis="x", integer=True)
-        # Below the axes, where no point is.
+        # Below the axes, so that it covers no point.
         ax.legend(
             frameon=False,
             fontsize="small",
@@ -210,7 +213,7 @@ def compared(data, model, n_triplets, generator):
     Returns
     -------
     moments : Bunch
-        As of `MomentsDisplay`.
+        As in `MomentsDisplay`.
     """
     d = data.shape[1]
     centre = data.mean(axis=0)
@@ -239,12 +242,12 @@ def _products(rows, centre, columns):
         part = slice(start, start + 200)
         product = centred[:, columns[part].T].prod(axis=1)
         mean[part], square[part] = product.mean(axis=0), (product**2).mean(axis=0)
-    # One more observation of the size of one: a product that never varies has an error, too.
+    # One more observation of size 1 gives constant products an error, too.
     return mean, np.maximum(square - mean**2, 1 / n) / n
 
 
 def _triplets(d, n_triplets, generator):
-    """Sets of three columns, all of them or some."""
+    """Sets of three columns: all of them, or a random choice."""
     if comb(d, 3) <= n_triplets:
         return np.array(list(combinations(range(d), 3)), dtype=np.int64).reshape(-1, 3)
     drawn = np.array([generator.choice(d, 3, replace=False) for _ in range(n_triplets)])
@@ -252,7 +255,7 @@ def _triplets(d, n_triplets, generator):
 
 
 def _counts(data, model):
-    """P(K), of independent columns with the rates of the data as well."""
+    """P(K) of the data, of the model, and of independent columns with the means of the data."""
     d, n = data.shape[1], len(data)
     own, other = (
         np.bincount(rows.sum(axis=1).astype(np.int64), minlength=d + 1) / len(rows)
@@ -266,7 +269,7 @@ def _counts(data, model):
 
 
 def _as_ones(X, sample, names):
-    """Both tables as 0 and 1 of float64; the greater value of a column is 1."""
+    """Both tables as 0 and 1 in float64. The larger value of a column becomes 1."""
     data, model = np.asarray(X), np.asarray(sample)
     if data.ndim != 2 or data.shape[1] != model.shape[1]:
         raise ValueError(
@@ -283,20 +286,20 @@ def _as_ones(X, sample, names):
             values = [*values[: 3 if missing.any() else 4], *cells[missing][:1]]
             name = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
             raise ValueError(
-                f"MomentsDisplay shows binary columns without missing cells, and {name} has the "
+                f"MomentsDisplay needs binary columns without missing cells, but {name} has the "
                 f"values {', '.join(map(str, values))}. Leave it out, or binarize it."
             )
-        # A constant column of 0 is one of zeros.
+        # A constant column of 0 stays 0.
         top = values[-1] if len(values) == 2 or values[-1] == 1 else None
         ones[0][:, j], ones[1][:, j] = data[:, j] == top, model[:, j] == top
     return ones
 
 
 def _is_missing(cell):
-    """Whether a cell is None, NaN, or pandas.NA, which compared to itself is no bool."""
+    """Whether a cell is None, NaN or pandas.NA; comparing the last with itself gives no bool."""
     return cell is None or not isinstance(cell == cell, bool | np.bool_) or cell != cell
 
 
 def _or_nan(p):
-    """Probabilities of 0 have no logarithm."""
+    """Probabilities, with NaN instead of 0, which has no logarithm."""
     return np.where(p > 0, p, np.nan)

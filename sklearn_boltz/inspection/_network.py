@@ -1,23 +1,23 @@
-"""A network as a picture: which edges, where the nodes are, how large, and what a legend says."""
+"""Drawing of a network: edges, positions and sizes of nodes, and legends."""
 
 import textwrap
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-# Eight colours that people with any colour vision can tell apart: Okabe and Ito, 2008, with a light
-# grey for their black.
+# Eight colours that are safe for colour-blind readers: Okabe and Ito, 2008, with light grey
+# instead of black.
 GROUP_COLOURS = (
     "#56b4e9", "#e69f00", "#009e73", "#f0e442", "#cc79a7", "#d9d9d9", "#d55e00", "#0072b2",
 )  # fmt: skip
 LAYOUTS = "auto", "circle", "spring", "kamada_kawai"
-# In points: font sizes, and widths of edges.
+# Font sizes and widths of edges, in points.
 SMALLEST_FONT, LARGEST_FONT = 5.0, 10.0
 THINNEST_EDGE, WIDEST_EDGE = 0.6, 4.5
-# Share of the picture that nodes may cover; margin of a name in its node, in font sizes; and the
-# least distance of nodes, in points.
+# Largest share of the plot that nodes cover; margin of a name in its node, in font sizes; smallest
+# distance between nodes, in points.
 COVERED, MARGIN, GAP = 0.16, 0.35, 1.5
-# Characters on a line of a name.
+# Largest number of characters in a line of a name.
 LINE_LENGTH = 12
 
 
@@ -30,9 +30,9 @@ def draw_network(ax, weight, edges, names, style, *, layout, groups, legend, ran
     weight : ndarray of shape (n_nodes, n_nodes)
         The couplings.
     edges : tuple of two ndarray of int of shape (n_edges,)
-        Both ends of each edge that is drawn, the topmost last.
+        Both ends of each edge, the topmost last.
     names : list of str
-        Of the nodes.
+        Names of the nodes.
     style : EdgeStyle
     layout : str or ndarray of shape (n_nodes, 2)
         As `resolved_layout` returns it.
@@ -46,7 +46,7 @@ def draw_network(ax, weight, edges, names, style, *, layout, groups, legend, ran
     lines : LineCollection
         The edges.
     xy : ndarray of shape (n_nodes, 2)
-        Where the nodes are.
+        Positions of the nodes.
     """
     from matplotlib.collections import LineCollection
 
@@ -54,7 +54,7 @@ def draw_network(ax, weight, edges, names, style, *, layout, groups, legend, ran
     ax.set_axis_off()
     if legend is not None:
         draw_legends(ax, group_colour, style.handles(weight[edges]), legend)
-    # The legends take room from the axes, by which the nodes are sized.
+    # Legends come first: they shrink the axes, which determine the size of nodes.
     ax.figure.draw_without_rendering()
     nodes = Nodes(ax, names, colours)
     if not isinstance(layout, str):
@@ -71,25 +71,25 @@ def draw_network(ax, weight, edges, names, style, *, layout, groups, legend, ran
     return lines, xy
 
 
-# Which edges.
+# Edges.
 
 
 def strongest_edges(strength, *, min_coupling=0.0, n_edges=None):
-    """The pairs to draw.
+    """The pairs to draw, by strength.
 
     Parameters
     ----------
     strength : ndarray of shape (n_nodes, n_nodes)
-        Symmetric and not negative; 0 where there is no edge.
+        Symmetric and not negative. 0 means no edge.
     min_coupling : float, default=0.0
         Weaker edges are left out.
     n_edges : int, default=None
-        How many there are at most. None means all.
+        Maximum number of edges. None means all.
 
     Returns
     -------
     j, k : ndarray of int of shape (n_drawn,)
-        Both ends of each edge, j < k; the strongest edge comes last, on top of the others.
+        Both ends of each edge, with j < k. The strongest edge comes last, on top of the others.
     """
     j, k = np.nonzero(np.triu((strength > 0) & (strength >= min_coupling), 1))
     order = np.argsort(strength[j, k], kind="stable")
@@ -98,7 +98,7 @@ def strongest_edges(strength, *, min_coupling=0.0, n_edges=None):
 
 
 class EdgeStyle:
-    """Width, colour and line of an edge, from its coupling.
+    """Width, colour and line style of an edge, from its coupling.
 
     Parameters
     ----------
@@ -107,9 +107,9 @@ class EdgeStyle:
     limit : float
         The coupling of the widest line.
     signed : bool
-        Whether couplings have signs; else all edges are grey.
+        Whether couplings have signs. If not, all edges are grey.
     n_nodes : int
-        Number of nodes: where there are many, edges are thinner.
+        Number of nodes. Edges are thinner if there are many.
     """
 
     def __init__(self, cmap, limit, signed, n_nodes):
@@ -124,7 +124,7 @@ class EdgeStyle:
         coupling = np.asarray(coupling, dtype=np.float64)
         share = np.minimum(np.abs(coupling) / self.limit, 1)
         if self.signed:
-            # Not from the pale middle: weak edges are to be seen.
+            # The pale middle of the colour map is left out, so that weak edges are visible.
             colours = self.cmap(0.5 + np.sign(coupling) * (0.27 + 0.18 * share))
         else:
             colours = np.repeat(0.75 - 0.55 * share[:, None], 3, axis=1)
@@ -135,7 +135,7 @@ class EdgeStyle:
         }
 
     def handles(self, coupling):
-        """Lines for a legend: of each sign the strongest edge, the weakest, and one between."""
+        """Lines for a legend: for each sign, the strongest and weakest edge and one in between."""
         from matplotlib.lines import Line2D
 
         text, lines = "{:+.2g}" if self.signed else "{:.2g}", {}
@@ -152,7 +152,7 @@ class EdgeStyle:
 
 
 def group_colours(groups, n_nodes):
-    """The colour of each group, in the order in which they occur, and that of each node."""
+    """The colour of each group, in order of occurrence, and that of each node."""
     if groups is None:
         return {}, ["white"] * n_nodes
     groups = [str(group) for group in groups]
@@ -163,8 +163,8 @@ def group_colours(groups, n_nodes):
     found = list(dict.fromkeys(groups))
     if len(found) > len(GROUP_COLOURS):
         raise ValueError(
-            f"There are {len(found)} groups, and {len(GROUP_COLOURS)} colours that everybody can "
-            "tell apart: merge some groups."
+            f"groups has {len(found)} different labels, but only {len(GROUP_COLOURS)} colours are "
+            "easy to distinguish. Merge some groups."
         )
     colours = dict(zip(found, GROUP_COLOURS, strict=False))
     return colours, [colours[group] for group in groups]
@@ -186,16 +186,16 @@ def draw_legends(ax, group_colour, edge_handles, title):
             handles=edge_handles, title=title, title_fontsize="small", handlelength=2.8,
             loc="lower left", bbox_to_anchor=(1.01, 0), **beside,
         )  # fmt: skip
-        # Axes have one legend, which takes the place of the one before.
+        # A second call of legend would replace the first legend.
         for legend in shown:
             ax.add_artist(legend)
 
 
-# Where the nodes are.
+# Positions of the nodes.
 
 
 def resolved_layout(layout, n_nodes):
-    """What is to be done: the name of a layout that can be computed, or coordinates."""
+    """The name of an available layout, or coordinates."""
     if not isinstance(layout, str):
         layout = np.asarray(layout, dtype=np.float64)
         if layout.shape != (n_nodes, 2) or not np.isfinite(layout).all():
@@ -213,17 +213,17 @@ def resolved_layout(layout, n_nodes):
         if layout == "auto":
             return "circle"
         raise ImportError(
-            f"The layout {layout!r} comes from networkx, which is not installed: run "
+            f"The layout {layout!r} needs networkx, which is not installed: run "
             "`pip install networkx`, or use layout='circle'."
         ) from error
     return "spring" if layout == "auto" else layout
 
 
 def spring(strength, random_state):
-    """By the forces of Fruchterman and Reingold."""
+    """Layout by the forces of Fruchterman and Reingold."""
     import networkx
 
-    # A weak pull between all pairs keeps nodes without an edge near the others.
+    # A weak attraction between all pairs keeps nodes without edges near the others.
     pull = _relative(strength) + 0.3 / len(strength)
     np.fill_diagonal(pull, 0)
     found = networkx.spring_layout(
@@ -236,14 +236,14 @@ def spring(strength, random_state):
 
 
 def kamada_kawai(strength, random_state=None):
-    """By the lengths of paths, where a stronger edge is shorter; nothing is drawn by chance."""
+    """Deterministic layout by path lengths, where a stronger edge is shorter."""
     import networkx
     from scipy.sparse.csgraph import shortest_path
 
     relative = _relative(strength)
     lengths = np.divide(1, 0.3 + relative, where=relative > 0, out=np.zeros_like(relative))
     distance = shortest_path(lengths, directed=False)
-    # Parts without an edge between them are as far apart as any two nodes of one part.
+    # Unconnected parts are as far apart as the most distant nodes of one part.
     distance[np.isinf(distance)] = distance[np.isfinite(distance)].max() or 1
     graph = networkx.from_numpy_array(relative)
     lengths = {j: dict(enumerate(row)) for j, row in enumerate(distance)}
@@ -258,14 +258,14 @@ def _relative(strength):
 
 
 def _lying(positions):
-    """Coordinates, turned so that the widest extent is horizontal, as that of a picture is."""
+    """Coordinates, rotated so that the widest extent is horizontal."""
     xy = np.array([positions[j] for j in range(len(positions))])
     xy -= xy.mean(axis=0)
     return xy @ np.linalg.svd(xy)[2].T
 
 
 def spread(xy, size, area):
-    """Fill the picture, and move nodes apart until none covers another, if there is room.
+    """Fill the plot, and move nodes apart until none overlap, if there is room.
 
     Parameters
     ----------
@@ -274,26 +274,26 @@ def spread(xy, size, area):
     size : ndarray of shape (n_nodes, 2)
         Width and height of each, in points.
     area : ndarray of shape (2,)
-        Width and height of the picture, in points.
+        Width and height of the plot, in points.
 
     Returns
     -------
     xy : ndarray of shape (n_nodes, 2)
-        In points.
+        Positions in points.
     """
     size = size + GAP
     low, high, extent = size / 2, area - size / 2, np.ptp(xy, axis=0)
     share = np.divide(xy - xy.min(axis=0), extent, where=extent > 1e-9, out=np.full_like(xy, 0.5))
     xy = low + share * (high - low)
     reach = (size[:, None] + size) / 2
-    # Nodes at the same place part in the order of their numbers.
+    # Nodes at the same place are separated in the order of their numbers.
     order = np.sign(np.subtract.outer(np.arange(len(xy)), np.arange(len(xy))))[:, :, None]
     for _ in range(500):
         apart = xy[:, None] - xy
         overlap = np.where(order == 0, -1, reach - np.abs(apart))
         if not (covers := (overlap > 0).all(axis=2, keepdims=True)).any():
             break
-        # The shorter way out, by half from both sides.
+        # Along the shorter way; each node moves by half.
         shorter = overlap == overlap.min(axis=2, keepdims=True)
         direction = np.where(apart == 0, order, np.sign(apart))
         xy = xy + np.where(covers & shorter, direction * overlap, 0).sum(axis=1) / 2
@@ -301,16 +301,16 @@ def spread(xy, size, area):
     return xy
 
 
-# How large the nodes are.
+# Sizes of the nodes.
 
 
 class Nodes:
-    """Names in boxes that fit them, at most as large as leaves room for the edges.
+    """Names in boxes that fit them, small enough to leave room for the edges.
 
     Parameters
     ----------
     ax : matplotlib Axes
-        Its size is settled.
+        Axes of final size.
     names : list of str
     colours : list of colors
     """
@@ -330,12 +330,12 @@ class Nodes:
         self.area = self.points * ax.get_window_extent().size
 
     def put_apart(self, xy):
-        """Choose the font by the room that there is, and move nodes apart; -> where they are."""
+        """Choose the font by the available room and move nodes apart; -> their positions."""
         covered = self.largest.prod(axis=1).sum() / self.area.prod()
         return self._fill(xy, np.sqrt(COVERED / covered))
 
     def put_around(self):
-        """Along an ellipse, clockwise from the top; -> where they are."""
+        """Put nodes on an ellipse, clockwise from the top; -> their positions."""
         angle = 2 * np.pi * np.arange(len(self.texts)) / len(self.texts)
         around = np.column_stack([np.sin(angle), np.cos(angle)])
         inside = (self.area - self.largest.max(axis=0)) / 2
@@ -347,9 +347,9 @@ class Nodes:
         return self._move(xy)
 
     def put_at(self, xy):
-        """Choose the font so that no node at a given place covers another; -> where they are."""
+        """Choose the font so that nodes at given positions do not overlap; -> the positions."""
         size, extent = self.largest, np.ptp(xy, axis=0)
-        for _ in range(2):  # smaller names leave more room, and so may be larger again
+        for _ in range(2):  # smaller names leave more room, so they may grow again
             room = np.maximum(self.area - size.max(axis=0), 1)
             points = np.min(room[extent > 0] / extent[extent > 0], initial=room.max())
             size = self._scale(fitting_share(points * xy, self.largest))
@@ -360,7 +360,7 @@ class Nodes:
         return self._move(xy)
 
     def _scale(self, share):
-        """Take a share of the largest font; -> the sizes of the nodes, in points."""
+        """Use a share of the largest font size; -> the sizes of the nodes, in points."""
         font = np.clip(share * LARGEST_FONT, SMALLEST_FONT, LARGEST_FONT)
         for text in self.texts:
             text.set_fontsize(font)
@@ -374,7 +374,7 @@ class Nodes:
 
 
 def fitting_share(xy, size):
-    """By how much sizes have to shrink so that no node covers another; 1 where they need not."""
+    """The factor by which sizes must shrink so that no nodes overlap; 1 if they already fit."""
     pairs = np.triu_indices(len(xy), 1)
     apart, reach = np.abs(xy[:, None] - xy)[pairs], ((size[:, None] + size) / 2)[pairs]
     return np.min(np.max(apart / reach, axis=1), initial=1.0)
@@ -386,7 +386,7 @@ def wrapped(name):
 
 
 def readable_on(colour):
-    """Black, or white on what is dark."""
+    """Black, or white on dark colours."""
     from matplotlib.colors import to_rgb
 
     return "black" if np.dot(to_rgb(colour), [0.299, 0.587, 0.114]) > 0.45 else "white"

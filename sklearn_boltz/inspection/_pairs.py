@@ -1,4 +1,4 @@
-"""Names of the variables of a pairwise model, and one number a pair of them."""
+"""Names of the variables of a pairwise model, and one number for each pair."""
 
 import numpy as np
 

@@ -14,12 +14,13 @@ POSITIVE, NEGATIVE, LEFT_OUT = "#b2182b", "#2166ac", "0.8"
 
 
 class PathDisplay:
-    """Couplings along a path of penalties, and the criterion by which one of these is chosen.
+    """Couplings along a path of penalties, and the criterion that chooses the penalty.
 
-    Two pictures above each other: the couplings as functions of the strength of the penalty, which
-    falls from left to right, and the criterion with the number of edges. A vertical line marks the
-    penalty of the fit. Couplings that are not 0 there are red if positive and blue and dashed
-    if negative; all others are grey. Use `from_estimator` to create one.
+    There are two plots. The upper one shows the couplings against the strength of the penalty,
+    which decreases from left to right. The lower one shows the criterion and the number of edges.
+    A vertical line marks the penalty of the fit. Couplings that are not 0 at this penalty are red
+    if positive, and blue and dashed if negative; all others are grey. Use `from_estimator` to
+    create a display.
 
     Parameters
     ----------
@@ -30,22 +31,24 @@ class PathDisplay:
     pairs : array-like of str of shape (n_pairs,)
         Names of the pairs.
     criterion : array-like of shape (n_alphas,)
-        What chooses: the least EBIC, or the greatest held-out log pseudo-likelihood.
+        Values of the criterion: the EBIC, which is minimised, or the held-out log
+        pseudo-likelihood, which is maximised.
     criterion_name : {"ebic", "cv_score"}
-        Which of them.
+        Name of the criterion.
     alpha : float
         The penalty of the fit.
     signed : bool, default=True
-        Whether the numbers are couplings; else they are Frobenius norms of blocks, without a sign.
+        Whether the numbers are couplings. If not, they are Frobenius norms of blocks, without a
+        sign.
 
     Attributes
     ----------
     axes_ : dict of str to matplotlib Axes
-        ``"coupling"``, ``"criterion"`` and, with the second, ``"n_edges"``.
+        ``"coupling"``, ``"criterion"`` and ``"n_edges"``; the last two share a plot.
     figure_ : matplotlib Figure
-        Which contains them.
+        The figure of the axes.
     lines_ : list of matplotlib Line2D
-        The paths of the pairs, in the order of `pairs`.
+        The path of each pair, in the order of `pairs`.
     selected_ : ndarray of bool of shape (n_pairs,)
         Which couplings are not 0 at the penalty of the fit.
 
@@ -85,24 +88,24 @@ class PathDisplay:
         estimator : FVBMPseudoLikelihood
             Fitted with a sparse penalty and ``alpha="ebic"`` or ``"cv"``.
         node : int or str, default=None
-            The number or name of a variable, of whose couplings alone the paths are drawn. A fit
-            with ``nodewise=True`` has a path for each variable, and needs it. None means all pairs.
+            Number or name of a variable: only its couplings are drawn. None means all pairs. It is
+            required for a fit with ``nodewise=True``, where each variable has its own path.
         ax : sequence of two matplotlib Axes, default=None
-            Where to draw: couplings, and the criterion. None means a new figure.
+            Axes of the couplings and of the criterion. None means a new figure.
         **plot_kw : dict
             Further arguments of `plot`.
 
         Returns
         -------
         display : PathDisplay
-            The picture with its data.
+            The display with its data.
         """
         check_is_fitted(estimator)
         path = getattr(estimator, "path_", None)
         if path is None:
             raise ValueError(
-                "There is no path: this fit had one penalty, alpha="
-                f"{estimator.alpha!r}. Fit with penalty='l1' and alpha='ebic' or 'cv'."
+                f"The fit has no path: it used a single penalty, alpha={estimator.alpha!r}. Fit "
+                "with penalty='l1' and alpha='ebic' or 'cv'."
             )
         names, value_names = names_of(estimator)
         name = next(name for name in CRITERIA if name in path)
@@ -116,8 +119,8 @@ class PathDisplay:
         if np.ndim(alphas) == 2:
             if node is None:
                 raise ValueError(
-                    "Each variable of a nodewise fit has a path of its own: pass node, its number "
-                    "or name."
+                    "In a fit with nodewise=True, each variable has its own path. Pass node, the "
+                    "number or name of a variable."
                 )
             alphas, criterion, alpha = alphas[:, node], criterion[:, node], alpha[node]
         coupling = path.coupling
@@ -135,30 +138,33 @@ class PathDisplay:
         return display.plot(ax=ax, **plot_kw)
 
     def plot(self, *, ax=None, n_names=5):
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : sequence of two matplotlib Axes, default=None
-            Where to draw: couplings, and the criterion. None means a new figure.
+            Axes of the couplings and of the criterion. None means a new figure.
         n_names : int, default=5
-            How many pairs are named, those that are strongest at the penalty of the fit.
+            Number of pairs that are named: the strongest at the penalty of the fit.
 
         Returns
         -------
         display : PathDisplay
-            The object itself.
+            The display itself.
         """
-        # The path of a node may end before that of others; what follows is NaN.
+        # The path of a node may end before those of others; the remaining values are NaN.
         known = (self.alphas > 0) & np.isfinite(self.criterion)
         if not known.any():
-            raise ValueError("There is no path: nothing varied in the fit, or not this variable.")
+            raise ValueError(
+                "There is no path to draw: all columns, or the chosen variable, were constant in "
+                "the fit."
+            )
         if ax is None:
             _, ax = require_pyplot().subplots(
                 2, 1, sharex=True, figsize=(6.4, 5.6), height_ratios=[2, 1], layout="constrained"
             )
         if np.size(ax) != 2:
-            raise ValueError("ax must be two Axes: for the couplings, and for the criterion.")
+            raise ValueError("ax must be two Axes, for the couplings and for the criterion.")
         upper, lower = np.ravel(ax)
         self.axes_ = {"coupling": upper, "criterion": lower, "n_edges": lower.twinx()}
         self.figure_ = upper.figure
@@ -191,7 +197,7 @@ class PathDisplay:
             )  # fmt: skip
 
     def _line(self, ax, alphas, values, at_fit):
-        """The path of a pair: grey and below the others if it is left out."""
+        """The path of a pair: grey and below the others if it is not selected."""
         style = {"color": LEFT_OUT, "lw": 0.8, "zorder": 1}
         if at_fit:
             hue, ls = (NEGATIVE, "--") if at_fit < 0 else (POSITIVE, "-")
@@ -199,7 +205,7 @@ class PathDisplay:
         return ax.plot(alphas, values, **style)[0]
 
     def _height_of_a_name(self, ax):
-        """In units of the vertical axis."""
+        """Height of a line of text, in units of the vertical axis."""
         points = ax.get_window_extent().height * 72 / self.figure_.dpi
         return 11 / points * np.ptp(ax.get_ylim())
 
@@ -219,7 +225,7 @@ class PathDisplay:
 
 
 def show_penalties(ax, alphas):
-    """A horizontal axis of penalties, which fall, with plain numbers."""
+    """Make a horizontal axis of decreasing penalties, with plain numbers."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     ax.set(xscale="log", xlim=(1.01 * alphas.max(), alphas.min() / 1.01))
@@ -233,17 +239,17 @@ def number_of(node, names):
     if isinstance(node, str) and node in names:
         return names.index(node)
     if not isinstance(node, Integral) or not -len(names) <= node < len(names):
-        raise ValueError(f"There is no variable {node!r}; there are {names}.")
+        raise ValueError(f"node is {node!r}, but the variables are {names}.")
     return int(node) % len(names)
 
 
 def apart(heights, least):
-    """Heights in the same order, no two of them nearer than `least`, about as they were."""
+    """Heights in the same order and close to the given ones, at least `least` apart."""
     if not len(heights):
         return heights
     order = np.argsort(heights, kind="stable")
     steps = least * np.arange(len(heights))
-    # What is left once each has its room is to grow with the order: isotonic regression.
+    # After subtracting the minimum spacing, the rest must not decrease: isotonic regression.
     moved = np.empty(len(heights))
     moved[order] = isotonic_regression(np.asarray(heights)[order] - steps) + steps
     return moved

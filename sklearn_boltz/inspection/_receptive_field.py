@@ -1,4 +1,4 @@
-"""ReceptiveFieldDisplay: what the hidden units look for, as images."""
+"""ReceptiveFieldDisplay: the weights of hidden units as images."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -7,31 +7,31 @@ from sklearn_boltz.inspection._images import as_images, draw_grid
 
 
 class ReceptiveFieldDisplay:
-    """The weights of hidden units as small images, on one scale of colours.
+    """Weights of hidden units as small images with a common colour scale.
 
     Use `from_estimator` to create one.
 
     Parameters
     ----------
     weights : array-like of shape (n_units, n_features)
-        The weights of each unit that is shown, in the order of the images.
+        Weights of each unit, in the order of the images.
     image_shape : tuple of int, default=None
-        Height and width of an image, in pixels. None means that images are square.
+        Height and width of an image, in pixels. None means square images.
     units : array-like of int of shape (n_units,), default=None
-        Numbers of these units in the model.
+        Numbers of the units in the model.
     rank : ndarray of shape (n_units,), default=None
-        What they are ordered by.
+        Values by which the units are ordered.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where they are drawn, all in one axes.
+        The axes with all images.
     figure_ : matplotlib Figure
-        Which contains it.
+        The figure of the axes.
     images_ : list of matplotlib AxesImage
-        One for each unit.
+        One image for each unit.
     colorbar_ : matplotlib Colorbar or None
-        The scale of the colours.
+        The colour bar.
 
     See Also
     --------
@@ -72,46 +72,46 @@ class ReceptiveFieldDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted estimator with `components_`, such as `SDCPRBM`, or scikit-learn's
-            `BernoulliRBM`. Of a `TAPDBM`, the first hidden layer is shown.
+            A fitted estimator with `components_`, such as `SDCPRBM` or scikit-learn's
+            `BernoulliRBM`. For a `TAPDBM`, the first hidden layer is shown.
         X : array-like of shape (n_samples, n_features), default=None
-            Rows over which the activity of the units is taken, for ``order="activity"``.
+            Rows for the mean activity of the units, for ``order="activity"``.
         image_shape : tuple of int, default=None
-            Height and width of an image, in pixels. None means that images are square.
+            Height and width of an image, in pixels. None means square images.
         n_units : int, default=100
-            How many units are shown, at most.
+            Maximum number of units to show.
         order : {"spread", "activity"} or None, default="spread"
-            Which units come first: those whose weights differ most over the pixels, by
-            standard deviation; those that are most active, by their mean over `X`; or, with
-            None, the first in the model.
+            Order of the units: ``"spread"`` sorts by the standard deviation of the weights over
+            the pixels, ``"activity"`` by the mean of the unit over `X`, both largest first. None
+            means the order in the model.
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         **plot_kw : dict
             Further arguments of `plot`.
 
         Returns
         -------
         display : ReceptiveFieldDisplay
-            The picture with its data.
+            The display with its data.
         """
         check_is_fitted(estimator)
         weights = estimator.components_
-        # Of other libraries' machines, `transform` gives the means.
+        # For estimators of other libraries, `transform` returns the means.
         mean_hidden = getattr(estimator, "mean_hidden", estimator.transform)
-        if isinstance(weights, list):  # of a deep model, the layer that sees the data
+        if isinstance(weights, list):  # in a deep model, the layer next to the data
             weights, mean_hidden = weights[0], lambda X: estimator.mean_hidden(X)[0]
         names = getattr(estimator, "visible_names_", None)
         if names is not None and len(names) != estimator.n_features_in_:
             raise ValueError(
-                f"The visible units take {len(names)} numbers for {estimator.n_features_in_} "
-                "columns, those of categories one for each: such rows are no images. The weights "
-                "are in `components_`, and `visible_names_` names its columns."
+                f"The {estimator.n_features_in_} columns have {len(names)} visible units, because "
+                "columns of categories have one for each category: the weights are not images. Use "
+                "`components_`, whose columns are named by `visible_names_`."
             )
         if n_units < 1:
             raise ValueError(f"n_units must be at least 1, got {n_units}.")
         if order == "activity":
             if X is None:
-                raise ValueError("order='activity' needs X, the rows to take the activity over.")
+                raise ValueError("order='activity' needs X, the rows for the mean activity.")
             rank = np.asarray(mean_hidden(X)).mean(axis=0)
         elif order == "spread":
             rank = weights.std(axis=1)
@@ -128,26 +128,26 @@ class ReceptiveFieldDisplay:
         return display.plot(ax=ax, **plot_kw)
 
     def plot(self, *, ax=None, n_columns=None, cmap="RdBu_r", limit=None, colorbar=True):
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         n_columns : int, default=None
-            How many images are side by side. None means a grid that is wider than high.
+            Number of images in a line. None means a grid that is wider than high.
         cmap : str or matplotlib Colormap, default="RdBu_r"
-            The colours, of which the middle one stands for 0.
+            Colour map, with 0 in the middle.
         limit : float, default=None
-            The weight with the strongest colour. None means that 99 % of the weights lie
-            within, so that a few large ones do not make all others pale.
+            Weight with the strongest colour. None means the 99 % quantile of the absolute weights,
+            so that a few large weights do not make all others pale.
         colorbar : bool, default=True
-            Whether to draw the scale of the colours.
+            Whether to draw a colour bar.
 
         Returns
         -------
         display : ReceptiveFieldDisplay
-            The object itself.
+            The display itself.
         """
         images = as_images(self.weights, self.image_shape)
         size = np.abs(self.weights)
@@ -159,7 +159,7 @@ class ReceptiveFieldDisplay:
         self.figure_ = self.ax_.figure
         self.colorbar_ = None
         if colorbar:
-            # An inset is as high as the grid; axes beside it would be as high as the figure.
+            # An inset is as high as the grid; separate axes would be as high as the figure.
             self.colorbar_ = self.figure_.colorbar(
                 self.images_[0],
                 cax=self.ax_.inset_axes([1.01, 0, 0.02, 1]),

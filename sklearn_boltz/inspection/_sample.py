@@ -1,4 +1,4 @@
-"""SampleDisplay: rows of data or of a model as images."""
+"""SampleDisplay: rows of data or samples of a model as images."""
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -7,27 +7,27 @@ from sklearn_boltz.inspection._images import as_images, draw_grid
 
 
 class SampleDisplay:
-    """Rows as small images: samples, data, reconstructions, imputed rows.
+    """Rows as small images, such as samples, data, reconstructions or imputed rows.
 
-    Use `from_estimator` or `from_rows` to create one.
+    Use `from_estimator` or `from_rows` to create a display.
 
     Parameters
     ----------
     rows : array-like of shape (n_rows, n_features)
-        A row of pixels for each image. NaN is a missing value.
+        Pixels of each image. NaN is a missing value.
     image_shape : tuple of int, default=None
-        Height and width of an image, in pixels. None means that images are square.
+        Height and width of an image, in pixels. None means square images.
     names : list of str, default=None
-        Names of the lines of images. If given, each line has as many images.
+        Names of the lines of images. If given, all lines have the same number of images.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
-        Where they are drawn, all in one axes.
+        The axes with all images.
     figure_ : matplotlib Figure
-        Which contains it.
+        The figure of the axes.
     images_ : list of matplotlib AxesImage
-        One for each row.
+        One image for each row.
 
     See Also
     --------
@@ -65,29 +65,29 @@ class SampleDisplay:
         ax=None,
         **plot_kw,
     ):
-        """Draw samples from a fitted estimator, and draw their images.
+        """Sample a fitted estimator, and draw the samples as images.
 
         Parameters
         ----------
         estimator : estimator
-            A fitted estimator that has `sample`.
+            A fitted estimator with a method `sample`.
         n_samples : int, default=30
             Number of samples.
         image_shape : tuple of int, default=None
-            Height and width of an image, in pixels. None means that images are square.
+            Height and width of an image, in pixels. None means square images.
         random_state : int, RandomState instance or None, default=None
             The source of randomness.
         sample_kw : dict, default=None
             Further arguments of `sample`, such as the number of steps of a Markov chain.
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         **plot_kw : dict
             Further arguments of `plot`.
 
         Returns
         -------
         display : SampleDisplay
-            The picture with its data.
+            The display with its data.
         """
         check_is_fitted(estimator)
         rows = estimator.sample(n_samples, random_state=random_state, **(sample_kw or {}))
@@ -100,51 +100,51 @@ class SampleDisplay:
         Parameters
         ----------
         X : array-like of shape (n_rows, n_features), or dict of such
-            The rows, of which NaN is a missing value. A dict of tables of the same length
-            gives a line of images for each, with its name at the left.
+            The rows. NaN is a missing value. A dict of arrays with the same number of rows gives
+            one line of images for each array, with its name on the left.
         image_shape : tuple of int, default=None
-            Height and width of an image, in pixels. None means that images are square.
+            Height and width of an image, in pixels. None means square images.
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         **plot_kw : dict
             Further arguments of `plot`.
 
         Returns
         -------
         display : SampleDisplay
-            The picture with its data.
+            The display with its data.
         """
         names = None
         if isinstance(X, dict):
             names, tables = list(X), [np.asarray(table) for table in X.values()]
             lengths = [len(table) for table in tables]
             if len(set(lengths)) != 1:
-                raise ValueError(f"The tables must have the same number of rows, got {lengths}.")
+                raise ValueError(f"The arrays must have the same number of rows, got {lengths}.")
             X = np.concatenate(tables)
         return cls(rows=X, image_shape=image_shape, names=names).plot(ax=ax, **plot_kw)
 
     def plot(self, *, ax=None, n_columns=None, cmap="Greys", limits=None, missing="#f0c78a"):
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         n_columns : int, default=None
-            How many images are side by side, where lines have no names. None means a grid
-            that is wider than high.
+            Number of images in a line, if lines have no names. None means a grid that is wider
+            than high.
         cmap : str or matplotlib Colormap, default="Greys"
-            The colours, from the smallest value to the largest.
+            Colour map, from the smallest value to the largest.
         limits : tuple of float, default=None
-            The smallest and the largest value. None means those of the rows, or 0 and 1 if
-            all values lie between.
+            Smallest and largest value of the colour map. None means 0 and 1 if all values lie
+            between them, and otherwise the smallest and largest value of the rows.
         missing : color, default="#f0c78a"
-            The colour of missing values.
+            Colour of missing values.
 
         Returns
         -------
         display : SampleDisplay
-            The object itself.
+            The display itself.
         """
         images = as_images(self.rows, self.image_shape)
         if limits is None:

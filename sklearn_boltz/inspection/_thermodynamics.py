@@ -9,16 +9,16 @@ COLOUR, MARK = "#0072b2", "#d55e00"
 
 
 class ThermodynamicsDisplay:
-    """Specific heat and entropy of a network against the temperature, per column.
+    """Specific heat and entropy per column of a network, against the temperature.
 
-    The data are at temperature 1. A peak of the specific heat near it says that the energies of the
-    states of the model differ more than those of independent columns would. Use
-    `from_estimator` to create one.
+    The fitted model is at temperature 1. A peak of the specific heat near 1 means that the
+    energies of the states differ more than they would for independent columns. Use
+    `from_estimator` to create a display.
 
     Parameters
     ----------
     figures : Bunch
-        As returned by `thermodynamics` for several temperatures.
+        What `thermodynamics` returned for several temperatures.
     n_features : int
         Number of columns.
 
@@ -27,11 +27,11 @@ class ThermodynamicsDisplay:
     axes_ : dict of str to matplotlib Axes
         ``"specific_heat"`` and ``"entropy"``.
     figure_ : matplotlib Figure
-        Which contains them.
+        The figure of the axes.
     lines_ : dict of str to matplotlib Line2D
         The two curves.
     peak_ : float
-        The temperature, among those given, at which the specific heat is greatest.
+        The given temperature with the largest specific heat.
 
     See Also
     --------
@@ -59,23 +59,23 @@ class ThermodynamicsDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, temperatures=None, *, ax=None, **kwargs):
-        """Compute the curves of a fitted estimator, and draw.
+        """Compute the curves of a fitted estimator, and draw them.
 
         Parameters
         ----------
         estimator : FVBMPseudoLikelihood
             A fitted estimator with `thermodynamics`.
         temperatures : array-like of float, default=None
-            Two at least. None means 31 from 0.3 to 3, at equal ratios.
+            At least two temperatures. None means 31 from 0.3 to 3, with equal ratios.
         ax : sequence of two matplotlib Axes, default=None
-            Where to draw. None means a new figure.
+            Axes to draw on. None means a new figure.
         **kwargs : dict
             Further parameters of `thermodynamics`, such as `random_state`.
 
         Returns
         -------
         display : ThermodynamicsDisplay
-            The picture with its data.
+            The display with its data.
 
         Raises
         ------
@@ -87,29 +87,29 @@ class ThermodynamicsDisplay:
             temperatures = np.geomspace(0.3, 3, 31)
         if np.ndim(temperatures) != 1 or len(temperatures) < 2:
             raise ValueError(
-                "ThermodynamicsDisplay draws curves: temperatures must be a list of two or more, "
-                f"got {temperatures!r}. For one temperature, use `thermodynamics` of the estimator."
+                "ThermodynamicsDisplay needs a list of at least two temperatures, got "
+                f"{temperatures!r}. For a single one, call `thermodynamics` of the estimator."
             )
         figures = estimator.thermodynamics(np.sort(temperatures), **kwargs)
         return cls(figures, estimator.n_features_in_).plot(ax=ax)
 
     def plot(self, *, ax=None):
-        """Draw.
+        """Draw the plot.
 
         Parameters
         ----------
         ax : sequence of two matplotlib Axes, default=None
-            Where to draw: the specific heat and the entropy. None means a new figure.
+            Axes of the specific heat and of the entropy. None means a new figure.
 
         Returns
         -------
         display : ThermodynamicsDisplay
-            The object itself.
+            The display itself.
         """
         if ax is None:
             _, ax = require_pyplot().subplots(1, 2, figsize=(8, 3.4), layout="constrained")
         if np.size(ax) != 2:
-            raise ValueError("ax must be two Axes: for the specific heat, and for the entropy.")
+            raise ValueError("ax must be two Axes, for the specific heat and for the entropy.")
         self.axes_ = dict(zip(("specific_heat", "entropy"), np.ravel(ax), strict=True))
         self.figure_ = self.axes_["entropy"].figure
         self.lines_ = {name: self._plot(name, ax) for name, ax in self.axes_.items()}

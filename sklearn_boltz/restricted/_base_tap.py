@@ -1,4 +1,4 @@
-"""BaseTAP: what the estimators share that are trained and used by mean field."""
+"""BaseTAP: what TAPRBM and TAPDBM share."""
 
 from functools import partial
 from numbers import Integral, Real
@@ -37,20 +37,20 @@ from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
 from sklearn_boltz.units._unit import UnitType
 
-# Rows of the training that are kept, for TAP to start at.
+# Number of training rows that are kept as starts of TAP.
 N_STARTS = 100
-# Training rows of which the log-likelihood of a deep model is measured, at most.
+# Maximum number of training rows for which the log-likelihood of a deep model is measured.
 DEEP_ROWS = 500
-# Iterations after which a start is given up, outside of the training.
+# Maximum number of iterations from each start, outside training.
 MOST_ITERATIONS = 1000
-# If TAP converges from fewer rows than this, the model is in a spin-glass phase.
+# If TAP converges from a smaller share of the rows, the model is in a spin-glass phase.
 LEAST_CONVERGED = 0.5
 # Flip probabilities are kept this far from 0 and 1.
 LEAST_PROBABILITY = 1e-12
 
 
 class Seen(NamedTuple):
-    """What is kept of the data: the distribution of independent features, rows to start at."""
+    """What is kept of the data: the distribution of independent columns, and starts of TAP."""
 
     base: UnitType
     rows: np.ndarray
@@ -60,10 +60,9 @@ class Seen(NamedTuple):
 class BaseTAP(MiniBatchEstimator):
     """A model of one or more hidden layers, trained and used by mean field.
 
-    A child has `_layered()`, its public parameters as `Layered`; `_begin(X, rng, weights,
-    n_rows)`, which returns the weights of the model and the units that the training begins with;
-    `_exposed(layered)`, a dict of the public parameters; `_check_same_size()`, and
-    `_monitor_class`.
+    A subclass defines `_layered()`, which returns its public parameters as `Layered`;
+    `_begin(X, rng, weights, n_rows)`, which returns the initial weights and units; `_exposed(layered)`, a
+    dict of the public parameters; `_check_same_size()`; and `_monitor_class`.
     """
 
     _parameter_constraints = {
@@ -96,8 +95,8 @@ class BaseTAP(MiniBatchEstimator):
         return [*layered.weights, *units]
 
     def _base(self):
-        # Where annealing begins: the features as frequent as in the data, for which most of the
-        # weights are, and the other even layers without preferences.
+        # Annealing begins with the visible units as frequent as in the data, because most weights
+        # belong to them, and with uniform units in the other even layers.
         layered = self._layered()
         base = stacked([self._base_units, *(layer.base() for layer in layered.layers[2::2])])
         return self._near(base, layered.weights[0])
@@ -112,7 +111,10 @@ class BaseTAP(MiniBatchEstimator):
         specs = self.visible.values() if isinstance(self.visible, dict) else self.visible
         specs = specs if isinstance(self.visible, (list, dict)) else [specs]
         if not any(isinstance(spec, str) and spec.startswith("truncated") for spec in specs):
-            raise ValueError("visible_range is for truncated units, given by their names.")
+            raise ValueError(
+                "visible_range applies only to truncated units that are given by name, such as "
+                "visible='truncated_gaussian'. Remove it, or give the range to the units."
+            )
         try:
             low, high = map(float, self.visible_range)
         except (TypeError, ValueError):
@@ -145,7 +147,7 @@ class BaseTAP(MiniBatchEstimator):
         return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
 
     def _with_more(self, seen, X, weights=None):
-        # Rows to start at, evenly spaced, until there are enough.
+        # Starts of TAP, evenly spaced, until there are enough.
         chosen = evenly_spaced(X, N_STARTS - len(seen.rows))
         counts = np.ones(len(chosen)) if weights is None else weights[chosen]
         rows = np.vstack([seen.rows, as_numpy(dense(X[chosen])).astype(seen.rows.dtype)])
@@ -155,7 +157,7 @@ class BaseTAP(MiniBatchEstimator):
         self._check_same_size()
         training, layered = self._training.copy(), self._layered()
         training.n_rows = n_rows or training.n_rows
-        # The public attributes are the truth, also where a user has set them.
+        # The public attributes count, also if a user has changed them.
         learner = training.learner
         learner.weights = [copied_as(W, learner.dtype) for W in layered.weights]
         learner.layers = [layer.astype(learner.dtype) for layer in layered.layers]
@@ -185,7 +187,7 @@ class BaseTAP(MiniBatchEstimator):
     def _monitor(self, training, X, train, valid, weights=None):
         base, rows, counts = training.seen
         log_scale = self._layout_now().log_scale
-        # Of a deep model, what follows from a row takes iterations.
+        # In a deep model, inference for a row takes iterations.
         n_rows = LIKELIHOOD_ROWS if len(training.learner.weights) == 1 else DEEP_ROWS
         likelihoods = Likelihoods(X, train[:n_rows], valid, base, weights, log_scale)
         return self._monitor_class(
@@ -213,7 +215,7 @@ class BaseTAP(MiniBatchEstimator):
         if status == "diverged" or converged >= LEAST_CONVERGED:
             return super()._trouble(status, comparison)
         return (
-            f"TAP converges from {converged:.0%} of the training rows only: the model may be in "
+            f"TAP converges from only {converged:.0%} of the training rows: the model may be in "
             "a spin-glass phase. Use a smaller learning_rate, a larger alpha or fewer hidden "
             "units."
         )
@@ -224,7 +226,7 @@ class BaseTAP(MiniBatchEstimator):
         return self._side(self._stored_rows(model))
 
     def _stored_rows(self, model):
-        """Rows of the training, in the type of the model."""
+        """The kept training rows, in the dtype of the model."""
         if is_foreign(model.weights):
             return self._rows
         return self._rows.astype(model.dtype, copy=False)
@@ -246,25 +248,28 @@ class BaseTAP(MiniBatchEstimator):
         Parameters
         ----------
         X0 : {array-like, sparse matrix} of shape (n_starts, n_features), default=None
-            Rows to start at; None for 100 rows of the training.
+            Starts of the iteration. None means 100 training rows.
         unique : bool, default=True
-            Whether to return each solution once, in the order of their free energies: two are
-            the same if no unit's means differ by more than 0.02 of its range. Otherwise, a
-            solution for each start.
+            If True, each distinct solution is returned once, in the order of free energies. Two
+            solutions are the same if the means of no unit differ by more than 0.02 of its range.
+            If False, there is one solution for each start.
         max_iter : int, default=1000
-            Number of iterations after which a start is given up.
+            Maximum number of iterations from each start.
         tol : float, default=None
-            Mean squared change of the means at which a start has converged; None for
-            `tap_tol`.
+            The iteration has converged when the mean squared change of the means is below this.
+            None means `tap_tol`.
 
         Returns
         -------
         solutions : Bunch
-            `visible_mean`, `visible_variance` of shape (n_solutions, n_features),
-            `hidden_mean`, `hidden_variance` of shape (n_solutions, n_components), with several
-            hidden layers lists with an array for each, `free_energy` in nats,
-            `converged` and `n_iter` of shape (n_solutions,), and `assignment` of shape
-            (n_starts,), which of the solutions each start reached.
+            The solutions, with
+
+            - `visible_mean`, `visible_variance` of shape (n_solutions, n_features);
+            - `hidden_mean`, `hidden_variance` of shape (n_solutions, n_components); with several
+              hidden layers, lists with one array for each layer;
+            - `free_energy` of shape (n_solutions,), in nats;
+            - `converged` and `n_iter` of shape (n_solutions,);
+            - `assignment` of shape (n_starts,): the index of the solution that each start reached.
 
         References
         ----------
@@ -294,7 +299,7 @@ class BaseTAP(MiniBatchEstimator):
         return solutions
 
     def tap_log_likelihood(self, X):
-        """Return the log-probability of each row with ln Z by mean field.
+        """Return the log-probability of each row, with the normalising constant by TAP.
 
         Parameters
         ----------
@@ -304,8 +309,8 @@ class BaseTAP(MiniBatchEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            ``-free_energy(X)`` less ln Σ exp(−F) over the distinct solutions from 100 rows of
-            the training, in nats.
+            ``-free_energy(X)`` minus ln Z, in nats. Here ln Z ≈ ln Σ exp(−F), with the sum over
+            the free energies F of the distinct solutions that are reached from 100 training rows.
         """
         free_energy = self.free_energy(X)
         return -free_energy - self._cached("tap", lambda: self.log_partition("tap").value)
@@ -322,29 +327,29 @@ class BaseTAP(MiniBatchEstimator):
         }
     )
     def denoise(self, Y, flip_probability=None, *, noise_variance=None, max_iter=MOST_ITERATIONS):
-        """Estimate rows from noisy observations of them, with the model as their prior.
+        """Estimate rows from noisy observations, with the model as the prior.
 
-        TAP starts at the best estimate of each value by itself, from its observation and its
-        distribution in the training data.
+        The iteration of TAP starts at the estimate of each value from its own observation and from
+        its distribution in the training data.
 
         Parameters
         ----------
         Y : array-like of shape (n_samples, n_features)
-            The observations.
+            The noisy rows.
         flip_probability : float, default=None
-            For columns of bits and of categories, observed through a symmetric channel: the
-            probability that a value is another one, all others being equally likely.
+            For binary columns and columns of categories: the probability that the noise has
+            replaced a value by another one. All other values are equally likely.
         noise_variance : float, default=None
-            For columns of numbers: the variance of Gaussian noise that was added to the values.
-            Exactly one of the two must be given.
+            For columns of numbers: the variance of the Gaussian noise that was added to the
+            values. Give exactly one of `flip_probability` and `noise_variance`.
         max_iter : int, default=1000
-            Number of iterations at most.
+            Maximum number of iterations.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_visible)
-            Estimated means of the values given the observations; of a column of three or more
-            categories, the probability of each of them.
+            Estimated means of the values given the noisy rows. For a column of three or more
+            categories, the probability of each category.
 
         References
         ----------
@@ -354,12 +359,15 @@ class BaseTAP(MiniBatchEstimator):
         """
         check_is_fitted(self)
         if (flip_probability is None) == (noise_variance is None):
-            raise ValueError("Give either flip_probability or noise_variance.")
+            raise ValueError(
+                "denoise needs exactly one of flip_probability (columns of bits or categories) "
+                "and noise_variance (columns of numbers)."
+            )
         model = self._model()
         if noise_variance is None:
             field, precision = self._flipped(Y, flip_probability), 0.0
         else:
-            # Noise may have carried values out of their range.
+            # The noise may have moved values out of their range.
             Y = self._validate(Y, dtype=model.dtype, reset=False)
             Y, noise_variance = self._noisy(Y, noise_variance)
             field, precision = Y / noise_variance, 1 / noise_variance
@@ -380,7 +388,8 @@ class BaseTAP(MiniBatchEstimator):
                 layout = self._layout_now()
                 column = int(np.searchsorted(layout.starts, number, side="right")) - 1
                 remedy = (
-                    "Tables of both are not denoised; `impute` fills cells that are set to NaN."
+                    "A table with both kinds of columns cannot be denoised; `impute` fills cells "
+                    "that are set to NaN."
                     if layout.one_hot.any()
                     else "Give noise_variance."
                 )
@@ -403,14 +412,15 @@ class BaseTAP(MiniBatchEstimator):
         layout = self._layout_now()
         if layout.one_hot.any():
             raise ValueError(
-                "noise_variance is for columns of numbers, and the table has columns of categories."
+                "noise_variance is for columns of numbers, but the table has columns of "
+                "categories. If all columns are bits or categories, give flip_probability."
             )
         if layout.scale is None:
             return Y, noise_variance
         return layout.expand(Y), (noise_variance / layout.scale**2).astype(Y.dtype)
 
     def _mean_given(self, model, mean, variance, evidence, max_iter=MOST_ITERATIONS):
-        """Means of the features by TAP from a start, with evidence."""
+        """Means of the visible units by TAP from a given start, with evidence."""
         iteration = self._iteration(max_iter=max_iter)
         mean, variance = self._side(mean), self._layered().padded(variance)
         with Workers(self.n_jobs) as workers:
@@ -426,32 +436,38 @@ class BaseTAP(MiniBatchEstimator):
         X : array-like of shape (n_samples, n_features)
             The data; NaN is a missing value.
         how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, and of a column of categories, which have
-            no mean, the most probable one; the most probable joint state of the
-            missing values, or a draw of all of them from their joint conditional distribution.
-            The mode is exact where all that is missing can be enumerated. Otherwise, it is the
-            best state that was found: by TAP, an ascent of the probability that starts at the
-            states nearest to the means; by chains, the best that they met. Of a continuum of
-            values, the mode is the mean.
+            What replaces the missing values of a row, given its observed values:
+
+            - ``"mean"``: the conditional mean of each missing value. A column of categories has no
+              mean and gets its most probable category;
+            - ``"mode"``: the most probable joint state of all missing values. It is exact if the
+              missing values can be enumerated. Otherwise, it is the best state found: TAP climbs
+              from the states nearest to the means, Markov chains keep the best state they visited.
+              For continuous values, the mean is used;
+            - ``"sample"``: a draw of all missing values from their joint conditional distribution.
         method : {"auto", "tap", "gibbs"}, default="auto"
-            ``"tap"`` is mean field with the observed values clamped; it starts at the means
-            of the training data. ``"gibbs"`` is exact where at most 10 binary values of a row
-            are missing, all units of even hidden layers counted, or the odd hidden layers have
-            at most 12 binary units; otherwise by Markov chains with the observed values clamped.
-            ``"auto"`` is exact where that is possible, else by TAP; samples are drawn by
-            chains.
+            - ``"tap"``: mean field with the observed values clamped. It starts at the means of the
+              training data;
+            - ``"gibbs"``: exact if at most 10 binary values of a row are missing (the units of all
+              even hidden layers count as missing) or if the odd hidden layers have at most 12
+              binary units; otherwise by Markov chains with the observed values clamped;
+            - ``"auto"``: exact if possible, as above, and otherwise by TAP. Samples are drawn with
+              Markov chains.
         n_steps : int, default=1000
-            Number of transitions of each Markov chain; means are over the second half.
+            Number of transitions of each Markov chain. Means are taken over the second half.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            A copy with the missing values filled, of the type of `X`.
+            A copy of `X`, of the same type, with the missing values filled.
         """
         if method == "tap" and how == "sample":
-            raise ValueError(f"method={method!r} does not go with how={how!r}.")
+            raise ValueError(
+                f"method={method!r} cannot be used with how={how!r}: TAP gives means, not "
+                "samples. Use method='gibbs' or 'auto'."
+            )
         if dispatched(X):
             self._check_library(X)
             if method == "gibbs" or how == "sample":
@@ -461,7 +477,7 @@ class BaseTAP(MiniBatchEstimator):
             return like(X, filled)
         table, (X, missing, model) = X, self._to_impute(X)
         layered, some = self._layered(), missing.any(axis=1)
-        # Other layers of the side of the features are missing always.
+        # The other even layers are always missing.
         of_side = layered.padded(missing, True)
         by_tap = some & (method != "gibbs" and how != "sample")
         if method == "auto":
@@ -482,13 +498,13 @@ class BaseTAP(MiniBatchEstimator):
         return self._filled(table, filled, missing)
 
     def _quiet_free_energy(self, V):
-        """F of rows by TAP, without a warning where it does not converge."""
+        """F of rows by TAP, without a warning if it does not converge."""
         with Workers(self.n_jobs) as workers:
             V = np.ascontiguousarray(V)
             return clamp(self._layered(), V, self._iteration(), workers).free_energy(self.order)
 
     def _ascended(self, model, X, missing, means):
-        """More and more probable states of missing values, from those nearest to their means."""
+        """Raise the probability of missing values, from the states nearest to the means."""
         layered = self._layered()
         visible = layered.layers[0]
         if not np.isfinite(visible.state_counts).any():

@@ -71,22 +71,22 @@ from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian
 from sklearn_boltz.units._unit import UnitType
 
-# Rows that a method works on at once, so that its memory does not grow with the data.
+# Number of rows that a method processes at once, so that its memory does not grow with the data.
 CHUNK_ROWS, DEVICE_ROWS = 1000, 2**14
-# Part of the bounds by which a value may be out of range: scaling in float32 leaves as much.
+# Fraction of the bounds by which a value may be out of range, because of rounding in float32.
 ROUNDING = 1e-6
-# Rows of batches to which visible units are fitted before the training.
+# Number of rows of batches to which visible units are fitted before training.
 FIRST_ROWS = 10_000
-# Transitions of a chain from independent features to where TAP starts without rows of data.
+# Number of transitions from independent visible units to the starts of TAP, if there are no rows.
 TAP_START_STEPS = 100
-# Standard error of ln Z in nats at which a ladder ends, if nothing else is wanted.
+# Default standard error of ln Z, in nats, at which a ladder ends.
 TOL = 0.05
-# Chains of a ladder that samples come from, at most.
+# Maximum number of chains of a ladder that gives samples.
 LADDER_CHAINS = 1000
 _RANDOM_STATE = ["random_state", np.random.Generator]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
-# What `visible` and `hidden` may be; more is checked where the columns are known.
+# Types of `visible` and `hidden`. More is checked once the columns are known.
 VISIBLE = [StrOptions({"auto", *UNIT_TYPES}), UnitType, type, list, dict]
 HIDDEN = [StrOptions(set(UNIT_TYPES)), UnitType, type, tuple]
 IMPUTE_CONSTRAINTS = {
@@ -107,9 +107,9 @@ SAMPLE_CONSTRAINTS = {
 
 
 def by_processor(method):
-    """Have a method computed by NumPy also where the estimator lies elsewhere.
+    """Compute a method with NumPy, also if the arrays of the estimator are on a device.
 
-    The arrays that it returns lie where the estimator does.
+    The arrays that it returns are moved to that device.
     """
 
     @wraps(method)
@@ -126,21 +126,23 @@ def by_processor(method):
 
 
 class BaseBoltzmannMachine(BaseBoltzmann):
-    """A model whose units are on two sides, those of a side independent given the other.
+    """A model whose units are on two sides. The units of a side are independent given the other.
 
-    In an RBM these are the visible and the hidden layer, in a deep Boltzmann machine the even and
-    the odd layers, of which the visible one is the first: a row of the visible side begins with
-    the features. A child has the parameters of `_parameter_constraints` below, `free_energy(X)` and
+    In an RBM, the sides are the visible and the hidden layer. In a deep Boltzmann machine, they
+    are the even and the odd layers, counted from 0, the visible one: a row of the visible side
+    begins with the visible units. A subclass has the parameters of `_parameter_constraints` below,
+    `free_energy(X)` and
 
-    - `_model()`, a `Model`, `_layered()`, the same as `Layered`, and `_parameters()`, all arrays
-      that it depends on;
-    - `_base()`, independent units of the visible side fitted to the data, where annealing
-      begins;
-    - `_side(V)`, rows of the visible side for rows of features, if these are not all of it.
+    - `_model()`, a `Model`; `_layered()`, the same as `Layered`; and `_parameters()`, all arrays
+      that the model depends on;
+    - `_base()`, independent units of the visible side fitted to the data, for the start of
+      annealing;
+    - `_side(V)`, rows of the visible side for rows of visible units, if the side has other units,
+      too.
 
-    `fit` sets `components_` and `_evaluation_seed`, for estimates that must be the same each time.
-    Rows of a table become rows of the visible units by `_layout`, which `_validated` learns with
-    `reset`.
+    `fit` sets `components_` and `_evaluation_seed`, the seed of estimates that must be the same in
+    each call. `_layout` converts rows of a table to rows of the visible units; `_validated` learns
+    it with ``reset=True``.
     """
 
     _parameter_constraints = {
@@ -156,11 +158,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
-    # How ln Z is estimated where it cannot be computed.
+    # How ln Z is estimated if it cannot be enumerated.
     _estimate_of_log_partition = "ais"
 
     def _tell(self, number, figures, of="epoch"):
-        """Print what was measured, if that is wanted."""
+        """Print figures of an epoch if `verbose` is set."""
         if self.verbose:
             figures = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
             print(f"[{type(self).__name__}] {of} {number}: {figures}")
@@ -170,8 +172,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _validated(self, X, *, reset=False, allow_nan=False, clip=False, sample_weight=None):
         """Check rows; -> legal values, float32 or float64, dense or CSR.
 
-        With `clip`, values out of range are set to its nearest end, with a warning. With `reset`,
-        columns of real numbers are standardised from here on, by their weighted means.
+        With `clip`, values out of range are set to the nearest bound, with a warning. With
+        `reset`, the weighted means and standard deviations of real columns are learned.
         """
         if dispatched(X):
             return self._validated_on_device(X, reset, allow_nan, clip)
@@ -185,7 +187,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             return self._layout_now().expand(self._bounded(self._binarized(X), clip))
         if self.binarize is not None:
             if self.binarize < 0:
-                raise ValueError("binarize must not be negative for sparse data.")
+                raise ValueError(
+                    f"binarize must not be negative for sparse data, got {self.binarize!r}: all "
+                    "zeros would become 1. Use a dense array or a threshold of at least 0."
+                )
             X = X.copy()
             X.data = super()._binarized(X.data)
             X.eliminate_zeros()
@@ -196,26 +201,27 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         X = self._validate(
             X,
             accept_sparse="csr",
-            # The first is for all other types: integers and booleans work in float32.
+            # Other types, such as integers and booleans, are converted to the first one.
             dtype=[np.float32, np.float64],
             allow_nan=allow_nan and not issparse(X),
             reset=reset,
         )
         X = X.astype(X.dtype.type, copy=False)  # to the native byte order
-        # Of batches, the first tells of the columns.
+        # With batches, the columns are learned from the first one.
         if reset and not (self._reads_batches and vars(self).get("_layout")):
             specs, options = self._specs(), self._unit_options()
             if self._reads_batches and not isinstance(specs, UnitType) and Categorical in specs:
                 raise ValueError(
-                    "batches do not tell how many categories a column has: give its units, for "
-                    "example visible={0: Categorical([3])} for the codes 0, 1 and 2."
+                    "the number of categories of a column is unknown when data come in batches. "
+                    "Give its units, for example visible={0: Categorical([3])} for the codes 0, "
+                    "1 and 2."
                 )
             weights = None if sample_weight is None else checked_weights(sample_weight, X)
             self._layout = learn_layout(specs, self._table, X, self._column, options, weights)
         return X
 
     def _takes_sparse(self):
-        """Whether rows need not be dense: all columns have the same bounds, and one number."""
+        """Whether rows can stay sparse: all columns have the same bounds, and one number each."""
         layout = self._layout_now()
         return layout.is_plain and np.ndim(layout.bounds[0]) == 0
 
@@ -226,9 +232,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return super()._binarized(X) if mine.all() else np.where(mine, super()._binarized(X), X)
 
     def _bounded(self, X, clip):
-        """Cells within the bounds: rounding errors are mended, other values refused or clipped."""
+        """Cells within the bounds. Rounding errors are corrected, others rejected or clipped."""
         low, high = self._layout_now().bounds
-        # Without temporaries where all is well; a NaN takes the other way.
+        # The usual case, without temporary arrays. NaN makes it False.
         if np.ndim(low) == 0 and X.min() >= low and X.max() <= high and not self._coded_units():
             return X
         legal = self._are_legal(X)
@@ -268,7 +274,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         size = np.where(np.isfinite(ends), ends, 0).max(axis=0)
         rounding = ROUNDING * np.where(size > 0, size, 1.0)
         legal = ~((values < low - rounding) | (values > high + rounding))
-        if self._coded_units():  # between two codes there is nothing
+        if self._coded_units():  # only the codes themselves are legal
             codes = self._layout_now().one_hot
             legal &= ~(codes & (np.abs(values - np.rint(values)) > ROUNDING))
         return legal
@@ -287,7 +293,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         self._check_domain(X, legal, self._domain, self._remedy(X, column), first_row)
 
     def _remedy(self, X, column):
-        """What to do about values out of range in a column."""
+        """The remedy for values out of range in a column, for error messages."""
         low, high = self._layout_now().bounds_of(column)
         kind = self._layout_now().kinds[column]
         if kind is not Bernoulli:
@@ -298,14 +304,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return (
             "Set `binarize` to a threshold, or scale the columns with "
             "sklearn.preprocessing.MinMaxScaler(clip=True). For a column of real numbers, set "
-            f"visible={{{self._key(column)}: 'gaussian'}}; of categories, 'categorical'."
+            f"visible={{{self._key(column)}: 'gaussian'}}; for one of categories, 'categorical'."
         )
 
     def _about_categories(self, j):
         return f"set visible={{{self._key(j)}: 'categorical'}}"
 
     def _key(self, column):
-        """How `visible` would name a column."""
+        """The key of a column in a dict `visible`."""
         names = getattr(self, "feature_names_in_", None)
         return repr(int(column) if names is None else names[column])
 
@@ -315,10 +321,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         coding = foreign_coding(X, column, COMPLETE_TO_USE, remedy)
         warnings.warn(
             f"{type(self).__name__}: {n_values:,} value{'' if one else 's'} in {n_columns:,} "
-            f"column{'' if n_columns == 1 else 's'} {'is' if one else 'are'} outside of the "
+            f"column{'' if n_columns == 1 else 's'} {'is' if one else 'are'} outside the "
             f"{self._domain(column)} and {'was' if one else 'were'} set to the nearer end; the "
             f"first is {shown(X[row, column])} in {self._column(column)}, row {first_row + row}. "
-            f"{coding or 'MinMaxScaler(clip=True) before this step does the same silently.'}",
+            f"{coding or 'To clip without this warning, use MinMaxScaler(clip=True) first.'}",
             UserWarning,
             stacklevel=find_stack_level(),
         )
@@ -332,17 +338,17 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return X.astype(self._model().dtype, copy=False)
 
     def _check_device_settings(self):
-        """Refuse parameters that are there for NumPy arrays only."""
+        """Reject parameters that work only with NumPy arrays."""
         specs = self._specs()
         binary = isinstance(specs, list) and all(spec in ("auto", Bernoulli) for spec in specs)
         if not binary or self.hidden not in ("bernoulli", Bernoulli):
             raise ValueError(
-                f"{type(self).__name__}: on a device there are Bernoulli units in both layers. For "
+                f"{type(self).__name__}: on a device, only Bernoulli units are supported. For "
                 "other units, pass NumPy arrays."
             )
 
     def _validated_on_device(self, X, reset, allow_nan, clip):
-        """Check an array of another library than NumPy, which stays where it lies."""
+        """Check an array of a library other than NumPy; it stays on its device."""
         self._check_library(X)
         X = checked_rows(self, X, reset=reset, allow_nan=allow_nan)
         if reset:
@@ -351,13 +357,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
         low, high = self._layout_now().bounds
         if namespace_of(X).any((X < low) | (X > high)):
-            X = like(X, self._bounded(as_numpy(X), clip))  # which tells what is wrong
+            X = like(X, self._bounded(as_numpy(X), clip))  # raises an error that names the value
         return X
 
     # Columns of the table and numbers of the visible units.
 
     def _specs(self):
-        """What the user says of each column; see `specified`."""
+        """What `visible` says about each column; see `specified`."""
         return specified(self.visible, self._variable, self.n_features_in_)
 
     def _kinds(self, X):
@@ -368,7 +374,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return {}
 
     def _layout_now(self):
-        """How columns become numbers; where nothing was learned of them, all are of one type."""
+        """How columns become numbers. If nothing was learned about them, all are of one type."""
         layout = vars(self).get("_layout")
         if layout is not None:
             return layout
@@ -378,26 +384,26 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return Layout.of_numbers(self.n_features_in_, kind, self._unit_options())
 
     def _initial_visible(self, X, weights=None):
-        """Units fitted to rows of numbers, where the training begins."""
+        """Initial units, fitted to rows of numbers."""
         layout = self._layout_now()
         if isinstance(X, StreamedRows) and not layout.is_binary:
-            # Whatever is fitted to them is only where the training begins.
+            # The fitted units are only the start of the training.
             rows = evenly_spaced(X, FIRST_ROWS)
             X, weights = X[rows], of_some(weights, rows)
         return layout.initial_units(X, weights)
 
     def _coded_units(self):
-        """Whether numbers in the table are codes of one-hot units, which have to be whole."""
+        """Whether numbers in the table are codes of one-hot units, which must be integers."""
         return bool(self._layout_now().one_hot.any())
 
     def _begin_batches(self, batches, sample_weight=None):
-        """Learn the columns of batches: they hold numbers, and the first stands for all."""
+        """Learn the columns from the first batch. Batches hold numbers."""
         self._layout = None
         learned = "categorical", "gaussian"
         if isinstance(self.visible, str) and self.visible not in learned:
             return
         first, rows = fresh(self), rows_of(next(iter(batches)))
-        # Weights that cannot be are refused where all rows are known.
+        # Invalid weights are rejected later, when all rows are known.
         n_rows = rows.shape[0]
         weights = None if np.ndim(sample_weight) != 1 else np.asarray(sample_weight)[:n_rows]
         if weights is not None and (len(weights) < n_rows or not (weights > 0).any()):
@@ -407,33 +413,34 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     @property
     def visible_names_(self):
-        """Names of the numbers of the visible units: the columns of `components_`.
+        """Names of the columns of `components_`.
 
-        A column of numbers has one, with its own name. A column of three or more categories has
-        one for each, such as ``city=Rome``; of two categories, the number tells of the second.
+        A column of numbers or of two categories has one, with its own name; with two categories,
+        it stands for the second. A column of three or more categories has one for each category,
+        such as ``city=Rome``.
         """
         check_is_fitted(self, "components_")
         names = self._layout_now().names(self._input_names(), self._table)
         return np.array(names, dtype=object)
 
     def _as_table(self, V):
-        """Rows of the visible units as a table like that of the training."""
+        """Convert rows of the visible units to a table like the training data."""
         if is_foreign(V):
             return V
         return self._table.decode(self._layout_now().collapse(V[:, : self._n_numbers()]))
 
     def _near(self, units, weights):
-        """Units where the weights are, in their type."""
+        """Units on the device of the weights, in their dtype."""
         if is_foreign(weights):
             units = units.moved(partial(like, weights))
         return units.astype(numpy_dtype(weights))
 
     def _n_numbers(self):
-        """How many numbers the visible units take."""
+        """How many numbers a row of the visible units has."""
         return self._layout_now().n_numbers
 
     def _side(self, V):
-        """Rows of the visible side of the model, for rows of features."""
+        """Rows of the visible side of the model, for rows of visible units."""
         return V
 
     def _by_chunks(self, function, X):
@@ -447,7 +454,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         ])  # fmt: skip
 
     def _by_rows(self, of_complete, of_incomplete, X):
-        """Apply one function to complete rows and another to those with missing cells."""
+        """Apply one function to complete rows and another one to rows with missing cells."""
         gaps = rows_with_gaps(X)
         if gaps is None:
             return self._by_chunks(of_complete, X)
@@ -460,7 +467,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return out
 
     def _of_gaps(self, function, V, model=None):
-        """A function of the model, an RBM, or of another one, and of rows with missing cells."""
+        """Apply a function of the model, or of another one, to rows with missing cells."""
         model = self._model() if model is None else model
         with Workers(self.n_jobs) as workers:
             return function(model, V, self._evaluation_seed, workers)
@@ -474,8 +481,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _with_missing(self, V, free_energy):
         """F of rows with missing cells, on the scale of the table.
 
-        Real columns are standardised in the model: ln Z counts their volume, and what is summed
-        out must count it, too. A row without any cell has probability 1, however ln Z was found.
+        Real columns are standardised in the model. ln Z includes the volume of that scaling, so
+        the sum over missing cells must include it, too. A row whose cells are all missing has
+        probability 1, for any estimate of ln Z.
         """
         layout, missing = self._layout_now(), np.isnan(V)
         if layout.scale is not None:
@@ -498,8 +506,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            ``-free_energy(X) - log_partition_``, in nats: normalised, and the same each time. Of
-            a row with missing values, the log-probability of those that are observed.
+            Log-probabilities ``-free_energy(X) - log_partition_``, in nats. They are normalised,
+            and the same in each call. For a row with missing values, the log-probability of the
+            observed ones.
         """
         return -self.free_energy(X) - self.log_partition_
 
@@ -545,74 +554,94 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         Parameters
         ----------
         method : {"auto", "exact", "ladder", "ais", "raise", "tap"}, default="auto"
-            ``"exact"`` enumerates the smaller layer, of 26 units at most. ``"ladder"`` runs
-            chains of a row of models from independent units to this one, which exchange states:
-            models that the training has saved, if it was followed (`track_likelihood`), and models
-            in between where the exchanges are too few. ln Z is the sum of Bennett's ratios of
-            neighbours [4]_. ``"ais"`` is
-            annealed importance sampling [1]_ from the base rates of the training data: the
-            estimate of Z is unbiased, that of ln Z too low in the mean, and with probability
-            95 % ln Z is greater than the estimate less 3 nats, however few chains carry it.
-            ``"raise"`` runs chains the other way [2]_, beside AIS. It overestimates ln Z where
-            they start at samples of the model. Where they do not, as in a model with mass far
-            from the data, it may be too low as well: it bounds the likelihood of the
-            distribution that the annealing ends in, not that of the model. ``"tap"`` is
-            ln Σ exp(−F) over distinct TAP solutions with free energies F [3]_: deterministic
-            given where it starts, and
-            neither a bound nor unbiased. ``"auto"`` is exact up to 20 units; with the ladder of a
-            training, both the ladder and AIS are run, and the greater estimate is kept where they
-            differ; else it is AIS, or TAP in an estimator that is trained by it.
+            How ln Z is computed:
+
+            - ``"exact"``: by enumerating the states of the smaller layer, of at most 26 binary
+              units;
+            - ``"ladder"``: from a ladder of models between independent units and this model.
+              Chains of all models run in parallel and exchange states. ln Z is the sum of the
+              differences between neighbours by Bennett's acceptance ratio [4]_. The ladder
+              consists of the models saved during training, if the log-likelihood was measured
+              (`track_likelihood`), and of models in between if neighbours exchange too few states;
+            - ``"ais"``: by annealed importance sampling [1]_, starting at independent columns with
+              the frequencies of the training data. The estimate of Z is unbiased; that of ln Z is
+              too low on average. With a probability of at least 95 %, ln Z is greater than the
+              estimate minus 3 nats, for any number of chains;
+            - ``"raise"``: by chains that run in the opposite direction [2]_. It is meant to be used
+              beside AIS: it overestimates ln Z if the chains start at samples of the model. If
+              they do not, for example because the model has probability mass far from the data,
+              it may also be too low: it then bounds the likelihood of the distribution in which
+              the annealing ends, not that of the model;
+            - ``"tap"``: ln Σ exp(−F) over the free energies F of distinct TAP solutions [3]_. It is
+              deterministic given the starts, and neither a bound nor unbiased;
+            - ``"auto"``: exact if the smaller layer has at most 20 units. Otherwise, if training
+              has saved a ladder, both the ladder and AIS are run, and the larger estimate is kept
+              where they differ. Without a ladder, it is AIS, or TAP for an estimator that was
+              trained with TAP.
         n_chains : int, default=100
-            Number of independent chains, of the ladder for each model, or of starts of TAP.
+            Number of independent chains; for the ladder, of chains for each model; for TAP, of
+            starts.
         n_temperatures : int or array-like of float, default=1000
-            Number of equal steps of the inverse temperature, or all its values from 0 up to 1.
+            Number of equal steps of the inverse temperature, or all its values, rising from 0 to
+            1.
         tol : float, default=None
-            The standard error that is wanted, in nats. The ladder makes rounds until it is
-            reached, each chain has been renewed once in the mean, and two halves of the
-            rounds agree; None stands for 0.05. AIS doubles its temperatures and its chains, up to
-            six times, until it is reached and two runs agree; None makes one run.
+            Target standard error, in nats. The ladder runs until the target is reached, each chain
+            has been renewed once on average, and the two halves of the rounds agree; None means
+            0.05. AIS doubles its temperatures and chains, up to six times, until the target is
+            reached and two runs agree; None means a single run.
         max_rounds : int, default=1000
-            Rounds of the ladder at most: a transition of all chains, and exchanges.
+            Maximum number of rounds of the ladder. In each round, all chains make one transition
+            and then exchange states.
         X : array-like of shape (n_samples, n_features), default=None
-            For ``"raise"``: rows whose likelihood is to be bounded. The chains start at
-            them, in turn; more than `n_chains` are not used. None for the states that an
-            AIS run reached, drawn by their weights, as if they were samples of the model.
-            In a deep Boltzmann machine, it must be None. For ``"tap"``: rows to start at; None for
-            training rows where an estimator keeps some, else for rows that short Markov chains
-            reach.
+            For ``"raise"``: the rows whose likelihood is to be bounded. The chains start at them;
+            at most `n_chains` rows are used. None means the end states of an AIS run, drawn by
+            their weights, as approximate samples of the model. It must be None in a deep Boltzmann
+            machine.
+
+            For ``"tap"``: the starts. None means the training rows that the estimator has kept, or
+            else the end states of short Markov chains.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         n_jobs : int, default=None
-            Number of threads; None for that of the estimator. The result does not depend
-            on it.
+            Number of threads; None means `n_jobs` of the estimator. The result does not depend on
+            it.
 
         Returns
         -------
         estimate : Bunch
-            `value` in nats; `std_err`, its standard error by the delta method; `low` and
-            `high`, between which ln Z lies with a probability of 95 % each, as far as the
-            method can tell, and infinite where it cannot; `verdict`, what the estimate is
-            worth, in words; `ess`, the effective number of chains; `log_weights` of the
-            chains; `states` where they ended; and `method`. Of TAP, `std_err` is NaN, `ess`
-            the number of distinct solutions and `log_weights` minus their free energies. Of the
-            ladder, `std_err` is that of the mean of `n_chains` independent simulations, `low` and
-            `high` are two standard errors away, `ess` is the number of states that came from
-            independent units to the model, `acceptances` are those of exchanges between
-            neighbours, `log_partitions` and `log_partition_errors` the estimates for all models.
+            The estimate, with
+
+            - `value`: ln Z in nats;
+            - `std_err`: its standard error, by the delta method;
+            - `low`, `high`: lower and upper bound. Each holds with a probability of 95 %, as far as
+              the method can tell; infinite if the method gives no bound;
+            - `verdict`: a sentence on how reliable the estimate is, and `trusted`, a bool;
+            - `ess`: effective number of chains;
+            - `log_weights` of the chains, and `states`, their final states;
+            - `method`.
+
+            With TAP, `std_err` is NaN, `ess` is the number of distinct solutions, and
+            `log_weights` are minus their free energies.
+
+            With the ladder, `std_err` is that of the mean of `n_chains` independent simulations,
+            `low` and `high` are two standard errors away, and `ess` is the number of states that
+            moved from independent units to the model. There are also `acceptances` of exchanges
+            between neighbours, and `log_partitions` and `log_partition_errors` of all models.
 
         Warns
         -----
         UserWarning
-            If few chains carry the estimate, if AIS shows that ln Z is greater than RAISE
-            or the ladder says, or if the ladder is not connected.
+            If only a few chains contribute to the estimate, if AIS shows that ln Z is larger than
+            the estimate of RAISE or of the ladder, or if neighbours of the ladder do not exchange
+            states.
         ConvergenceWarning
-            If no start of TAP converges.
+            If TAP converges from no start.
 
         Notes
         -----
-        `log_partition_`, and with it `score_samples`, is the estimate of ``method="auto"``. If
-        `low` of a later run is above that, the estimate of this run takes its place for as long
-        as the parameters are the same.
+        `log_partition_`, which `score_samples` uses, is the estimate of ``method="auto"``. If
+        `low` of a later run is above that estimate, the later estimate replaces it, as long as the
+        parameters do not change.
 
         References
         ----------
@@ -630,7 +659,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         model = self._model()
         if method == "raise" and X is not None and len(model.visible) > self._n_numbers():
             raise ValueError(
-                "In a deep Boltzmann machine or a classifier, method='raise' needs X=None."
+                "With method='raise', X must be None in a deep Boltzmann machine or a classifier: "
+                "the chains cannot start at rows."
             )
         if method == "auto":
             few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
@@ -678,13 +708,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return estimate
 
     def _former_ladder(self):
-        """The ladder that the training has left, or None."""
+        """The ladder of saved models of the training, or None."""
         training = vars(self).get("_training", vars(self).get("_growth"))
         tracker = getattr(training, "tracker", None)
         return None if tracker is None else tracker.ladder
 
     def _on_scale(self, estimate):
-        """An estimate of ln Z where the densities are those of the columns of the table."""
+        """An estimate of ln Z for densities on the original scale of the columns."""
         layout = self._layout_now()
         if layout.scale is not None:
             sign = -1 if estimate.method == "raise" else 1
@@ -705,8 +735,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         chosen = select(solutions, kept)
         if not chosen.converged.any():
             warnings.warn(
-                "TAP converged from no start: its log-partition is not to be trusted. "
-                "Use method='ais', or more damping.",
+                "TAP converged from no start: its estimate of ln Z is not reliable. Use "
+                "method='ais', or a larger damping.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -714,11 +744,12 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             value=total_log_partition(chosen), std_err=np.nan, low=-np.inf, high=np.inf,
             ess=float(len(kept)), log_weights=-chosen.free_energy, method="tap",
             states=like(model.weights, chosen.visible_mean), trusted=bool(chosen.converged.any()),
-            verdict="An expansion for weak weights: its error is not known. AIS gives a floor.",
+            verdict="TAP is an expansion for small weights; its error is unknown. method='ais' "
+            "gives a lower bound.",
         )  # fmt: skip
 
     def _tap_starts(self, model, n_starts, stream, workers):
-        """Rows that short chains reach."""
+        """Starts of TAP: the end states of short Markov chains."""
         V = self._base().sample(zeros(model.weights, (n_starts, len(model.visible))), stream)
         return _samples.chain_samples(model, V, TAP_START_STEPS, stream, workers)
 
@@ -740,7 +771,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         init=None,
         n_temperatures=1,
     ):
-        """Draw samples from the model by Markov chains, one for each sample.
+        """Draw samples from the model, each by a Markov chain of its own.
 
         Parameters
         ----------
@@ -749,32 +780,34 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         given : dict, default=None
-            Values of some columns, by their names or numbers: samples are then from the
-            conditional distribution of the others. They are exact if at most 10 binary columns
-            are left or there are at most 12 binary hidden units; otherwise these columns are
-            clamped in the chains. With `init` or `n_temperatures`, there are always chains.
+            Values of some columns, by name or number, as in ``{"city": "Rome"}``. Samples are then
+            drawn from the conditional distribution of the other columns: exactly if at most 10
+            binary columns are left or if there are at most 12 binary hidden units, and otherwise
+            by chains with the given columns clamped. With `init` or `n_temperatures`, chains are
+            always used.
         temperature : float, default=1.0
-            T > 0: samples are from the distribution ∝ p(v, h)^(1/T) of visible and hidden units
-            together, with all weights and biases divided by T. Below 1, probable rows become
-            more frequent, and chains mix more slowly: take `n_temperatures` along.
+            Temperature T > 0. All weights and biases are divided by T, so that samples are from
+            the distribution ∝ p(v, h)^(1/T) of visible and hidden units together. Below 1,
+            probable rows become more frequent, and chains mix more slowly; then use
+            `n_temperatures`, too.
         n_steps : int, default=1000
             Number of transitions of each Markov chain.
         init : array-like of shape (n_rows, n_features) or "ladder", default=None
-            Rows where the chains start, in turn. None for independent features with the
-            means of the training data. ``"ladder"`` runs chains of a row of models from
-            independent units to this one, which exchange states, as ``log_partition("ladder")``
-            does: samples then come from all modes by their shares. `n_steps` counts the
-            transitions of all these models together.
+            Rows at which the chains start. None means independent draws of each column, with the
+            means of the training data. ``"ladder"`` runs chains of a ladder of models, from
+            independent units to this model, that exchange states, as ``log_partition("ladder")``
+            does; samples then come from all modes in the right proportions. `n_steps` then counts
+            the transitions of all models of the ladder together.
         n_temperatures : int, default=1
-            With more than 1, parallel tempering: each chain exchanges its state with chains
-            at so many temperatures, of which the highest has independent units. It takes as
-            many times as long, and mixes where a single chain stays in one mode.
+            Number of temperatures of parallel tempering; 1 means none. Each chain exchanges states
+            with chains at higher temperatures, up to independent units. The time is proportional
+            to `n_temperatures`, but samples reach modes that a single chain would not.
 
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            Values of the columns, in a table like that of the training: of its container, with its
-            names, types and categories.
+            Values of the columns, in a table like the training data: of the same container type,
+            with the same names, dtypes and categories.
         """
         check_is_fitted(self)
         if is_foreign(self.components_) and (given or n_temperatures > 1):
@@ -791,14 +824,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return self._as_table(states)
 
     def _drawn(self, n_samples, random_state, values, temperature, n_steps, init, n_temperatures):
-        """Samples of the visible side; numbers of `values` that are not NaN are given."""
+        """Samples of the visible side given the numbers of `values` that are not NaN."""
         model, rng = self._model(), make_generator(random_state)
         stream = Stream.from_generator(rng)
         if isinstance(init, str):
             if values is not None or temperature != 1 or n_temperatures != 1:
                 raise ValueError(
-                    "init='ladder' draws from the whole model at temperature 1: it goes neither "
-                    "with `given` nor with another temperature. Use n_temperatures for these."
+                    "init='ladder' cannot be combined with `given`, with a temperature other than "
+                    "1 or with n_temperatures > 1. Use n_temperatures without init."
                 )
             with Workers(self.n_jobs) as workers:
                 n_chains = min(n_samples, LADDER_CHAINS)
@@ -839,48 +872,56 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return states
 
     def _given_values(self, given):
-        """A row of the model with the values that a user gives for some columns, NaN elsewhere."""
+        """A row of the model with the values that `given` has for some columns, NaN elsewhere."""
         row = np.full((1, self.n_features_in_), np.nan)
         for name, value in given.items():
             if not isinstance(name, (str, Integral)):
-                raise ValueError(f"given: columns go by name or number, not by {name!r}.")
+                raise ValueError(
+                    f"`given` must name columns by name or number, got the key {name!r}."
+                )
             j = self._variable(name)
             if not np.isnan(row[0, j]):
-                raise ValueError(f"given has two values for {self._column(j)}.")
+                raise ValueError(
+                    f"`given` has two values for {self._column(j)}. Give it once, by name or by "
+                    "number."
+                )
             row[0, j] = self._code(j, value)
         row = self._binarized(row)
         legal = self._are_legal(row)
         if not legal.all():
             j = int(np.argmin(legal[0]))
             raise ValueError(
-                f"given has the value {shown(row[0, j])} for {self._column(j)}, where "
+                f"`given` has the value {shown(row[0, j])} for {self._column(j)}, but "
                 f"{type(self).__name__} needs {self._domain(j)}."
             )
         layout = self._layout_now()
         return layout.expand(row.clip(*layout.bounds))[0]
 
     def _code(self, j, value):
-        """A value of column j as the model takes it."""
+        """A value of column j as a number of the model."""
         column = self._table.columns[j]
         if column.categories is None:
             if not isinstance(value, (Real, np.bool_)) or np.isnan(value):
-                raise ValueError(f"given has {value!r} for {self._column(j)}, not a number.")
+                raise ValueError(
+                    f"`given` has the value {value!r} for {self._column(j)}, which needs a number."
+                )
             return value
         place = np.flatnonzero(column.categories == value) if np.ndim(value) == 0 else []
         if not len(place):
             raise ValueError(
-                f"given has the value {value!r} for {self._column(j)}, which has {column.shown()}."
+                f"`given` has the value {value!r} for {self._column(j)}, which has "
+                f"{column.shown()}."
             )
         return place[0]
 
     def _to_impute(self, X):
-        """-> rows of the model, where they are missing, and the model."""
+        """-> rows of the model, a mask of missing values, and the model."""
         check_is_fitted(self)
         V = np.array(self._validated(X, allow_nan=True, clip=True))
         return V, np.isnan(V), self._model()
 
     def _filled(self, X, V, missing):
-        """A table in which the missing cells have the values of rows of the model."""
+        """The table with its missing cells replaced by the values of rows of the model."""
         layout = self._layout_now()
         starts = layout.starts[:-1]
         return self._table.fill(X, layout.collapse(V), missing[:, starts])
@@ -891,15 +932,15 @@ class BaseBoltzmannMachine(BaseBoltzmann):
          "random_state": _RANDOM_STATE}
     )  # fmt: skip
     def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
-        """Return the probabilities of the values of one column given the other cells.
+        """Return the probability of each value of one column, given the other columns.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data. What stands in the column itself is ignored. NaN in other columns is a
-            missing value, which is summed out: exactly where at most 10 binary values of a row
-            are missing, the column counted, or there are at most 12 binary hidden units, and
-            otherwise by Markov chains with the observed values clamped.
+            The data. The values of the column itself are ignored. NaN in other columns is a
+            missing value, which is summed out: exactly if at most 10 binary values of the row are
+            missing, including the column itself, or if there are at most 12 binary hidden units,
+            and otherwise by Markov chains with the observed values clamped.
         column : str or int
             Name or number of the column.
         n_steps : int, default=1000
@@ -911,20 +952,20 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         Returns
         -------
         probability : ndarray of float64 of shape (n_samples, n_states)
-            In the order of the values of the column in `categories_`; of numbers, in that of
-            the states of its visible unit, such as 0 and 1.
+            One column for each value, in the order of `categories_`; for a column of numbers, in
+            the order of the states of its visible unit, such as 0 and 1.
 
         Raises
         ------
         ValueError
-            If the visible unit of the column has a continuum of values.
+            If the column has continuous values.
         """
         check_is_fitted(self)
         units, j = self._layered().layers[0], self._variable(column)
         if not np.isfinite(units.state_counts[j]):
             raise ValueError(
-                f"{self._column(j)} takes {self._domain(j)}, a continuum, in which a single value "
-                "has no probability. `impute` gives its mean, and draws."
+                f"{self._column(j)} takes {self._domain(j)}: a continuous column has no "
+                "probabilities of single values. Use `impute` for its mean or for samples."
             )
         X = np.array(self._binarized(self._coded(X, allow_nan=True)))
         X[:, j] = np.nan
@@ -935,38 +976,39 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             make_generator(random_state),
         )  # fmt: skip
         n_values = self._table.n_categories[j]
-        if 0 < n_values < probability.shape[1]:  # a state that no category stands for
+        if 0 < n_values < probability.shape[1]:  # a state without a category
             probability = probability[:, :n_values]
             probability = probability / probability.sum(axis=1, keepdims=True)
         return probability
 
     @by_processor
     def entropy(self):
-        """Return the entropy of the distribution of the rows, by enumeration.
+        """Return the entropy of the model's distribution of rows, by enumeration.
 
         Returns
         -------
         entropy : float
-            −Σ p(v) ln p(v) over all rows v, in nats.
+            −Σ p(v) ln p(v), in nats. The sum is over all possible rows v.
 
         Raises
         ------
         ValueError
-            If there are more than 20 bits to enumerate: binary visible units and, of several
-            hidden layers, every second one. Also if visible units have a continuum of values.
+            If more than 20 binary units have to be enumerated. These are the visible units and,
+            with several hidden layers, those of the second, fourth, ... one. Also if visible units
+            have continuous values.
         """
         check_is_fitted(self)
         return _enumeration.exact_entropy(self._layered())
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # Without a threshold, only values within the bounds are legal.
+        # If `binarize` is None, only values within the bounds are legal.
         tags.input_tags.positive_only = self.binarize is None and not self._takes_negative()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         return tags
 
     def _takes_negative(self):
-        """Whether values of some column may be less than 0."""
+        """Whether some column may have negative values."""
         specs = self.visible.values() if isinstance(self.visible, dict) else self.visible
         specs = specs if isinstance(self.visible, (list, dict)) else [specs]
         return self._unit_options().get("low", 0) < 0 or any(

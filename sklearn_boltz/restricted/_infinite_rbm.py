@@ -1,4 +1,4 @@
-"""InfiniteRBM: an RBM that finds out how many hidden units it needs."""
+"""InfiniteRBM: an RBM that chooses its number of hidden units."""
 
 import warnings
 from functools import partial
@@ -38,126 +38,132 @@ from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.units import Bernoulli
 from sklearn_boltz.units._unit import observed_sums
 
-DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate or a larger alpha."
+DIVERGED = "The parameters diverged. Use a smaller learning_rate or a larger alpha."
 
 
 class InfiniteRBM(BaseRBM):
-    """Restricted Boltzmann machine that grows, a hidden unit at a time.
+    """Restricted Boltzmann machine that chooses its number of hidden units.
 
-    The number of hidden units need not be known. If any number is allowed, the log-likelihood is
-    concave in the measure of their weights. Frank and Wolfe's algorithm searches for the unit along
-    which the log-likelihood rises fastest, inserts it, and repeats this until the likelihood of
-    rows that were set aside no longer rises [1]_. The result is an ordinary RBM; `refine` continues
-    its training.
+    Training starts without hidden units and adds one at a time. Each step searches for the unit
+    along which the log-likelihood rises fastest, and inserts it. Training stops when the
+    log-likelihood of validation rows no longer improves [1]_. The result is an ordinary RBM;
+    `refine` continues its training. The method is the Frank-Wolfe algorithm: with an unlimited
+    number of hidden units, the log-likelihood is concave in the measure of their weights.
 
-    As printed, the algorithm can diverge. Here each insertion is centred and scaled to the largest
-    gain, estimated from samples of the model; see Notes. By default all units are then trained
-    together for some mini-batches.
+    The algorithm as published can diverge. Here, each insertion is centred, and the weights of the
+    unit are scaled to the largest gain, which is estimated from samples of the model; see Notes.
+    By default, all units are then trained together for some mini-batches.
 
     Parameters
     ----------
     max_components : int, default=500
-        Number of hidden units at most.
+        Maximum number of hidden units.
 
     visible : str, UnitType, type, list or dict, default="auto"
-        The units of the columns. ``"auto"`` looks at the table: a column of three or more
-        categories has categorical units, any other column Bernoulli ones. A string,
-        ``"bernoulli"``, ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
-        ``"truncated_gauss_bernoulli"``, or a type of `sklearn_boltz.units` is for all columns; a
-        list has an entry for each, and a dict entries for some, by their names or numbers, as in
-        ``{"age": "gaussian"}``. Numbers of a column that is called ``"categorical"`` are
-        categories. A ``"gaussian"`` column is standardised by its mean and standard deviation in
-        the training data (in the first batch, where there are several), so that all real columns
-        are learned at the same pace: the parameters are those of the standardised column, while
-        rows, samples and densities are those of the column itself. An object of
-        `sklearn_boltz.units`, of all columns or of one, is where the training begins itself, on
-        the scale of the data.
+        The unit type of each column. ``"auto"`` gives categorical units to columns of three or
+        more categories and Bernoulli units to all others. A string (``"bernoulli"``,
+        ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
+        ``"truncated_gauss_bernoulli"``) or a class of `sklearn_boltz.units` applies to all
+        columns. A list has one entry for each column. A dict names some columns, as in
+        ``{"age": "gaussian"}``, by name or number; the others are ``"auto"``. In a
+        ``"categorical"`` column, numbers are taken as categories.
+
+        A ``"gaussian"`` column is standardised with its mean and standard deviation in the
+        training data (in the first batch, if data come in batches), so that all real columns are
+        learned equally fast. The parameters refer to the standardised column; rows, samples and
+        densities refer to the original one.
+
+        An instance of a class of `sklearn_boltz.units`, for all columns or for one, gives the
+        initial parameters of these units, on the scale of the data.
 
     alpha : float, default=0.01
         Strength of the L2 penalty on the weights of a unit in the search, λ in the paper. It is
-        divided by 4 after each unsuccessful search, except in the plain mode.
+        divided by 4 after each unsuccessful search, except with ``mode="plain"``.
 
     mode : {"corrective", "safeguarded", "plain"}, default="corrective"
         ``"corrective"`` trains all units together for some mini-batches after each insertion.
-        ``"safeguarded"`` leaves units as they were added: each costs less, but reaching the same
-        likelihood takes more units and more time. ``"plain"`` is the algorithm as printed; it may
-        diverge.
+        ``"safeguarded"`` leaves units as they were inserted. Each unit costs less, but the same
+        likelihood takes more units and more time. ``"plain"`` is the algorithm as published; it
+        may diverge.
 
     learning_rate : float, default=0.1
-        Length of a step of the visible biases.
+        Step size for the visible biases.
 
     n_model_samples : int, default=2000
-        Number of persistent Markov chains whose states stand for the distribution of the model.
-        If all states of the visible units are not more than that, they are enumerated, and all
-        is exact.
+        Number of persistent Markov chains whose states approximate the distribution of the model.
+        If the visible units have no more states than this, all states are enumerated, and
+        expectations are exact.
 
     n_gibbs : int, default=5
         Number of transitions of the chains after each change of a unit.
 
     sampler : {"gibbs", "tempered"}, default="gibbs"
-        Where the samples of the model come from. With ``"tempered"``, after each insertion the
-        states at the top of a ladder of saved models, whose chains exchange states, take the
-        place of some of them: so the samples reach modes that no chain comes to by itself.
+        How the model is sampled. ``"gibbs"`` uses the persistent chains alone. With
+        ``"tempered"``, some of their states are replaced after each insertion by states of a
+        ladder of saved models. The chains of the ladder exchange states, so that the samples also
+        reach modes that no single chain would reach.
 
     n_bias_steps : int, default=30
-        Number of steps of the visible biases after each insertion, at most; they end when
-        the means of the model are those of the data, to within the noise of the chains.
+        Maximum number of steps of the visible biases after each insertion. The steps end earlier
+        if the means of the model equal those of the data within the noise of the chains.
 
     n_restarts : int, default=1
-        Number of starts of the search for a unit. More than one pay on small data where units
-        stay as they come, not where all are trained together.
+        Number of starts of the search for each unit. More than one is useful for small data with
+        ``mode="safeguarded"`` or ``mode="plain"``, but not with ``mode="corrective"``.
 
     n_corrective : int, default=60
-        Number of mini-batches of joint training after each insertion, in the corrective mode.
+        Number of mini-batches of joint training after each insertion, with ``mode="corrective"``.
 
     away_steps : bool, default=False
-        Whether to look, after each insertion, for a unit that would better be removed or
-        made smaller.
+        Whether to look, after each insertion, for a unit whose removal or smaller scale raises the
+        objective.
 
     init : estimator, default=None
-        A fitted RBM to continue from, of any class that has `components_`, `intercept_hidden_` and
-        `intercept_visible_`. Where this estimator is cloned, wrap it in
-        :class:`sklearn.frozen.FrozenEstimator`.
+        A fitted RBM to start from, of any class that has `components_`, `intercept_hidden_` and
+        `intercept_visible_`. Cloning, as in cross-validation, would undo its fit; to prevent this,
+        wrap it in :class:`sklearn.frozen.FrozenEstimator`.
 
     early_stopping : bool, default=True
-        Whether to set rows aside, and to stop when their log-likelihood no longer rises and
-        falls behind that of the training rows. The model is then that of largest
-        log-likelihood, which is exact with up to 12 units in the smaller layer, and
-        otherwise estimated by a short run of annealed importance sampling.
+        Whether to set validation rows aside and to stop when their log-likelihood no longer
+        improves and falls behind that of the training rows. The model is then the one with the
+        largest validation log-likelihood. That log-likelihood is exact with up to 12 units in the
+        smaller layer, and otherwise estimated by a short run of annealed importance sampling.
 
     validation_fraction : float, default=0.1
-        Part of the rows that is set aside for early stopping.
+        Fraction of the rows that is set aside as validation rows for early stopping.
 
     n_iter_no_change : int, default=10
-        Number of units without progress after which to stop.
+        Number of inserted units without improvement after which early stopping ends the training.
 
     tol : float, default=1e-3
-        What counts as progress, and as a gain of a unit, in nats.
+        Smallest increase of the log-likelihood per row, in nats, that counts as an improvement,
+        and smallest gain with which a unit is inserted.
 
     track_likelihood : bool or float, default=True
-        Whether the log-likelihood is measured after each insertion, with ln Z from a ladder of
-        saved models and from annealed chains, the greater where they differ. A number is what
-        this may cost, as a part of the work of the samples and of the corrections; True stands
-        for 0.12. It is measured in any case with `early_stopping`, and exact as long as there are
-        at most 12 units in the smaller layer.
+        Whether to measure the log-likelihood after each insertion. It needs ln Z, the logarithm of
+        the normalising constant. With at most 12 units in the smaller layer, ln Z is exact.
+        Otherwise it is estimated twice, from a ladder of saved models and by annealed importance
+        sampling, and the larger estimate is used where they differ. A number is the cost that is
+        allowed for this, as a fraction of the work of sampling and of joint training; True means
+        0.12. With `early_stopping`, the log-likelihood is always measured.
 
     max_rungs : int, default=40
-        Number of saved models at most. Each takes the memory of the weights, also in a
-        pickle.
+        Maximum number of saved models in the ladder. Each takes as much memory as the weights,
+        also in a pickle.
 
     binarize : float, default=None
-        If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere. If None, values must lie in [0, 1]; those between count as probabilities.
+        Threshold: larger values become 1, all others 0. If None, values must lie in [0, 1]; values
+        strictly between 0 and 1 are taken as probabilities of a 1.
 
     unknown : {"error", "missing"}, default="error"
         What to do, after the fit, with values of a column of categories that did not occur in
         training: raise an error, or treat the cells as missing.
 
     warm_start : bool, default=False
-        Whether `fit` adds units to the last fit.
+        Whether `fit` adds units to the model of the last fit.
 
     n_jobs : int, default=None
-        Number of threads. None means as many as BLAS uses. The result does not depend on it.
+        Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
         If positive, print a line for each unit.
@@ -168,7 +174,7 @@ class InfiniteRBM(BaseRBM):
     Attributes
     ----------
     n_components_ : int
-        Number of hidden units; at least 1, with weights 0 if no unit has a gain.
+        Number of hidden units. If no unit has a gain, there is one with weights 0.
 
     components_ : ndarray of shape (`n_components_`, n_visible)
         The weights, in the order in which the units were inserted. A column of three or more
@@ -179,28 +185,35 @@ class InfiniteRBM(BaseRBM):
         Biases of the hidden units.
 
     intercept_visible_ : ndarray of shape (n_visible,)
-        Biases of the visible units; other parameters likewise, such as `precision_visible_`, with
-        NaN in the place of units without such a parameter.
+        Biases of the visible units. Other parameters are in attributes of their own, such as
+        `precision_visible_`, with NaN for units without such a parameter.
 
     visible_names_ : ndarray of str of shape (n_visible,)
-        Names of the numbers of the visible units, such as ``city=Rome``.
+        Names of the columns of `components_`, such as ``city=Rome``.
 
     log_partition_ : float
-        Logarithm of the normalising constant, in nats, as ``log_partition()`` gives it: exact with
-        up to 20 units in the smaller layer, else estimated. Computed when first asked for.
+        Logarithm of the normalising constant, in nats, as ``log_partition()`` returns it: exact
+        with up to 20 units in the smaller layer, and otherwise estimated. It is computed at first
+        access.
 
     history_ : dict of ndarray
-        An entry for the start and one for each insertion: ``"n_components"``;
-        ``"reconstruction_error"`` and ``"log_pseudo_likelihood"`` of fixed training rows, as of
-        :class:`SDCPRBM`; ``"log_likelihood"`` of up to 2,000 training rows, mean per row in nats,
-        and ``"log_likelihood_std_err"``, the standard error of its ln Z;
-        ``"validation_log_likelihood"`` of validation rows, if any, and ``"free_energy_gap"``, by
-        how much their free energy exceeds that of training rows, free of the noise of ln Z;
-        ``"gain"`` of the insertion as the samples of the model measured it, ``"ess"``, the
-        effective part of them, ``"scale"`` and ``"norm"`` of the unit, and ``"seconds"``.
+        One value for the start and one for each insertion:
+
+        - ``"n_components"``: number of hidden units;
+        - ``"reconstruction_error"`` and ``"log_pseudo_likelihood"`` of fixed training rows, as in
+          :class:`SDCPRBM`;
+        - ``"log_likelihood"``: mean over up to 2,000 training rows, in nats, and
+          ``"log_likelihood_std_err"``, the standard error of its ln Z;
+        - ``"validation_log_likelihood"``: mean over the validation rows, if there are any, and
+          ``"free_energy_gap"``, the mean free energy of the validation rows minus that of the
+          training rows, which does not depend on ln Z;
+        - ``"gain"``: gain of the insertion, estimated from the samples of the model, and
+          ``"ess"``, the effective fraction of these samples;
+        - ``"scale"`` and ``"norm"`` of the inserted unit;
+        - ``"seconds"``.
 
     n_iter_ : int
-        Number of insertions made.
+        Number of insertions.
 
     n_features_in_ : int
         Number of columns.
@@ -210,24 +223,26 @@ class InfiniteRBM(BaseRBM):
 
     See Also
     --------
-    SDCPRBM : RBM of a given number of hidden units.
+    SDCPRBM : RBM with a fixed number of hidden units.
 
     Notes
     -----
-    A unit adds not only interactions but also shifts the means of the visible units. Insertions are
-    centred: the visible biases compensate that shift at once. The linearised objective gives a
-    direction but no length, so the unit is multiplied by the scale with the largest gain of the
-    log-likelihood. That gain has a closed form except for an expectation over the model before the
-    insertion, which is estimated by the chains. Scales at which the effective number of chains is
-    below a fifth are left out.
+    A new unit adds interactions, but it also shifts the means of the visible units. Insertions are
+    centred: the visible biases compensate for that shift at once.
 
-    Of a unit with small weights w the linearised objective is (α w·w − w·(C_data − C_model)w / 4) /
-    2, with C the covariances: a descent from w = 0 exists only if an eigenvalue of their difference
-    exceeds 4 α. Where features are rarely on, the covariances are small. Therefore α falls when no
-    unit is found.
+    The linearised objective gives a direction but no length. The unit is therefore multiplied by
+    the scale with the largest gain of the log-likelihood. That gain has a closed form except for
+    an expectation over the model before the insertion, which is estimated from the chains. Scales
+    at which the effective number of chains is below a fifth are left out.
 
-    Integers and booleans are computed with in float32. The fit has the same bits whatever
-    the number of threads. Its time for a unit is linear in units, rows and features.
+    For a unit with small weights w, the linearised objective is (α w·w − w·(C_data − C_model)w /
+    4) / 2, where C_data and C_model are the covariances of the visible units. It decreases from w
+    = 0 only if an eigenvalue of C_data − C_model exceeds 4 α. If columns are rarely 1, the
+    covariances are small. This is why α is reduced when no unit is found.
+
+    Integers and booleans are converted to float32. The fit is the same, bit for bit, for any
+    number of threads. The time for each insertion is linear in the numbers of units, rows and
+    columns.
 
     References
     ----------
@@ -322,18 +337,17 @@ class InfiniteRBM(BaseRBM):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
-        """Insert hidden units until no more are needed.
+        """Fit the model by inserting hidden units one at a time.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values in [0, 1], or anything real if `binarize` is set. NaN is a missing value: what
-            is learned is the distribution of those that are there.
+            Values in [0, 1], or any real numbers if `binarize` is set. NaN is a missing value: the
+            model is fitted to the observed values.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts, in relation to the others: averages over the rows are
-            weighted. None for equal weights.
+            Weights of the rows in all averages over rows. None means equal weights.
 
         Returns
         -------
@@ -343,24 +357,25 @@ class InfiniteRBM(BaseRBM):
         Raises
         ------
         ValueError
-            If a value is not in the domain, a column has no value at all, or `init` does not fit
-            the data.
+            If a value is not in the domain of its column, if all values of a column are missing,
+            or if `init` does not match the data.
 
         Warns
         -----
         ConvergenceWarning
-            If the model became worse than it was at the start. Where parameters grow beyond all
-            bounds, the fit ends with those of before the last unit.
+            If the model ended worse than it started. Also if the parameters diverge; the model is
+            then the one before the last unit.
 
         Notes
         -----
-        Ctrl-C leaves the model after the last complete insertion; with `warm_start`, the next
-        fit goes on from there.
+        After Ctrl-C, the model is the one after the last complete insertion. With `warm_start`,
+        the next fit continues from it.
         """
         if as_batches(X) is not None and not isinstance(X, np.ndarray):
             raise ValueError(
-                "InfiniteRBM needs all rows in memory: a search looks at them anew for each "
-                "unit. Fit an array of some of the rows, or use SDCPRBM, which takes batches."
+                "InfiniteRBM needs all rows in memory, because the search for each unit goes "
+                "through all of them. Fit an array of some of the rows, or use SDCPRBM, which "
+                "can learn from batches."
             )
         status = None
         with unchanged_on_error(self), Workers(self.n_jobs) as workers:
@@ -397,27 +412,26 @@ class InfiniteRBM(BaseRBM):
         return self
 
     def refine(self, X, trainer):
-        """Train all units together from here on.
+        """Train all hidden units together, starting from this model.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
             The data.
         trainer : SDCPRBM
-            How; it is not changed. Its numbers of components and its visible units become
-            those of this model.
+            The settings of the training. It is not changed: a copy is used, with the number of
+            components and the visible units of this model.
 
         Returns
         -------
         refined : SDCPRBM
-            A fitted estimator of the parameters of `trainer`, which started from this model.
-            Its `history_` is that of the training; the history of the insertions is in its
-            attribute `initial_history_`.
+            The fitted copy of `trainer`. Its `history_` is that of this training; the history of
+            the insertions is in its attribute `initial_history_`.
 
         Raises
         ------
         ValueError
-            If `trainer` is no `SDCPRBM`.
+            If `trainer` is not an `SDCPRBM`.
         """
         check_is_fitted(self)
         if not isinstance(trainer, SDCPRBM):
@@ -429,7 +443,8 @@ class InfiniteRBM(BaseRBM):
         V = self._checked(X, allow_nan=True)
         if rows_with_gaps(V) is not None:
             V = self._completed(V, self._evaluation_seed)
-        # No epoch: only the state of a training, which then goes on from these parameters.
+        # No epoch is run. This makes the state of a training, which then continues from these
+        # parameters.
         refined.set_params(max_iter=0, warm_start=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -468,7 +483,7 @@ class InfiniteRBM(BaseRBM):
 
     def _resumed(self):
         growth = self._growth.copy()
-        # The public attributes are the truth, also where a user has set them.
+        # The public attributes count, also if a user has changed them.
         learner = growth.learner
         pairs = zip(self._parameters(), learner.parameters(), strict=True)
         if not all(np.array_equal(public, private) for public, private in pairs):
@@ -481,7 +496,7 @@ class InfiniteRBM(BaseRBM):
         return growth
 
     def _tracker(self, growth):
-        """What follows ln Z while units come in, new or that of the last fit."""
+        """The tracker of ln Z while units are inserted: a new one, or that of the last fit."""
         tempered = self.sampler == "tempered"
         wanted = self.track_likelihood or self.early_stopping or tempered
         if not wanted or n_bits(growth.learner.visible) <= EXACT_UNITS:
@@ -498,11 +513,11 @@ class InfiniteRBM(BaseRBM):
             names = "components_", "intercept_visible_", "intercept_hidden_"
             if not all(hasattr(start, name) for name in names):
                 raise ValueError(
-                    f"init must be a fitted RBM, with the attributes {', '.join(names)}. If it "
-                    "was fitted and then cloned, wrap it in sklearn.frozen.FrozenEstimator."
+                    f"init must be a fitted RBM with the attributes {', '.join(names)}. If it was "
+                    "fitted and then cloned, wrap it in sklearn.frozen.FrozenEstimator."
                 )
             if any(not units.is_binary for units in getattr(start, "_unit_types", ())[1:]):
-                raise ValueError("init must have Bernoulli hidden units, as this RBM has.")
+                raise ValueError("init must have Bernoulli hidden units, like InfiniteRBM.")
             weights, hidden_bias = (
                 np.array(getattr(start, name), dtype=dtype)
                 for name in ("components_", "intercept_hidden_")
@@ -521,7 +536,7 @@ class InfiniteRBM(BaseRBM):
         )
 
     def _attributes(self, growth):
-        """All attributes that a growth makes."""
+        """All attributes of a fitted model, from the state of its training."""
         weights, *units = growth.learner.model()
         history = {name: np.array(values) for name, values in growth.history.items()}
         return {
@@ -536,15 +551,15 @@ class InfiniteRBM(BaseRBM):
         }
 
     def _conclude(self, growth, status, monitor, kept):
-        """Warn of a fit that ended badly; `kept` is the place of the model in the history."""
+        """Warn if the fit failed; `kept` is the index of the model in the history."""
         message = self._trouble(growth, status, monitor, kept)
         if message is not None:
             warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
 
     def _trouble(self, growth, status, monitor, kept):
-        """What a user should know about the end of a fit, or None."""
+        """The text of the warning for a failed fit, or None."""
         if status == "diverged":
-            return f"{DIVERGED} What is kept is the model before the last unit."
+            return f"{DIVERGED} The model before the last unit is kept."
         path = growth.history.get("log_likelihood", [np.inf])
         if not path[-1] > path[0] - 1:
             return (

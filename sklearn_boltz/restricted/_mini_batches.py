@@ -45,36 +45,35 @@ from sklearn_boltz.restricted.training._rows import (
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.units._unit import UnitType, observed_sums
 
-DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
-# With max_iter="auto", at least so many epochs; with early stopping, at most so many, and so many
-# mini-batches.
+DIVERGED = "The parameters diverged. Use a smaller learning_rate."
+# With max_iter="auto": the minimum number of epochs, and with early stopping the maximum number of
+# epochs and of mini-batches.
 LEAST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 1000, 100_000
-# With n_iter_no_change="auto", so many epochs, or falls of an adaptive learning rate, without
-# progress end a training.
+# With n_iter_no_change="auto", so many epochs, or reductions of an adaptive learning rate, without
+# improvement end a training.
 PATIENCE, FALLS_BEFORE_STOP = 10, 3
-# Without progress for so many epochs, and so many mini-batches, an adaptive learning rate falls to
-# a part of itself.
+# Number of epochs and of mini-batches without improvement after which an adaptive learning rate is
+# multiplied by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
 
 
 class MiniBatchEstimator(BaseBoltzmannMachine):
     """An estimator that learns by epochs of mini-batches.
 
-    All that a fit changes is in a `Training`; the attributes are assigned from it at the end. A
-    child has
+    A fit changes only a `Training`; the attributes are set from it at the end. A subclass has
 
-    - `_begun(X, weights, n_rows)`, the `Training` that begins with rows X, where n_rows decides
-      what ``"auto"`` stands for;
-    - `_resumed(n_rows)`, a copy of that of the last fit, to go on from the public attributes;
-    - `_with_more(seen, X, weights)`, what is kept of the data, with more rows;
-    - `_monitor(training, X, train, valid, weights)`, what watches over the training;
+    - `_begun(X, weights, n_rows)`, a new `Training` for rows X; parameters that are ``"auto"`` are
+      chosen by n_rows;
+    - `_resumed(n_rows)`, a copy of that of the last fit, which continues from the public attributes;
+    - `_with_more(seen, X, weights)`, what is kept of the data, updated with more rows;
+    - `_monitor(training, X, train, valid, weights)`, which measures the progress of training;
     - `_side_base(training)`, independent units of the visible side of the model;
-    - `_attributes(training)`, a dict of all attributes that a training makes.
+    - `_attributes(training)`, a dict of all attributes of the fitted estimator.
 
-    Rows have NaN in missing cells, and weights of the mean 1, or None for equal ones.
+    Rows have NaN in missing cells. Weights have mean 1, or are None for equal weights.
     """
 
-    # With max_iter="auto", about so many mini-batches, in at most so many epochs.
+    # With max_iter="auto": the number of mini-batches to aim at, and the maximum number of epochs.
     _auto_batches, _most_epochs = 1500, 200
     _parameter_constraints = {
         **BaseBoltzmannMachine._parameter_constraints,
@@ -89,28 +88,28 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
-    # Whether the training takes chains from a ladder of saved models.
+    # Whether the training uses the chains of a ladder of saved models.
     _is_tempered = False
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
-        """Learn the parameters by passes over the rows.
+        """Fit the model in epochs over the rows.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
-            Legal values of the visible units, or anything real if `binarize` is set. NaN is a
-            missing value: what is learned is the distribution of those that are there. Of
-            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, a few
-            batches are in memory at a time; where Dask has a cluster, its workers share each
+            Legal values of the visible units, or any real numbers if `binarize` is set. NaN is a
+            missing value: the model is fitted to the observed values. For
+            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, only a few
+            batches are in memory at a time. If Dask has a cluster, its workers share each
             mini-batch.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts, in relation to the others; of batches, of all rows in their
-            order. An epoch visits as many rows as have a weight, and each in the mean as
-            often as its weight relative to the mean weight. None for equal weights.
+            Relative weight of each row; with batches, of all rows in their order. In each epoch, a
+            row is used w times on average, where w is its weight divided by the mean of the
+            positive weights. None means equal weights.
 
         Returns
         -------
@@ -120,19 +119,19 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         Raises
         ------
         ValueError
-            If a value is not in the domain, or a column has no value at all.
+            If a value is not in the domain of its column, or if all values of a column are
+            missing.
 
         Warns
         -----
         ConvergenceWarning
-            If the training diverges. Where parameters grow beyond all bounds, the fit ends with
-            those of the epoch before. Also if the model is no better than independent columns, and
-            if `early_stopping` is set and `max_iter` ended the fit.
+            If the parameters diverge; the model is then that of the epoch before. If the model is
+            no better than independent columns. If `max_iter` ended a fit with `early_stopping`.
 
         Notes
         -----
-        Ctrl-C leaves the model of the last complete epoch, if there is one, and that of before
-        the fit if not. With `warm_start`, the next fit goes on from there.
+        After Ctrl-C, the model is that of the last complete epoch. If there is none, the model is
+        the one before the fit. With `warm_start`, the next fit continues from it.
         """
         return self._fit(X, y, sample_weight)
 
@@ -147,7 +146,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             training = self._resumed(n_rows) if going_on else self._begun(rows, weights, n_rows)
             training.tracker = self._tracker(training, stops)
             if self._is_tempered and not stops:
-                training.best = None  # the best epoch is one of this fit
+                training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
             rows, monitor = self._divide(training, rows, weights, stops)
             plan = self._plan(rows.n_rows, stops)
@@ -174,7 +173,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Learn from one mini-batch, of any length.
+        """Update the model with one mini-batch of any size.
 
         Parameters
         ----------
@@ -183,9 +182,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts, in relation to the others: as many rows as have a weight
-            are drawn from them, each in the mean as often as its weight relative to
-            the mean weight. None for equal weights.
+            Relative weight of each row. A row is used w times on average, where w is its weight
+            divided by the mean of the positive weights. None means equal weights.
 
         Returns
         -------
@@ -195,7 +193,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         Warns
         -----
         ConvergenceWarning
-            If parameters grow beyond all bounds; they are then those of before.
+            If the parameters diverge; the model is then the one before the call.
         """
         return self._partial_fit(X, y, sample_weight)
 
@@ -221,7 +219,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             if training.is_finite():
                 vars(self).update(self._attributes(training))
             else:
-                kept = "What is kept is the model before this batch."
+                kept = "The model before this batch is kept."
                 level = find_stack_level()
                 warnings.warn(f"{DIVERGED} {kept}", ConvergenceWarning, stacklevel=level)
             return self
@@ -229,19 +227,19 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     # Before the training.
 
     def _rows_of_batch(self, X, y, sample_weight, reset):
-        """The rows of a mini-batch that count, and their weights."""
+        """The rows of a mini-batch with positive weights, and their weights."""
         if dispatched(X):
             return self._device_source(X, sample_weight, reset)
         X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         return with_information(X, sample_weight)
 
     def _fit_init(self, X=None, sample_weight=None):
-        """Find the model that the training begins with, if there is a parameter `init`."""
+        """Find the initial model, if the estimator has a parameter `init`."""
         if getattr(self, "init", None) is not None:
             self.init_ = fitted_init(self, X, sample_weight)
 
     def _mini_batch(self, X):
-        """Rows as what a training learns from."""
+        """Rows in the form that a training learns from."""
         X = X.array if isinstance(X, DeviceRows) else X
         return X if is_foreign(X) else Incomplete(np.ascontiguousarray(X))
 
@@ -262,7 +260,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return rows, rows.weights
 
     def _device_source(self, X, sample_weight, reset):
-        """The rows that count of an array on a device, and their weights."""
+        """The rows with positive weights of an array on a device, and their weights."""
         X = self._validated(X, reset=reset)
         weights = None
         if sample_weight is not None:
@@ -287,7 +285,10 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         fraction = self.validation_fraction if stops else 0
         if isinstance(X, StreamedRows) and not X.indexed:
             if fraction and X.shape[0] - len(X.useless) < 2:
-                raise ValueError("early_stopping needs two rows at least; there is 1.")
+                raise ValueError(
+                    "early_stopping needs at least two rows, but X has 1. Use more rows or "
+                    "early_stopping=False."
+                )
             some, valid = X.choose(np.random.default_rng(seed), fraction)
             monitor = partial(self._monitor, training, X, some, valid, weights)
             return X.all_but(valid), cache(monitor)
@@ -309,7 +310,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return chosen_batch(n_rows) if self.batch_size == "auto" else self.batch_size
 
     def _plan(self, n_rows, stops):
-        """How long and how fast to train, on so many rows."""
+        """The plan of the training on `n_rows` rows: its length and its learning rate."""
         size = self._n_batch(n_rows)
         n_epochs, n_batches = self.max_iter, max(1, round(n_rows / size))
         if n_epochs == "auto":
@@ -326,13 +327,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         )  # fmt: skip
 
     def _fall(self, n_batches, stops):
-        """When the learning rate falls, with so many mini-batches in an epoch; None for never."""
+        """When the learning rate is reduced, by the mini-batches in an epoch; None means never."""
         if not self._is_adaptive(stops):
             return None
         return Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
 
     def _tracker(self, training, stops=False):
-        """What follows ln Z in the course of the training, new or that of the last fit."""
+        """The tracker of ln Z during training: a new one, or that of the last fit."""
         model = training.learner.model().sides()
         if not self._is_tempered:
             wanted = self.track_likelihood or stops or self._is_adaptive(stops)
@@ -347,19 +348,22 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return float(self.learning_rate)
         try:
             return float(self.learning_rate / n_passes ** float(self.power_t))
-        except OverflowError:  # Python's powers overflow where quotients go to 0
+        except OverflowError:  # Python's powers overflow although the quotient is just 0
             return 0.0
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
         scale = self.weights_init
         if scale == "auto":
-            # Whichever layer is the larger, its fields on the other do not grow with its size.
+            # The inputs of a unit then do not grow with the size of the other layer.
             scale = (n_above + n_below) ** -0.5
         with QUIET():
             weights = rng.normal(0, scale, (n_above, n_below)).astype(dtype)
-        # Energies and mean fields have products of weights, which are to be finite.
+        # Energies and mean fields contain products of weights, which must be finite.
         if not np.abs(weights).max() < np.finfo(dtype).max ** 0.25:
-            raise ValueError(f"weights_init={scale:g} is too large for {dtype}.")
+            raise ValueError(
+                f"weights_init={scale:g} is too large: products of weights overflow in {dtype}. "
+                "Use a smaller value, such as 0.01."
+            )
         return weights
 
     # The training, and after it.
@@ -375,11 +379,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return train(training, rows, monitor, plan, workers, tell)
 
     def _is_worth_keeping(self, training, n_before):
-        """Whether an interrupted fit has completed anything."""
+        """Whether an interrupted fit has completed an epoch."""
         return training.n_epochs > n_before
 
     def _state(self, training):
-        """The attributes that all trainings make."""
+        """The attributes that all estimators have."""
         return {
             "history_": {name: np.array(values) for name, values in training.history.items()},
             "n_iter_": training.n_epochs,
@@ -388,7 +392,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         }
 
     def _conclude(self, training, status, monitor, workers):
-        """Warn of a fit that ended badly."""
+        """Warn if the fit failed."""
         kept_best = status == "converged" or (status == "max_iter" and self._is_tempered)
         epoch = training.best["epoch"] if kept_best and training.best else training.n_epochs
         comparison = None
@@ -400,20 +404,20 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             warnings.warn(message, ConvergenceWarning, stacklevel=find_stack_level())
 
     def _trouble(self, status, comparison):
-        """What a user should know about the end of a fit, or None."""
+        """The text of the warning for a failed fit, or None."""
         if status == "diverged":
-            return f"{DIVERGED} What is kept is the model before epoch {self.n_iter_ + 1}."
+            return f"{DIVERGED} The model before epoch {self.n_iter_ + 1} is kept."
         if comparison is not None and not comparison.exceeds(BETTER):
             size = self._n_batch(self._training.n_rows)
             remedies = (
-                f"Train longer (max_iter; there were {self.n_iter_} epochs), in smaller "
+                f"Train longer (max_iter; there were {self.n_iter_} epochs), with smaller "
                 f"mini-batches (batch_size is {size}) or with a larger learning_rate"
             )
             return no_better(comparison, self.n_features_in_, remedies, self.n_iter_)
         if status == "max_iter" and "validation_log_likelihood" in self.history_:
             return (
                 f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "
-                "Increase max_iter, or fit on with warm_start."
+                "Increase max_iter, or continue the fit with warm_start=True."
             )
         return None
 
@@ -428,7 +432,7 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
     }
 
     def transform(self, X):
-        """Return the means of the hidden units, features for a classifier.
+        """Return the means of the hidden units, as features for a classifier.
 
         Parameters
         ----------
@@ -438,7 +442,7 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
         Returns
         -------
         H : ndarray of shape (n_samples, n_components)
-            E[h | v] for each row v at the temperature `transform_temperature`; at 1, those of
+            E[h | v] for each row v, at the temperature `transform_temperature`. At 1, it equals
             `mean_hidden`.
         """
         return self._mean_hidden(X, self.transform_temperature)
@@ -454,28 +458,30 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
         Returns
         -------
         V : ndarray of shape (n_samples, n_visible)
-            E[v | h], with h at its mean at temperature 1, of the numbers that `visible_names_`
-            names.
+            E[v | h] with h at its mean at temperature 1, in the order of `visible_names_`.
 
         Raises
         ------
         ValueError
-            If `transform_temperature` is not 1 and hidden units have other values than 0 and 1:
-            use ``mean_visible(mean_hidden(X))`` then.
+            If `transform_temperature` is not 1 and hidden units have values other than 0 and 1.
+            Use ``mean_visible(mean_hidden(X))`` instead.
         """
         H = self._checked_hidden(X)
         if self.transform_temperature == 1:
             return self.mean_visible(H)
         if not self._units()[1].is_binary:
             raise ValueError(
-                f"transform_temperature is {self.transform_temperature:g}, and what the means of "
-                "hidden units would be at temperature 1 is known of binary ones only. Use "
-                "mean_visible(mean_hidden(X))."
+                f"transform_temperature is {self.transform_temperature:g}. Then inverse_transform "
+                "works only for binary hidden units: for others, the means at temperature 1 are "
+                "unknown. Use mean_visible(mean_hidden(X))."
             )
         if not ((H >= 0) & (H <= 1)).all():
-            raise ValueError("Means of binary hidden units must be from 0 to 1.")
-        # The log-odds are those at temperature 1, divided by the temperature. A quotient may be
-        # infinite, where the mean is 0.
+            raise ValueError(
+                "X has values outside [0, 1], but the means of binary hidden units lie in [0, 1]. "
+                "Pass what `transform` returned."
+            )
+        # The log-odds are those at temperature 1, divided by the temperature. They are infinite
+        # where the mean is 0 or 1.
         with np.errstate(divide="ignore", over="ignore"):
             return self.mean_visible(1 / (1 + (1 / H - 1) ** float(self.transform_temperature)))
 
@@ -491,11 +497,11 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
         n_units = self._units()[1].n_units
         if self.n_components not in ("auto", n_units):
             raise ValueError(
-                f"n_components is {self.n_components}, but the fit to go on with has "
-                f"{n_units} components."
+                f"n_components is {self.n_components}, but the model to continue from has "
+                f"{n_units} components. Set n_components={n_units}, or fit with warm_start=False."
             )
 
 
 def enough(n_epochs, n_mini_batches, n_batches):
-    """Epochs of so many mini-batches each that make so many epochs and mini-batches at least."""
+    """Smallest number of epochs, `n_epochs` or more, that has `n_mini_batches` mini-batches."""
     return max(n_epochs, -(-n_mini_batches // n_batches))

@@ -1,4 +1,4 @@
-"""BaseRBM: what the estimators of the RBM family share."""
+"""BaseRBM: what all RBM estimators share."""
 
 from functools import partial
 
@@ -33,18 +33,18 @@ from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _obse
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete
 
-# Transitions of a chain that draws what is missing.
+# Number of transitions of a chain that draws missing values.
 N_STEPS = 1000
-# Inverse temperatures of features at least and at most: beyond, float32 would not hold them.
+# Smallest and largest inverse temperature of features: beyond, float32 would overflow.
 BETAS = 1e-6, 1e6
 
 
 class BaseRBM(BaseBoltzmannMachine):
     """A restricted Boltzmann machine of any units.
 
-    Beside what `BaseBoltzmannMachine` wants, `fit` sets what `_exposed` gives, `_unit_types`, the
-    visible and the hidden units, of which only the types count, and `_base_units`, independent
-    visible units fitted to the data.
+    `fit` sets what `BaseBoltzmannMachine` needs and what `_exposed` returns. It also sets
+    `_unit_types`, the visible and the hidden units, of which only the types are used, and
+    `_base_units`, independent visible units fitted to the data.
     """
 
     def _model(self):
@@ -104,15 +104,15 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         xp : module
-            The library: `numpy`, `torch`, `cupy` or another that has the array API.
+            The library: `numpy`, `torch`, `cupy` or another that implements the array API.
         device : object, default=None
-            Where to, as that library has it, such as ``"cuda"``; None for its default.
+            A device of that library, such as ``"cuda"``; None means its default device.
 
         Returns
         -------
         estimator : object
-            Another one with the same parameters, which computes there. The ladder of models that
-            a training on NumPy arrays has saved stays behind.
+            A new estimator with the same parameters, which computes there. It does not have the
+            ladder of saved models of training on NumPy arrays.
 
         Examples
         --------
@@ -123,7 +123,7 @@ class BaseRBM(BaseBoltzmannMachine):
         >>> type(model.move_to(np).components_)
         <class 'numpy.ndarray'>
         """
-        library = namespace_of(xp.empty(0))  # as the array API has it
+        library = namespace_of(xp.empty(0))  # the array-API namespace of the library
         if library is np:
             return self.__sklearn_array_api_convert__(as_numpy)
         return self.__sklearn_array_api_convert__(
@@ -131,7 +131,7 @@ class BaseRBM(BaseBoltzmannMachine):
         )
 
     def __sklearn_array_api_convert__(self, convert):
-        """What scikit-learn moves an estimator by."""
+        """How scikit-learn moves an estimator to another library or device."""
         check_is_fitted(self)
         other, state = clone(self), vars(self).copy()
         state["_training"] = self._training.moved(convert)
@@ -145,7 +145,7 @@ class BaseRBM(BaseBoltzmannMachine):
     # Conditionals.
 
     def transform(self, X):
-        """Return the means of the hidden units, features for a classifier.
+        """Return the means of the hidden units, as features for a classifier.
 
         Parameters
         ----------
@@ -155,7 +155,7 @@ class BaseRBM(BaseBoltzmannMachine):
         Returns
         -------
         H : ndarray of shape (n_samples, n_components)
-            E[h | v] for each row v: of units with the values 0 and 1, P(h = 1 | v).
+            E[h | v] for each row v. For units with the values 0 and 1, this is P(h = 1 | v).
         """
         return self.mean_hidden(X)
 
@@ -165,15 +165,15 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units. NaN is a missing value, which is summed out: exactly
-            where at most 10 binary values of a row are missing or there are at most 12 binary
-            hidden units, and otherwise by short Markov chains with the observed values clamped,
-            the same each time.
+            Values of the visible units. NaN is a missing value, which is summed out: exactly if at
+            most 10 binary values of the row are missing or if there are at most 12 binary hidden
+            units, and otherwise by short Markov chains with the observed values clamped. The
+            random numbers are the same in each call.
 
         Returns
         -------
         H : ndarray of shape (n_samples, n_components)
-            E[h | v]: of units with the values 0 and 1, P(h = 1 | v).
+            E[h | v]. For units with the values 0 and 1, this is P(h = 1 | v).
         """
         return self._mean_hidden(V)
 
@@ -198,8 +198,8 @@ class BaseRBM(BaseBoltzmannMachine):
         Returns
         -------
         V : ndarray of shape (n_samples, n_visible)
-            E[v | h] of the numbers that `visible_names_` names: of units with the values 0 and
-            1, P(v = 1 | h); of a column of categories, the probability of each.
+            E[v | h], in the order of `visible_names_`. For units with the values 0 and 1, this is
+            P(v = 1 | h); for a column of categories, the probability of each category.
         """
         H = self._checked_hidden(H)
         return self._layout_now().unscaled(self._model().mean_visible(H))
@@ -215,7 +215,7 @@ class BaseRBM(BaseBoltzmannMachine):
         Returns
         -------
         V : ndarray of shape (n_samples, n_visible)
-            E[v | h], with h at its mean, of the numbers that `visible_names_` names.
+            E[v | h] with h at its mean, in the order of `visible_names_`.
         """
         return self.mean_visible(X)
 
@@ -260,7 +260,7 @@ class BaseRBM(BaseBoltzmannMachine):
         Returns
         -------
         V : ndarray or data frame of shape (n_samples, n_features)
-            Values of the columns, in a table like that of the training.
+            Values of the columns, in a table like the training data.
         """
         H = self._checked_hidden(H)
         stream, model = Stream.from_generator(make_generator(random_state)), self._model()
@@ -275,16 +275,17 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Where the chains start, one a row.
+            The start of the chains, one for each row.
         n_steps : int, default=1
-            Number of transitions: all hidden units given the visible ones, then back.
+            Number of transitions. Each one draws all hidden units given the visible ones, and then
+            all visible units given the hidden ones.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
         Returns
         -------
         V : ndarray or data frame of shape (n_samples, n_features)
-            Where the chains are, in a table like that of the training.
+            The end of the chains, in a table like the training data.
         """
         V = self._checked(V)
         V = V.toarray() if issparse(V) else copied(V)
@@ -308,16 +309,19 @@ class BaseRBM(BaseBoltzmannMachine):
         Returns
         -------
         energy : ndarray of float64 of shape (n_samples,)
-            E(v, h) = −h·Wv − ln w(v) − ln w(h), in nats: with Bernoulli units, the last
-            terms are −b·v − c·h.
+            E(v, h) = −h·Wv − ln w(v) − ln w(h), in nats. For Bernoulli units, the last two terms
+            are −b·v − c·h.
         """
         V, H = self._checked(V), self._checked_hidden(H)
         if V.shape[0] != H.shape[0]:
-            raise ValueError(f"V has {V.shape[0]} rows and H has {H.shape[0]}.")
+            raise ValueError(
+                f"V has {V.shape[0]} rows, but H has {H.shape[0]}. Both need one row for each "
+                "joint state."
+            )
         return self._model().energy(V, H)
 
     def free_energy(self, V):
-        """Return the free energy of rows, minus the log-probability up to a constant.
+        """Return the free energy of each row: −ln p(v) up to a constant.
 
         Parameters
         ----------
@@ -327,10 +331,10 @@ class BaseRBM(BaseBoltzmannMachine):
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            F(v) = −ln Σ_h exp(−E(v, h)), in nats, where real columns are standardised. In a row
-            with missing values, these are summed out, too: exactly where they or the hidden units
-            have at most 20 bits, otherwise by annealed importance sampling with 50 chains for the
-            row, the same each time.
+            F(v) = −ln Σ_h exp(−E(v, h)), in nats, with real columns standardised. Missing values
+            are summed out, too: exactly if the missing values or the hidden units have at most 20
+            bits, and otherwise by annealed importance sampling with 50 chains for each row. The
+            random numbers are the same in each call.
         """
         V = self._checked(V, allow_nan=True)
         return self._by_rows(self._model().free_energy, self._free_energy_of_gaps, V)
@@ -341,20 +345,20 @@ class BaseRBM(BaseBoltzmannMachine):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. A value between two states of a unit counts as a mixture of them: between
-            0 and 1, as the probability of a 1. NaN is a missing value.
+            The data. A value between 0 and 1 is taken as the probability of a 1. NaN is a missing
+            value.
 
         Returns
         -------
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the features of ln p(v_i | all others), exact, in nats. In a row with
-            missing values, the sum is over the observed ones, each given the other observed ones;
-            the missing ones are summed out as in `mean_hidden`.
+            The sum over the columns of ln p(v_i | all other columns), exact, in nats. In a row
+            with missing values, the sum is over the observed columns, each given the other
+            observed ones; the missing values are summed out as in `mean_hidden`.
 
         Raises
         ------
         ValueError
-            If the visible units have a continuum of values.
+            If visible units have continuous values.
         """
         X = self._checked(X, allow_nan=True)
         model = self._model()
@@ -369,31 +373,35 @@ class BaseRBM(BaseBoltzmannMachine):
     def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
         """Fill missing values from their distribution given the observed values of the row.
 
-        Exact where at most 10 binary values of a row are missing or there are at most 12 binary
-        hidden units, but for the modes below; otherwise by Markov chains with the observed values
-        clamped. A column of q categories counts as log2(q) binary values.
+        The result is exact if at most 10 binary values of the row are missing or if there are at
+        most 12 binary hidden units; a column of q categories counts as log2(q) binary values.
+        Otherwise, Markov chains run with the observed values clamped. For ``how="mode"``, see
+        below.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The data; NaN is a missing value.
         how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, and of a column of categories, which have
-            no mean, the most probable one; the most probable joint state of the
-            missing values, or a draw of all of them from their joint conditional distribution.
-            The mode is exact where at most 10 binary values are missing. With few hidden units
-            it is the best that was found from the modes given each hidden state; otherwise the
-            best state that the chain met. No change of a single value makes it more probable.
-            Of a continuum of values, the mode is the mean.
+            What replaces the missing values of a row, given its observed values:
+
+            - ``"mean"``: the conditional mean of each missing value. A column of categories has no
+              mean and gets its most probable category;
+            - ``"mode"``: the most probable joint state of all missing values. It is exact if at
+              most 10 binary values are missing. With few hidden units, it is the best state found
+              from the modes given each hidden state; otherwise, the best state that the chain
+              visited. No change of a single value makes it more probable. For continuous values,
+              the mean is used;
+            - ``"sample"``: a draw of all missing values from their joint conditional distribution.
         n_steps : int, default=1000
-            Number of transitions of each Markov chain; means are over the second half.
+            Number of transitions of each Markov chain. Means are taken over the second half.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            A copy with the missing values filled, of the type of `X`.
+            A copy of `X`, of the same type, with the missing values filled.
         """
         rng = make_generator(random_state)
         if dispatched(X):

@@ -66,25 +66,24 @@ class SDCPRBM(MiniBatchRBM):
         Length of a step along the mean gradient.
 
     learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
-        ``"auto"`` is ``"adaptive"`` if rows are set aside, see `early_stopping`, and otherwise
-        ``"constant"``.
-        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
-        mini-batches have passed without progress of the log-likelihood, of held-out rows if
-        `early_stopping` is set. With
-        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
-        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
+        ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
+        ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
+        improved for three epochs and 400 mini-batches. With `early_stopping`, it is the
+        log-likelihood of the validation rows that counts. With ``"invscaling"``, the learning rate
+        in epoch t = 1, 2, ... is ``learning_rate / t ** power_t``. A call of `partial_fit` counts
+        as an epoch.
 
     power_t : float, default=0.5
         Exponent of the inverse scaling.
 
     batch_size : int or "auto", default="auto"
-        Number of rows of a mini-batch, and of persistent chains. ``"auto"`` is 100, and less with fewer
-        than 2,000 rows: a 20th of them, but at least 10.
+        Number of rows in a mini-batch, and of chains with ``persistent=True``. ``"auto"`` is 100; with
+        fewer than 2,000 rows it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs. ``"auto"`` makes some 1,500 mini-batches: 10 epochs of
-        many rows, and up to 200 of few. With `early_stopping`, the fit ends by itself, and
-        ``"auto"`` is at most 1,000 epochs, and at most 100,000 mini-batches in more than ten.
+        Maximum number of epochs. With early stopping, ``"auto"`` is as
+        many as 100,000 mini-batches need, in at least 10 and at most 1,000 epochs. Without it,
+        ``"auto"`` aims at about 1,500 mini-batches, in at least 10 and at most 200 epochs.
 
     n_inner : int, default=6
         Number of steps for each mini-batch, d in the paper.
@@ -152,16 +151,16 @@ class SDCPRBM(MiniBatchRBM):
         :doc:`/user_guide/features`. The model itself remains as it is.
 
     early_stopping : bool or "auto", default="auto"
-        Whether to set rows aside, and to stop when their log-likelihood no longer rises. ``"auto"``
-        does so if `max_iter` is ``"auto"`` and there are at least 100 rows. The
+        Whether to set validation rows aside and to stop when their log-likelihood no longer
+        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``. The
         parameters are then those of the best epoch. See `track_likelihood`.
 
     validation_fraction : float, default=0.1
         Part of the rows that is set aside for early stopping.
 
     n_iter_no_change : int or "auto", default="auto"
-        Number of epochs without progress after which to stop. ``"auto"`` is 10, and enough for
-        three falls of an adaptive learning rate.
+        Number of epochs without improvement after which early stopping ends the training.
+        ``"auto"`` is 10, or as many as three reductions of an adaptive learning rate take.
 
     tol : float, default=1e-3
         What counts as progress, in nats.
@@ -193,7 +192,7 @@ class SDCPRBM(MiniBatchRBM):
         Number of threads. None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print what was chosen by the data, and a line for each epoch.
+        If positive, print the settings that were chosen automatically, and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness: of the first weights, the order of the rows and Markov chains.

@@ -1,4 +1,4 @@
-"""TAPDBM: a deep Boltzmann machine, trained and used by mean-field inference."""
+"""TAPDBM: a deep Boltzmann machine, trained and used with mean-field inference."""
 
 import warnings
 from functools import partial
@@ -38,9 +38,9 @@ from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
 from sklearn_boltz.units._bernoulli import Bernoulli
 
-# Bits of hidden layers that are summed out exactly for the pseudo-likelihood.
+# Maximum number of hidden bits that are summed out exactly for the pseudo-likelihood.
 EXACT_HIDDEN = 12
-# Parameters of the training of each layer by itself.
+# Parameters that are passed on to the pre-training of each layer.
 SHARED = (
     "order", "tap_max_iter", "tap_tol", "damping", "persistent", "learning_rate",
     "learning_rate_schedule", "power_t", "momentum", "penalty", "alpha", "batch_size",
@@ -49,7 +49,7 @@ SHARED = (
 
 
 class LayerRBM(TAPRBM):
-    """An RBM of two layers of a deep machine: its rows hold the numbers of the units below."""
+    """An RBM of two layers of a deep machine. Its rows hold the numbers of the lower layer."""
 
     def _kinds(self, X):
         return None
@@ -70,50 +70,54 @@ class LayerRBM(TAPRBM):
 class TAPDBM(BaseTAP):
     """Deep Boltzmann machine of binary or real-valued units, trained without Markov chains.
 
-    Several layers of units, each connected to the next [1]_. The distribution is approximated by
-    fixed points of the mean-field equations of Thouless, Anderson and Palmer, as in
-    :class:`TAPRBM`, which is the case of one hidden layer. Unlike there, the hidden layers are
-    dependent given a row; that distribution is approximated in the same way. The layers are first
-    trained one by one, each as an RBM on values of the one below, and then all together.
+    A deep Boltzmann machine has several hidden layers, each connected to the next [1]_. As in
+    :class:`TAPRBM`, which has a single hidden layer, fixed points of the mean-field equations of
+    Thouless, Anderson and Palmer (TAP) approximate the distribution. With several hidden layers,
+    the hidden units are dependent given a row, and TAP approximates their distribution as well.
+    Training has two stages: first each layer by itself, as an RBM on values of the layer below,
+    then all layers together.
 
     Parameters
     ----------
     hidden_layer_sizes : int or array-like of int, default=(256, 256)
-        Number of units of each hidden layer, from the one next to the data upwards; an int for
-        one layer.
+        Number of units of each hidden layer. The first one is next to the data. An int means one
+        layer.
 
     visible : str, UnitType, type, list or dict, default="auto"
-        The units of the columns. ``"auto"`` looks at the table: a column of three or more
-        categories has categorical units, any other column Bernoulli ones. A string,
-        ``"bernoulli"``, ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
-        ``"truncated_gauss_bernoulli"``, or a type of `sklearn_boltz.units` is for all columns; a
-        list has an entry for each, and a dict entries for some, by their names or numbers, as in
-        ``{"age": "gaussian"}``. Numbers of a column that is called ``"categorical"`` are
-        categories. A ``"gaussian"`` column is standardised by its mean and standard deviation in
-        the training data (in the first batch, where there are several), so that all real columns
-        are learned at the same pace: the parameters are those of the standardised column, while
-        rows, samples and densities are those of the column itself. An object of
-        `sklearn_boltz.units`, of all columns or of one, is where the training begins itself, on
-        the scale of the data.
+        The unit type of each column. ``"auto"`` gives categorical units to columns of three or
+        more categories and Bernoulli units to all others. A string (``"bernoulli"``,
+        ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
+        ``"truncated_gauss_bernoulli"``) or a class of `sklearn_boltz.units` applies to all
+        columns. A list has one entry for each column. A dict names some columns, as in
+        ``{"age": "gaussian"}``, by name or number; the others are ``"auto"``. In a
+        ``"categorical"`` column, numbers are taken as categories.
+
+        A ``"gaussian"`` column is standardised with its mean and standard deviation in the
+        training data (in the first batch, if data come in batches), so that all real columns are
+        learned equally fast. The parameters refer to the standardised column; rows, samples and
+        densities refer to the original one.
+
+        An instance of a class of `sklearn_boltz.units`, for all columns or for one, gives the
+        initial parameters of these units, on the scale of the data.
 
     hidden : str, UnitType, type, tuple or list, default="bernoulli"
-        The units of the hidden layers, of the same types, or a list with an entry for each layer;
-        categorical ones with their number of states, as in ``("categorical", 3)``. By its name,
-        truncated units are on [0, 1].
+        The unit type of the hidden layers, one of the same types, or a list with one entry for
+        each layer. Categorical units need their number of states, as in ``("categorical", 3)``.
+        Truncated units that are given by name take values in [0, 1].
 
     visible_range : tuple of (float, float), default=None
-        The least and the greatest value of truncated visible units. None for
-        (0, 1).
+        Smallest and largest value of truncated visible units. None means (0, 1).
 
     order : {1, 2}, default=2
-        1 is naive mean field, 2 is TAP.
+        Order of the expansion: 1 is naive mean field, 2 is TAP.
 
     tap_max_iter : int, default=10
-        Number of iterations for a mini-batch, at most, given its rows as well as free. Outside
-        of the training, there are up to 1,000.
+        Maximum number of iterations for each mini-batch during training, both with its rows
+        clamped and without. Outside training, up to 1,000 iterations are made.
 
     tap_tol : float, default=1e-8
-        A start has converged when the mean squared change of its means is less.
+        The iteration from one start has converged when the mean squared change of the means is
+        below this.
 
     damping : float, default=0.5
         Share of the previous means that is kept in an iteration.
@@ -123,30 +127,29 @@ class TAPDBM(BaseTAP):
         data.
 
     pretrain_max_iter : int or "auto", default="auto"
-        Number of epochs of the training of each layer by itself, with the learning rate,
-        mini-batches and so on of the joint training. 0 for none: then the weights of the upper
-        layers stay small.
+        Number of epochs for which each layer is trained by itself first. Learning rate, mini-batch
+        size and so on are those of the joint training. 0 means no pre-training; the weights of the
+        upper layers then stay small.
 
     learning_rate : float, default=0.05
-        Length of a step along the mean gradient.
+        Step size: the factor of the mean gradient in each update.
 
     learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
-        ``"auto"`` is ``"adaptive"`` if rows are set aside, see `early_stopping`, and otherwise
-        ``"constant"``.
-        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
-        mini-batches have passed without progress of the log-likelihood, of held-out rows if
-        `early_stopping` is set. With
-        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
-        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
+        ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
+        ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
+        improved for three epochs and 400 mini-batches. With `early_stopping`, it is the
+        log-likelihood of the validation rows that counts. With ``"invscaling"``, the learning rate
+        in epoch t = 1, 2, ... is ``learning_rate / t ** power_t``. A call of `partial_fit` counts
+        as an epoch.
 
     power_t : float, default=0.5
-        Exponent of the inverse scaling.
+        Exponent of t for ``learning_rate_schedule="invscaling"``.
 
     momentum : float, default=0.5
         Share of the previous step of the weights that is added to each step.
 
     penalty : {"l1", "l2"} or None, default="l2"
-        Of the weights.
+        Penalty on the weights.
 
     alpha : float or "auto", default="auto"
         Strength of the penalty, for the mean log-likelihood of the rows. ``"auto"`` is d / (40 n)
@@ -155,53 +158,55 @@ class TAPDBM(BaseTAP):
         `partial_fit`, which does not know the number of rows, takes 10,000 for n.
 
     batch_size : int or "auto", default="auto"
-        Number of rows of a mini-batch, and of persistent solutions. ``"auto"`` is 100, and less with fewer
-        than 2,000 rows: a 20th of them, but at least 10.
+        Number of rows in a mini-batch, and of solutions with ``persistent=True``. ``"auto"`` is 100; with
+        fewer than 2,000 rows it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs of the joint training. ``"auto"`` makes some 800 mini-batches: 10 epochs of
-        many rows, and up to 200 of few. With `early_stopping`, the fit ends by itself, and
-        ``"auto"`` is at most 1,000 epochs, and at most 100,000 mini-batches in more than ten.
+        Maximum number of epochs of the joint training. With early stopping, ``"auto"`` is as
+        many as 100,000 mini-batches need, in at least 10 and at most 1,000 epochs. Without it,
+        ``"auto"`` aims at about 800 mini-batches, in at least 10 and at most 200 epochs.
 
     weights_init : float or "auto", default=0.01
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
-        layers that take n and m numbers, which on tables of up to a hundred columns begins to
-        learn sooner.
+        layers of n and m numbers. On tables of up to a hundred columns, learning starts sooner
+        with it.
 
     early_stopping : bool or "auto", default="auto"
-        Whether to set rows aside, and to stop when their log-likelihood no longer rises. ``"auto"``
-        does so if `max_iter` is ``"auto"`` and there are at least 100 rows. The
-        parameters are then those of the best epoch. The log-likelihood is by TAP, with an exact
-        normalising constant if that needs no more than 12 binary units to be enumerated.
+        Whether to set validation rows aside and to stop when their log-likelihood no longer
+        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``. The
+        model is then that of the best epoch. The log-likelihood is approximated by TAP; its
+        normalising constant is exact if at most 12 binary units have to be enumerated.
 
     validation_fraction : float, default=0.1
-        Part of the rows that is set aside for early stopping.
+        Fraction of the rows that is set aside as validation rows for early stopping.
 
     n_iter_no_change : int or "auto", default="auto"
-        Number of epochs without progress after which to stop. ``"auto"`` is 10, and enough for
-        three falls of an adaptive learning rate.
+        Number of epochs without improvement after which early stopping ends the training.
+        ``"auto"`` is 10, or as many as three reductions of an adaptive learning rate take.
 
     tol : float, default=1e-3
-        What counts as progress, in nats.
+        Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
 
     track_likelihood : bool or float, default=True
-        Whether the log-likelihood is measured after each epoch, with ln Z from a ladder of
-        saved models and from annealed chains, the greater where they differ. A number is what
-        this may cost, as a part of the work of the training; True stands for 0.12. It is
-        measured in any case with `early_stopping` or an adaptive learning rate. With at most 12
-        units in the smaller layer it is exact, and costs next to nothing.
+        Whether to measure the log-likelihood after each epoch. It needs ln Z, the logarithm of the
+        normalising constant. With at most 12 units in the smaller layer, ln Z is exact and costs
+        almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
+        annealed importance sampling, and the larger estimate is used where they differ. A number
+        is the cost that is allowed for this, as a fraction of the work of training; True means
+        0.12. With `early_stopping` or an adaptive learning rate, the log-likelihood is always
+        measured.
 
     max_rungs : int, default=40
-        Number of saved models at most. Each takes the memory of the weights, also in a
-        pickle.
+        Maximum number of saved models in the ladder. Each takes as much memory as the weights,
+        also in a pickle.
 
     output_layer : int or "all", default=-1
-        Which hidden layer `transform` returns, counted from 0; -1 is the last one, "all" is all of
-        them side by side.
+        The hidden layer that `transform` returns, counted from 0; -1 is the last one. ``"all"``
+        returns all of them side by side.
 
     binarize : float, default=None
-        If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere. If None, values must be legal for the visible units.
+        Threshold: larger values become 1, all others 0. If None, values must be legal for the
+        visible units.
 
     unknown : {"error", "missing"}, default="error"
         What to do, after the fit, with values of a column of categories that did not occur in
@@ -211,53 +216,60 @@ class TAPDBM(BaseTAP):
         Whether `fit` continues where the last fit ended, as if it had not been interrupted.
 
     n_jobs : int, default=None
-        Number of threads. None means as many as BLAS uses. The result does not depend on it.
+        Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print what was chosen by the data, and a line for each epoch.
+        If positive, print the settings that were chosen automatically, and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness: of the first weights, the order of the rows, and the values of
-        hidden units that the layer above them is first trained on.
+        The source of randomness, for the initial weights, the order of the rows, and the values of
+        hidden units on which the next layer is pre-trained.
 
     Attributes
     ----------
     components_ : list of ndarray of shape (n_units of the layer, n_units of the layer below)
-        The weights, from the data upwards.
+        The weights between each hidden layer and the layer below it, starting at the data.
 
     intercept_hidden_ : list of ndarray of shape (n_units of the layer,)
-        U of the hidden units. Truncated units have `precision_hidden_`, and with a spike at zero
-        `rho_hidden_`, besides: the parameters that `sklearn_boltz.units` describes; None in the
-        place of a layer whose units have no such parameter.
+        Biases of the hidden units. Gaussian and truncated units also have `precision_hidden_`, and
+        truncated Gauss-Bernoulli units `rho_hidden_`; `sklearn_boltz.units` describes these
+        parameters. Their entry is None for a layer whose units have no such parameter.
 
     intercept_visible_ : ndarray of shape (n_visible,)
-        U of the visible units; likewise, `precision_visible_` and `rho_visible_`, with NaN in the
-        place of units without such a parameter.
+        Biases of the visible units. Other parameters are in `precision_visible_` and
+        `rho_visible_`, with NaN for units without such a parameter.
 
     log_partition_ : float
-        Logarithm of the normalising constant, in nats: exact if the even layers, of which the
-        visible one is the first, or the odd ones have at most 20 binary units together; by the
-        ladder of the training and annealing, if its likelihood was followed; else by TAP from
-        100 rows of the training. Computed when first asked for.
+        Logarithm of the normalising constant, in nats. Number the layers from 0, the visible one.
+        The constant is exact if all even layers together, or all odd layers together, have at most
+        20 binary units. Otherwise, it is estimated with the ladder of saved models and by annealed
+        importance sampling if the log-likelihood was measured during training, and else by TAP
+        from 100 training rows. It is computed at first access.
 
     history_ : dict of ndarray
-        For each epoch of the joint training: ``"tap_log_likelihood"``, the mean over 100 training
-        rows in nats; ``"n_solutions"``, how many different ones are reached from some of
-        these rows, one for each 20 rows of data but 25 at least; ``"free_energy"``,
-        their mean, and ``"free_energy_std"``; ``"share_converged"``, the part of the starts from
-        which TAP converges, and ``"share_converged_clamped"``, that for
-        which it does with the row clamped; of each hidden layer k = 1, 2, ...
-        ``"weight_norm_k"``, the Frobenius norm of the weights below it, and ``"feature_std_k"``,
-        the mean of the standard deviations of its means over the rows; ``"learning_rate"`` and
-        ``"seconds"``; ``"log_likelihood"`` of training rows, mean per row in nats, with ln Z by
-        chains, and ``"log_likelihood_std_err"``, the standard error of that ln Z, see
-        `track_likelihood`; with `early_stopping`, also ``"validation_log_likelihood"`` and
-        ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
-        of training rows.
+        One value for each epoch of the joint training:
+
+        - ``"tap_log_likelihood"``: mean over 100 training rows, in nats;
+        - ``"n_solutions"``: number of distinct solutions that are reached from some of these rows
+          (one start for each 20 rows of data, and at least 25);
+        - ``"free_energy"`` and ``"free_energy_std"``: mean and standard deviation of their free
+          energies;
+        - ``"share_converged"``: share of the starts from which TAP converges;
+        - ``"share_converged_clamped"``: share of the rows for which TAP converges with the row
+          clamped;
+        - ``"weight_norm_k"`` for each hidden layer k = 1, 2, ...: Frobenius norm of the weights
+          below it;
+        - ``"feature_std_k"``: standard deviation of each unit's mean over the rows, averaged over
+          the units of hidden layer k;
+        - ``"learning_rate"`` and ``"seconds"``;
+        - ``"log_likelihood"``: mean per training row, in nats, and ``"log_likelihood_std_err"``,
+          the standard error of its ln Z, see `track_likelihood`;
+        - with `early_stopping`, ``"validation_log_likelihood"`` and ``"free_energy_gap"``, the
+          mean free energy of the validation rows minus that of the training rows.
 
     pretrain_history_ : list of dict of ndarray
-        Of each hidden layer, the `history_` of the :class:`TAPRBM` that it was first trained as;
-        an empty list without that.
+        For each hidden layer, the `history_` of the :class:`TAPRBM` of its pre-training. The list
+        is empty without pre-training.
 
     alpha_ : float
         Strength of the penalty.
@@ -266,8 +278,8 @@ class TAPDBM(BaseTAP):
         Number of epochs of the joint training.
 
     visible_names_ : ndarray of str of shape (n_visible,)
-        Names of the numbers of the visible units, such as ``city=Rome``: a column of three or
-        more categories takes one for each of them, any other column one.
+        Names of the columns of `components_`. A column of three or more categories has one for
+        each category, such as ``city=Rome``; any other column has one.
 
     n_features_in_ : int
         Number of columns.
@@ -281,14 +293,20 @@ class TAPDBM(BaseTAP):
 
     Notes
     -----
-    Both terms of the log-likelihood are approximations here, that of a row as well as the
-    normalising constant, with errors of the third order in the weights, which are neither bounds
-    nor unbiased. ``log_partition("ais")`` and `sample` do not depend on them. For Gaussian units,
-    see :class:`TAPRBM`. With one hidden layer and without pre-training, the model is a
-    :class:`TAPRBM`, bit for bit. The units of the even layers are independent given the odd ones,
-    and vice versa: chains and annealing alternate between the two. `partial_fit` does not train
-    layers one by one. Integers and booleans are computed with in float32. The fit has the same bits
-    whatever the number of threads.
+    The log-likelihood of a row has two terms, the free energy of the row and the normalising
+    constant. Both are approximations here. Their errors are of third order in the weights; they
+    are neither bounds nor unbiased. ``log_partition("ais")`` and `sample` do not use TAP. For
+    Gaussian units, see the notes of :class:`TAPRBM`.
+
+    With one hidden layer and without pre-training, the model equals a :class:`TAPRBM`, bit for
+    bit. `partial_fit` does not pre-train.
+
+    Number the layers from 0, the visible one. The units of the even layers are independent given
+    the odd layers, and vice versa. Markov chains and annealing therefore alternate between even
+    and odd layers.
+
+    Integers and booleans are converted to float32. The fit is the same, bit for bit, for any
+    number of threads.
 
     References
     ----------
@@ -392,7 +410,7 @@ class TAPDBM(BaseTAP):
     # The layers.
 
     def _sizes(self):
-        """Numbers of hidden units, checked; a number stands for one layer."""
+        """Numbers of hidden units as a list, checked. An int means one layer."""
         sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
         if sizes.ndim != 1 or len(sizes) == 0 or sizes.dtype.kind not in "iu" or sizes.min() < 1:
             raise ValueError(
@@ -402,21 +420,25 @@ class TAPDBM(BaseTAP):
         return sizes.tolist()
 
     def _hidden_kinds(self):
-        """What is asked for, of each hidden layer."""
+        """The unit type that `hidden` asks for, for each hidden layer."""
         n_layers = len(self._sizes())
         kinds = self.hidden if isinstance(self.hidden, list) else [self.hidden] * n_layers
         if len(kinds) != n_layers:
             raise ValueError(
-                f"hidden has {len(kinds)} unit types, but there are {n_layers} layers."
+                f"hidden has {len(kinds)} unit types, but there are {n_layers} hidden layers. Give "
+                "one type for each layer, or a single type for all."
             )
         return kinds
 
     def _output(self, layers):
-        """Which of the hidden layers `transform` is to give, of a list: a list."""
+        """The list of hidden layers that `transform` returns, from a list of all."""
         if self.output_layer == "all":
             return layers
         if not -len(layers) <= self.output_layer < len(layers):
-            raise ValueError(f"output_layer is {self.output_layer}, of {len(layers)} layers.")
+            raise ValueError(
+                f"output_layer is {self.output_layer}, but there are {len(layers)} hidden layers. "
+                f"Use a number from {-len(layers)} to {len(layers) - 1}, or 'all'."
+            )
         return [layers[self.output_layer]]
 
     @property
@@ -469,8 +491,9 @@ class TAPDBM(BaseTAP):
         sizes = [units.n_units for units in self._layered().layers[1:]]
         if sizes != self._sizes():
             raise ValueError(
-                f"hidden_layer_sizes is {self.hidden_layer_sizes}, but the fit to go on with has "
-                f"layers of {sizes} units."
+                f"hidden_layer_sizes is {self.hidden_layer_sizes}, but the model to continue from "
+                f"has layers of {sizes} units. Set hidden_layer_sizes={sizes}, or fit with "
+                "warm_start=False."
             )
 
     def _by_layer(self, solutions):
@@ -486,8 +509,9 @@ class TAPDBM(BaseTAP):
         if self.pretrain_max_iter and not training.n_passes and not training.pretrain_history:
             if isinstance(rows, StreamedRows):
                 raise ValueError(
-                    "Layers are trained one by one on rows in memory. Set pretrain_max_iter=0 to "
-                    "learn from batches, or fit an array of some rows first, with warm_start."
+                    "TAPDBM: pre-training needs all rows in memory, but X comes in batches. Set "
+                    "pretrain_max_iter=0, or fit an array of some of the rows first and continue "
+                    "with warm_start=True."
                 )
             self._pretrain(training, rows.in_memory(), rows.weights, workers)
         return super()._train(training, rows, monitor, plan, workers, tell)
@@ -496,11 +520,11 @@ class TAPDBM(BaseTAP):
         return bool(training.pretrain_history) or super()._is_worth_keeping(training, n_before)
 
     def _pretrain(self, training, X, weights, workers):
-        """Train each layer as an RBM on what the one below has made of the data (Algorithm 4)."""
+        """Train each layer as an RBM on the values of the layer below (Algorithm 4)."""
         learner, visible, visible_range = training.learner, self.visible, self.visible_range
         histories = []
         named = isinstance(visible, str) and self._layout_now().is_plain
-        if not named:  # X holds numbers of the units, and not the columns of a table
+        if not named:  # X holds numbers of the units, not columns of a table
             visible, visible_range = learner.layers[0], None
         for k, (n_units, kind) in enumerate(zip(self._sizes(), self._hidden_kinds(), strict=True)):
             rbm = LayerRBM(
@@ -517,7 +541,7 @@ class TAPDBM(BaseTAP):
                 **{name: getattr(self, name) for name in SHARED},
             )
             with warnings.catch_warnings():
-                # What matters is whether the joint training ends among good solutions.
+                # Only the end of the joint training matters, so warnings are silenced here.
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 rbm.fit(X, sample_weight=weights)
             (learner.weights[k],), (below, learner.layers[k + 1]) = rbm._layered()
@@ -532,7 +556,7 @@ class TAPDBM(BaseTAP):
         training.pretrain_history = histories
 
     def _units_below(self, kind, units):
-        """What the next layer is told of the units of one: its type, if that tells all."""
+        """The units of a layer as `visible` of the next RBM: the type, if that is enough."""
         return kind if isinstance(kind, str) and units.width == 1 else units
 
     # What follows from rows.
@@ -552,16 +576,16 @@ class TAPDBM(BaseTAP):
             found = self._by_rows(of_chunk, of_chunk, X)
         if n_converged < LEAST_CONVERGED * X.shape[0]:
             warnings.warn(
-                f"With the row clamped, TAP converges for {n_converged / X.shape[0]:.0%} of the "
-                "rows; of the others, this is what the last iteration gave. Use a larger damping, "
-                "or train with a smaller learning_rate or a larger alpha.",
+                f"With the row clamped, TAP converges for only {n_converged / X.shape[0]:.0%} of "
+                "the rows; for the others, the result is that of the last iteration. Use a larger "
+                "damping, or train with a smaller learning_rate or a larger alpha.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return found
 
     def transform(self, X):
-        """Return means of hidden units given each row, features for a classifier.
+        """Return the means of the hidden units given each row, as features for a classifier.
 
         Parameters
         ----------
@@ -571,7 +595,8 @@ class TAPDBM(BaseTAP):
         Returns
         -------
         H : ndarray of shape (n_samples, n_features_out)
-            Means of the units of `output_layer` by TAP with the row clamped.
+            Means of the hidden units of `output_layer`, by TAP with the visible units clamped to
+            the row.
         """
         means = self._hidden_means(X)
         return np.hstack(self._output(means))
@@ -587,13 +612,13 @@ class TAPDBM(BaseTAP):
         Returns
         -------
         H : list of ndarray of shape (n_samples, n_units of the layer)
-            E[h | v] of each hidden layer, by TAP with the observed values clamped, and with one
-            hidden layer as in :class:`TAPRBM`.
+            E[h | v] of each hidden layer, by TAP with the observed values clamped. With one hidden
+            layer, as in :class:`TAPRBM`.
         """
         return self._hidden_means(V)
 
     def _hidden_means(self, V):
-        """Of each hidden layer, a list."""
+        """Means of each hidden layer, as a list."""
         V, layered = self._checked(V, allow_nan=True), self._layered()
         if len(layered.weights) == 1:
             of_gaps = partial(self._of_gaps, _observed.mean_hidden)
@@ -607,22 +632,23 @@ class TAPDBM(BaseTAP):
         Parameters
         ----------
         H : list of array-like of shape (n_samples, n_units of the layer)
-            Values or means of each hidden layer; the first determines the result.
+            Values or means of each hidden layer. Only the first layer matters: the visible units
+            are independent of the others given it.
 
         Returns
         -------
         V : ndarray of shape (n_samples, n_visible)
-            E[v | h] of the numbers that `visible_names_` names: of units with the values 0 and
-            1, P(v = 1 | h); of a column of categories, the probability of each.
+            E[v | h], in the order of `visible_names_`. For units with the values 0 and 1, this is
+            P(v = 1 | h); for a column of categories, the probability of each category.
         """
         H, layered = self._checked_hidden(H), self._layered()
         return self._layout_now().unscaled(layered.layers[0].mean(H[0] @ layered.weights[0]))
 
     def inverse_transform(self, X):
-        """Return means of the visible units for features made by `transform`.
+        """Return the means of the visible units for features made by `transform`.
 
-        A pass downwards: from the means of the lowest layer that is given, those of each layer are
-        computed from the layer above it alone. The data are not used for the layers in between.
+        The means of each layer are computed from those of the layer above it, from the lowest
+        given layer down to the visible one.
 
         Parameters
         ----------
@@ -632,8 +658,8 @@ class TAPDBM(BaseTAP):
         Returns
         -------
         V : ndarray of shape (n_samples, n_visible)
-            Of one hidden layer, E[v | h] with h at its mean, of the numbers that `visible_names_`
-            names.
+            Means of the visible units, in the order of `visible_names_`. With one hidden layer,
+            they are E[v | h] with h at its mean.
         """
         check_is_fitted(self)
         layered, sizes = self._layered(), [len(W) for W in self.components_]
@@ -642,7 +668,7 @@ class TAPDBM(BaseTAP):
             raise ValueError(
                 f"X must have shape (n_samples, {self._n_features_out}), got {X.shape}."
             )
-        # Of all layers the first stands first, and is the lowest.
+        # With all layers, the lowest comes first.
         lowest = range(len(sizes))[0 if self.output_layer == "all" else self.output_layer]
         mean = X[:, : sizes[lowest]]
         for units, W in zip(layered.layers[lowest::-1], layered.weights[lowest::-1], strict=True):
@@ -658,15 +684,15 @@ class TAPDBM(BaseTAP):
         shapes = [h.shape for h in layers]
         if not layers or shapes != [(len(layers[0]), size) for size in sizes]:
             raise ValueError(
-                f"H must be a list of arrays with {sizes} columns, one for each hidden layer, and "
-                f"as many rows in each; got {shapes or type(H).__name__}."
+                f"H must be a list of arrays with {sizes} columns, one for each hidden layer, all "
+                f"with the same number of rows; got {shapes or type(H).__name__}."
             )
         return layers
 
     # Chains.
 
     def _chains(self, V, n_steps, random_state, clamped=False):
-        """-> the visible side after transitions that begin at checked rows, the stream."""
+        """-> the visible side after transitions from checked rows, and the stream."""
         V, model = dense(V), self._model()
         stream = Stream.from_generator(make_generator(random_state))
         with Workers(self.n_jobs) as workers:
@@ -683,18 +709,20 @@ class TAPDBM(BaseTAP):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Where the chains start, one a row. Hidden layers of the side of the visible one, the
-            second, fourth and so on, start at their means given the row, by TAP.
+            The start of the chains, one for each row. The second, fourth, ... hidden layers start
+            at their means given the row, by TAP.
         n_steps : int, default=1
-            Number of transitions: all odd layers given the even ones, then back.
+            Number of transitions. Each one draws the first, third, ... hidden layers given all
+            other layers, and then all other layers given these.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
         Returns
         -------
         V : ndarray or data frame of shape (n_samples, n_features)
-            Where the chains are, in a table like that of the training. With several hidden layers,
-            these are not returned: `n_steps` in one call are not the same as in several.
+            The end of the chains, in a table like the training data. The hidden layers are not
+            returned. With several of them, two calls with one step are therefore not the same as
+            one call with ``n_steps=2``.
         """
         return self._as_table(self._chains(self._checked(V), n_steps, random_state)[0])
 
@@ -707,12 +735,13 @@ class TAPDBM(BaseTAP):
         Parameters
         ----------
         V : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values of the visible units. NaN is a missing value, which is drawn along.
+            Values of the visible units. NaN is a missing value, which is drawn together with the
+            hidden units.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         n_steps : int, default=1000
-            Number of transitions of each Markov chain, with the row clamped; without any effect
-            with one hidden layer and complete rows, where the draw is exact.
+            Number of transitions of each Markov chain, with the row clamped. It has no effect with
+            one hidden layer and complete rows, because the draw is then exact.
 
         Returns
         -------
@@ -736,14 +765,15 @@ class TAPDBM(BaseTAP):
         Parameters
         ----------
         H : list of array-like of shape (n_samples, n_units of the layer)
-            Values of each hidden layer; the first determines the distribution.
+            Values of each hidden layer. Only the first layer matters: the visible units are
+            independent of the others given it.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
         Returns
         -------
         V : ndarray or data frame of shape (n_samples, n_features)
-            Values of the columns, in a table like that of the training.
+            Values of the columns, in a table like the training data.
         """
         H, layered = self._checked_hidden(H), self._layered()
         stream = Stream.from_generator(make_generator(random_state))
@@ -764,17 +794,20 @@ class TAPDBM(BaseTAP):
         Returns
         -------
         energy : ndarray of float64 of shape (n_samples,)
-            E(v, h) = −Σ_l x_l·W_l x_{l−1} − Σ_l ln w_l(x_l) with x_0 = v, in nats: with
-            Bernoulli units, the last terms are −Σ_l b_l·x_l.
+            E(v, h) = −Σ_l x_l·W_l x_{l−1} − Σ_l ln w_l(x_l) with x_0 = v, in nats. For Bernoulli
+            units, the second sum is Σ_l b_l·x_l.
         """
         V, H = dense(self._checked(V)), self._checked_hidden(H)
         if len(V) != len(H[0]):
-            raise ValueError(f"V has {len(V)} rows and H has {len(H[0])}.")
+            raise ValueError(
+                f"V has {len(V)} rows, but the arrays of H have {len(H[0])}. Both need one row for "
+                "each joint state."
+            )
         layers = [V, *H]
         return self._model().energy(np.hstack(layers[::2]), np.hstack(layers[1::2]))
 
     def free_energy(self, V):
-        """Return the free energy of rows, minus the log-probability up to a constant.
+        """Return the free energy of each row: −ln p(v) up to a constant.
 
         Parameters
         ----------
@@ -784,8 +817,9 @@ class TAPDBM(BaseTAP):
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            F(v) = −ln Σ exp(−E(v, h)) over the states of all hidden layers, and of the missing
-            values of a row, in nats: by TAP, and with one hidden layer as in :class:`TAPRBM`.
+            F(v) = −ln Σ exp(−E(v, h)), in nats. The sum is over the states of all hidden layers
+            and of the missing values of the row; it is approximated by TAP. With one hidden layer,
+            as in :class:`TAPRBM`.
         """
         V, layered = self._checked(V, allow_nan=True), self._layered()
         if len(layered.weights) == 1:
@@ -799,27 +833,28 @@ class TAPDBM(BaseTAP):
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row.
 
-        Each feature is given each of its values in turn, so that the free energies of as many
-        rows are computed for each row. They are exact if all even or all odd hidden layers have
-        at most 12 binary units together, and with one hidden layer; otherwise by TAP.
+        For each row, each column is set to each of its values in turn, and the free energies of
+        all these rows are computed. They are exact with one hidden layer, or if all even or all
+        odd hidden layers have at most 12 binary units together. Otherwise, they are approximated
+        by TAP.
 
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The data. A value between two states of a unit counts as a mixture of them: between
-            0 and 1, as the probability of a 1. NaN is a missing value.
+            The data. A value between 0 and 1 is taken as the probability of a 1. NaN is a missing
+            value.
 
         Returns
         -------
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the features of ln p(v_i | all others), in nats. In a row with missing
-            values, the sum is over the observed ones, each given the other observed ones; of
-            several hidden layers, by TAP.
+            The sum over the columns of ln p(v_i | all other columns), in nats. In a row with
+            missing values, the sum is over the observed columns, each given the other observed
+            ones; with several hidden layers, this is approximated by TAP.
 
         Raises
         ------
         ValueError
-            If the visible units have a continuum of values.
+            If visible units have continuous values.
         """
         X, layered = self._checked(X, allow_nan=True), self._layered()
         visible = layered.layers[0]

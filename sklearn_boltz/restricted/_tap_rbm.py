@@ -1,4 +1,4 @@
-"""TAPRBM: an RBM of any units, trained and used by mean-field inference."""
+"""TAPRBM: an RBM of any units, trained and used with mean-field inference."""
 
 from sklearn.utils._param_validation import StrOptions
 
@@ -12,10 +12,13 @@ from sklearn_boltz.restricted.model._columns import initial_hidden
 class TAPRBM(BaseTAP, MiniBatchRBM):
     """Restricted Boltzmann machine of binary or real-valued units, trained without sampling.
 
-    The distribution is approximated by the fixed points of a mean-field free energy, with the
-    second-order correction of Thouless, Anderson and Palmer [1]_. Training raises the probability
-    of the data and lowers that of the fixed points that are reached from them. Inference is
-    deterministic; it gives a landscape of solutions, a log-likelihood, and a prior for denoising.
+    Training and inference use the mean-field equations of Thouless, Anderson and Palmer (TAP)
+    instead of Markov chains [1]_. The fixed points of these equations approximate the
+    distribution. Each step of training raises the probability of the data and lowers that of the
+    fixed points that iteration reaches from the data. Inference is deterministic.
+
+    Beside features and samples, the model gives its fixed points (`tap_solutions`), an approximate
+    log-likelihood (`tap_log_likelihood`) and estimates of noisy rows (`denoise`).
 
     Parameters
     ----------
@@ -25,69 +28,72 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         1,000. See `n_components_` for what was chosen.
 
     visible : str, UnitType, type, list or dict, default="auto"
-        The units of the columns. ``"auto"`` looks at the table: a column of three or more
-        categories has categorical units, any other column Bernoulli ones. A string,
-        ``"bernoulli"``, ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
-        ``"truncated_gauss_bernoulli"``, or a type of `sklearn_boltz.units` is for all columns; a
-        list has an entry for each, and a dict entries for some, by their names or numbers, as in
-        ``{"age": "gaussian"}``. Numbers of a column that is called ``"categorical"`` are
-        categories. A ``"gaussian"`` column is standardised by its mean and standard deviation in
-        the training data (in the first batch, where there are several), so that all real columns
-        are learned at the same pace: the parameters are those of the standardised column, while
-        rows, samples and densities are those of the column itself. An object of
-        `sklearn_boltz.units`, of all columns or of one, is where the training begins itself, on
-        the scale of the data.
+        The unit type of each column. ``"auto"`` gives categorical units to columns of three or
+        more categories and Bernoulli units to all others. A string (``"bernoulli"``,
+        ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
+        ``"truncated_gauss_bernoulli"``) or a class of `sklearn_boltz.units` applies to all
+        columns. A list has one entry for each column. A dict names some columns, as in
+        ``{"age": "gaussian"}``, by name or number; the others are ``"auto"``. In a
+        ``"categorical"`` column, numbers are taken as categories.
+
+        A ``"gaussian"`` column is standardised with its mean and standard deviation in the
+        training data (in the first batch, if data come in batches), so that all real columns are
+        learned equally fast. The parameters refer to the standardised column; rows, samples and
+        densities refer to the original one.
+
+        An instance of a class of `sklearn_boltz.units`, for all columns or for one, gives the
+        initial parameters of these units, on the scale of the data.
 
     hidden : str, UnitType, type or tuple, default="bernoulli"
-        The units of the hidden layer, of the same types; categorical ones with their number of
-        states, as in ``("categorical", 3)``. An object of `sklearn_boltz.units` with
-        `n_components` units is where the training begins.
+        The unit type of the hidden layer, one of the same types. Categorical units need their
+        number of states, as in ``("categorical", 3)``. An instance of a class of
+        `sklearn_boltz.units` with `n_components` units gives their initial parameters.
 
     visible_range : tuple of (float, float), default=None
-        The least and the greatest value of truncated visible units. None for
-        (0, 1).
+        Smallest and largest value of truncated visible units. None means (0, 1).
 
     order : {1, 2}, default=2
-        1 is naive mean field, 2 is TAP.
+        Order of the expansion: 1 is naive mean field, 2 is TAP.
 
     tap_max_iter : int, default=10
-        Number of iterations for a mini-batch, at most. Outside of the training, there are
-        up to 1,000.
+        Maximum number of iterations for each mini-batch during training. Outside training, up to
+        1,000 iterations are made.
 
     tap_tol : float, default=1e-8
-        A start has converged when the mean squared change of its means is less.
+        The iteration from one start has converged when the mean squared change of the means is
+        below this.
 
     damping : float, default=0.5
-        How much of the last means remains in an iteration.
+        Share of the previous means that is kept in an iteration.
 
     persistent : bool, default=False
-        Whether solutions go on from one mini-batch to the next, and not from the data.
+        Whether solutions continue from one mini-batch to the next, instead of starting from the
+        data.
 
     inference : {"tap", "rbp", "adatap"}, default="tap"
-        How solutions are found outside of the mini-batches, for the likelihood and the
-        landscape. ``"rbp"``, relaxed belief propagation, and ``"adatap"``, adaptive TAP, are
-        for small models without columns of three or more categories.
+        How solutions are found outside the mini-batches, for the likelihood and for
+        `tap_solutions`. ``"rbp"`` (relaxed belief propagation) and ``"adatap"`` (adaptive TAP) are
+        meant for small models without columns of three or more categories.
 
     learning_rate : float, default=0.05
-        Length of a step along the mean gradient.
+        Step size: the factor of the mean gradient in each update.
 
     learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
-        ``"auto"`` is ``"adaptive"`` if rows are set aside, see `early_stopping`, and otherwise
-        ``"constant"``.
-        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
-        mini-batches have passed without progress of the log-likelihood, of held-out rows if
-        `early_stopping` is set. With
-        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
-        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
+        ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
+        ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
+        improved for three epochs and 400 mini-batches. With `early_stopping`, it is the
+        log-likelihood of the validation rows that counts. With ``"invscaling"``, the learning rate
+        in epoch t = 1, 2, ... is ``learning_rate / t ** power_t``. A call of `partial_fit` counts
+        as an epoch.
 
     power_t : float, default=0.5
-        Exponent of the inverse scaling.
+        Exponent of t for ``learning_rate_schedule="invscaling"``.
 
     momentum : float, default=0.5
-        Part of the last step of the weights that is added to each.
+        Share of the previous step of the weights that is added to each step.
 
     penalty : {"l1", "l2"} or None, default="l2"
-        Of the weights.
+        Penalty on the weights.
 
     alpha : float or "auto", default="auto"
         Strength of the penalty, for the mean log-likelihood of the rows. ``"auto"`` is d / (40 n)
@@ -96,71 +102,73 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         `partial_fit`, which does not know the number of rows, takes 10,000 for n.
 
     batch_size : int or "auto", default="auto"
-        Number of rows of a mini-batch, and of persistent solutions. ``"auto"`` is 100, and less with fewer
-        than 2,000 rows: a 20th of them, but at least 10.
+        Number of rows in a mini-batch, and of solutions with ``persistent=True``. ``"auto"`` is 100; with
+        fewer than 2,000 rows it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs. ``"auto"`` makes some 800 mini-batches: 10 epochs of
-        many rows, and up to 200 of few. With `early_stopping`, the fit ends by itself, and
-        ``"auto"`` is at most 1,000 epochs, and at most 100,000 mini-batches in more than ten.
+        Maximum number of epochs. With early stopping, ``"auto"`` is as
+        many as 100,000 mini-batches need, in at least 10 and at most 1,000 epochs. Without it,
+        ``"auto"`` aims at about 800 mini-batches, in at least 10 and at most 200 epochs.
 
     weights_init : float or "auto", default=0.01
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
-        layers that take n and m numbers, which on tables of up to a hundred columns begins to
-        learn sooner.
+        layers of n and m numbers. On tables of up to a hundred columns, learning starts sooner
+        with it.
 
     transform_temperature : float, default=1.0
-        Temperature of the features that `transform` gives: of binary hidden units,
-        P(h = 1 | v) with the log-odds divided by it. After a training for features, most means
-        are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
-        :doc:`/user_guide/features`. The model itself remains as it is.
+        Temperature of the features that `transform` returns. For binary hidden units, the log-odds
+        of P(h = 1 | v) are divided by it. After training for features, most means are close to 0
+        or 1; with a temperature of 2 to 4 they differ enough to be useful to a linear classifier,
+        see :doc:`/user_guide/features`. The model itself does not change.
 
     early_stopping : bool or "auto", default="auto"
-        Whether to set rows aside, and to stop when their log-likelihood no longer rises. ``"auto"``
-        does so if `max_iter` is ``"auto"`` and there are at least 100 rows. The
-        parameters are then those of the best epoch. The log-likelihood is exact with up to 12
-        binary units in the smaller layer, and otherwise by TAP.
+        Whether to set validation rows aside and to stop when their log-likelihood no longer
+        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``. The
+        model is then that of the best epoch. The log-likelihood is exact with up to 12 binary units
+        in the smaller layer, and otherwise approximated by TAP.
 
     validation_fraction : float, default=0.1
-        Part of the rows that is set aside for early stopping.
+        Fraction of the rows that is set aside as validation rows for early stopping.
 
     n_iter_no_change : int or "auto", default="auto"
-        Number of epochs without progress after which to stop. ``"auto"`` is 10, and enough for
-        three falls of an adaptive learning rate.
+        Number of epochs without improvement after which early stopping ends the training.
+        ``"auto"`` is 10, or as many as three reductions of an adaptive learning rate take.
 
     tol : float, default=1e-3
-        What counts as progress, in nats.
+        Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
 
     track_likelihood : bool or float, default=True
-        Whether the log-likelihood is measured after each epoch, with ln Z from a ladder of
-        saved models and from annealed chains, the greater where they differ. A number is what
-        this may cost, as a part of the work of the training; True stands for 0.12. It is
-        measured in any case with `early_stopping` or an adaptive learning rate. With at most 12
-        units in the smaller layer it is exact, and costs next to nothing.
+        Whether to measure the log-likelihood after each epoch. It needs ln Z, the logarithm of the
+        normalising constant. With at most 12 units in the smaller layer, ln Z is exact and costs
+        almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
+        annealed importance sampling, and the larger estimate is used where they differ. A number
+        is the cost that is allowed for this, as a fraction of the work of training; True means
+        0.12. With `early_stopping` or an adaptive learning rate, the log-likelihood is always
+        measured.
 
     max_rungs : int, default=40
-        Number of saved models at most. Each takes the memory of the weights, also in a
-        pickle.
+        Maximum number of saved models in the ladder. Each takes as much memory as the weights,
+        also in a pickle.
 
     binarize : float, default=None
-        If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere. If None, values must be legal for the visible units.
+        Threshold: larger values become 1, all others 0. If None, values must be legal for the
+        visible units.
 
     unknown : {"error", "missing"}, default="error"
-        What to do, after the fit, about values of a column of categories that no row of the
-        training has: raise an error, or take them for missing cells.
+        What to do, after the fit, with values of a column of categories that did not occur in
+        training: raise an error, or treat the cells as missing.
 
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last fit ended, as if it had not been interrupted.
+        Whether `fit` continues where the last fit ended, as if it had not been interrupted.
 
     n_jobs : int, default=None
-        Number of threads. None means as many as BLAS uses. The result does not depend on it.
+        Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print what was chosen by the data, and a line for each epoch.
+        If positive, print the settings that were chosen automatically, and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness: of the first weights and the order of the rows.
+        The source of randomness, for the initial weights and the order of the rows.
 
     Attributes
     ----------
@@ -168,29 +176,34 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         The weights.
 
     intercept_hidden_ : ndarray of shape (`n_components_`,)
-        U of the hidden units. Truncated units have `precision_hidden_`, and with a spike at
-        zero `rho_hidden_`, besides: the parameters that `sklearn_boltz.units` describes.
+        Biases of the hidden units. Gaussian and truncated units also have `precision_hidden_`, and
+        truncated Gauss-Bernoulli units `rho_hidden_`; `sklearn_boltz.units` describes these
+        parameters.
 
     intercept_visible_ : ndarray of shape (n_visible,)
-        U of the visible units; likewise, `precision_visible_` and `rho_visible_`, with NaN in the
-        place of units without such a parameter.
+        Biases of the visible units. Other parameters are in `precision_visible_` and
+        `rho_visible_`, with NaN for units without such a parameter.
 
     log_partition_ : float
-        Logarithm of the normalising constant, in nats: exact with up to 20 binary units in the
-        smaller layer; by the ladder of the training and annealing, if its likelihood was followed;
-        else by TAP from 100 rows of the training. Computed when first asked for.
+        Logarithm of the normalising constant, in nats. It is exact with up to 20 binary units in
+        the smaller layer. Otherwise, it is estimated with the ladder of saved models and by
+        annealed importance sampling if the log-likelihood was measured during training, and else
+        by TAP from 100 training rows. It is computed at first access.
 
     history_ : dict of ndarray
-        For each epoch of `fit`: ``"tap_log_likelihood"``, the mean over 100 training rows in
-        nats; ``"n_solutions"``, how many different ones are reached from some of
-        these rows, one for each 20 rows of data but 25 at least; ``"free_energy"``,
-        their mean, and ``"free_energy_std"``; ``"share_converged"``, the part of the starts from
-        which TAP converges; ``"learning_rate"`` and
-        ``"seconds"``; ``"log_likelihood"`` of training rows, mean per row in nats, with ln Z by
-        chains, and ``"log_likelihood_std_err"``, the standard error of that ln Z, see
-        `track_likelihood`; with `early_stopping`, also ``"validation_log_likelihood"`` and
-        ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that
-        of training rows.
+        One value for each epoch of `fit`:
+
+        - ``"tap_log_likelihood"``: mean over 100 training rows, in nats;
+        - ``"n_solutions"``: number of distinct solutions that are reached from some of these rows
+          (one start for each 20 rows of data, and at least 25);
+        - ``"free_energy"`` and ``"free_energy_std"``: mean and standard deviation of their free
+          energies;
+        - ``"share_converged"``: share of the starts from which TAP converges;
+        - ``"learning_rate"`` and ``"seconds"``;
+        - ``"log_likelihood"``: mean per training row, in nats, and ``"log_likelihood_std_err"``,
+          the standard error of its ln Z, see `track_likelihood`;
+        - with `early_stopping`, ``"validation_log_likelihood"`` and ``"free_energy_gap"``, the
+          mean free energy of the validation rows minus that of the training rows.
 
     n_components_ : int
         Number of hidden units.
@@ -199,11 +212,11 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Strength of the penalty.
 
     n_iter_ : int
-        Number of epochs made.
+        Number of completed epochs.
 
     visible_names_ : ndarray of str of shape (n_visible,)
-        Names of the numbers of the visible units, such as ``city=Rome``: a column of three or
-        more categories takes one for each of them, any other column one.
+        Names of the columns of `components_`. A column of three or more categories has one for
+        each category, such as ``city=Rome``; any other column has one.
 
     n_features_in_ : int
         Number of columns.
@@ -213,25 +226,27 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     See Also
     --------
-    SDCPRBM : RBM of Bernoulli units, trained by Markov chains.
+    SDCPRBM : RBM trained with Markov chains.
 
     Notes
     -----
-    TAP is an expansion for weak weights: the log-likelihood is an approximation, with an error
-    of the third order in the weights, neither a bound nor unbiased. ``log_partition("ais")``
-    and `sample` do not depend on it. When most starts no longer converge, or nearly all reach
-    solutions of their own, the model is in a spin-glass phase: take a smaller learning rate, a
-    larger penalty, fewer hidden units.
+    TAP is an expansion for small weights. Its log-likelihood is an approximation with an error of
+    third order in the weights; it is neither a bound nor unbiased. ``log_partition("ais")`` and
+    `sample` do not use TAP.
 
-    Where the other units would take more than three quarters of the precision of a Gaussian
-    unit, a row goes on in the first order: its solution is that of naive mean field, and its
-    variances are given as 0.
+    If iteration from most starts no longer converges, or if almost every start reaches a different
+    solution, the model is in a spin-glass phase. Use a smaller learning rate, a larger penalty or
+    fewer hidden units.
 
-    Integers and booleans are computed with in float32. The fit has the same bits whatever
-    the number of threads.
+    The second-order term lowers the precision of a Gaussian unit. If it would take more than three
+    quarters of the precision, the iteration for that row continues without it: the solution is
+    that of naive mean field, and its variances are returned as 0.
 
-    With scikit-learn's ``array_api_dispatch``, tensors of PyTorch and arrays of CuPy are computed
-    with on their device, if all units are Bernoulli ones: see :doc:`/user_guide/gpu`.
+    Integers and booleans are converted to float32. The fit is the same, bit for bit, for any
+    number of threads.
+
+    With scikit-learn's ``array_api_dispatch``, PyTorch tensors and CuPy arrays are processed on
+    their device if all units are Bernoulli units, see :doc:`/user_guide/gpu`.
 
     References
     ----------
@@ -336,7 +351,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         super()._check_device_settings()
         if self.inference != "tap":
             raise ValueError(
-                f"TAPRBM: inference={self.inference!r} is there for NumPy arrays only. Use "
+                f"TAPRBM: inference={self.inference!r} works only with NumPy arrays. Use "
                 "inference='tap' on a device."
             )
 

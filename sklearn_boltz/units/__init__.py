@@ -1,4 +1,4 @@
-"""What values a unit takes, and how likely each is: the layers of restricted Boltzmann machines."""
+"""Unit types of the layers of restricted Boltzmann machines: values and their distributions."""
 
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical

@@ -12,16 +12,16 @@ from sklearn_boltz.units._unit import UnitType, observed_sums
 
 
 def smoothed_log_odds(ones, n_rows):
-    """Log-odds of the means of columns and of one more row of values ½, in float64.
+    """Log-odds of the means of columns, smoothed by one more row of values ½, in float64.
 
-    So they are finite where a column is constant.
+    The extra row keeps them finite if a column is constant.
 
     Parameters
     ----------
     ones : array-like of shape (n_units,) or (1, n_units)
         Sums of the columns.
     n_rows : int, float or ndarray of shape (n_units,)
-        Number of rows, or of those where each column is observed.
+        Number of rows, or number of observed values of each column.
 
     Returns
     -------
@@ -32,14 +32,14 @@ def smoothed_log_odds(ones, n_rows):
 
 class Bernoulli(UnitType):
     """
-    Units with the values 0 and 1, w(x) = exp(U x).
+    Units with the values 0 and 1: w(x) = exp(U x).
 
-    In data, a value between 0 and 1 counts as the probability of a 1.
+    In data, a value between 0 and 1 is taken as the probability of a 1.
 
     Parameters
     ----------
     intercept : ndarray of shape (n_units,)
-        U, the log-odds of a unit without a field.
+        U, the log-odds of the value 1 without a field.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class Bernoulli(UnitType):
     array([0.5, 0.5])
     """
 
-    __module__ = "sklearn_boltz.units"  # where users find it
+    __module__ = "sklearn_boltz.units"  # the public module
 
     def __init__(self, intercept):
         self.intercept = intercept
@@ -61,19 +61,20 @@ class Bernoulli(UnitType):
     @classmethod
     def from_data(cls, X, weights=None):
         """
-        Fit independent units to data: visible units before training.
+        Return independent units fitted to data, such as visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-            Values from 0 to 1; NaN is a missing one.
+            Values from 0 to 1. NaN is a missing value.
         weights : ndarray of float64 of shape (n_rows,), default=None
-            How often each row counts; None for once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
         units : Bernoulli
-            With the log-odds of the means of the columns, and of one row of values ½.
+            Units whose log-odds are those of the column means. One more row of values ½ is added,
+            so that the log-odds are finite.
         """
         return cls(smoothed_log_odds(*observed_sums(X, weights)).astype(X.dtype))
 
@@ -83,12 +84,12 @@ class Bernoulli(UnitType):
 
     @property
     def is_binary(self):
-        """Whether the values are 0 and 1 with the log-odds `intercept` plus the field: True."""
+        """True: the values are 0 and 1 with the log-odds `intercept` plus the field."""
         return True
 
     @property
     def bounds(self):
-        """The least and the greatest value of a unit."""
+        """Smallest and largest value of a unit."""
         return 0.0, 1.0
 
     def states(self):
@@ -108,7 +109,7 @@ class Bernoulli(UnitType):
         return mixed
 
     def _log_odds(self, field, precision):
-        # x² = x for x in {0, 1}: a precision is a field of −A/2.
+        # x² = x for x in {0, 1}, so a precision A acts as a field −A/2.
         return self.intercept + field - 0.5 * precision
 
     def log_weight(self, X):

@@ -1,7 +1,7 @@
-"""Bernoulli units of which the parameters are arrays of other libraries than NumPy.
+"""Bernoulli units whose parameters are arrays of a library other than NumPy.
 
-Each function equals the kernel of the same name; a draw takes the same random numbers. Tensors in
-the memory of the processor are drawn by the kernels themselves.
+Each function gives the same result as the compiled kernel of the same name, and a draw uses the
+same random numbers. Tensors in the memory of the CPU are drawn by the kernels themselves.
 """
 
 from sklearn_boltz._arrays import (
@@ -47,7 +47,7 @@ def draw(p, stream):
 
 
 def log_partition_sum(field, intercept):
-    """Equals ``np.logaddexp(0, field + intercept).sum(axis=1)``, in the widest type of float."""
+    """Equals ``np.logaddexp(0, field + intercept).sum(axis=1)``, in the widest float type."""
     xp = namespace_of(field)
     return xp.sum(fused(_softplus, field)(field, intercept), axis=1, dtype=widest(field))
 

@@ -1,4 +1,4 @@
-"""Units with one of several states, as one-hot numbers."""
+"""Units with one of several states, one-hot encoded."""
 
 from copy import copy
 from numbers import Integral
@@ -13,35 +13,35 @@ from sklearn_boltz.units._categorical_kernel import (
 )
 from sklearn_boltz.units._unit import UnitType, observed_sums
 
-# How far the probabilities of the states of a unit may be from summing to 1.
+# Tolerance with which the probabilities of the states of a unit must sum to 1.
 SUM_TOLERANCE = 1e-5
 
 
 class Categorical(UnitType):
     """
-    Units with one of several states, w(x) = exp(U · x) for one-hot x.
+    Units with one of several states: w(x) = exp(U · x) for one-hot x.
 
-    A unit takes as many columns as it has states, next to each other: 1 in the column of its
-    state and 0 in the others. In data, values between 0 and 1 that sum to 1 count as the
-    probabilities of the states.
+    A unit has one column for each state, next to each other. The column of its state is 1, the
+    others are 0. In data, values between 0 and 1 that sum to 1 are taken as the probabilities of
+    the states.
 
     Parameters
     ----------
     n_values : int or array-like of int of shape (n_units,)
-        Number of states, at least 1: the same for all units, or one number for each.
+        Number of states, at least 1: one number for all units, or one for each unit.
     intercept : ndarray of shape (n_columns,), default=None
-        U, the log-weight of each state of each unit; what is added to all states of a unit
-        changes nothing. None for zeros, where `n_values` is an array.
+        U, the log-weight of each state of each unit. Adding a constant to all states of a unit
+        does not change the distribution. None means zeros; `n_values` must then be an array.
 
     Raises
     ------
     ValueError
-        If the numbers of states do not fit the intercept.
+        If the numbers of states do not match the length of the intercept.
 
     Notes
     -----
-    Variances are those of the single numbers, m (1 − m); that of the numbers a and b of one unit
-    is −m_a m_b. Samples take one uniform number for each unit.
+    A column with mean m has the variance m (1 − m). The covariance of the columns a and b of one
+    unit is −m_a m_b. A sample uses one uniform random number for each unit.
 
     Examples
     --------
@@ -56,12 +56,15 @@ class Categorical(UnitType):
     (5, 2)
     """
 
-    __module__ = "sklearn_boltz.units"  # where users find it
+    __module__ = "sklearn_boltz.units"  # the public module
 
     def __init__(self, n_values, intercept=None):
         if isinstance(n_values, Integral):
             if intercept is None:
-                raise ValueError("With one number of states for all units, `intercept` is needed.")
+                raise ValueError(
+                    "Categorical: with a single n_values for all units, `intercept` is needed to "
+                    "know the number of units. Give it, or n_values as a list."
+                )
             n_units, left = divmod(len(intercept), int(n_values)) if n_values > 0 else (0, 1)
             widths = np.full(n_units, int(n_values))
         else:
@@ -70,12 +73,12 @@ class Categorical(UnitType):
             left = len(intercept) - widths.sum()
         if left or (widths < 1).any():
             raise ValueError(
-                f"n_values must be at least 1 and sum to the {len(intercept)} numbers of the "
+                f"n_values must be at least 1 and sum to {len(intercept)}, the length of the "
                 f"intercept, got {n_values}."
             )
         self.n_values, self.intercept = n_values, intercept
         self._starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
-        # For kernels: runs of units of equal width, (width, number of units) each.
+        # For the kernels: runs of units of equal width, each as (width, number of units).
         begins = np.flatnonzero(np.diff(widths, prepend=0))
         counts = np.diff(begins, append=len(widths))
         self._runs = np.column_stack([widths[begins], counts]).astype(np.intp)
@@ -86,22 +89,23 @@ class Categorical(UnitType):
     @classmethod
     def from_data(cls, X, n_values, weights=None):
         """
-        Fit independent units to data: visible units before training.
+        Return independent units fitted to data, such as visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-            One-hot rows, or probabilities; a unit of which a number is NaN is missing.
+            One-hot rows, or probabilities. A unit with NaN in one of its columns is missing.
         n_values : int or array-like of int of shape (n_units,)
             Number of states.
         weights : ndarray of float64 of shape (n_rows,), default=None
-            How often each row counts; None for once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
         units : Categorical
-            With the logarithms of the frequencies, and of one more row in which all states of a
-            unit have the same share; those of a unit sum to 0.
+            Units whose log-weights are the logarithms of the frequencies, shifted to sum to 0 for
+            each unit. One more row with equal shares of all states is added, so that they are
+            finite.
         """
         units = cls(n_values, np.zeros(X.shape[1]))
         widths = np.repeat(units.widths, units.widths)
@@ -119,21 +123,21 @@ class Categorical(UnitType):
     @classmethod
     def neutral(cls, n_units, dtype=np.float64, n_values=2):
         """
-        Return units without preferences: hidden units before training.
+        Return neutral units, without a bias, such as hidden units before training.
 
         Parameters
         ----------
         n_units : int
             Number of units.
         dtype : dtype, default=float64
-            Type of the parameters.
+            Data type of the parameters.
         n_values : int or array-like of int of shape (n_units,), default=2
             Number of states.
 
         Returns
         -------
         units : Categorical
-            With equally likely states.
+            Units whose states are equally likely.
         """
         widths = np.broadcast_to(n_values, n_units)
         return cls(n_values, np.zeros(widths.sum(), dtype))
@@ -151,16 +155,16 @@ class Categorical(UnitType):
         mixed.intercept = np.ascontiguousarray(intercept, dtype=self._dtype)
         return mixed
 
-    # What a unit can be.
+    # Values and bounds.
 
     @property
     def widths(self):
-        """How many numbers each unit takes, one for each state."""
+        """Number of columns of each unit: one for each state."""
         return np.diff(self._starts)
 
     @property
     def width(self):
-        """How many numbers a unit takes in a row; None where the units differ."""
+        """Number of columns of a unit; None if the units differ."""
         if isinstance(self.n_values, Integral):
             return int(self.n_values)
         widths = self.widths
@@ -168,12 +172,12 @@ class Categorical(UnitType):
 
     @property
     def n_units(self):
-        """Number of units; `len` counts the numbers that they take."""
+        """Number of units; `len` counts their columns."""
         return len(self._starts) - 1
 
     @property
     def one_hot(self):
-        """Which units are one-hot: all."""
+        """Which units are one-hot: all of them."""
         return np.ones(self.n_units, dtype=bool)
 
     def columns_of(self, unit):
@@ -181,14 +185,14 @@ class Categorical(UnitType):
 
     @property
     def bounds(self):
-        """The least and the greatest value of a number."""
+        """Smallest and largest value of a column."""
         return 0.0, 1.0
 
     @property
     def domain(self):
-        """The legal values in words, for messages."""
+        """Description of the legal values, for messages."""
         n = self.width or f"{self.widths.min()} to {self.widths.max()}"
-        return f"one 1 and else 0 in the {n} columns of a unit, or probabilities that sum to 1,"
+        return f"one 1 and otherwise 0 in the {n} columns of a unit, or probabilities of sum 1,"
 
     def contains(self, X):
         within = (X >= 0) & (X <= 1)
@@ -199,7 +203,7 @@ class Categorical(UnitType):
         return np.add.reduceat(X, self._starts[:-1], axis=-1, dtype=np.float64)
 
     def _spread(self, values):
-        """Values of units as values of their columns."""
+        """Values of units, repeated for each of their columns."""
         return np.repeat(values, self.widths, axis=-1)
 
     def states(self):
@@ -212,7 +216,10 @@ class Categorical(UnitType):
 
     def state_log_weights(self):
         if not self.width:
-            raise ValueError("The units have different numbers of states.")
+            raise ValueError(
+                "The units have different numbers of states. Use unit_states, which lists them "
+                "unit by unit."
+            )
         return self.intercept.astype(np.float64).reshape(-1, self.width)
 
     def unit_states(self):
@@ -223,7 +230,7 @@ class Categorical(UnitType):
         return values
 
     def nearest(self, X):
-        # The first of the greatest values of each unit, of any number of columns.
+        # The first column with the largest value of each unit, for any widths.
         rows = np.zeros(X.shape, X.dtype)
         for unit in range(self.n_units):
             columns = self.columns_of(unit)
@@ -245,8 +252,8 @@ class Categorical(UnitType):
         return X @ self.intercept.astype(np.float64)
 
     def _fields(self, field, precision=0.0):
-        """B − A / 2 as rows to work in, the intercepts in their type, and the leading shape."""
-        # x² = x for the numbers 0 and 1: a precision is a field of −A/2.
+        """B − A / 2 as rows, the intercepts in the same dtype, and the leading shape."""
+        # x² = x for x in {0, 1}, so a precision A acts as a field −A/2.
         field = field - 0.5 * precision
         single = np.result_type(self.intercept, field) == np.float32
         dtype = np.float32 if single else np.float64

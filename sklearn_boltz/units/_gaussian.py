@@ -1,4 +1,4 @@
-"""Units with any real value."""
+"""Units with real values."""
 
 import math
 
@@ -7,24 +7,24 @@ import numpy as np
 from sklearn_boltz.units._truncated import _square
 from sklearn_boltz.units._unit import UnitType, observed_sums
 
-# V stays within these bounds. Columns should have standard deviations of the order of 1.
+# V is kept within these bounds. Columns should have standard deviations of about 1.
 LEAST_PRECISION, MOST_PRECISION = 1e-8, 1e8
-# The least variance that is fitted to a column, relative to 1 + mean²: it may be constant.
+# Smallest variance that is fitted to a column, relative to 1 + mean². A column may be constant.
 LEAST_VARIANCE = 1e-6
-# The least V + A, as a share of V.
+# Smallest V + A, as a fraction of V.
 LEAST_SHARE = 0.01
-# A step of training changes the logarithm of V by so much at most.
+# Largest change of the logarithm of V in one step of training.
 MOST_STEP = math.log(2)
 LOG_2_PI = math.log(2 * math.pi)
 
 
 class Gaussian(UnitType):
     """
-    Units with any real value, w(x) = exp(U x − V x² / 2), V > 0.
+    Units with real values: w(x) = exp(U x − V x² / 2), V > 0.
 
-    Without a field, the mean is U / V and the variance 1 / V. Columns of data are best brought to
-    standard deviations of about 1, by `sklearn.preprocessing.StandardScaler`: V is kept between
-    1e-8 and 1e8.
+    Without a field, the mean is U / V and the variance is 1 / V. V is kept between 1e-8 and 1e8,
+    so columns of data should have standard deviations of about 1. Scale them with
+    :class:`sklearn.preprocessing.StandardScaler` if necessary.
 
     Parameters
     ----------
@@ -40,14 +40,14 @@ class Gaussian(UnitType):
 
     Notes
     -----
-    A distribution exists for V + A > 0 only. Mean-field inference may ask for others on its way:
-    where V + A is less than V / 100, that is taken in its place, so that all remains finite.
-    (TAP turns to the first order before that, where V + A would be less than V / 4.)
+    The distribution exists only for V + A > 0. Mean-field inference may need other values on the
+    way: if V + A is below V / 100, V / 100 is used instead, so that all results are finite. (TAP
+    changes to first order before that, when V + A would be less than V / 4.)
 
     A model with Gaussian units in both layers has a distribution only if its weights are small
-    enough; with those in one layer, and units with bounds in the other, it always has.
+    enough. A model with Gaussian units in one layer and bounded units in the other always has one.
 
-    In training, steps are along the logarithm of V.
+    Training changes the logarithm of V.
 
     Examples
     --------
@@ -58,11 +58,13 @@ class Gaussian(UnitType):
     (array([0., 2.]), array([1.  , 0.25]))
     """
 
-    __module__ = "sklearn_boltz.units"  # where users find it
+    __module__ = "sklearn_boltz.units"  # the public module
 
     def __init__(self, intercept, precision):
         if not (precision > 0).all():
-            raise ValueError("Precisions of Gaussian units must be greater than 0.")
+            raise ValueError(
+                "Gaussian: every precision must be greater than 0. It is 1 / variance of the unit."
+            )
         self.intercept, self.precision = intercept, precision
 
     def parameters(self):
@@ -71,20 +73,20 @@ class Gaussian(UnitType):
     @classmethod
     def from_data(cls, X, weights=None):
         """
-        Fit independent units to data: visible units before training.
+        Return independent units fitted to data, such as visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-            Finite values; NaN is a missing one.
+            Finite values. NaN is a missing value.
         weights : ndarray of float64 of shape (n_rows,), default=None
-            How often each row counts; None for once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
         units : Gaussian
-            With the means and the variances of the columns, of which none is less than
-            1e-6 (1 + mean²): columns may be constant.
+            Units with the means and variances of the columns. Variances are at least 1e-6 (1 +
+            mean²), so columns may be constant.
         """
         total, count = observed_sums(X, weights)
         count = np.where(count > 0, count, 1.0)
@@ -100,19 +102,19 @@ class Gaussian(UnitType):
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
         """
-        Return units without preferences: hidden units before training.
+        Return neutral units, without a bias, such as hidden units before training.
 
         Parameters
         ----------
         n_units : int
             Number of units.
         dtype : dtype, default=float64
-            Type of the parameters.
+            Data type of the parameters.
 
         Returns
         -------
         units : Gaussian
-            With mean 0 and variance 1.
+            Units with mean 0 and variance 1.
         """
         return cls(np.zeros(n_units, dtype), np.ones(n_units, dtype))
 
@@ -123,7 +125,7 @@ class Gaussian(UnitType):
         Returns
         -------
         units : Gaussian
-            With mean 0 and the precisions of these units: without any precision, there would
+            Units with mean 0 and the precisions of these units. Without a precision, there would
             be no distribution.
         """
         return type(self)(np.zeros_like(self.intercept), self.precision.copy())
@@ -140,21 +142,21 @@ class Gaussian(UnitType):
         np.clip(self.precision, LEAST_PRECISION, MOST_PRECISION, out=self.precision)
 
     def ascend(self, slopes, rate):
-        # In the logarithm of V, by which a large step cannot make it negative.
+        # The step is in the logarithm of V, so that V stays positive.
         step = (rate * self.precision * slopes["precision"]).clip(-MOST_STEP, MOST_STEP)
         change = (self.precision * np.expm1(step)).astype(self._dtype)
         super().ascend({**slopes, "precision": change / rate}, rate)
 
-    # What a unit can be.
+    # Values and bounds.
 
     @property
     def bounds(self):
-        """The least and the greatest value of a unit: infinite."""
+        """Smallest and largest value of a unit: infinite."""
         return -np.inf, np.inf
 
     @property
     def domain(self):
-        """The legal values in words, for messages."""
+        """Description of the legal values, for messages."""
         return "finite values"
 
     def contains(self, X):
@@ -162,7 +164,7 @@ class Gaussian(UnitType):
 
     @property
     def tail_precision(self):
-        """The V of numbers without bounds: `precision`."""
+        """V of the unbounded columns: `precision`."""
         return self.precision
 
     # Values under a field.

@@ -1,4 +1,4 @@
-"""Units of several types side by side in one layer."""
+"""Units of several types in one layer."""
 
 import numpy as np
 
@@ -9,12 +9,12 @@ from sklearn_boltz.units._unit import UnitType
 
 class Stacked(UnitType):
     """
-    Units of several types side by side in one layer: the columns of a mixed table.
+    Units of several types in one layer, such as the columns of a mixed table.
 
     Parameters
     ----------
     layers : list of UnitType
-        The units, from the first columns to the last.
+        The units, in the order of their columns.
 
     Examples
     --------
@@ -27,7 +27,7 @@ class Stacked(UnitType):
     array([1, 3, 1])
     """
 
-    __module__ = "sklearn_boltz.units"  # where users find it
+    __module__ = "sklearn_boltz.units"  # the public module
 
     def __init__(self, layers):
         self.layers = layers
@@ -41,17 +41,17 @@ class Stacked(UnitType):
     def _dtype(self):
         return self.layers[0]._dtype
 
-    # What a unit can be.
+    # Values and bounds.
 
     @property
     def width(self):
-        """How many numbers a unit takes in a row; None where the units differ."""
+        """Number of columns of a unit; None if the units differ."""
         first, *others = (units.width for units in self.layers)
         return first if all(other == first for other in others) else None
 
     @property
     def widths(self):
-        """How many numbers each unit takes: an array of int of shape (n_units,)."""
+        """Number of columns of each unit: an array of int of shape (n_units,)."""
         return np.concatenate([units.widths for units in self.layers])
 
     @property
@@ -61,13 +61,13 @@ class Stacked(UnitType):
 
     @property
     def bounds(self):
-        """The least and the greatest value of each number: arrays of shape (n_columns,)."""
+        """Smallest and largest value of each column: arrays of shape (n_columns,)."""
         ends = [[np.broadcast_to(end, len(units)) for end in units.bounds] for units in self.layers]
         return tuple(np.concatenate(end) for end in zip(*ends, strict=True))
 
     @property
     def domain(self):
-        """The legal values in words, for messages."""
+        """Description of the legal values, for messages."""
         return "; ".join(
             f"columns {columns.start} to {columns.stop - 1}: {units.domain}"
             for units, columns in zip(self.layers, self._columns, strict=True)
@@ -75,7 +75,7 @@ class Stacked(UnitType):
 
     @property
     def tail_precision(self):
-        """The V of numbers without bounds: an array of shape (n_columns,)."""
+        """V of the unbounded columns, infinite for the others: an array of shape (n_columns,)."""
         return np.concatenate([units.tail_precision for units in self.layers])
 
     def contains(self, X):
@@ -94,7 +94,10 @@ class Stacked(UnitType):
 
     def state_log_weights(self):
         if self.states() is None:
-            raise ValueError("The units differ, or have a continuum of values.")
+            raise ValueError(
+                "The units differ or have continuous values. Use unit_states, which lists the "
+                "states unit by unit."
+            )
         return np.vstack([units.state_log_weights() for units in self.layers])
 
     def unit_states(self):
@@ -166,8 +169,8 @@ class Stacked(UnitType):
     # Values, and values under a field.
 
     def _each(self, *arrays):
-        """The layers, each with its columns of arrays that broadcast with (n_columns,)."""
-        # A number has the type of the units, as in NumPy.
+        """Each layer with its columns of arrays that broadcast with (n_columns,)."""
+        # A Python number takes the dtype of the units, as in NumPy.
         arrays = [a if np.ndim(a) else np.asarray(a, self._dtype) for a in arrays]
         n = len(self)
         whole = [
@@ -199,7 +202,7 @@ class Stacked(UnitType):
         return tuple(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
 
     def sample(self, field, stream, first_row=0):
-        # Each layer takes steps of the stream of its own.
+        # Each layer uses steps of its own in the stream.
         out = np.empty(field.shape, self._dtype)
         for units, columns in zip(self.layers, self._columns, strict=True):
             out[:, columns] = units.sample(field[:, columns], stream, first_row)
@@ -215,7 +218,7 @@ class Stacked(UnitType):
 
 
 def by_type(units):
-    """Units with those of one type together: fewer and longer arrays, so fewer calls.
+    """Sort units so that those of one type are next to each other: longer arrays, fewer calls.
 
     Parameters
     ----------
@@ -224,9 +227,10 @@ def by_type(units):
     Returns
     -------
     units : UnitType
-        The same units in another order, with copies of their parameters; or just these.
+        The same units in another order, with copies of their parameters. If the order is the same,
+        the units themselves.
     order : ndarray of int of shape (n_columns,) or None
-        Which columns are the first, the second and so on; None if the order is the same.
+        For each new column, the index of the old one. None if the order is the same.
     """
     parts, every = units.parts(), np.arange(len(units))
     bits = [part for part in parts if type(part[0]) is Bernoulli]

@@ -1,4 +1,4 @@
-"""Units on an interval: truncated Gaussians, also with a spike at zero."""
+"""Units on an interval: truncated Gaussian, optionally with a probability mass at zero."""
 
 from copy import copy
 
@@ -10,9 +10,9 @@ from scipy.special import expit, logit
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
 from sklearn_boltz.units._unit import UnitType, observed_sums
 
-# Bounds of what is fitted to data, for a support of length 1: columns may be constant.
+# Bounds of fitted parameters, for an interval of length 1. Columns may be constant.
 MOST_FIELD, LEAST_PRECISION, MOST_PRECISION = 1e3, -100.0, 1e3
-# The share of values that are not zero stays this far from 0 and 1 in training.
+# Smallest distance from 0 and 1 of the share of nonzero values in training.
 RHO_MARGIN = 1e-6
 
 
@@ -22,13 +22,13 @@ def tilted_moments(b, a, low, high):
     Parameters
     ----------
     b, a : array-like
-        Of any shapes that broadcast; `a` has any sign.
+        Of any shapes that broadcast. `a` may have any sign.
     low, high : float
 
     Returns
     -------
     log_partition, mean, variance : ndarray
-        Of float32 if all that came in was, else float64.
+        float32 if all inputs are float32, and otherwise float64.
     """
     b, a = np.broadcast_arrays(b, a)
     dtype = _float_type(b, a)
@@ -48,16 +48,16 @@ def _square(X):
 
 class TruncatedGaussian(UnitType):
     """
-    Units on an interval, w(x) = exp(U x − V x² / 2).
+    Units on an interval: w(x) = exp(U x − V x² / 2) for low ≤ x ≤ high.
 
     Parameters
     ----------
     intercept : ndarray of shape (n_units,)
         U, the slope of the log-density at zero.
     precision : ndarray of shape (n_units,)
-        V, of any sign: with a negative one, the ends of the interval are the likeliest.
+        V, of any sign. If it is negative, the density has its maxima at the ends of the interval.
     low, high : float, default=0.0 and 1.0
-        The ends of the interval.
+        Ends of the interval.
 
     Raises
     ------
@@ -66,10 +66,10 @@ class TruncatedGaussian(UnitType):
 
     Notes
     -----
-    Moments are taken by quadrature, whatever the sign of the precision and wherever the peak
-    lies. In float64 the relative error is below 1e-9, in float32 below 1e-4, besides what the
-    rounding of the field itself does; that of a mean is relative to its distance from the
-    nearer end. Samples are quantiles of numbers of the stream.
+    Moments are computed by quadrature, for precisions of any sign and any position of the peak.
+    The relative error is below 1e-9 in float64 and below 1e-4 in float32, not counting the
+    rounding of the field. For a mean, it is relative to the distance from the nearer end. Samples
+    are drawn by inverting the distribution function at uniform random numbers.
 
     References
     ----------
@@ -88,11 +88,11 @@ class TruncatedGaussian(UnitType):
     array([0.083, 0.01 ])
     """
 
-    __module__ = "sklearn_boltz.units"  # where users find it
+    __module__ = "sklearn_boltz.units"  # the public module
 
     def __init__(self, intercept, precision, low=0.0, high=1.0):
         if not low < high:
-            raise ValueError(f"low must be less than high, got {low} and {high}.")
+            raise ValueError(f"low must be less than high, got low={low} and high={high}.")
         self.intercept, self.precision = intercept, precision
         self.low, self.high = float(low), float(high)
 
@@ -102,21 +102,21 @@ class TruncatedGaussian(UnitType):
     @classmethod
     def from_data(cls, X, low=0.0, high=1.0, weights=None):
         """
-        Fit independent units to data: visible units before training.
+        Return independent units fitted to data, such as visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-            Values from `low` to `high`; NaN is a missing one.
+            Values from `low` to `high`. NaN is a missing value.
         low, high : float, default=0.0 and 1.0
-            The ends of the interval.
+            Ends of the interval.
         weights : ndarray of float64 of shape (n_rows,), default=None
-            How often each row counts; None for once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
         units : TruncatedGaussian
-            Of greatest likelihood, with one more row of equally likely values.
+            The maximum-likelihood fit, with one more row of uniformly distributed values.
         """
         counts = np.broadcast_to(observed_sums(X, weights)[1], X.shape[1]).astype(np.float64)
         return cls(*_fitted(X, counts, low, high, weights), low, high).astype(X.dtype)
@@ -127,27 +127,27 @@ class TruncatedGaussian(UnitType):
     @classmethod
     def neutral(cls, n_units, dtype=np.float64, low=0.0, high=1.0):
         """
-        Return units without preferences: hidden units before training.
+        Return neutral units, without a bias, such as hidden units before training.
 
         Parameters
         ----------
         n_units : int
             Number of units.
         dtype : dtype, default=float64
-            Type of the parameters.
+            Data type of the parameters.
         low, high : float, default=0.0 and 1.0
-            The ends of the interval.
+            Ends of the interval.
 
         Returns
         -------
         units : TruncatedGaussian
-            Uniform.
+            Uniformly distributed units.
         """
         return cls(np.zeros(n_units, dtype), np.zeros(n_units, dtype), low, high)
 
     @property
     def bounds(self):
-        """The least and the greatest value of a unit."""
+        """Smallest and largest value of a unit."""
         return self.low, self.high
 
     def base(self):
@@ -159,7 +159,7 @@ class TruncatedGaussian(UnitType):
         return mixed
 
     def _mixed_slab(self, beta, base):
-        """U and V between those of `base` and of these units."""
+        """U and V between those of `base` and those of these units."""
         return [
             np.asarray((1 - beta) * there + beta * here, dtype=here.dtype)
             for there, here in [(base.intercept, self.intercept), (base.precision, self.precision)]
@@ -174,7 +174,7 @@ class TruncatedGaussian(UnitType):
         return X * U - _square(X) * (0.5 * V)
 
     def _slab(self, field, precision):
-        """The log-partition, mean and variance without regard to a spike."""
+        """The log-partition, mean and variance without the mass at zero."""
         b, a = self.intercept + field, self.precision + precision
         return tilted_moments(b, a, self.low, self.high)
 
@@ -207,22 +207,22 @@ class TruncatedGaussian(UnitType):
 
 class TruncatedGaussBernoulli(TruncatedGaussian):
     """
-    Units that are zero with probability 1 − ρ, and otherwise truncated Gaussian.
+    Units that are zero with probability 1 − ρ and otherwise truncated Gaussian.
 
-    w(x) = (1 − ρ) δ(x) + ρ exp(U x − V x² / 2) / Z(U, V) on an interval that contains zero,
-    where Z normalises the second term. `log_weight` is that of the density by the measure that
-    has a unit of mass at zero besides the length: ln(1 − ρ) at zero itself.
+    w(x) = (1 − ρ) δ(x) + ρ exp(U x − V x² / 2) / Z(U, V) on an interval that contains zero, where
+    Z normalises the second term. At x = 0, `log_weight` is ln(1 − ρ), the logarithm of the
+    probability of zero; elsewhere, it is the logarithm of the density.
 
     Parameters
     ----------
     rho : ndarray of shape (n_units,)
-        Share of values that are not zero, without a field; between 0 and 1.
+        Probability ρ of a nonzero value without a field, between 0 and 1.
     intercept : ndarray of shape (n_units,)
         U, the slope of the log-density at zero.
     precision : ndarray of shape (n_units,)
         V, of any sign.
     low, high : float, default=0.0 and 1.0
-        The ends of the interval.
+        Ends of the interval.
 
     Raises
     ------
@@ -244,14 +244,20 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     array([0.125])
     """
 
-    __module__ = "sklearn_boltz.units"  # where users find it
+    __module__ = "sklearn_boltz.units"  # the public module
 
     def __init__(self, rho, intercept, precision, low=0.0, high=1.0):
         super().__init__(intercept, precision, low, high)
         if not low <= 0 <= high:
-            raise ValueError(f"The interval must contain zero, got {low} to {high}.")
+            raise ValueError(
+                f"TruncatedGaussBernoulli: the interval must contain zero, got low={low} and "
+                f"high={high}."
+            )
         if not ((rho > 0) & (rho < 1)).all():
-            raise ValueError("rho must be between 0 and 1.")
+            raise ValueError(
+                "TruncatedGaussBernoulli: rho, the share of nonzero values, must be between 0 "
+                "and 1."
+            )
         self.rho = rho
 
     def parameters(self):
@@ -260,25 +266,25 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     @classmethod
     def from_data(cls, X, low=0.0, high=1.0, weights=None):
         """
-        Fit independent units to data: visible units before training.
+        Return independent units fitted to data, such as visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_units)
-            Values from `low` to `high`; NaN is a missing one.
+            Values from `low` to `high`. NaN is a missing value.
         low, high : float, default=0.0 and 1.0
-            The ends of the interval.
+            Ends of the interval.
         weights : ndarray of float64 of shape (n_rows,), default=None
-            How often each row counts; None for once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
         units : TruncatedGaussBernoulli
-            Of greatest likelihood, with one more row that is half zero and half equally likely
-            values.
+            The maximum-likelihood fit, with one more row that is zero with probability ½ and
+            otherwise uniformly distributed.
         """
         n_rows, present = observed_sums(X, weights)[1], X != 0
-        if np.ndim(n_rows):  # a missing value is not equal to anything
+        if np.ndim(n_rows):  # NaN is not equal to anything
             present = present & ~np.isnan(X)
         counts = observed_sums(present, weights)[0]
         rho = (counts + 0.5) / (n_rows + 1)
@@ -287,21 +293,21 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     @classmethod
     def neutral(cls, n_units, dtype=np.float64, low=0.0, high=1.0):
         """
-        Return units without preferences: hidden units before training.
+        Return neutral units, without a bias, such as hidden units before training.
 
         Parameters
         ----------
         n_units : int
             Number of units.
         dtype : dtype, default=float64
-            Type of the parameters.
+            Data type of the parameters.
         low, high : float, default=0.0 and 1.0
-            The ends of the interval.
+            Ends of the interval.
 
         Returns
         -------
         units : TruncatedGaussBernoulli
-            Zero as often as not, and else uniform.
+            Units that are zero with probability ½ and otherwise uniformly distributed.
         """
         zeros = np.zeros(n_units, dtype)
         return cls(np.full(n_units, 0.5, dtype), zeros, zeros.copy(), low, high)
@@ -310,19 +316,19 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
         np.clip(self.rho, RHO_MARGIN, 1 - RHO_MARGIN, out=self.rho)
 
     def ascend(self, slopes, rate):
-        # In the log-odds of ρ, by which all derivatives are less than 1.
+        # In the log-odds of ρ, all derivatives are less than 1.
         odds_slope = self.rho * (1 - self.rho) * slopes["rho"]
         step = expit(logit(self.rho) + rate * odds_slope) - self.rho
         super().ascend({**slopes, "rho": step / rate}, rate)
 
     def fallen(self, beta, base):
-        # Spike and slab without their normalisation are mixed; this gives another ρ.
+        # The unnormalised spike and slab are mixed. This changes ρ.
         mixed = super().fallen(beta, base)
         mixed._set_slab_log_odds((1 - beta) * base._slab_log_odds() + beta * self._slab_log_odds())
         return mixed
 
     def tempered(self, beta):
-        # `base` prefers the spike or the slab, unless the interval has length 1.
+        # Unless the interval has length 1, `base` is not neutral between spike and slab.
         tempered = copy(self)
         tempered.intercept = (beta * self.intercept).astype(self._dtype)
         tempered.precision = (beta * self.precision).astype(self._dtype)
@@ -330,7 +336,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
         return tempered
 
     def _set_slab_log_odds(self, log_odds):
-        """Choose ρ such that `_slab_log_odds` is this, as far as the type of ρ can hold it."""
+        """Choose ρ so that `_slab_log_odds` has this value, to the precision of its dtype."""
         dtype = self.rho.dtype
         rho = expit(log_odds + self._log_slab(np.float64)).astype(dtype)
         self.rho = np.clip(rho, np.finfo(dtype).tiny, 1 - np.finfo(dtype).epsneg)
@@ -341,7 +347,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
         return tilted_moments(U, V, self.low, self.high)[0]
 
     def _slab_log_odds(self):
-        """The logarithm of the factor of exp(U x − V x² / 2), less that of the spike."""
+        """Log of the factor of exp(U x − V x² / 2), minus the log of the factor of the spike."""
         return logit(self.rho.astype(np.float64)) - self._log_slab(np.float64)
 
     def log_weight(self, X):
@@ -354,7 +360,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
         return np.log1p(-self.rho.astype(np.float64)) + np.where(X != 0, slab, 0.0)
 
     def _log_ratio(self, log_partition):
-        """ln(ρ / (1 − ρ)) + ln Z_TG, Z_TG the integral of the normalised and tilted slab."""
+        """ln(ρ / (1 − ρ)) + ln Z_TG, where Z_TG is the integral of the normalised, tilted slab."""
         return logit(self.rho) + (log_partition - self._log_slab(log_partition.dtype))
 
     def log_partition(self, field, precision=0.0):
@@ -375,7 +381,7 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
         present = self._parts(field, 0.0)[0]
         u = stream.uniform(present.shape, present.dtype, first_row)
         slab = super().sample(field, stream, first_row)
-        # Where a value of the slab is rounded to zero, it must not pass for the spike.
+        # A value of the slab that is rounded to zero must not be mistaken for the spike.
         least = np.copysign(np.finfo(slab.dtype).tiny, self.low + self.high).astype(slab.dtype)
         slab[slab == 0] = least
         return np.where(u < present, slab, np.zeros_like(slab))
@@ -399,13 +405,13 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
 
 
 def _fitted(X, counts, low, high, weights=None):
-    """U and V of greatest likelihood for the values of columns, with one uniform value more.
+    """Maximum-likelihood U and V for the values of columns and one more uniform value.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_rows, n_units)
     counts : ndarray of float64 of shape (n_units,)
-        Number of values of each column; the others are zeros.
+        Number of nonzero values of each column.
     low, high : float
     weights : ndarray of float64 of shape (n_rows,), default=None
 

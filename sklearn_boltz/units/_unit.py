@@ -1,43 +1,42 @@
-"""Unit types: what values the units of a layer take, and how likely each is.
+"""Unit types: the values of the units of a layer, and their distributions.
 
-A layer of units is an object that holds the parameters of their distributions as arrays. All that
-a model has to know of a layer is the contract of `UnitType`. A unit type of your own inherits from
-it and has
+A layer of units is an object that holds the parameters of their distributions as arrays. A model
+uses a layer only through the methods of `UnitType`. A unit type of your own is a subclass and has
 
 ``parameters``, ``bounds``, ``log_weight``, ``log_partition``, ``moments``, ``sample``,
 ``gradients``
-    without which nothing works;
+    always;
 ``base``, ``fallen``
     for annealed importance sampling, parallel tempering and samples at other temperatures;
 ``tempered``
-    only where the weights of `base` are not constant;
+    only if the weights of `base` are not constant;
 ``from_data``, ``neutral``, ``project``
     for training;
 ``states``
-    if a unit takes finitely many values: for exact sums over small layers, modes, the
+    if a unit has finitely many values: for exact sums over small layers, modes, the
     pseudo-likelihood and the probabilities of a column;
 ``width``
-    if a unit takes several numbers in a row, and ``one_hot`` if these are a 1 among zeros;
+    if a unit has several columns, and ``one_hot`` if these are one-hot encoded;
 ``chosen``, ``unit_log_weights``
-    if some of the parameters are not arrays with an entry for each number;
+    if some of the parameters are not arrays with one entry for each column;
 ``tail_precision``
-    if a unit has no bounds.
+    if a unit is unbounded.
 
-Code asks what a unit type can do (``is_binary``, ``is_enumerable``, ``widths``), never which class
-it is.
+Other code tests properties of a unit type (``is_binary``, ``is_enumerable``, ``widths``), never
+its class.
 
-The distribution of a unit under a field B and a precision A is w(x) exp(B x − A x² / 2), up to
-its normalisation. A precision may have any sign. A field never contains the parameters of the
-unit itself. Fields and precisions may have any shapes that broadcast with (n_columns,), in
-float32 or float64; results have the wider of the types that came in, but sums over a row are
-taken and returned in float64.
+Under a field B and a precision A, the distribution of a unit is proportional to w(x) exp(B x − A
+x² / 2). A precision may have any sign. The field never includes the parameters of the unit itself.
+Fields and precisions may have any shapes that broadcast with (n_columns,), in float32 or float64.
+Results have the wider of the input dtypes, but sums over a row are computed and returned in
+float64.
 
-A unit takes as many numbers in a row as it is wide: one in most types, and as many as it has
-states where these are one-hot. `len` counts the numbers, n_columns, and all arrays have one entry
-for each number: rows, fields, precisions, means, variances, parameters and bounds. The columns of
-a unit are next to each other. Only what belongs to a unit as a whole, its log-partition and its
-states, comes with one entry for each of its n_units. For the numbers x of a wide unit, B x is a
-scalar product and A x² the sum of A_a x_a².
+Most units have one column; a one-hot unit has one column for each of its states. `len` is the
+number of columns, n_columns. Rows, fields, precisions, means, variances, parameters and bounds
+have one entry for each column. The columns of a unit are next to each other. Only the
+log-partition and the states, which belong to a unit as a whole, have one entry for each of the
+n_units units. For a unit with several columns, B x is a scalar product, and A x² is the sum of A_a
+x_a².
 """
 
 from copy import copy
@@ -49,20 +48,20 @@ from sklearn_boltz._arrays import copied_as
 
 
 def observed_sums(X, weights=None):
-    """Sums of columns over their observed values, and how many these are.
+    """Sums of the observed values of each column, and their numbers.
 
     Parameters
     ----------
     X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-        NaN is a missing value. Also what knows the sums of its columns, as `observed_sums`.
+        NaN is a missing value. Objects with an attribute `observed_sums` are accepted, too.
     weights : ndarray of float64 of shape (n_rows,), default=None
-        How often each row counts; None for once.
+        Weight of each row. None means equal weights.
 
     Returns
     -------
     total : ndarray of float64 of shape (n_columns,)
     count : int, float or ndarray of float64 of shape (n_columns,)
-        A number where it is that of all columns.
+        A single number if it is the same for all columns.
     """
     if hasattr(X, "observed_sums"):
         return X.observed_sums
@@ -80,7 +79,12 @@ def observed_sums(X, weights=None):
 
 class UnitType:
     """
-    Base class of the unit types.
+    Base class of the unit types of a layer.
+
+    A unit type defines the weight w(x) of each value x of a unit. In a model, the other layer adds
+    a field B, and mean-field inference also a precision A. The distribution of the unit is then
+    proportional to w(x) exp(B x − A x² / 2). U and V are the parameters of w(x) that correspond to
+    B and A.
 
     Examples
     --------
@@ -110,10 +114,10 @@ class UnitType:
     'values from -1 to 1'
     """
 
-    __module__ = "sklearn_boltz.units"  # where users find it
+    __module__ = "sklearn_boltz.units"  # the public module
 
     def __init_subclass__(cls):
-        # A method or property that has nothing to add to the contract is documented by it.
+        # A method or property without a docstring inherits that of the base class.
         for name, member in vars(cls).items():
             function = getattr(member, "__func__", member)
             can_tell = callable(function) or isinstance(function, property)
@@ -128,36 +132,36 @@ class UnitType:
     def _dtype(self):
         return next(iter(self.parameters().values())).dtype
 
-    # What a unit can be.
+    # Values and bounds.
 
     @property
     def is_binary(self):
         """
         Whether the values are 0 and 1 with the log-odds `intercept` plus the field.
 
-        Fused kernels then compute from `intercept` alone, without the methods. A subclass of
-        `Bernoulli` whose methods do something else sets it to False.
+        If True, compiled kernels use `intercept` alone and do not call the methods. A subclass of
+        `Bernoulli` with different methods must set it to False.
         """
         return False
 
     @property
     def width(self):
-        """How many numbers a unit takes in a row; None where the units differ."""
+        """Number of columns of a unit; None if the units differ."""
         return 1
 
     @property
     def widths(self):
-        """How many numbers each unit takes: an array of int of shape (n_units,)."""
+        """Number of columns of each unit: an array of int of shape (n_units,)."""
         return np.full(len(self) // self.width, self.width)
 
     @property
     def n_units(self):
-        """Number of units; `len` counts the numbers that they take."""
+        """Number of units; `len` counts their columns."""
         return len(self) // self.width if self.width else len(self.widths)
 
     @property
     def one_hot(self):
-        """Which units are one-hot, a 1 among zeros: an array of bool of shape (n_units,)."""
+        """Which units are one-hot encoded: an array of bool of shape (n_units,)."""
         return np.zeros(self.n_units, dtype=bool)
 
     def columns_of(self, unit):
@@ -172,7 +176,7 @@ class UnitType:
         Returns
         -------
         columns : slice
-            Where the unit is in a row.
+            Columns of the unit in a row.
         """
         if self.width:
             return slice(unit * self.width, (unit + 1) * self.width)
@@ -181,22 +185,22 @@ class UnitType:
 
     @property
     def bounds(self):
-        """The least and the greatest value of a number; infinite where there are none."""
+        """Smallest and largest value of a column; infinite if it is unbounded."""
         raise NotImplementedError
 
     @property
     def tail_precision(self):
         """
-        The V of numbers without bounds, of which the weight falls as exp(−V x² / 2).
+        V of the unbounded columns, whose weight decreases as exp(−V x² / 2).
 
-        An array of shape (n_columns,), infinite for numbers with bounds. Where both layers have
-        such units, the distribution of a model exists only for small enough weights.
+        An array of shape (n_columns,), infinite for bounded columns. If both layers of a model
+        have unbounded units, its distribution exists only for small enough weights.
         """
         return np.full(len(self), np.inf)
 
     @property
     def domain(self):
-        """The legal values in words, for messages."""
+        """Description of the legal values, for messages."""
         low, high = self.bounds
         return f"values from {low:g} to {high:g}"
 
@@ -207,8 +211,8 @@ class UnitType:
         Parameters
         ----------
         X : ndarray
-            Values of any shape; of units that are several numbers wide, the last axis has those
-            of whole rows. NaN is not legal.
+            Values of any shape. For units with several columns, the last axis is a whole row. NaN
+            is not legal.
 
         Returns
         -------
@@ -218,23 +222,23 @@ class UnitType:
         low, high = self.bounds
         return (X >= low) & (X <= high)
 
-    # States, where a unit has finitely many values.
+    # States of units with finitely many values.
 
     def states(self):
         """
-        Return the values of a unit, where they are finitely many and those of all units.
+        Return the values of a unit, if all units have the same finite set of values.
 
         Returns
         -------
         states : ndarray of shape (n_states,) or (n_states, width), or None
-            The values, or rows of the numbers of a wide unit; None where there is a continuum of
-            them or the units differ.
+            The values; for a unit with several columns, one row for each state. None if the values
+            are continuous or if the units differ.
         """
         return None
 
     @property
     def n_states(self):
-        """Number of values of a unit; None where there is a continuum or the units differ."""
+        """Number of values of a unit; None if they are continuous or if the units differ."""
         states = self.states()
         return None if states is None else len(states)
 
@@ -251,21 +255,22 @@ class UnitType:
 
     def state_log_weights(self):
         """
-        Return the log-weight of each state of each unit, up to a constant of the unit.
+        Return the log-weight of each state of each unit, up to a constant for each unit.
 
         Returns
         -------
         log_weights : ndarray of float64 of shape (n_units, n_states)
-            Of the values of `states`, in that order; by default from `log_weight`.
+            Log-weights of the values of `states`, in that order. By default, they are computed by
+            `log_weight`.
 
         Raises
         ------
         ValueError
-            If there is a continuum of values or the units differ.
+            If the values are continuous or if the units differ.
         """
         states, n_units = self.states(), self.n_units
         if states is None:
-            raise ValueError(f"{type(self).__name__} has a continuum of values.")
+            raise ValueError(f"{type(self).__name__} units have continuous values, not states.")
         log_weights, every = np.zeros((n_units, len(states))), np.arange(n_units)
         states = states.reshape(len(states), -1)
         rows = np.tile(states[0].astype(np.float64), (n_units, n_units, 1))
@@ -277,13 +282,13 @@ class UnitType:
 
     def unit_states(self):
         """
-        Return the states and their log-weights unit by unit, also where the units differ.
+        Return the states and their log-weights unit by unit, also if the units differ.
 
         Returns
         -------
         unit_states : list of (ndarray, ndarray) or None
-            Of each unit, its states, of shape (n_states, width), and their log-weights, of shape
-            (n_states,), up to a constant; None for a unit with a continuum of values.
+            For each unit, its states, of shape (n_states, width), and their log-weights, of shape
+            (n_states,), up to a constant. The entry is None for a unit with continuous values.
         """
         states = self.states()
         if states is None:
@@ -293,20 +298,22 @@ class UnitType:
 
     def state_shares(self, unit, values):
         """
-        Return the shares of the states in values of one unit: legal values may be mixtures.
+        Return the shares of the states in the values of one unit.
+
+        A legal value may be a mixture of states, such as 0.3 for a Bernoulli unit.
 
         Parameters
         ----------
         unit : int
-            Number of the unit, which has finitely many states.
+            Number of the unit, which must have finitely many states.
         values : ndarray of shape (n_rows, width)
             Its values.
 
         Returns
         -------
         shares : ndarray of shape (n_rows, n_states)
-            One share, or of a value between two states one for each of them. A wide unit has
-            its nearest state, if its type knows no better.
+            A state has the share 1; a value between two states has a share of each of them. A unit
+            with several columns gets its nearest state, unless its type overrides this method.
         """
         states = self.states()
         if states.ndim == 1:
@@ -326,7 +333,7 @@ class UnitType:
         Returns
         -------
         X : ndarray of the same shape
-            States; where there is a continuum, the values themselves.
+            States; for units with continuous values, the values themselves.
         """
         states = self.states()
         if states is None:
@@ -343,12 +350,12 @@ class UnitType:
         Parameters
         ----------
         field : ndarray of shape (..., n_columns)
-            B of each number.
+            B of each column.
 
         Returns
         -------
         mode : ndarray of the same shape
-            States; where there is a continuum, the means.
+            States; for units with continuous values, the means.
         """
         states = self.states()
         if states is None:
@@ -362,51 +369,50 @@ class UnitType:
 
     def parts(self):
         """
-        Return the layers of one type that these units consist of, with their columns.
+        Return the layers that these units consist of, each of a single type, with their columns.
 
         Returns
         -------
         parts : list of (UnitType, slice)
-            Of most types the units themselves.
+            For most types, the units themselves.
         """
         return [(self, slice(None))]
 
     def shift(self, field):
         """
-        Make a field a part of the units, in place: ∝ w(x) exp(field · x).
+        Multiply w(x) by exp(field · x), in place.
 
         Parameters
         ----------
         field : ndarray of shape (n_columns,)
-            B of each number. By default, it is added to the parameter `intercept`.
+            B of each column. By default, it is added to the parameter `intercept`.
         """
         self.intercept += field
 
     def parameters(self):
         """
-        Return the parameters themselves, so that a trainer can change them in place.
+        Return the parameters, not copies, so that training can change them in place.
 
         Returns
         -------
         parameters : dict of str to ndarray of shape (n_columns,)
-            The attributes of those names, with the keys of `gradients`. Call `project` after
-            a change.
+            Attributes by name, with the same keys as `gradients`. Call `project` after a change.
         """
         raise NotImplementedError
 
     def project(self):
-        """Bring parameters that a step has carried too far back to legal values, in place."""
+        """Set parameters that are out of range after a step to legal values, in place."""
 
     def ascend(self, slopes, rate):
         """
-        Go a step along the derivatives of an objective by the parameters, in place.
+        Make a step along the derivatives of an objective with respect to the parameters, in place.
 
         Parameters
         ----------
         slopes : dict of str to ndarray of shape (n_columns,)
-            With the keys of `parameters`.
+            The derivatives, with the keys of `parameters`.
         rate : float
-            Length of the step.
+            Step size.
         """
         for name, parameter in self.parameters().items():
             parameter += rate * slopes[name]
@@ -414,17 +420,17 @@ class UnitType:
 
     def astype(self, dtype):
         """
-        Return the same units in another float type.
+        Return the same units in another float dtype.
 
         Parameters
         ----------
         dtype : dtype
-            The type, float32 or float64.
+            Either float32 or float64.
 
         Returns
         -------
         units : UnitType
-            With parameters that are copies.
+            The units, with copies of the parameters.
         """
         other = copy(self)
         for name, value in self.parameters().items():
@@ -433,12 +439,12 @@ class UnitType:
 
     def moved(self, convert):
         """
-        Return the same units with their parameters elsewhere.
+        Return the same units with their parameters in another library or on another device.
 
         Parameters
         ----------
         convert : callable
-            From an array to one of another library, or in another place.
+            Function that converts an array.
 
         Returns
         -------
@@ -453,19 +459,19 @@ class UnitType:
     @classmethod
     def from_data(cls, X, weights=None):
         """
-        Fit independent units to data: visible units before training.
+        Return independent units fitted to data, such as visible units before training.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-            Legal values; NaN is a missing one.
+            Legal values. NaN is a missing value.
         weights : ndarray of float64 of shape (n_rows,), default=None
-            How often each row counts; None for once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
         units : UnitType
-            With parameters of the type of the data.
+            The units, with parameters in the dtype of the data.
         """
         raise NotImplementedError
 
@@ -476,30 +482,30 @@ class UnitType:
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-            Legal values; NaN is a missing one.
+            Legal values. NaN is a missing value.
         weights : ndarray of float64 of shape (n_rows,), default=None
-            How often each row counts; None for once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
         units : UnitType
-            As many as these, of the same type.
+            Units of the same type and number.
         """
         return type(self).from_data(X, weights=weights)
 
     def chosen(self, units):
         """
-        Return some of the units, as a layer of their own.
+        Return some of the units as a new layer.
 
         Parameters
         ----------
         units : ndarray of int of shape (n_chosen,)
-            Their numbers.
+            Numbers of the units.
 
         Returns
         -------
         units : UnitType
-            With parameters that are copies.
+            The units, with copies of the parameters.
         """
         other, columns = copy(self), self._columns_of_all(units)
         for name, value in self.parameters().items():
@@ -507,7 +513,7 @@ class UnitType:
         return other
 
     def _columns_of_all(self, units):
-        """The columns of some units, as an index."""
+        """Index of the columns of some units."""
         if self.width == 1:
             return np.asarray(units)
         starts = np.cumsum(self.widths) - self.widths
@@ -517,14 +523,14 @@ class UnitType:
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):
         """
-        Return units without preferences: hidden units before training.
+        Return neutral units, without a bias, such as hidden units before training.
 
         Parameters
         ----------
         n_units : int
             Number of units.
         dtype : dtype, default=float64
-            Type of the parameters.
+            Data type of the parameters.
 
         Returns
         -------
@@ -535,7 +541,7 @@ class UnitType:
 
     def base(self):
         """
-        Return the units at infinite temperature.
+        Return the units at infinite temperature, where annealing begins.
 
         Returns
         -------
@@ -558,8 +564,8 @@ class UnitType:
         Returns
         -------
         units : UnitType
-            Its `log_weight` may differ from the geometric mean by a constant: importance
-            weights do not depend on that.
+            The units. Their `log_weight` may differ from the geometric mean by a constant, on
+            which importance weights do not depend.
         """
         raise NotImplementedError
 
@@ -575,8 +581,9 @@ class UnitType:
         Returns
         -------
         units : UnitType
-            Its `log_weight` is β times that of these units, up to a constant. By default
-            ``fallen(beta, base())``, which is right where the weights of `base` are constant.
+            The units. Their `log_weight` is β times that of these units, up to a constant. By
+            default, ``fallen(beta, base())``, which is correct if the weights of `base` are
+            constant.
         """
         return self.fallen(beta, self.base())
 
@@ -605,12 +612,12 @@ class UnitType:
         Parameters
         ----------
         X : ndarray of shape (n_rows, n_columns)
-            Values of the units. Where they are NaN, so is the result.
+            Values of the units. NaN gives NaN.
 
         Returns
         -------
         log_weights : ndarray of float64 of shape (n_rows, n_units)
-            Of which `log_weight` is the sum over the units.
+            The log-weights. Their sum over the units is `log_weight`.
         """
         log_weights = np.empty((len(X), self.n_units))
         for unit in range(self.n_units):
@@ -627,46 +634,48 @@ class UnitType:
         field : array-like
             B, of any shape that broadcasts with (n_columns,).
         precision : array-like, default=0.0
-            A, of any such shape.
+            A, of any shape that broadcasts with (n_columns,).
 
         Returns
         -------
         log_partition : ndarray of shape (..., n_units)
-            Of the shape to which all are broadcast, but with one value for each unit.
+            The log-partitions, of the broadcast shape, with one value for each unit.
         """
         raise NotImplementedError
 
     def log_partition_sum(self, field):
         """
-        Return the log-partition of whole rows.
+        Return the log-partition of each row.
 
         Parameters
         ----------
         field : ndarray of shape (n_rows, n_columns)
-            B of each number.
+            B of each column.
 
         Returns
         -------
         log_partition : ndarray of float64 of shape (n_rows,)
-            The sum over the units.
+            The sums over the units.
         """
         return self.log_partition(field).sum(axis=-1, dtype=np.float64)
 
     def moments(self, field, precision=0.0):
         """
-        Return the mean and the variance of each number: derivatives of the log-partition by B.
+        Return the mean and the variance of each column.
+
+        They are the first and the second derivative of the log-partition with respect to B.
 
         Parameters
         ----------
         field : array-like
             B, of any shape that broadcasts with (n_columns,).
         precision : array-like, default=0.0
-            A, of any such shape.
+            A, of any shape that broadcasts with (n_columns,).
 
         Returns
         -------
         mean : ndarray
-            Of the shape to which all are broadcast.
+            An array of the broadcast shape.
         variance : ndarray
             Of the same shape.
         """
@@ -674,37 +683,37 @@ class UnitType:
 
     def mean(self, field, precision=0.0):
         """
-        Return the mean of each number under a field and a precision.
+        Return the mean of each column under a field and a precision.
 
         Parameters
         ----------
         field : array-like
             B, of any shape that broadcasts with (n_columns,).
         precision : array-like, default=0.0
-            A, of any such shape.
+            A, of any shape that broadcasts with (n_columns,).
 
         Returns
         -------
         mean : ndarray
-            Of the shape to which all are broadcast.
+            An array of the broadcast shape.
         """
         return self.moments(field, precision)[0]
 
     def variance(self, field, precision=0.0):
         """
-        Return the variance of each number under a field and a precision.
+        Return the variance of each column under a field and a precision.
 
         Parameters
         ----------
         field : array-like
             B, of any shape that broadcasts with (n_columns,).
         precision : array-like, default=0.0
-            A, of any such shape.
+            A, of any shape that broadcasts with (n_columns,).
 
         Returns
         -------
         variance : ndarray
-            Of the shape to which all are broadcast.
+            An array of the broadcast shape.
         """
         return self.moments(field, precision)[1]
 
@@ -715,12 +724,12 @@ class UnitType:
         Parameters
         ----------
         field : ndarray of shape (n_rows, n_columns)
-            B of each number.
+            B of each column.
         stream : Stream
-            Random numbers that are functions of (seed, step, row, column). A unit type takes
-            as many steps as it needs, the same number at each call.
+            Random numbers as functions of (seed, step, row, column). A unit type may use several
+            steps, the same number of them in each call.
         first_row : int, default=0
-            Number of the first row, where `field` is a block of a larger array.
+            Number of the first row, if `field` is a block of a larger array.
 
         Returns
         -------
@@ -731,33 +740,33 @@ class UnitType:
 
     def gradients(self, X, field=None, precision=0.0):
         """
-        Return derivatives by the parameters, averaged over rows.
+        Return derivatives with respect to the parameters, averaged over rows.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_rows, n_columns) or None
-            Rows, for the derivatives of the mean of `log_weight`.
+            Rows, for derivatives of the mean of `log_weight`.
         field : ndarray of shape (n_rows, n_columns), default=None
-            Where X is None: B, for the derivatives of the mean of `log_partition`.
+            If X is None: B, for derivatives of the mean of `log_partition`.
         precision : array-like, default=0.0
-            Where X is None: A.
+            If X is None: A.
 
         Returns
         -------
         gradients : dict of str to ndarray of shape (n_columns,)
-            With the keys of `parameters`.
+            The derivatives, with the keys of `parameters`.
         """
         raise NotImplementedError
 
     def _row_mean(self, values):
-        """The mean over all axes but the last, in float64, of dense or sparse values."""
+        """Mean of dense or sparse values over all axes but the last, in float64."""
         if isinstance(values, np.ndarray):
             values = values.reshape(-1, len(self))
         return np.asarray(values.mean(axis=0, dtype=np.float64)).ravel()
 
 
 def mixed_states(states, values):
-    """The shares of states that are single numbers in each value: one, or two between them.
+    """The shares of single-number states in each value: of one state, or of the two around it.
 
     Parameters
     ----------
