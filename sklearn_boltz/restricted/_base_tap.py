@@ -61,8 +61,9 @@ class BaseTAP(MiniBatchEstimator):
     """A model of one or more hidden layers, trained and used by mean field.
 
     A subclass defines `_layered()`, which returns its public parameters as `Layered`;
-    `_begin(X, rng, weights, n_rows)`, which returns the initial weights and units; `_exposed(layered)`, a
-    dict of the public parameters; `_check_same_size()`; and `_monitor_class`.
+    `_begin(X, rng, weights, n_rows)`, which returns the initial weights and units;
+    `_exposed(layered)`, a dict of the public parameters; `_check_same_size()`; and
+    `_monitor_class`.
     """
 
     _parameter_constraints = {

@@ -29,10 +29,11 @@ from sklearn_boltz.restricted.training._auto import (
     chosen_batch,
     chosen_components,
 )
-from sklearn_boltz.restricted.training._epochs import QUIET, Fall, Plan, train
+from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
 from sklearn_boltz.restricted.training._initial import fitted_init
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
+from sklearn_boltz.restricted.training._progress import Fall, Stages
 from sklearn_boltz.restricted.training._rows import (
     ChosenRows,
     StreamedRows,
@@ -51,7 +52,7 @@ DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 LEAST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 1000, 100_000
 # With n_iter_no_change="auto", so many epochs, or reductions of an adaptive learning rate, without
 # improvement end a training.
-PATIENCE, FALLS_BEFORE_STOP = 10, 3
+PATIENCE, MOST_STAGES = 10, 5
 # Number of epochs and of mini-batches without improvement after which an adaptive learning rate is
 # multiplied by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
@@ -64,7 +65,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     - `_begun(X, weights, n_rows)`, a new `Training` for rows X; parameters that are ``"auto"`` are
       chosen by n_rows;
-    - `_resumed(n_rows)`, a copy of that of the last fit, which continues from the public attributes;
+    - `_resumed(n_rows)`, a copy of that of the last fit, which continues from the public
+      attributes;
     - `_with_more(seen, X, weights)`, what is kept of the data, updated with more rows;
     - `_monitor(training, X, train, valid, weights)`, which measures the progress of training;
     - `_side_base(training)`, independent units of the visible side of the model;
@@ -318,19 +320,16 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             if stops:
                 most, of_batches = MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP
             n_epochs = int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
-        fall, patience = self._fall(n_batches, stops), self.n_iter_no_change
-        if patience == "auto":
-            patience = max(PATIENCE, FALLS_BEFORE_STOP * fall.patience if fall else 0)
-        return Plan(
-            n_epochs, size, self._rate, patience if stops else None, self.tol, self._is_tempered,
-            fall,
-        )  # fmt: skip
-
-    def _fall(self, n_batches, stops):
-        """When the learning rate is reduced, by the mini-batches in an epoch; None means never."""
-        if not self._is_adaptive(stops):
-            return None
-        return Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
+        plan = Plan(n_epochs, size, self._rate, tol=self.tol, keep_best=self._is_tempered)
+        patience = self.n_iter_no_change
+        if self._is_adaptive(stops):
+            if patience == "auto":
+                patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
+            if stops:
+                return plan._replace(stages=Stages(patience, FALL, MOST_STAGES))
+            return plan._replace(fall=Fall(patience, FALL))
+        patience = PATIENCE if patience == "auto" else patience
+        return plan._replace(patience=patience if stops else None)
 
     def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""

@@ -17,7 +17,13 @@ from sklearn_boltz._labels import encode_labels, is_labelled, learn_classes, spl
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
-from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
+from sklearn_boltz.restricted._mini_batches import (
+    FALL,
+    FALL_AFTER,
+    FALL_AFTER_BATCHES,
+    MiniBatchEstimator,
+    enough,
+)
 from sklearn_boltz.restricted.model._classes import ClassModel, joint_units
 from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood_by
@@ -40,6 +46,7 @@ from sklearn_boltz.restricted.training._labelled_rows import (
 )
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam
+from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
     EMPTY,
     MOST_VALID,
@@ -620,9 +627,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         if patience == "auto":
             patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches)
         patience = patience if stops else None
-        return Plan(
-            n_epochs, size, self._rate, patience, self.tol, fall=self._fall(n_batches, stops)
-        )
+        fall = None
+        if self._is_adaptive(stops):
+            fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
+        return Plan(n_epochs, size, self._rate, patience, self.tol, fall=fall)
 
     def _monitor(self, training, rows, train, valid):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]

@@ -77,8 +77,8 @@ class SDCPRBM(MiniBatchRBM):
         Exponent of the inverse scaling.
 
     batch_size : int or "auto", default="auto"
-        Number of rows in a mini-batch, and of chains with ``persistent=True``. ``"auto"`` is 100; with
-        fewer than 2,000 rows it is a 20th of them, but at least 10.
+        Number of rows in a mini-batch, and of chains with ``persistent=True``. ``"auto"`` is
+        100; with fewer than 2,000 rows it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
         Maximum number of epochs. With early stopping, ``"auto"`` is as
@@ -152,8 +152,8 @@ class SDCPRBM(MiniBatchRBM):
 
     early_stopping : bool or "auto", default="auto"
         Whether to set validation rows aside and to stop when their log-likelihood no longer
-        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``. The
-        parameters are then those of the best epoch. See `track_likelihood`.
+        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
+        The model is then that of the best epoch. See `track_likelihood`.
 
     validation_fraction : float, default=0.1
         Part of the rows that is set aside for early stopping.

@@ -153,13 +153,13 @@ class TAPDBM(BaseTAP):
 
     alpha : float or "auto", default="auto"
         Strength of the penalty, for the mean log-likelihood of the rows. ``"auto"`` is d / (40 n)
-        with ``penalty="l2"``, for n rows and d columns, and √(d / 20) / n with ``"l1"``: the penalty
-        is then a Gaussian or Laplace prior distribution of the weights with the variance 40 / d.
+        with ``penalty="l2"``, for n rows and d columns, and √(d / 20) / n with ``"l1"``: that is a
+        Gaussian or Laplace prior distribution of the weights with the variance 40 / d.
         `partial_fit`, which does not know the number of rows, takes 10,000 for n.
 
     batch_size : int or "auto", default="auto"
-        Number of rows in a mini-batch, and of solutions with ``persistent=True``. ``"auto"`` is 100; with
-        fewer than 2,000 rows it is a 20th of them, but at least 10.
+        Number of rows in a mini-batch, and of solutions with ``persistent=True``. ``"auto"`` is
+        100; with fewer than 2,000 rows it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
         Maximum number of epochs of the joint training. With early stopping, ``"auto"`` is as
@@ -173,8 +173,8 @@ class TAPDBM(BaseTAP):
 
     early_stopping : bool or "auto", default="auto"
         Whether to set validation rows aside and to stop when their log-likelihood no longer
-        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``. The
-        model is then that of the best epoch. The log-likelihood is approximated by TAP; its
+        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
+        The model is then that of the best epoch. The log-likelihood is approximated by TAP; its
         normalising constant is exact if at most 12 binary units have to be enumerated.
 
     validation_fraction : float, default=0.1
