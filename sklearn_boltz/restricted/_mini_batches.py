@@ -52,7 +52,7 @@ DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 LEAST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 1000, 100_000
 # With n_iter_no_change="auto", so many epochs, or reductions of an adaptive learning rate, without
 # improvement end a training.
-PATIENCE, MOST_STAGES = 10, 5
+PATIENCE, N_STAGES = 10, 4
 # Number of epochs and of mini-batches without improvement after which an adaptive learning rate is
 # multiplied by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
@@ -326,7 +326,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             if patience == "auto":
                 patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
             if stops:
-                return plan._replace(stages=Stages(patience, FALL, MOST_STAGES))
+                return plan._replace(stages=Stages(patience, FALL, N_STAGES))
             return plan._replace(fall=Fall(patience, FALL))
         patience = PATIENCE if patience == "auto" else patience
         return plan._replace(patience=patience if stops else None)
