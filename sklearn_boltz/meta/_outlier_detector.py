@@ -171,8 +171,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         Returns
         -------
         scores : ndarray of float64 of shape (n_samples,)
-            Log-probability ln p(x) minus its mean over the rows of `fit`, in nats. Missing cells are completed,
-            see the notes of the class. Outliers have low scores.
+            Log-probability ln p(x) minus its mean over the rows of `fit`, in nats. Missing cells
+            are completed, see the notes of the class. Outliers have low scores.
         """
         check_is_fitted(self)
         X = checked_table(self, X, reset=False)
