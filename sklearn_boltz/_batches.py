@@ -17,50 +17,49 @@ class Batches:
     """
     Rows that come in batches, for data that do not fit in memory.
 
-    What `fit` of :class:`~sklearn_boltz.FSLLDensity`, :class:`~sklearn_boltz.FVBMPseudoLikelihood`,
-    :class:`~sklearn_boltz.SDCPRBM`, :class:`~sklearn_boltz.TAPRBM`,
-    :class:`~sklearn_boltz.TAPDBM` (without `pretrain_max_iter`) and
-    :class:`~sklearn_boltz.RBMClassifier` takes in place of an array. The last wants the labels of
-    all rows besides, or batches that are pairs (X, y).
-    Only a few batches are in memory at any time. A memory map, a Dask collection, a
-    ``pyarrow.dataset.Dataset`` or a generator may be given to `fit` itself, which then makes this
-    object with the default options.
+    Pass this object instead of an array to `fit` of :class:`~sklearn_boltz.FSLLDensity`,
+    :class:`~sklearn_boltz.FVBMPseudoLikelihood`, :class:`~sklearn_boltz.SDCPRBM`,
+    :class:`~sklearn_boltz.TAPRBM`, :class:`~sklearn_boltz.TAPDBM` (with ``pretrain_max_iter=0``)
+    or :class:`~sklearn_boltz.RBMClassifier`. The last one also needs the labels of all rows, or
+    batches that are pairs (X, y). Only a few batches are in memory at any time. A memory map, a
+    Dask collection, a ``pyarrow.dataset.Dataset`` or a generator can be passed to `fit` directly;
+    `fit` then creates this object with default options.
 
     Parameters
     ----------
     source : object
         One of
 
-        - an array, a memory map of one, or a CSR matrix, which is cut into batches;
-        - an iterable of batches, for example a list, or an object that yields them from the start
-          each time that it is iterated over;
+        - an array, a memory map or a CSR matrix, which is cut into batches;
+        - an iterable of batches, for example a list. Each iteration over it must start from the
+          beginning;
         - a callable without arguments that returns such an iterable;
-        - an iterator, such as a generator: it serves one pass, which is enough for
-          `FSLLDensity` and where `FVBMPseudoLikelihood` meets few distinct rows;
+        - an iterator, such as a generator. It allows a single pass, which is enough for
+          `FSLLDensity`, and for `FVBMPseudoLikelihood` if there are few distinct rows;
         - the path of a parquet file or of a folder of them, or a ``pyarrow.dataset.Dataset``
           (pyarrow must be installed);
-        - a ``dask.array`` or ``dask.dataframe``, whose partitions are the batches. What can be
-          computed where they are is computed there.
+        - a ``dask.array`` or ``dask.dataframe``, whose partitions are the batches. Where possible,
+          computations run on the workers that hold them.
 
         A batch is an array, a CSR matrix, a data frame or a table.
     batch_rows : int, default=None
-        Rows of a batch, where the source is cut by this class; with a parquet file, at most. None
-        for two million entries of an array, or 32,768 rows of a file.
+        Number of rows in a batch, if this class cuts the source into batches; for a parquet file,
+        the maximum. None means two million entries of an array, or 32,768 rows of a file.
     n_lanes : int, default=4
-        Number of batches of which the rows are mixed: a mini-batch takes its rows from so many
-        at once. On a cluster each lane is the share of one worker, so there should be as many as
-        workers, or a multiple.
+        Number of batches whose rows are mixed: each mini-batch takes rows from this many batches.
+        On a cluster, each lane belongs to one worker, so use the number of workers or a multiple
+        of it.
 
     Raises
     ------
     ValueError
-        At the second pass over an iterator.
+        If a second pass over an iterator is needed.
 
     Notes
     -----
-    An epoch of mini-batches takes the batches in random order, if the source can give them in any
-    order (arrays, lists, Dask), and otherwise as they come; within each lane, the rows of a batch
-    are in random order. If the rows of a file are sorted, shuffle them in the file.
+    An epoch of mini-batches visits the batches in random order if the source allows it (arrays,
+    lists, Dask), and otherwise in the order of the source. Within each lane, the rows of a batch
+    are shuffled. If the rows of a file are sorted, shuffle the file itself.
 
     Examples
     --------
@@ -89,12 +88,12 @@ class Batches:
 
     @property
     def n_batches(self):
-        """Number of batches; None where they can only be had one after another."""
+        """Number of batches; None if they can only be read one after another."""
         return self._blocks.n_blocks
 
     def batch(self, k):
         """
-        Return the batch of number k.
+        Return batch number k.
 
         Parameters
         ----------
@@ -104,26 +103,26 @@ class Batches:
         Returns
         -------
         batch : array-like of shape (n_rows, n_features)
-            Its rows.
+            Rows of the batch.
         """
         return self._blocks.block(k)
 
     def map_reduce(self, function, merge):
         """
-        Merge what a function finds in each batch, in order.
+        Apply a function to each batch and merge the results, in order.
 
         Parameters
         ----------
         function : callable
-            Of the number and the rows of a batch; it may be called in another process.
+            Function of the number and the rows of a batch. It may be called in another process.
         merge : callable
-            Of two results; associative.
+            Associative function of two results.
 
         Returns
         -------
         result : object
-            ``merge(merge(function(0, batch_0), function(1, batch_1)), ...)``, but for the order
-            of evaluation. Batches without rows are left out.
+            ``merge(merge(function(0, batch_0), function(1, batch_1)), ...)``; the order of
+            evaluation may differ. Batches without rows are left out.
 
         Raises
         ------
@@ -153,17 +152,17 @@ class Batches:
 
     def take(self, wanted):
         """
-        Return some rows of some batches of a Dask collection, picked where they are.
+        Return some rows of some batches of a Dask collection, selected on the workers.
 
         Parameters
         ----------
         wanted : dict of int to ndarray of int
-            Numbers of rows, by the number of the batch.
+            Numbers of the rows, for each number of a batch.
 
         Returns
         -------
         rows : dict of int to {ndarray, sparse matrix}
-            The rows, by the number of the batch.
+            The rows, for each number of a batch.
         """
         return self._blocks.take(wanted)
 
@@ -174,7 +173,7 @@ class Batches:
 
     def rows(self, rows):
         """
-        Return the rows of the given numbers, if the source is an array; else None.
+        Return the rows with the given numbers if the source is an array, and otherwise None.
 
         Parameters
         ----------
@@ -190,9 +189,9 @@ class Batches:
 
 
 def as_batches(X, sample_weight=None):
-    """`X` as `Batches` if it does not lie in memory as a whole; else None."""
+    """`X` as `Batches` if it is not in memory as a whole, and otherwise None."""
     if isinstance(X, np.memmap):
-        # With weights for each row, these lie in memory, and so may the rows.
+        # Weights for each row are in memory, so the rows may be, too.
         return Batches(X) if X.ndim == 2 and len(X) and sample_weight is None else None
     if isinstance(X, np.ndarray) or issparse(X):
         return None
@@ -201,8 +200,8 @@ def as_batches(X, sample_weight=None):
         return None
     if sample_weight is not None:
         raise ValueError(
-            "sample_weight does not go with batches. Call partial_fit for each batch with its "
-            "weights."
+            "sample_weight cannot be used with batches. Call partial_fit for each batch, with the "
+            "weights of its rows."
         )
     return X if is_batches else Batches(X)
 
@@ -229,9 +228,9 @@ def with_labels(batches, y=None):
     for k, batch in enumerate(batches):
         if not (isinstance(batch, tuple) and len(batch) == 2):
             raise ValueError(
-                "requires y to be passed, but the target y is None: give the labels of all rows "
-                "as an array, in the order of the batches, or batches that are pairs (X, y), and "
-                f"batch {k} is no pair."
+                f"requires y to be passed, but the target y is None and batch {k} is not a pair "
+                "(X, y). Give the labels of all rows as an array, in the order of the batches, or "
+                "batches that are pairs (X, y)."
             )
         parts.append(np.ravel(batch[1]))
     if not parts:
@@ -278,7 +277,10 @@ def _blocks_of(source, batch_rows):
         return _Dask(source)
     if issparse(source) or isinstance(source, np.ndarray):
         if source.ndim != 2:
-            raise ValueError(f"An array of rows has two axes, got shape {source.shape}.")
+            raise ValueError(
+                f"An array of rows must have two axes (rows and columns), got the shape "
+                f"{source.shape}."
+            )
         return _Slices(source, batch_rows)
     if hasattr(source, "__next__"):
         return _Once(source)
@@ -288,9 +290,9 @@ def _blocks_of(source, batch_rows):
     if (callable(source) or hasattr(source, "__iter__")) and not in_memory:
         return _Passes(source)
     raise ValueError(
-        f"Batches cannot be made of {type(source).__name__}: give an array or a memory map, an "
+        f"Batches cannot be made from {type(source).__name__}. Give an array or a memory map, an "
         "iterable of arrays, a callable that returns one, the path of a parquet file, or a "
-        "dask.array or dask.dataframe. A data frame in memory goes to fit itself."
+        "dask.array or dask.dataframe. Pass a data frame in memory to fit directly."
     )
 
 
@@ -337,8 +339,8 @@ class _Once(_Blocks):
     def __iter__(self):
         if self.used:
             raise ValueError(
-                "More than one pass over the rows is needed, and an iterator has only one. Give "
-                "Batches(f), where the function f returns a new iterator at each call, or a list."
+                "More than one pass over the rows is needed, but an iterator allows only one. Pass "
+                "a list, or Batches(f) with a function f that returns a new iterator at each call."
             )
         self.used = True
         return self.iterator
@@ -365,7 +367,7 @@ class _Slices(_Listed):
     """An array in pieces."""
 
     def __init__(self, array, batch_rows):
-        # As a plain array: a view of a memory map would be taken for one again.
+        # As a plain array, because a view of a memory map would be treated as a memory map again.
         self.array = np.asarray(array) if isinstance(array, np.ndarray) else array.tocsr()
         self.step = batch_rows or max(1, BATCH_ENTRIES // max(1, array.shape[1]))
 
@@ -378,7 +380,7 @@ class _Slices(_Listed):
 
 
 class _Parquet(_Blocks):
-    """What pyarrow reads, a few row groups at a time."""
+    """A file that pyarrow reads, a few row groups at a time."""
 
     def __init__(self, dataset, batch_rows):
         self.dataset, self.batch_rows = dataset, batch_rows or FILE_ROWS
@@ -386,7 +388,7 @@ class _Parquet(_Blocks):
     def __iter__(self):
         from pyarrow import Table
 
-        # Read one fragment ahead: by default many batches are, which is memory.
+        # Read only one fragment ahead; the default would use much memory.
         options = {"batch_readahead": 2, "fragment_readahead": 1}
         for batch in self.dataset.to_batches(batch_size=self.batch_rows, **options):
             yield Table.from_batches([batch])
@@ -397,8 +399,8 @@ def _open_dataset(path):
         from pyarrow import dataset
     except ImportError as error:
         raise ImportError(
-            f"pyarrow reads {os.fspath(path)!r}, and is not installed: pip install pyarrow, or "
-            "give a callable that yields arrays."
+            f"Reading {os.fspath(path)!r} needs pyarrow, which is not installed: run `pip install "
+            "pyarrow`, or give a callable that yields arrays."
         ) from error
     return dataset.dataset(path, format="parquet")
 
@@ -419,7 +421,7 @@ class _Dask(_Listed):
         return self.parts[k].compute()
 
     def map_reduce(self, function, merge):
-        """By a tree of tasks; only the result comes here."""
+        """By a tree of tasks; only the result is sent to this process."""
         from dask import delayed
 
         function, merge = delayed(function, pure=False), delayed(merge, pure=False)
@@ -456,7 +458,7 @@ def _merge(merge, one, other):
     return merge(one, other)
 
 
-# What an estimator finds in batches.
+# Functions of all batches for estimators.
 
 
 class Summary(NamedTuple):
@@ -469,16 +471,16 @@ class Summary(NamedTuple):
 
 
 def summarise(estimator, batches, function, merge, *, reset):
-    """Merge what a function finds in each batch, and learn the names of the columns.
+    """Apply a function to each batch, merge the results, and learn the names of the columns.
 
     Parameters
     ----------
     estimator : estimator
-        With `reset`, its `n_features_in_` and `feature_names_in_` are set; without, they must be
-        those of the batches.
+        With `reset`, its `n_features_in_` and `feature_names_in_` are set. Otherwise, they must
+        match the batches.
     batches : Batches
     function : callable
-        Of an estimator with the same parameters and a batch, which it validates.
+        Function of an estimator with the same parameters and of a batch, which it validates.
     merge : callable
         Of two results.
     reset : bool
@@ -577,9 +579,9 @@ def find_distinct(rows):
     rows : ndarray of shape (n_rows, n_features)
         The same as numbers.
     first : ndarray of int of shape (n_distinct,)
-        Where each distinct row occurs first.
+        First occurrence of each distinct row.
     inverse : ndarray of int of shape (n_rows,)
-        Which of the distinct rows each row is.
+        Number of the distinct row that each row equals.
     """
     rows = rows.view(np.uint8) if rows.dtype == bool else rows
     widths = [max(1, int(top).bit_length()) for top in rows.max(axis=0)]
@@ -596,7 +598,7 @@ def find_distinct(rows):
 
 
 def mini_batches(blocks, n_lanes, batch_size, rng):
-    """Cut blocks of rows into mini-batches that mix the rows of a few of them.
+    """Cut blocks of rows into mini-batches, each with rows of a few blocks.
 
     Parameters
     ----------
@@ -609,8 +611,8 @@ def mini_batches(blocks, n_lanes, batch_size, rng):
     Yields
     ------
     pieces : list of (int, object, ndarray of int)
-        The number of the lane, a block and numbers of rows in it. There are `batch_size` rows in
-        all; a rest of less than half of that joins the last mini-batch.
+        Number of the lane, a block and numbers of rows in it. A mini-batch has `batch_size` rows;
+        if less than half of that remains at the end, it joins the last mini-batch.
     """
     blocks, lanes, last = iter(blocks), {}, None
     while True:
@@ -628,7 +630,7 @@ def mini_batches(blocks, n_lanes, batch_size, rng):
         if last is not None:
             yield last
         last = pieces
-    # A step from a few rows would be as long as any, and spoil the epoch.
+    # A step from very few rows would be as long as any other, and noisy.
     if last is not None and batch_size - missing < (batch_size + 1) // 2:
         pieces = last + pieces
     elif last is not None:
@@ -638,7 +640,7 @@ def mini_batches(blocks, n_lanes, batch_size, rng):
 
 
 def _refill(lanes, blocks, n_lanes, rng):
-    """Give each lane that has run dry a new block while there are any; -> the lanes."""
+    """Give each empty lane a new block while there are any; -> the lanes."""
     for k in range(n_lanes):
         while k not in lanes:
             block, rows = next(blocks, (None, None))

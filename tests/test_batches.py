@@ -354,7 +354,7 @@ def test_parquet(tmp_path):
 
 def test_what_is_no_source():
     for source in (3, None):
-        with pytest.raises(ValueError, match="cannot be made of"):
+        with pytest.raises(ValueError, match="cannot be made from"):
             Batches(source)
     with pytest.raises(ValueError, match="two axes"):
         Batches(np.zeros(3))

@@ -129,7 +129,7 @@ def test_empty_columns_are_left_out_and_rows_may_be_empty():
     with pytest.warns(UserWarning, match="column 1 without an observed value"):
         filled = BoltzmannImputer().fit_transform(X)
     assert filled.shape == (30, 2) and not pd.isna(filled).any()
-    with pytest.raises(ValueError, match="no cell"):
+    with pytest.raises(ValueError, match="all cells of the table are missing"):
         BoltzmannImputer().fit(np.full((3, 2), np.nan))
 
 

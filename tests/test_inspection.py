@@ -317,7 +317,7 @@ def test_broken_ladder():
     (mark,) = display.axes_["acceptance"].texts
     assert mark.get_text() == "broken" and mark.get_position()[0] == 1.5
     (name,) = display.axes_["log_partition"].get_legend().get_texts()
-    assert "5.00" in name.get_text() and "not to be trusted" in name.get_text()
+    assert "5.00" in name.get_text() and "not reliable" in name.get_text()
     # What is not known at all does not hide what is.
     display.figure_.canvas.draw()
     low, high = display.axes_["log_partition"].get_ylim()

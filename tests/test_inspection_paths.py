@@ -178,9 +178,9 @@ def test_wrong_paths(model):
     with pytest.raises(ValueError, match="The fit has no path.*alpha='ebic' or 'cv'"):
         PathDisplay.from_estimator(model)
     estimator = with_path(model)
-    with pytest.raises(ValueError, match="no variable 'z'; there are"):
+    with pytest.raises(ValueError, match="node is 'z', but the variables are"):
         PathDisplay.from_estimator(estimator, "z")
-    with pytest.raises(ValueError, match="no variable 4"):
+    with pytest.raises(ValueError, match="node is 4"):
         PathDisplay.from_estimator(estimator, 4)
     with pytest.raises(ValueError, match="two Axes"):
         PathDisplay.from_estimator(estimator, ax=plt.subplots()[1])

@@ -400,7 +400,7 @@ def test_inverse_transform_of_deep_models():
     for wrong in (H[0], H[:2], [H[0], H[2], H[1]], [H[0], H[1], H[2][:3]]):
         with pytest.raises(ValueError, match="list of arrays"):
             model.mean_visible(wrong)
-    with pytest.raises(ValueError, match="7 rows, but H has 3"):
+    with pytest.raises(ValueError, match="7 rows, but the arrays of H have 3"):
         model.energy(V, [h[:3] for h in H])
 
 

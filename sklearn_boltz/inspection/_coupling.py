@@ -60,9 +60,9 @@ class CouplingDisplay:
 
     See Also
     --------
-    HistoryDisplay : A quantity after each iteration of a fit. PathDisplay : Couplings for each
-    strength of a sparse penalty. ContactMapDisplay : Scores of pairs of sites beside known
-    contacts.
+    HistoryDisplay : A quantity after each iteration of a fit.
+    PathDisplay : Couplings for each strength of a sparse penalty.
+    ContactMapDisplay : Scores of pairs of sites beside known contacts.
 
     Notes
     -----

@@ -48,8 +48,8 @@ class MomentsDisplay:
 
     See Also
     --------
-    CouplingDisplay : The couplings of a network. ThermodynamicsDisplay : Specific heat and entropy
-    of a network.
+    CouplingDisplay : The couplings of a network.
+    ThermodynamicsDisplay : Specific heat and entropy of a network.
 
     References
     ----------

@@ -39,60 +39,60 @@ from sklearn_boltz.loglinear._size import check_size
 class FSLLDensity(BaseBoltzmann):
     """Full-span log-linear model of discrete data.
 
-    A Boltzmann machine of the highest order, without hidden units: each product of ±1-valued
-    functions of the single variables may be a term of the energy, and a few of them are learned.
-    The terms are chosen by minimum description length, one after another, among *all* products of
-    all orders; no hyperparameter has to be set. The result is an exact, normalised probability for
-    every joint state, a readable list of interactions, and ±1 features.
+    A Boltzmann machine without hidden units and with interactions of any order. Each term of the
+    energy is a product of ±1-valued functions of single variables. The algorithm searches among
+    *all* products of all orders and adds terms one at a time, by minimum description length. No
+    hyperparameter has to be set. The result is an exact, normalised probability of every joint
+    state, a readable list of interactions, and ±1 features.
 
-    The tables of the algorithm have an entry for each joint state: up to some 26 binary variables
-    fit in the memory of a laptop.
+    The algorithm stores tables with one entry for each joint state. About 26 binary variables fit
+    in the memory of a laptop.
 
     Parameters
     ----------
     n_values : "auto", int or array-like of int of shape (n_features,), default="auto"
-        Number of values of the variables, whose values are 0, 1, ..., n_values - 1. With
-        ``"auto"``, one more than the largest value of the column, and at least 2.
+        Number of values of each variable; the values are 0, 1, ..., n_values - 1. ``"auto"`` means
+        one more than the largest value of the column, and at least 2.
 
     binarize : float, default=None
-        If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere. If None, the data must already consist of integers from 0 on.
+        Threshold: larger values become 1, all others 0. If None, the data must be integers 0, 1,
+        2, ...
 
     alpha : float, default=1.0
-        Multiplies the description length of the terms. 1 is the paper's cost; less gives
-        more terms.
+        Factor of the description length of the terms. 1 is the cost of the paper; smaller values
+        give more terms.
 
     max_order : int, default=None
-        Number of variables in a term at most. None sets no limit.
+        Maximum number of variables in a term. None means no limit.
 
     max_basis : int, default=None
-        Number of terms at most. None sets no limit.
+        Maximum number of terms. None means no limit.
 
     solver : {"newton", "greedy"}, default="newton"
-        ``"greedy"`` is the paper's algorithm, which moves one coordinate at a time.
-        ``"newton"`` makes the same moves, refits the weights of all terms jointly as their
-        number grows, and, where no term is worth appending by itself, tries those that are
-        worth it after a joint refit. It reaches a lower cost with fewer terms.
+        ``"greedy"`` is the algorithm of the paper, which changes one weight at a time.
+        ``"newton"`` makes the same moves and also refits the weights of all terms jointly as their
+        number grows. If no single term lowers the cost by itself, it also tries terms that lower
+        it after a joint refit. It reaches a lower cost with fewer terms.
 
     tol : float, default=1e-4
         The search ends when no move lowers the cost by more than this, in nats. With missing
-        cells, the rounds of EM go on until one of them lowers it by less than a hundredth of
+        cells, the rounds of EM end when one of them lowers the cost by less than a hundredth of
         this.
 
     max_iter : int, default=None
-        Number of moves at most. None sets no limit; the cost falls by more than `tol` with
-        each move of a single coordinate, so the search ends by itself.
+        Maximum number of moves. None means no limit: each move lowers the cost by more than `tol`,
+        so the search always ends.
 
     max_states : int, default=2**30
-        Refuse data with more joint states than this. A constant column is counted by itself:
-        it has a table of its own.
+        Data with more joint states than this raise an error. A constant column does not multiply
+        the number of joint states, because it has a table of its own.
 
     dtype : {float64, float32}, default=float64
-        Type of the two tables with one entry for each joint state. float32 halves the memory
-        and the time; weights are then good to some six digits.
+        Data type of the two tables with one entry for each joint state. float32 halves memory and
+        time; weights then have about six correct digits.
 
     n_jobs : int, default=None
-        Number of threads. None means 1. The result does not depend on it.
+        Number of threads; None means 1. The result does not depend on it.
 
     unknown : {"error", "missing"}, default="error"
         What to do, after `fit`, with a word or level that did not occur in `fit`: raise an error,
@@ -104,13 +104,12 @@ class FSLLDensity(BaseBoltzmann):
     Attributes
     ----------
     basis_ : ndarray of int64 of shape (n_basis, n_features)
-        The index vectors y of the terms: where ``basis_[k, i]`` is not 0, term k depends on
-        variable i.
+        Index vectors y of the terms. Term k depends on variable i if ``basis_[k, i]`` is not 0.
 
     theta_ : ndarray of float64 of shape (n_basis,)
-        The weights of the terms. For a binary variable the basis function is 1 at the value 0
-        and -1 at 1: a positive weight of ``x0*x1`` means that the two like to be equal, and a
-        positive weight of ``x0`` alone that it likes to be 0.
+        Weights of the terms. The basis function of a binary variable is 1 for the value 0 and -1
+        for the value 1. A positive weight of ``x0*x1`` thus means that the two variables tend to
+        be equal, and a positive weight of ``x0`` alone that it tends to be 0.
 
     log_partition_ : float
         Logarithm of the normalising constant, in nats.
@@ -119,22 +118,22 @@ class FSLLDensity(BaseBoltzmann):
         Number of values of each variable.
 
     cost_ : float
-        Kullback–Leibler divergence of the model from the data, in nats, plus the
-        description length of the terms for each sample (eq. 2.5). With missing cells, the
-        divergence of the observed cells: of each pattern of missing cells by itself, weighted by
-        its rows.
+        Kullback–Leibler divergence from the data to the model, in nats, plus the description
+        length of the terms per sample (eq. 2.5). With missing cells, the divergence is that of the
+        observed cells: it is computed for each pattern of missing cells and weighted by the number
+        of its rows.
 
     cost_path_ : ndarray of float64 of shape (`n_iter_` + 1,)
-        The cost without terms and after each move or joint refit. It never rises by more than
-        rounding. With missing cells, the entries within a round of EM are upper bounds; where
-        rows are completed by draws (see Notes), it may rise.
+        The cost without terms, and after each move or joint refit. It never increases, except by
+        rounding. With missing cells, the entries within a round of EM are upper bounds; if rows
+        are completed by random draws (see Notes), the cost may increase.
 
     n_iter_ : int
         Number of moves and joint refits.
 
     converged_ : bool
-        Whether the search ended because no move was worth `tol`, and with missing cells no
-        further round of EM.
+        Whether the search ended because no move lowered the cost by more than `tol` and, with
+        missing cells, EM had converged.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"cost"``, the number of terms ``"n_basis"`` and ``"seconds"`` of each move or refit.
@@ -152,28 +151,28 @@ class FSLLDensity(BaseBoltzmann):
 
     Notes
     -----
-    A variable with a power of two of values has the rows of a Walsh–Hadamard matrix as its
-    basis, any other the constant and ±1-indicators of its values but the first (eq. 2.2 and
-    2.3 of [1]_).
+    If the number of values of a variable is a power of two, its basis functions are the rows of a
+    Walsh–Hadamard matrix. Otherwise, they are the constant and the ±1 indicators of all values
+    except the first (eq. 2.2 and 2.3 of [1]_).
 
-    One observation is added to the data, spread evenly over all joint states. So every weight is
-    finite, even where some combinations never occur (a constant column, two equal columns, two
+    One observation, spread evenly over all joint states, is added to the data. This keeps every
+    weight finite, even if some combinations never occur (a constant column, two equal columns, two
     values that never occur together).
 
-    `sample_weight` are counts: a row of weight 2 is the same as two rows.
+    `sample_weight` contains counts: a row of weight 2 is the same as two rows.
 
-    NaN is a missing cell, and what is maximised is the likelihood of the observed cells, less the
-    description length. This is right if cells are missing at random: whether a cell is missing may
-    depend on observed cells of its row, but given these not on the value that is missing. The rows
-    are completed in all possible ways, weighted by the model, and the search continues from the
-    current terms, until nothing changes (EM). Then terms are tried that a score test on the
-    observed cells suggests (with ``solver="newton"``). A row with more than 4,096 completions is
-    completed by draws, always the same ones. A row without an observed cell is ignored, and a
-    column without one is an error.
+    NaN is a missing cell. The fit maximises the likelihood of the observed cells minus the
+    description length. This is correct if cells are missing at random: whether a cell is missing
+    may depend on observed cells of its row, but not on the missing value itself. The algorithm is
+    EM: rows are completed in all possible ways, weighted by the model, and the search continues
+    from the current terms, until nothing changes. With ``solver="newton"``, terms suggested by a
+    score test on the observed cells are tried as well. A row with more than 4,096 completions is
+    completed by random draws, which are the same in each round. A row without an observed cell is
+    ignored; a column without one is an error.
 
-    The search is deterministic, so there is no `random_state`. It begins without terms and does
-    not depend on an earlier fit, so there is no `warm_start`; `partial_fit` adds rows and searches
-    anew. A fit that is interrupted leaves the estimator as it was.
+    The search is deterministic, so there is no `random_state`. It always starts without terms, so
+    there is no `warm_start`; `partial_fit` adds rows and searches again. An interrupted fit leaves
+    the estimator unchanged.
 
     References
     ----------
@@ -257,13 +256,13 @@ class FSLLDensity(BaseBoltzmann):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or batches
-            Integers from 0 on, or anything real if `binarize` is set; NaN is a missing cell. Of
-            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, only the
-            distinct rows are kept, with their numbers; one pass is made.
+            Integers 0, 1, 2, ..., or any real numbers if `binarize` is set. NaN is a missing cell.
+            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections are read
+            once; only the distinct rows and their counts are kept in memory.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. None counts each once.
+            Count of each row. None means 1 for each row.
 
         Returns
         -------
@@ -273,8 +272,8 @@ class FSLLDensity(BaseBoltzmann):
         Raises
         ------
         ValueError
-            If a value is not in the domain, if no cell of a column is observed, or if there are
-            too many joint states.
+            If a value is not in the domain of its column, if all cells of a column are missing, or
+            if there are more than `max_states` joint states.
         """
         with unchanged_on_error(self):
             return self._learn(X, y, self._counts(X, sample_weight, reset=True))
@@ -282,10 +281,10 @@ class FSLLDensity(BaseBoltzmann):
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X, y=None, sample_weight=None):
-        """Add rows to those seen before, and learn from all of them.
+        """Add rows to those seen before, and fit the model to all of them.
 
-        The result is that of `fit` on all rows at once; of the rows seen before, only the
-        number of times that each distinct one occurred is kept.
+        The result is the same as that of `fit` on all rows at once. Between calls, only the
+        distinct rows and their counts are kept.
 
         Parameters
         ----------
@@ -294,7 +293,7 @@ class FSLLDensity(BaseBoltzmann):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. None counts each once.
+            Count of each row. None means 1 for each row.
 
         Returns
         -------
@@ -364,7 +363,7 @@ class FSLLDensity(BaseBoltzmann):
         return self
 
     def _counts(self, X, sample_weight, reset):
-        """Check rows; -> how often each counts."""
+        """Check rows; -> the count of each."""
         batches = as_batches(X, sample_weight)
         if batches is not None:
             return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
@@ -384,29 +383,29 @@ class FSLLDensity(BaseBoltzmann):
         return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0])
 
     def _check_observed(self, rows):
-        """Refuse columns of which no cell is observed: nothing can be learned of them."""
+        """Reject columns without an observed cell: nothing can be learned about them."""
         empty = np.flatnonzero((rows < 0).all(axis=0)) if rows.dtype.kind == "i" else []
         if len(rows) == 0:
             raise ValueError(
-                "FSLLDensity: all cells are missing (NaN): there is nothing to learn from."
+                "FSLLDensity: all cells are missing (NaN). Pass rows with observed cells."
             )
         if len(empty):
             more = f", and {len(empty) - 1} more" if len(empty) > 1 else ""
             raise ValueError(
-                f"FSLLDensity: {self._column(empty[0])} has missing cells (NaN) only{more}. "
-                "Nothing can be learned of such a column: leave it out."
+                f"FSLLDensity: {self._column(empty[0])} has only missing cells (NaN){more}. "
+                "Leave such columns out."
             )
 
     # Data to states.
 
     def _initial_n_values(self, X):
-        """Number of values of each column: as the user says, or as the data show."""
+        """Number of values of each column, from `n_values` or from the data."""
         if isinstance(self.n_values, str):
             if self.binarize is not None:
                 return np.full(X.shape[1], 2)
             self._warn_of_counts_from_one(X)
             self._warn_of_missing_codes(X)
-            highest = np.fmax.reduce(X, axis=0, initial=0)  # of a batch, a column may be missing
+            highest = np.fmax.reduce(X, axis=0, initial=0)  # a batch may lack a column
             return np.maximum(highest.astype(np.int64) + 1, 2)
         return given_n_values(self.n_values, X.shape[1])
 
@@ -425,15 +424,15 @@ class FSLLDensity(BaseBoltzmann):
         return X
 
     def _warn_of_counts_from_one(self, X):
-        """Warn of columns that vary from 1 on: a value 0 that never occurs costs states."""
+        """Warn about columns whose values start at 1: an unused value 0 makes tables larger."""
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         columns = np.flatnonzero((low == 1) & (high > 1))
         if len(columns) and len(X) >= ROWS_TO_TELL:
             more = f" and {len(columns) - 1} more columns have" if len(columns) > 1 else " has"
             warnings.warn(
                 f"FSLLDensity: {self._column(columns[0])}{more} values from 1 to "
-                f"{int(high[columns].max())} and never 0. Values count from 0, so that a value "
-                "that never occurs is added. Subtract 1; or give n_values, if 0 is possible.",
+                f"{int(high[columns].max())} and never 0. Values are counted from 0, so the model "
+                "has an unused value 0. Subtract 1, or set n_values if 0 is possible.",
                 stacklevel=find_stack_level(),
             )
 
@@ -448,13 +447,13 @@ class FSLLDensity(BaseBoltzmann):
             )
 
     def _to_states(self, X):
-        """X as values 0 .. n_values - 1 of a fitted model, NaN kept."""
+        """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""
         X = self._whole_numbers(X)
         self._check_range(X, self.n_values_)
         return X
 
     def _check_sizes(self, n_values, groups):
-        """Refuse too large a table before anything is allocated."""
+        """Reject tables that are too large, before anything is allocated."""
         memory = available_memory()
         for group in groups:
             check_size(
@@ -472,13 +471,13 @@ class FSLLDensity(BaseBoltzmann):
         return [self.n_values_, self.basis_, self.theta_]
 
     def _incomplete_states(self, X):
-        """The rows as states with 0 for missing cells, which cells are missing, and the type."""
+        """The rows as states with 0 for missing cells, the mask of these, and the dtype."""
         check_is_fitted(self)
         X = self._validate(X, reset=False, allow_nan=True)
         missing = np.isnan(X)
         return np.where(missing, 0, self._to_states(X)).astype(np.int64), missing, X.dtype
 
-    # What a fitted model can do.
+    # Methods of a fitted model.
 
     @property
     def log_partition_(self):
@@ -493,14 +492,14 @@ class FSLLDensity(BaseBoltzmann):
         Parameters
         ----------
         method : {"auto", "exact"}, default="auto"
-            Both enumerate all joint states of the variables that terms connect.
+            Both enumerate all joint states of the variables that are connected by terms.
 
         Returns
         -------
         estimate : Bunch
-            `value` in nats, with `std_err` 0, `low` and `high` equal to `value`, `ess` infinite,
-            `method` ``"exact"``, `trusted`, `verdict`, and `log_weights` and `states` None:
-            the fields that the estimates of other estimators have.
+            The exact value, with the same fields as the estimates of other estimators: `value` in
+            nats, `std_err` 0, `low` and `high` equal to `value`, `ess` infinite, `method`
+            ``"exact"``, `trusted`, `verdict`, and `log_weights` and `states` None.
         """
         return estimate_from_value(self.log_partition_)
 
@@ -515,7 +514,7 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            In nats, exactly normalised; 0 for a row without an observed cell.
+            Log-probabilities in nats, exactly normalised; 0 for a row without an observed cell.
         """
         states, missing, _ = self._incomplete_states(X)
         log_probability = self._log_weight(states, missing) - self.log_partition_
@@ -523,7 +522,7 @@ class FSLLDensity(BaseBoltzmann):
         return log_probability
 
     def _log_weight(self, states, missing):
-        """Σ_y θ_y Φ_y(x), or the logarithm of the sum of exp of it over missing cells."""
+        """Σ_y θ_y Φ_y(x); with missing cells, the log of the sum of its exp over them."""
         model = self._model()
         return model.log_marginal(states, missing) if missing.any() else model.log_weight(states)
 
@@ -544,16 +543,16 @@ class FSLLDensity(BaseBoltzmann):
         if missing.any():
             row, j = np.argwhere(missing)[0]
             raise ValueError(
-                f"FSLLDensity: {self._column(j)} has no value (NaN) in row {row}, and an energy "
-                "belongs to a complete row. `free_energy` sums missing cells out; `impute` fills "
-                "them."
+                f"FSLLDensity: {self._column(j)} has no value (NaN) in row {row}, but `energy` "
+                "needs complete rows. Use `free_energy`, which sums missing cells out, or fill "
+                "them with `impute`."
             )
         return -self._model().log_weight(states)
 
     def free_energy(self, X):
         """Return the free energy of each row: its energy, with missing cells summed out.
 
-        There are no hidden units; missing cells take their place.
+        The model has no hidden units: only missing cells are summed out.
 
         Parameters
         ----------
@@ -563,8 +562,9 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
-            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
-            have the probability exp(-F) / Z. ``energy(X)`` for complete rows.
+            F = -ln Σ exp(-E(x)), with the sum over all values of the missing cells. The
+            probability of the observed cells is exp(-F) / Z. For complete rows, F equals
+            ``energy(X)``.
         """
         return -self._log_weight(*self._incomplete_states(X)[:2])
 
@@ -590,8 +590,9 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the variables of ln p(x_i | all others), in nats. In rows with missing
-            cells (NaN), that over the observed cells of ln p(x_i | all other observed cells).
+            The sum over the variables of ln p(x_i | all other variables), in nats. In rows with
+            missing cells (NaN), the sum is over the observed cells, each given the other observed
+            cells.
         """
         states, missing, _ = self._incomplete_states(X)
         gaps, model = missing.any(axis=1), self._model()
@@ -601,7 +602,7 @@ class FSLLDensity(BaseBoltzmann):
         return total
 
     def transform(self, X):
-        """Evaluate the learned terms: features for a classifier.
+        """Return the values of the learned terms, as features for a classifier.
 
         Parameters
         ----------
@@ -611,8 +612,8 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         signs : ndarray of shape (n_samples, n_basis)
-            Φ_y(x), each 1 or -1; float32 for float32 data and float64 else. In rows with missing
-            cells (NaN), the expectations of Φ_y given the observed cells, from -1 to 1.
+            Φ_y(x), each 1 or -1; float32 for float32 data, and otherwise float64. In rows with
+            missing cells (NaN), the expectation of Φ_y given the observed cells, from -1 to 1.
         """
         states, missing, dtype = self._incomplete_states(X)
         if missing.any():
@@ -627,14 +628,15 @@ class FSLLDensity(BaseBoltzmann):
         Parameters
         ----------
         input_features : array-like of str of shape (n_features,), default=None
-            Names of the variables; None for those seen in `fit`, or ``x0``, ``x1``, ...
+            Names of the variables. None means the names seen in `fit`, or else ``x0``, ``x1``, ...
 
         Returns
         -------
         names : ndarray of str of shape (n_basis,)
-            A binary variable is named by itself. Of others, ``colour=2`` is the indicator of
-            a value, and ``colour&3`` the parity of the bits that the value has in common
-            with 3, for variables with 4, 8, 16, ... values. The empty product is never there.
+            Names of the terms, in the order of `basis_`. A binary variable appears by its name.
+            For a variable with more values, ``colour=2`` is the indicator of a value. For one with
+            4, 8, 16, ... values, ``colour&3`` is the parity of the bits that the value has in
+            common with 3. The empty product is never a term.
         """
         check_is_fitted(self)
         names = self._input_names(input_features)
@@ -644,13 +646,13 @@ class FSLLDensity(BaseBoltzmann):
         return np.array(names, dtype=object)
 
     def interactions(self):
-        """Return the learned terms as a table, the strongest first.
+        """Return the learned terms as a table, strongest first.
 
         Returns
         -------
         table : pandas.DataFrame, or Bunch of arrays where pandas is not installed
-            Columns ``term`` (name), ``order`` (number of variables), ``weight`` (θ_y) and
-            ``expectation`` (E[Φ_y] under the model).
+            A table with the columns ``term`` (name), ``order`` (number of variables), ``weight``
+            (θ_y) and ``expectation`` (E[Φ_y] under the model).
 
         Notes
         -----
@@ -697,7 +699,10 @@ class FSLLDensity(BaseBoltzmann):
                 f"got {basis.dtype} of shape {basis.shape}."
             )
         if (basis < 0).any() or (basis >= self.n_values_).any():
-            raise ValueError("Each entry of basis must be from 0 to n_values_[i] - 1.")
+            raise ValueError(
+                "Each entry of column i of basis must be from 0 to n_values_[i] - 1, where "
+                f"n_values_ is {self.n_values_.tolist()}."
+            )
         return self._model().expectation(basis.astype(np.int64))
 
     def marginal(self, features):
@@ -711,8 +716,8 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         table : ndarray of float64 with one axis for each of `features`
-            ``table[a, b]`` is the probability that the first has the value a and the
-            second b; the sum is 1.
+            ``table[a, b]`` is the probability that the first variable has the value a and the
+            second the value b. The sum of the table is 1.
         """
         check_is_fitted(self)
         return self._model().marginal(self._variables(features))
@@ -735,15 +740,15 @@ class FSLLDensity(BaseBoltzmann):
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         given : dict, default=None
-            Values of some columns, by name or number, as they are in the rows that this method
-            returns: the other columns are drawn from their distribution given these.
+            Values of some columns, by name or number. The other columns are drawn from their
+            conditional distribution. The values are those of the returned rows.
         temperature : float, default=1.0
-            T > 0: rows are drawn with probabilities in proportion to p(x)^(1/T).
+            Temperature T > 0: rows are drawn with probabilities proportional to p(x)^(1/T).
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            Exact samples, of the type of the training data; 0 and 1 if `binarize` is set.
+            Exact samples, of the same type as the training data; 0 and 1 if `binarize` is set.
         """
         check_is_fitted(self)
         columns, values = self._given(given, lambda j: np.arange(self.n_values_[j]))
@@ -767,16 +772,16 @@ class FSLLDensity(BaseBoltzmann):
         X : array-like of shape (n_samples, n_features)
             The data; NaN is a missing value.
         how : {"mean", "mode", "sample"}, default="mean"
-            The conditional mean of each missing value, the most probable joint state of the
-            missing values, or a draw of all of them from their joint conditional distribution.
-            All are exact.
+            ``"mean"`` is the conditional mean of each missing value, ``"mode"`` the most probable
+            joint state of all missing values, and ``"sample"`` a draw from their joint conditional
+            distribution. All are exact.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness for ``how="sample"``.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features)
-            A copy with the missing values filled; observed values are as they were given.
+            A copy of `X` with the missing values filled. Observed values are unchanged.
         """
         check_is_fitted(self)
         cells = self._to_states(self._validate(X, reset=False, allow_nan=True))
@@ -789,20 +794,20 @@ class FSLLDensity(BaseBoltzmann):
         return self._fill(X, missing, how, impute)
 
     def predict_column_proba(self, X, column):
-        """Return the probabilities of the values of one column given the rest of each row.
+        """Return the probability of each value of one column, given the other columns.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data. What stands in the column is ignored; other missing values (NaN) are
-            summed out.
+            The data. The values of the column itself are ignored. Missing values (NaN) in other
+            columns are summed out.
         column : int or str
             Number or name of the column.
 
         Returns
         -------
         probabilities : ndarray of float64 of shape (n_samples, n_values)
-            Of the values 0, ..., `n_values_[column]` - 1, exact; each row sums to 1.
+            Exact probabilities of the values 0, ..., `n_values_[column]` - 1. Each row sums to 1.
         """
         check_is_fitted(self)
         j = self._variable(column)
@@ -814,7 +819,7 @@ class FSLLDensity(BaseBoltzmann):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # Without a threshold, only integers from 0 on are legal.
+        # If `binarize` is None, only integers 0, 1, 2, ... are legal.
         tags.input_tags.positive_only = self.binarize is None
         tags.input_tags.categorical = self.binarize is None
         tags.input_tags.allow_nan = True

@@ -1,4 +1,4 @@
-"""Estimators over any density model."""
+"""Estimators that use any density model: imputation, classification, outlier detection."""
 
 from sklearn_boltz.meta._classifier import BoltzmannClassifier
 from sklearn_boltz.meta._imputer import BoltzmannImputer

@@ -1,10 +1,10 @@
-"""Log-likelihoods of classes that are off by constants, made right by rows held out."""
+"""Calibration of class log-likelihoods on held-out rows."""
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-# Penalty of the squares of the offsets, over the sum of the rows: an offset without rows is 0.
+# Penalty on the squared offsets, relative to the sum over rows: an offset without rows is 0.
 RIDGE = 0.01
 
 
@@ -38,31 +38,32 @@ def held_out(y, fraction, generator, name):
 
 
 def calibrate(log_likelihoods, y, weights, log_priors):
-    """Fit an offset for each class, and a factor common to all.
+    """Fit an offset for each class, and a common factor.
 
     Parameters
     ----------
     log_likelihoods : ndarray of float64 of shape (n, n_classes)
-        ln p(x | y) of rows that the densities have not seen, of which constants of a class and of
-        a row may be unknown.
+        ln p(x | y) of rows that were not in the fit of the densities, up to unknown constants for
+        each class and for each row.
     y : ndarray of int of shape (n,)
         The classes.
     weights : ndarray of float64 of shape (n,) or None
-        How often each row counts; None for once.
+        Weight of each row. None means equal weights.
     log_priors : ndarray of float64 of shape (n_classes,)
 
     Returns
     -------
     offsets : ndarray of float64 of shape (n_classes,)
-        With sum 0.
+        Offsets with sum 0.
     scale : float
-        Both maximise the mean of ln p(y | x), with p(y | x) in proportion to
-        exp(log_priors + scale * log_likelihoods + offsets): a concave function.
+        The common factor. Offsets and factor maximise the mean of ln p(y | x), where p(y | x) is
+        proportional to exp(log_priors + scale * log_likelihoods + offsets). This function is
+        concave.
     """
     n, n_classes = log_likelihoods.shape
     weights = np.ones(n) if weights is None else weights
     own = np.eye(n_classes)[y]
-    # Densities that rows are far from differ by thousands of nats.
+    # For rows far from all classes, log-densities differ by thousands of nats.
     spread = max(1.0, float(np.ptp(log_likelihoods, axis=1).mean()))
     scores = log_likelihoods - log_likelihoods.max(axis=1, keepdims=True)
 

@@ -1,4 +1,4 @@
-"""Densities of the rows of classes: one of columns and class together, or one for each class."""
+"""Densities for classification: one of columns and class together, or one for each class."""
 
 from inspect import signature
 
@@ -7,36 +7,36 @@ from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-# Transitions of the chains of an RBM for a row whose missing cells have too many joint states.
+# Number of transitions of an RBM for a row whose missing cells have too many joint states.
 N_STEPS = 200
-# The error of ln Z in nats up to which no rows are held out to correct it.
+# Largest error of ln Z, in nats, for which no rows are held out to correct it.
 MAX_ERROR = 0.1
-# The least probability, where a logarithm is taken.
+# Smallest probability of which a logarithm is taken.
 TINY = np.finfo(np.float64).tiny
 
 
 class JointDensity:
-    """p(x, y), where y is one more column of codes.
+    """The joint density p(x, y), where y is one more column of codes.
 
     Parameters
     ----------
     density : estimator
-        Not fitted, with `predict_column_proba`.
+        An estimator with `predict_column_proba`; it need not be fitted.
     shares : ndarray of float64 of shape (n_classes,)
-        Of the classes in the rows of the fit.
+        Shares of the classes in the rows of the fit.
     seed : int
-        For rows with too many missing cells.
+        Seed for rows with too many missing cells.
     """
 
     def __init__(self, density, shares, seed):
         self.density, self.shares, self.seed = density, shares, seed
 
     def fit(self, rows, y, weights):
-        """Fit it to rows of codes and their classes; weights may be None."""
+        """Fit the density to rows of codes and their classes; weights may be None."""
         self.fitted = [_fitted(self.density, _with_class(rows, y), weights)]
 
     def are_uncertain(self):
-        """Whether classes cannot be compared for errors of ln Z, which is the same for all."""
+        """False: errors of ln Z are the same for all classes."""
         return False
 
     def log_likelihoods(self, rows):
@@ -53,11 +53,11 @@ class JointDensity:
         return np.log(np.maximum(self._posteriors(rows, rows.shape[1] - 1), TINY))
 
     def _posteriors(self, rows, column):
-        """p(y | x), that of a row by this row alone, whatever the others are."""
+        """p(y | x) of each row, which does not depend on the other rows."""
         method = self.fitted[0].predict_column_proba
         if "random_state" not in signature(method).parameters:
             return method(rows, column)
-        # Rows of a call share a stream of random numbers, so that each has a call of its own.
+        # The rows of a call share a stream of random numbers. So there is one call for each row.
         gaps, result = (
             np.isnan(rows[:, :column]).any(axis=1),
             np.empty((len(rows), len(self.shares))),
@@ -76,25 +76,25 @@ class JointDensity:
 
 
 class DensityOfEachClass:
-    """p(x | y), each by its own rows.
+    """A density p(x | y) for each class, fitted to its own rows.
 
     Parameters
     ----------
     density : estimator
-        Not fitted, with `score_samples`.
+        An estimator with `score_samples`; it need not be fitted.
     """
 
     def __init__(self, density):
         self.density = density
 
     def fit(self, rows, y, weights):
-        """Fit them to rows and their classes; weights may be None."""
+        """Fit the densities to rows and their classes; weights may be None."""
         self.fitted = [
             self._of_class(rows, np.flatnonzero(y == c), weights) for c in range(y.max() + 1)
         ]
 
     def are_uncertain(self):
-        """Whether classes cannot be compared for errors of ln Z."""
+        """Whether errors of ln Z matter when classes are compared."""
         return any(map(_is_uncertain, self.fitted))
 
     def log_likelihoods(self, rows):
@@ -111,7 +111,7 @@ class DensityOfEachClass:
 
 
 def _is_uncertain(density):
-    """Whether the error of ln Z is not known, or too large."""
+    """Whether the error of ln Z is unknown or too large."""
     if not hasattr(density, "log_partition"):
         return False
     seeded = "random_state" in signature(density.log_partition).parameters

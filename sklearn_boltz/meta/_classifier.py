@@ -1,4 +1,4 @@
-"""BoltzmannClassifier: the densities of the rows of each class, and Bayes' rule."""
+"""BoltzmannClassifier: class densities and Bayes' rule."""
 
 import warnings
 from numbers import Real
@@ -26,55 +26,55 @@ from sklearn_boltz.meta._default import (
 )
 from sklearn_boltz.meta._priors import checked_priors
 
-# Strength of the penalty of the network of columns and classes, and of those of single classes,
-# which have fewer rows.
+# Penalty of the network of columns and classes, and of the networks of single classes, which have
+# fewer rows.
 ALPHA, ALPHA_OF_CLASS = 0.01, 0.1
 
 
 class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
-    """Classify rows by the densities of the classes and Bayes' rule.
+    """Classify rows with a density model of each class and Bayes' rule.
 
     With densities p(x | y) and prior probabilities π(y) of the classes,
 
         p(y | x) = π(y) p(x | y) / p(x),  p(x) = Σ_y π(y) p(x | y).
 
-    The columns may hold words, levels and numbers, and cells may be missing, in `fit` as
-    later: they are summed out. Since p(x) is known, rows unlike any class can be told, see
-    `score_samples`.
+    Columns may contain words, levels (whole numbers with few values) and other numbers. Cells may
+    be missing, both in `fit` and in prediction; they are summed out. Since p(x) is known, rows
+    that belong to none of the classes can be detected, see `score_samples`.
 
     Parameters
     ----------
     estimator : estimator, default=None
-        A density model with `score_samples`, or with ``joint=True`` one that has
-        `predict_column_proba`, too. None means a network of all pairs of columns, or an RBM where
-        the table is too large for that. Words and levels are its values; of other numbers, those
-        are the 8 bins between quantiles that they are in, with a constant density in a bin and
-        exponential tails.
+        A density model with `score_samples`; with ``joint=True``, it must also have
+        `predict_column_proba`. None means a network of all pairs of columns
+        (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
+        that. By default, words and levels are modelled as they are. Other numbers are put into 8
+        bins between quantiles; the density is constant within a bin, with exponential tails.
 
     joint : "auto" or bool, default="auto"
-        Whether one density of the columns and the class is fitted, p(x, y). In a network of pairs,
-        the classes then differ in the effects of single columns and share the couplings between
-        columns, as Gaussian classes share their covariance in linear discriminant analysis. Rare
-        classes gain by it. With False there is a density for each class, p(x | y), as in quadratic
-        discriminant analysis, which pays with many rows in each. ``"auto"`` is True without an
-        `estimator` and False with one.
+        If True, a single density p(x, y) of the columns and the class is fitted. In a network of
+        pairs, the classes then share the couplings between columns and differ only in the effects
+        of single columns, as in linear discriminant analysis. This helps classes with few rows. If
+        False, each class has its own density p(x | y), as in quadratic discriminant analysis. This
+        needs many rows in each class. ``"auto"`` is True if `estimator` is None, and otherwise
+        False.
 
     priors : dict or array-like of shape (n_classes,), default=None
-        The prior probabilities: of each class in a dict, or in the order of `classes_`. None takes
-        the shares of the classes among the rows of `fit`.
+        Prior probabilities of the classes, as a dict or in the order of `classes_`. None means the
+        shares of the classes among the rows of `fit`.
 
     calibration : "auto" or bool, default="auto"
-        Whether some rows of each class are held out of the fit, on which an offset is fitted for
-        each ln p(x | y), and a factor common to all: the offsets correct errors of
-        ln Z, the factor densities that are too sure. ``"auto"`` does so where there is a density
-        for each class, and some ln Z is an estimate with an error above 0.1 nats or not known.
+        Whether to hold out some rows of each class and to calibrate the log-densities ln p(x | y)
+        on them, by an offset for each class and a common factor. The offsets correct errors of ln
+        Z; the factor corrects densities that are too confident. ``"auto"`` calibrates only if each
+        class has its own density and the error of some ln Z is unknown or above 0.1 nats.
 
     validation_fraction : float, default=0.2
-        The share of the rows of each class that are held out for the calibration.
+        Fraction of the rows of each class that is held out for calibration.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness of the fit, if `estimator` has one, and of the choice of held-out
-        rows. The default network has none.
+        The source of randomness, for the fit of `estimator` if it is random, and for the choice of
+        held-out rows. The fit of the default network is not random.
 
     Attributes
     ----------
@@ -82,50 +82,50 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         The classes, in order.
 
     priors_ : ndarray of float64 of shape (n_classes,)
-        Their prior probabilities.
+        Prior probabilities of the classes.
 
     estimators_ : list of estimator
-        The fitted density of each class; with one for all, a list of this alone, of which the
-        class is the last column.
+        The fitted density of each class. With a joint density, a list with this density alone,
+        whose last column is the class.
 
     offsets_ : ndarray of float64 of shape (n_classes,)
-        What calibration adds to the ln p(x | y), in nats; 0 without it.
+        Offsets of calibration, in nats, which are added to ln p(x | y); 0 without calibration.
 
     scale_ : float
-        The factor by which it multiplies all ln p(x | y); 1 without it.
+        Factor of calibration, by which ln p(x | y) is multiplied; 1 without calibration.
 
     n_features_in_ : int
         Number of columns.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
-        Their names, if `X` had names.
+        Names of the columns, if `X` had names.
 
     See Also
     --------
-    BoltzmannOutlierDetector : Rows that are improbable, without classes.
+    BoltzmannOutlierDetector : Detects improbable rows, without classes.
     sklearn.discriminant_analysis.QuadraticDiscriminantAnalysis : Gaussian classes.
     sklearn.naive_bayes.CategoricalNB : Classes of independent columns.
 
     Notes
     -----
-    A column without an observed cell in `fit` is left out by the default model. A word or level
-    that did not occur in `fit` counts as a missing cell. Words and levels of all rows are known to
-    the densities of all classes.
+    The default model leaves out columns without an observed cell in `fit`. A word or level that
+    did not occur in `fit` is treated as a missing cell. Words and levels that occur in some class
+    are known to the densities of all classes.
 
-    Missing cells are summed out exactly where connected ones have at most 2**20 joint states. For
-    other rows the default network estimates p(y, x_o) for each class y by annealed importance
-    sampling [1]_, with a standard error of p(y | x_o) of at most 0.03 unless 1,600 temperatures do
-    not suffice. The random numbers have a fixed seed, so that the probabilities of a row do not
-    depend on the other rows of a call.
+    Missing cells are summed out exactly if connected missing cells have at most 2**20 joint
+    states. For other rows, the default network estimates p(y, x_o) for each class y by annealed
+    importance sampling [1]_, where x_o are the observed cells. The standard error of p(y | x_o) is
+    at most 0.03, unless that needs more than 1,600 temperatures. The random numbers have a fixed
+    seed, so that the probabilities of a row do not depend on the other rows of a call.
 
-    With ``joint=True``, a row without an observed cell has the marginal probabilities of the
-    classes in the network. A fit by the pseudo-likelihood does not match them to `priors_`, and
-    they can be far off; with ``joint=False`` such a row has the probabilities `priors_`, up to
-    errors of ln Z and the calibration.
+    With ``joint=True``, a row without any observed cell gets the marginal probabilities of the
+    classes in the network. A pseudo-likelihood fit does not match these to `priors_`; they can
+    differ a lot. With ``joint=False``, such a row gets the probabilities `priors_`, up to errors
+    of ln Z and to the calibration.
 
-    The offsets o and the factor β maximise the mean of ln p(y | x) over the held-out rows, where
-    p(y | x) ∝ π(y) exp(β ln p(x | y) + o(y)), less a small penalty of the squares of the offsets: a
-    concave function. The densities are then those of the other rows.
+    The offsets o and the factor β of the calibration maximise the mean of ln p(y | x) over the
+    held-out rows, minus a small penalty on the squared offsets, where p(y | x) ∝ π(y) exp(β ln p(x
+    | y) + o(y)). This function is concave. The densities are fitted to the other rows only.
 
     References
     ----------
@@ -187,9 +187,9 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         X : array-like or data frame of shape (n_samples, n_features)
             The table; NaN, None and pandas.NA are missing cells.
         y : array-like of shape (n_samples,)
-            The class of each row. -1 is a class like others.
+            The class of each row. -1 is a class like any other.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. None counts each once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
@@ -199,14 +199,14 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a row has no label (None, NaN or pandas.NA), if there is one class only, if
-            `priors` are no probabilities of the classes, if a class with a density of its own has
-            no value in some column, or if a number is infinite.
+            If a row has no label (None, NaN or pandas.NA), if there is only one class, if `priors`
+            are not probabilities of the classes, if each class has its own density and one of them
+            has no value in some column, or if a number is infinite.
 
         Warns
         -----
         UserWarning
-            If a class has a density of its own and a single row.
+            If each class has its own density and one of them has a single row.
         """
         X = checked_table(self, X, reset=True)
         y = _check_y(self._labels(y), estimator=self)
@@ -220,8 +220,8 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, y = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"BoltzmannClassifier: there is one class only, {self.classes_.tolist()[0]!r}, and "
-                "nothing to tell it from. BoltzmannOutlierDetector takes rows of one class."
+                f"BoltzmannClassifier: y has only one class, {self.classes_.tolist()[0]!r}, but at "
+                "least two are needed. BoltzmannOutlierDetector works with rows of one class."
             )
         self._shares = np.bincount(y, weights) / weights.sum()
         self.priors_ = checked_priors(
@@ -247,7 +247,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_log_proba(self, X):
-        """Return the logarithms of the probabilities of the classes.
+        """Return the log-probabilities of the classes.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples, n_classes)
-            In the order of `classes_`: ln p(y | x), in nats.
+            Values of ln p(y | x), in nats, in the order of `classes_`.
         """
         rows = self._checked_rows(X)
         scores = self.scale_ * self._densities.log_likelihoods(rows) + self.offsets_
@@ -274,7 +274,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         probability : ndarray of float64 of shape (n_samples, n_classes)
-            In the order of `classes_`: p(y | x); each row sums to 1.
+            Values of p(y | x), in the order of `classes_`. Each row sums to 1.
         """
         return np.exp(self.predict_log_proba(X))
 
@@ -289,7 +289,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            Of `classes_`.
+            Elements of `classes_`.
         """
         places = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[places]
@@ -304,17 +304,17 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             The classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. None counts each once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
         score : float
-            The part of rows whose most probable class is their own.
+            Fraction of the rows whose most probable class is correct.
         """
         return super().score(X, y, sample_weight)
 
     def score_samples(self, X):
-        """Return the log-density of each row, whatever its class.
+        """Return the log-density of each row, over all classes.
 
         Parameters
         ----------
@@ -324,9 +324,9 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         log_density : ndarray of float64 of shape (n_samples,)
-            That of the observed cells, ln p(x) = ln Σ_y π(y) p(x | y), in nats, without
-            calibration. It is low for rows unlike any class. Of words and levels, it is a
-            log-probability.
+            The log-density of the observed cells, ln p(x) = ln Σ_y π(y) p(x | y), in nats, without
+            calibration. It is low for rows that are unlike all classes. For words and levels, it
+            is a log-probability.
         """
         rows = self._checked_rows(X)
         result = self._densities.score_samples(rows, self._log_priors())
@@ -340,15 +340,15 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def _labels(self, y):
-        """The labels as they are given, of which none may be missing."""
+        """The labels, unchanged; an error if one is missing."""
         if y is None:
             return y
         labels = as_array(y)
         for row, label in enumerate(labels.tolist() if labels.ndim == 1 else ()):
             if is_missing(label):
                 raise ValueError(
-                    f"BoltzmannClassifier: row {row} has no label. Leave such rows out, or take "
-                    "RBMClassifier, which learns from rows without labels."
+                    f"BoltzmannClassifier: row {row} has no label. Leave such rows out, or use "
+                    "RBMClassifier, which also learns from rows without labels."
                 )
         return y
 
@@ -357,7 +357,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
             return np.log(self.priors_)
 
     def _unfitted(self, X, y, weights, generator):
-        """-> densities that know the values of all columns, and the rows for them."""
+        """-> densities that know the values of all columns, and their rows."""
         is_joint = self.estimator is None if self.joint == "auto" else self.joint
         n_classes = len(self.classes_) if is_joint else 0
         if self.estimator is None:
@@ -373,9 +373,9 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
                 density, self._coding = with_values(self.estimator, X, n_classes)
             if is_joint and self._coding is None:
                 raise ValueError(
-                    "BoltzmannClassifier: joint=True needs a density of codes, with n_values or "
-                    f"visible at 'auto' and without `binarize`; got {self.estimator!r}. Code the "
-                    "columns first, for example by sklearn.preprocessing.Binarizer."
+                    "BoltzmannClassifier: joint=True needs an estimator with n_values or visible "
+                    f"at 'auto' and with binarize=None; got {self.estimator!r}. Encode the "
+                    "columns first, for example with sklearn.preprocessing.Binarizer."
                 )
         if "random_state" in density.get_params():
             density.set_params(random_state=generator.randint(2**31))
@@ -386,7 +386,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         return DensityOfEachClass(density), rows
 
     def _checked_rows(self, X):
-        """The rows of a table as the densities take them."""
+        """The rows of a table in the form that the densities need."""
         check_is_fitted(self)
         X = checked_table(self, X, reset=False)
         check_cells(self, X)
@@ -396,7 +396,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
             return X if self._coding is None else self._coding.encode(X, "missing")
 
     def _check_classes(self, X, y):
-        """Refuse classes without a value in some column; warn of classes of a single row."""
+        """Reject classes without a value in some column; warn about classes with a single row."""
         names, missing = self.classes_.tolist(), missing_cells(X)
         for c in range(len(names)):
             empty = missing[y == c].all(axis=0) & ~missing.all(axis=0)
@@ -404,14 +404,14 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
                 title = [title for title, _ in columns_of(X)][int(empty.argmax())]
                 raise ValueError(
                     f"BoltzmannClassifier: no row of class {names[c]!r} has a value in {title}. "
-                    "Set joint=True, leave out the column or the class, or fill its cells."
+                    "Set joint=True, leave out the column or the class, or fill its missing cells."
                 )
         counts = np.bincount(y)
         if counts.min() < 2:
             warnings.warn(
-                f"BoltzmannClassifier: class {names[counts.argmin()]!r} has a single row, which "
-                "tells hardly anything of a density. With joint=True, classes share what couples "
-                "the columns; or leave this class out.",
+                f"BoltzmannClassifier: class {names[counts.argmin()]!r} has a single row, which is "
+                "not enough to fit a density. Set joint=True, so that classes share the couplings "
+                "between columns, or leave this class out.",
                 stacklevel=find_stack_level(),
             )
 

@@ -1,4 +1,4 @@
-"""Tables as codes 0, 1, ...: words by their places, numbers by the bins that they are in."""
+"""Encoding of tables as codes 0, 1, ...: words by category, numbers by bin."""
 
 import warnings
 from typing import NamedTuple
@@ -9,25 +9,26 @@ from sklearn_boltz._cells import columns_of, is_empty, is_frame, missing_cells
 from sklearn_boltz._tables import Column, learn_table, ordered_columns
 from sklearn_boltz._warnings import find_stack_level
 
-# Bins of a column of numbers. Of three tables of scikit-learn, 4 and 6 serve classes less well, and
-# 12 no better.
+# Number of bins of a column of numbers. On three tables of scikit-learn, 4 and 6 give lower
+# accuracy, and 12 no higher one.
 MAX_BINS = 8
 
 
 class Bins(NamedTuple):
-    """A column of numbers, cut at quantiles: a density that is constant in each bin.
+    """A column of numbers, binned at quantiles, with a constant density in each bin.
 
     Attributes
     ----------
     title : str
-        What messages call the column.
+        Name of the column in messages.
     edges : ndarray of float64 of shape (n_bins - 1,)
-        Where one bin ends and the next begins.
+        Edges between bins.
     values : ndarray of float64 of shape (n_bins,) or None
-        Of a column with so few different values, which then are the bins.
+        Values of a column with few distinct values, which are then the bins.
     tails : tuple of float
-        Of the others, the mean distances from the first and the last edge in the bins at the
-        ends, which have no ends of their own: there the density falls exponentially.
+        For other columns, the mean distances of values from the first and the last edge, in the
+        first and the last bin. These bins are unbounded, and their density decreases
+        exponentially.
     """
 
     title: str
@@ -37,13 +38,13 @@ class Bins(NamedTuple):
 
     @classmethod
     def learn(cls, title, numbers, weights):
-        """Cut a column such that the bins have about the same weight.
+        """Bin a column so that all bins have about the same weight.
 
         Parameters
         ----------
         title : str
         numbers : ndarray of float64 of shape (n,)
-            Without missing ones.
+            Observed values.
         weights : ndarray of float64 of shape (n,)
         """
         values, place = np.unique(numbers, return_inverse=True)
@@ -52,7 +53,7 @@ class Bins(NamedTuple):
             return cls(title, between, values)
         below = np.cumsum(np.bincount(place, weights))
         levels = np.arange(1, MAX_BINS) / MAX_BINS * below[-1]
-        # Weights sum to their levels up to rounding, and repeated rows do so in another order.
+        # Sums of weights have rounding errors, which depend on the order of the rows.
         cuts = np.searchsorted(below, levels * (1 - 1e-12))
         edges = between[np.unique(np.minimum(cuts, len(between) - 1))]
         low, high = numbers < edges[0], numbers >= edges[-1]
@@ -66,7 +67,7 @@ class Bins(NamedTuple):
         return len(self.edges) + 1
 
     def encode(self, cells):
-        """The bins of cells; NaN for missing ones and, of a few values, for all others."""
+        """The bins of cells; NaN for missing and unknown values."""
         numbers = self._numbers(cells)
         codes = np.searchsorted(self.edges, numbers, side="right").astype(np.float64)
         codes[np.isnan(numbers)] = np.nan
@@ -75,14 +76,14 @@ class Bins(NamedTuple):
         return codes
 
     def log_density(self, cells, codes):
-        """ln p(x | its bin) of each cell; of missing cells, the mean over the bin that is given."""
+        """ln p(x | its bin) of each cell; for a missing cell, the mean over the given bin."""
         if self.values is not None:
             return np.zeros(len(codes))
         numbers = self._numbers(cells)
         codes, (first, last) = codes.astype(np.intp), self.tails
         inner = np.diff(self.edges)
         result = -np.log(np.concatenate([[first], inner, [last]]))[codes]
-        # In units of the mean distance, which is 1 in the mean.
+        # In units of the mean distance, so the mean is 1.
         distance = np.where(
             codes == 0, (self.edges[0] - numbers) / first, (numbers - self.edges[-1]) / last
         )
@@ -96,18 +97,18 @@ class Bins(NamedTuple):
 
 
 class Coding:
-    """What is learned of the columns of a table, of which some hold words and some numbers.
+    """The encoding of the columns of a table, some of words and some of numbers.
 
     Parameters
     ----------
     table : Table
-        Of the columns that are kept.
+        Table of the kept columns.
     bins : list of Bins or None
-        None for a column of words.
+        Bins of each column; None for a column of words.
     kept : ndarray of int
-        The columns that have an observed cell.
+        Columns with an observed cell.
     n_rows : float
-        The weight of all rows.
+        Total weight of all rows.
     """
 
     def __init__(self, table, bins, kept, n_rows):
@@ -126,7 +127,7 @@ class Coding:
         kept = np.flatnonzero(~empty)
         titles = [title for title, _ in columns_of(X)]
         if not len(kept):
-            raise ValueError("no cell of the table is observed.")
+            raise ValueError("all cells of the table are missing. Pass rows with observed cells.")
         if empty.any():
             without = ", ".join(titles[j] for j in np.flatnonzero(empty))
             warnings.warn(
@@ -158,7 +159,7 @@ class Coding:
         return ordered_columns(self.table) | [bins is not None for bins in self.bins]
 
     def encode(self, X):
-        """The codes of a table; NaN where a cell is missing, or has a value that is not known."""
+        """The codes of a table; NaN for cells with missing or unknown values."""
         pairs = zip(self.table.columns, self.bins, self._cells(X), strict=True)
         return np.column_stack([
             column.encode(cells, "missing") if bins is None else bins.encode(cells)
@@ -166,14 +167,14 @@ class Coding:
         ]).astype(np.float64)  # fmt: skip
 
     def log_density(self, X, codes):
-        """What the codes leave out: ln p(x | codes) of each row.
+        """ln p(x | codes) of each row, the part of the density that the codes do not contain.
 
         Parameters
         ----------
         X : data frame or array
         codes : ndarray of shape (n_samples, n_columns)
-            Complete, so that missing numbers count by the means of their bins. Where a code is
-            NaN, its column does not count.
+            Codes, also of missing cells: a missing number has the mean log-density of its bin. A
+            code that is NaN leaves its column out.
 
         Returns
         -------
@@ -187,7 +188,7 @@ class Coding:
         return total
 
     def n_unknown(self, X, codes):
-        """How many cells of each row have a value that `learn` did not see."""
+        """Number of cells in each row with a value that `learn` did not see."""
         return (np.isnan(codes) & ~missing_cells(some_columns(X, self.kept))).sum(axis=1)
 
     def _cells(self, X):

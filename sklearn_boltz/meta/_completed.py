@@ -1,4 +1,4 @@
-"""Log-probabilities of rows that are comparable, however many of their cells are missing."""
+"""Log-probabilities of rows that are comparable for any number of missing cells."""
 
 from numbers import Real
 from zlib import crc32
@@ -8,12 +8,12 @@ from sklearn.utils import _safe_indexing
 
 from sklearn_boltz._cells import columns_of, missing_cells
 
-# Completions of a row with missing cells.
+# Number of completions of a row with missing cells.
 N_DRAWS = 10
 
 
 def completed_log_weights(density, rows, seed, rest=None, **options):
-    """E[ln p(x_o, x_m) | x_o] plus a constant, of the observed and missing cells of each row.
+    """E[ln p(x_o, x_m) | x_o] of each row, plus a constant; x_o are observed, x_m missing cells.
 
     Parameters
     ----------
@@ -21,17 +21,17 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
         Fitted.
     rows : data frame or array of shape (n, n_columns)
     seed : int
-        With the content of a row, it decides on the completions of that row.
+        Together with the content of a row, it determines the completions of that row.
     rest : callable, default=None
-        From places of rows and these rows completed, what is to be added to ln p. The rows are
-        then an array.
+        Function of positions of rows and of the completed rows, which returns a term to add to ln
+        p. The rows must then be an array.
     **options : dict
-        For `density.impute`.
+        Arguments of `density.impute`.
 
     Returns
     -------
     log_weights : ndarray of float64 of shape (n,)
-        Of all rows without another term if the density has no `impute`.
+        The log-weights. If the density has no `impute`, they are the plain log-probabilities.
     """
     missing, result = missing_cells(rows), np.empty(len(rows))
     gaps = missing.any(axis=1) if hasattr(density, "impute") else np.zeros(len(rows), dtype=bool)
@@ -43,8 +43,8 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
             result[places] += rest(places, part)
     if not gaps.any():
         return result
-    # Rows of a call of `impute` share a stream of random numbers, so that each distinct row has a
-    # call of its own: its completions then do not depend on the other rows.
+    # The rows of a call of `impute` share a stream of random numbers. There is one call for each
+    # distinct row, so that its completions do not depend on the other rows.
     contents = _contents(rows, missing, np.flatnonzero(gaps))
     distinct, first, place = np.unique(contents, return_index=True, return_inverse=True)
     repeated = np.repeat(np.flatnonzero(gaps)[first], N_DRAWS)
@@ -65,9 +65,9 @@ def completed_log_weights(density, rows, seed, rest=None, **options):
 
 
 def _contents(rows, missing, places):
-    """A text for each of some rows, the same for rows whose cells are the same."""
+    """A text for each of some rows; rows with equal cells have equal texts."""
     columns = [cells[places].tolist() for _, cells in columns_of(rows)]
-    # The numbers of a column are floats in one table and integers in another.
+    # The same numbers can be floats in one table and integers in another.
     columns = [
         [None if gap else float(cell) if isinstance(cell, Real) else cell
          for cell, gap in zip(cells, gaps, strict=True)]
@@ -77,14 +77,14 @@ def _contents(rows, missing, places):
 
 
 def _log_weights(density, rows):
-    """ln p(x) plus a constant, without ln Z where that can be."""
+    """ln p(x) plus a constant, without ln Z if possible."""
     if hasattr(density, "free_energy"):
         return -np.asarray(density.free_energy(rows), dtype=np.float64)
     return np.asarray(density.score_samples(rows), dtype=np.float64)
 
 
 def quantile(values, weights, q):
-    """Between the values where a share q of the weights ends and where the next begins.
+    """The weighted q-quantile of values.
 
     Parameters
     ----------
@@ -97,21 +97,22 @@ def quantile(values, weights, q):
     """
     order = np.argsort(values, kind="stable")
     values, below = values[order], np.cumsum(weights[order])
-    # Weights of which some are equal sum up differently by rounding.
+    # Sums of weights have rounding errors, which depend on their order.
     end = np.searchsorted(below, q * below[-1] * (1 - 1e-12))
     is_end = below[end] <= q * below[-1] * (1 + 1e-12)
     return float(values[end] + values[min(end + is_end, len(values) - 1)]) / 2
 
 
 def left_out(rows, weights, n_folds, generator):
-    """Yield weights of distinct rows in which one count of each row of a fold is left out.
+    """Yield weights of distinct rows for cross-validation with weighted rows.
 
-    So equal rows and weights are the same, and of rows that stand once this is cross-validation.
+    In each fold, one count of each of its rows is left out. Repeating a row is then the same as
+    increasing its weight, and for distinct rows of weight 1 this is ordinary cross-validation.
 
     Parameters
     ----------
     rows : ndarray of shape (n, n_columns)
-        NaN where a cell is missing.
+        The rows. NaN is a missing cell.
     weights : ndarray of float64 of shape (n,)
     n_folds : int
     generator : RandomState
@@ -119,11 +120,11 @@ def left_out(rows, weights, n_folds, generator):
     Yields
     ------
     places : ndarray of int
-        One of each set of equal rows that are left.
+        One position for each set of equal rows that are left.
     weights : ndarray of float64
-        Of these.
+        Their weights.
     held, held_weights : ndarray
-        Those of the fold, and the weights that they have in the table.
+        Positions of the rows of the fold, and their weights in the table.
     """
     _, first, place = np.unique(
         np.nan_to_num(rows, nan=-1), axis=0, return_index=True, return_inverse=True

@@ -1,4 +1,4 @@
-"""What meta-estimators share: how they take a table, and the density model that they choose."""
+"""Common parts of meta-estimators: checks of tables, and the default density model."""
 
 from contextlib import contextmanager
 
@@ -13,24 +13,24 @@ from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.units import Categorical
 
-# The end of the fit of a network, in nats.
+# Tolerance of the fit of a network, in nats.
 TOL = 0.1
-# Rows times pairs of columns, up to which the network takes no more than a minute or so.
+# Largest number of rows times pairs of columns: up to this, the network takes about a minute.
 MOST_WORK = 1e8
-# Hidden units of the RBM.
+# Number of hidden units of the RBM.
 N_HIDDEN = 64
 
 
 def checked_table(estimator, X, reset):
-    """The table as a frame or an array, with as many columns as in `fit`.
+    """Check a table and its number of columns.
 
     Parameters
     ----------
     estimator : estimator
-        Its `n_features_in_` and `feature_names_in_` are set, or compared.
+        Its `n_features_in_` and `feature_names_in_` are set or compared.
     X : array-like or data frame of shape (n_samples, n_features)
     reset : bool
-        Whether it is the table of `fit`.
+        Whether this is the table of `fit`.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def checked_table(estimator, X, reset):
 
 @contextmanager
 def named(estimator):
-    """Put the name of an estimator in front of what is said of a table, as a context."""
+    """Context that puts the name of an estimator in front of errors about a table."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -60,19 +60,19 @@ def named(estimator):
 
 
 def check_cells(estimator, X):
-    """Refuse dates, times and infinite numbers."""
+    """Reject dates, times and infinite numbers."""
     description = unusable_cell(X, None)
     if description is not None:
         raise ValueError(f"{type(estimator).__name__}: {description}")
 
 
 def choose_density(n_values, ordered, n_rows, alpha, **options):
-    """A density model for a table of codes, by its size and the kinds of its columns.
+    """Choose a density model for a table of codes, by its size and types of columns.
 
     Parameters
     ----------
     n_values : ndarray of int of shape (n_columns,)
-        Number of values of each column, 0 for real numbers.
+        Number of values of each column; 0 for real numbers.
     ordered : ndarray of bool of shape (n_columns,)
         Which columns have ordered values.
     n_rows : int
@@ -84,10 +84,11 @@ def choose_density(n_values, ordered, n_rows, alpha, **options):
     Returns
     -------
     density : FVBMPseudoLikelihood or SDCPRBM
-        The network of all pairs of columns; the RBM if it has real numbers, or is too large.
+        The network of all pairs of columns. The RBM, if there are real numbers or the table is too
+        large.
     """
     if n_values.all() and n_rows * len(n_values) ** 2 <= MOST_WORK:
-        # Words are codes by now, so that the network cannot see which columns have an order.
+        # Words are encoded already, so the network cannot know which columns are ordered.
         return FVBMPseudoLikelihood(
             n_values=np.maximum(n_values, 2), ordered=ordered, alpha=alpha, tol=TOL, **options
         )
@@ -98,21 +99,21 @@ def choose_density(n_values, ordered, n_rows, alpha, **options):
 def with_values(estimator, X, n_classes=0):
     """A clone of a density model that knows the values of all columns of a table.
 
-    Fitted to some of the rows, it would know of the values in these rows alone.
+    Otherwise, a model that is fitted to some of the rows would know only the values in these rows.
 
     Parameters
     ----------
     estimator : estimator
     X : data frame or array
     n_classes : int
-        If positive, the number of values of one more column.
+        If positive, number of values of one more column.
 
     Returns
     -------
     estimator : estimator
-        With parameters `n_values` or `visible` for codes, if it has any of them, at ``"auto"``.
+        A clone whose parameter `n_values` or `visible` is set, if it has one at ``"auto"``.
     table : Table or None
-        What codes the rows for it; None if it is to have them as they are.
+        The encoder of the rows for it; None if it takes the rows as they are.
     """
     estimator, parameters = clone(estimator), estimator.get_params(deep=False)
     told = [name for name in ("n_values", "visible") if parameters.get(name) == "auto"]
@@ -123,16 +124,16 @@ def with_values(estimator, X, n_classes=0):
     for j in np.flatnonzero([column.categories is None for column in table.columns]):
         n_values[j] = _n_codes(codes[:, j].astype(np.float64), told == ["visible"])
     if told == ["n_values"] and not n_values.all():
-        return estimator, None  # which has an error for numbers that are no codes
+        return estimator, None  # it raises an error for numbers that are not codes
     n_values = np.append(n_values, [n_classes] * (n_classes > 0)).astype(np.int64)
     values = np.maximum(n_values, 2) if told == ["n_values"] else [_unit(n) for n in n_values]
     return estimator.set_params(**{told[0]: values}), table
 
 
 def _n_codes(numbers, probabilities):
-    """How many codes there are in a column of 0, 1, 2, ...; 0 for other numbers.
+    """Number of codes in a column of 0, 1, 2, ...; 0 for other numbers.
 
-    Numbers from 0 to 1 are two, if they may be `probabilities` of a 1.
+    Numbers from 0 to 1 count as two codes if they may be `probabilities` of a 1.
     """
     numbers = numbers[~np.isnan(numbers)]
     largest = numbers.max(initial=0)
@@ -142,7 +143,7 @@ def _n_codes(numbers, probabilities):
 
 
 def _unit(n_values):
-    """A visible unit for a column of so many values, 0 for numbers."""
+    """A visible unit for a column with a number of values; 0 means real numbers."""
     return (
         ("gaussian", "bernoulli", "bernoulli")[n_values]
         if n_values < 3

@@ -1,4 +1,4 @@
-"""BoltzmannImputer: fills the missing cells of a table from a density model of its rows."""
+"""BoltzmannImputer: fills missing cells of a table with a density model of its rows."""
 
 import warnings
 
@@ -14,47 +14,48 @@ from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.meta._coding import some_columns
 from sklearn_boltz.meta._default import checked_table, choose_density, named
 
-# Strength of the penalty of the network for tables of categories: of three tables of 339 to 683
-# rows, .12 is as good for two and worse for one.
+# Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
+# equally good on two and worse on one.
 ALPHA = 0.03
-# Cells of a table, above which a round of EM makes one draw of a row, and not ten.
+# Number of cells of a table above which a round of EM makes one draw of each row instead of ten.
 MANY_CELLS = 2**14
-# Joint states of the missing cells of a row that are enumerated; beyond it, sweeps of Gibbs
-# sampling before probabilities are averaged, and as many after it.
+# Maximum number of joint states of the missing cells of a row that are enumerated; for other rows,
+# number of sweeps of Gibbs sampling before averaging, and during it.
 MAX_STATES, N_STEPS = 2**12, 200
 
 
 class BoltzmannImputer(TransformerMixin, BaseEstimator):
-    """Fill missing cells from their distribution given the observed cells of the row.
+    """Fill missing cells using their distribution given the observed cells of the row.
 
-    A density model is fitted to all observed cells of the table, words and numbers as they are;
-    missing cells are then filled given the observed ones of their row. Cells are taken to be
-    missing at random: whether a cell is missing may depend on the observed cells only.
+    A density model is fitted to all observed cells of the table, which may contain words and
+    numbers. Missing cells are then filled given the observed cells of their row. Cells are assumed
+    to be missing at random: whether a cell is missing may depend only on observed cells.
 
     Parameters
     ----------
     estimator : estimator, default=None
         A density model with a method `impute`, such as
-        :class:`~sklearn_boltz.FVBMPseudoLikelihood`. None chooses by the table: for words, levels
-        and truth values a network of all pairs of columns with a weak L2 penalty, or an RBM where
-        the table is too large for that; an RBM also if columns hold numbers, which then have
-        Gaussian units. A column of whole numbers with at most 20 different values counts as
-        levels. Levels, and categories declared as ordered, are penalised by their order: weakly
-        where the effect of a column on another is a trend, strongly where it jumps.
+        :class:`~sklearn_boltz.FVBMPseudoLikelihood`. None chooses a model for the table. If all
+        columns contain words, levels or booleans, it is a network of all pairs of columns with a
+        weak L2 penalty, or an RBM if the table is too large for that. Levels are whole numbers
+        with at most 20 different values. If a column contains other numbers, it is an RBM with
+        Gaussian units for these columns. The penalty takes the order of levels and of ordered
+        categories into account: it is weak for trends and strong for jumps between neighbouring
+        levels.
 
     how : {"mode", "mean", "sample"}, default="mode"
-        The most probable value of each missing cell, which is right most often; or the mean of
-        each; or a draw from the joint distribution of the missing cells of a row. Words and levels
-        have no mean: there, ``"mean"`` is the same as ``"mode"``. Of an RBM or a given
+        ``"mode"`` fills the most probable value of each missing cell, which is most often correct.
+        ``"mean"`` fills the mean; words and levels have no mean and get their mode. ``"sample"``
+        draws from the joint distribution of the missing cells of a row. For an RBM and for a given
         `estimator`, ``"mode"`` is the most probable joint state of the missing cells.
 
     add_indicator : bool, default=False
-        Whether to append a column for each column that had missing cells in `fit`, which says
-        where they are missing.
+        Whether to append indicator columns: one for each column with missing cells in `fit`, which
+        marks its missing cells.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness, of the fit and of draws. With ``how="sample"``, imputers with
-        different integers make multiple imputations.
+        The source of randomness, for the fit and for draws. For multiple imputation, use
+        ``how="sample"`` and several imputers with different integers.
 
     Attributes
     ----------
@@ -65,17 +66,17 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         Number of columns.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
-        Their names, if `X` had names.
+        Names of the columns, if `X` had names.
 
     See Also
     --------
-    sklearn.impute.IterativeImputer : Regressions in rounds, for numbers.
+    sklearn.impute.IterativeImputer : Repeated regressions, for numbers.
 
     Notes
     -----
-    A column without an observed cell in `fit` is left out by `transform`, as scikit-learn's
-    imputers do. A value that did not occur in `fit` stays as it is, and tells nothing of the other
-    cells. Rows without missing cells come back as they are.
+    `transform` leaves out columns without an observed cell in `fit`, like scikit-learn's imputers.
+    A value that did not occur in `fit` is left unchanged and is not used to fill other cells. Rows
+    without missing cells are returned unchanged.
 
     Examples
     --------
@@ -110,7 +111,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. None counts each once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
@@ -120,7 +121,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If no cell is observed.
+            If all cells are missing.
         """
         X = checked_table(self, X, reset=True)
         missing = missing_cells(X)
@@ -129,9 +130,12 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
             names = [name for name, _ in columns_of(X)]
             empty = [names[j] for j in np.flatnonzero(missing.all(axis=0))]
             if not len(self._kept):
-                raise ValueError("BoltzmannImputer: no cell of the table is observed.")
+                raise ValueError(
+                    "BoltzmannImputer: all cells of the table are missing. Pass rows with observed "
+                    "cells."
+                )
             warnings.warn(
-                f"BoltzmannImputer: {', '.join(empty)} without an observed value: left out.",
+                f"BoltzmannImputer: left out, without an observed value: {', '.join(empty)}.",
                 stacklevel=2,
             )
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
@@ -158,7 +162,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         Returns
         -------
         X : ndarray or data frame
-            A copy in which no cell is missing; observed cells are as they were given.
+            A copy without missing cells. Observed cells are unchanged.
         """
         check_is_fitted(self)
         X = some_columns(checked_table(self, X, reset=False), self._kept)
@@ -184,12 +188,12 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the columns, if `fit` saw none.
+            Names of the columns, if `fit` saw no names.
 
         Returns
         -------
         names : ndarray of str
-            Those of the columns that are kept, and of the indicators.
+            Names of the kept columns and of the indicators.
         """
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", input_features)
@@ -239,7 +243,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         return self._table.fill(X, filled, missing)
 
     def _modes(self, codes):
-        """The most probable values of missing cells, each by itself where that is known."""
+        """The most probable values of missing cells, each by itself if the model allows it."""
         if not isinstance(self.estimator_, FVBMPseudoLikelihood):
             return self.estimator_.impute(codes, how="mode", random_state=self.random_state)
         return self.estimator_._likeliest_cells(codes, MAX_STATES, N_STEPS, self.random_state)

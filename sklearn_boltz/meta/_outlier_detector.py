@@ -1,4 +1,4 @@
-"""BoltzmannOutlierDetector: rows that a density model of the others finds improbable."""
+"""BoltzmannOutlierDetector: rows that are improbable under a density model."""
 
 from numbers import Real
 
@@ -14,44 +14,46 @@ from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import check_cells, checked_table, choose_density, named
 
-# Strength of the penalty of the network. From .01 to .3, the areas under the ROC curve rise by .02
-# on votes, and fall by .08 on ALARM.
+# Penalty of the network. From .01 to .3, the area under the ROC curve increases by .02 on votes
+# and decreases by .08 on ALARM.
 ALPHA = 0.01
-# Sweeps of Gibbs sampling for a completion of a row whose missing cells have too many joint states.
+# Number of sweeps of Gibbs sampling for a completion of a row with too many joint states.
 N_STEPS = 100
-# Tukey's fence: a score so many times the distance of the quartiles below the first is far out.
+# Tukey's fence: an outlier is this many interquartile ranges below the first quartile.
 FENCE = 1.5
-# Parts of the rows, of which each is scored by the others for the fence. By themselves, rows have
-# scores so high that a fifth of new rows would be outliers.
+# Number of folds in the cross-validation for the fence. The scores of rows of the fit itself are
+# too high: with them, a fifth of new rows would be outliers.
 N_FOLDS = 3
 
 
 class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
-    """Find rows that are improbable by a density model of the other rows.
+    """Detect outliers: rows that are improbable under a density model of the data.
 
-    The columns may hold words, levels and numbers, and cells may be missing. An outlier is a row
-    whose log-probability is low; so it may have a value that is rare, or values that seldom occur
-    together. Fitted to rows without outliers, it detects novelties; :meth:`fit_predict` finds
-    outliers among the rows of the fit.
+    Columns may contain words, levels and numbers, and cells may be missing. An outlier is a row
+    with a low log-probability. It may have a rare value, or values that rarely occur together.
+    Fitted to rows without outliers, the detector finds novelties among new rows;
+    :meth:`fit_predict` finds outliers among the rows of the fit.
 
     Parameters
     ----------
     estimator : estimator, default=None
-        A density model with `score_samples` and, if cells are missing, `impute`.
-        None means a network of all pairs of columns, or an RBM where the table is too large for
-        that. Words and levels are its values; of other numbers, those are the 8 bins between
-        quantiles that they are in, with a constant density in a bin and exponential tails.
+        A density model with `score_samples` and, if cells are missing, `impute`. None means a
+        network of all pairs of columns (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM
+        if the table is too large for that. By default, words and levels are modelled as they are.
+        Other numbers are put into 8 bins between quantiles; the density is constant within a bin,
+        with exponential tails.
 
     contamination : "auto" or float, default="auto"
-        The share of outliers among the rows of `fit`, above 0 and at most 0.5, which fixes
-        `offset_`. With ``"auto"`` an outlier is a row whose score is more than 1.5 times the
-        distance between the quartiles below the first quartile (Tukey's fence) of the scores that
-        each third of the rows has by a density of the others; of Gaussian scores these are 0.35 %.
+        Share of outliers among the rows of `fit`, above 0 and at most 0.5; it determines
+        `offset_`. With ``"auto"``, a row is an outlier if its score is more than 1.5 interquartile
+        ranges below the first quartile (Tukey's fence). The quartiles are those of held-out
+        scores: each third of the rows is scored by a density of the other rows. For Gaussian
+        scores, 0.35 % of the rows are outliers.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness of the fit, if `estimator` has one, and of the completions of rows
-        with missing cells, on which `offset_` depends. The default network has none in its fit.
-        `score_samples` draws the same completions of a row each time, whatever the other rows are.
+        The source of randomness, for the fit of `estimator` if it is random, and for the
+        completions of rows with missing cells. The fit of the default network is not random.
+        `score_samples` draws the same completions of a row in each call, for any other rows.
 
     Attributes
     ----------
@@ -59,34 +61,35 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         The fitted density model.
 
     offset_ : float
-        The score at which a row is an outlier: ``decision_function(X)`` is
+        Score below which a row is an outlier: ``decision_function(X)`` is
         ``score_samples(X) - offset_``.
 
     n_features_in_ : int
         Number of columns.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
-        Their names, if `X` had names.
+        Names of the columns, if `X` had names.
 
     See Also
     --------
-    sklearn.ensemble.IsolationForest : Splits rows off by random thresholds.
-    BoltzmannClassifier : Tells classes apart; its `score_samples` rows unlike any class.
+    sklearn.ensemble.IsolationForest : Isolates rows by random splits.
+    BoltzmannClassifier : Classifies rows; its `score_samples` detects rows unlike all classes.
 
     Notes
     -----
-    The log-probability of what is observed of a row, ln p(x_o), is the greater the fewer cells that
-    are, whether the row is an outlier or not. So the score of an incomplete row is the mean of that
-    of its completions, E[ln p(x_o, x_m) | x_o]. Under the model its expectation is the same for
-    all sets of missing cells, if they are missing at random. The mean is that of 10 draws, for
-    which the content of the row and `random_state` are the seed: equal rows have equal scores.
+    The log-probability ln p(x_o) of the observed cells of a row increases when cells are removed,
+    for outliers and for other rows. It cannot be compared between rows with different missing
+    cells. The score of an incomplete row is therefore the mean score of its completions, E[ln
+    p(x_o, x_m) | x_o]. Under the model, its expectation is the same for all sets of missing cells
+    if cells are missing at random. The mean is over 10 draws. Their seed is the content of the row
+    and `random_state`, so that equal rows have equal scores.
 
-    A column without an observed cell in `fit` is left out by the default model. A word or level
-    that did not occur in `fit` counts as a missing cell, and as an event of the probability
-    1/(n + 1) for n rows. A given `estimator` gets the table as it is.
+    The default model leaves out columns without an observed cell in `fit`. A word or level that
+    did not occur in `fit` is treated as a missing cell, and lowers the score by the logarithm of n
+    + 1 for n rows of the fit. A given `estimator` gets the table unchanged.
 
-    For novelties that differ in many columns at once, such as images, an RBM often finds more than
-    the network; see the user guide.
+    For novelties that differ in many columns at once, such as images, an RBM often detects more
+    than the network; see :doc:`/user_guide/outliers`.
 
     Examples
     --------
@@ -124,7 +127,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts. None counts each once.
+            Weight of each row. None means equal weights.
 
         Returns
         -------
@@ -134,7 +137,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If no cell is observed, or a number is infinite.
+            If all cells are missing, or if a number is infinite.
         """
         X = checked_table(self, X, reset=True)
         check_cells(self, X)
@@ -148,7 +151,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         if "random_state" in density.get_params():
             density.set_params(random_state=generator.randint(2**31))
         self.estimator_ = _fitted(density, rows, weights, sample_weight is not None)
-        # ln Z is the same for all rows, so that only differences count.
+        # ln Z is the same for all rows, so only differences matter.
         scores = self._log_weights(self.estimator_, X, rows)
         self._mean = float(np.average(scores, weights=weights))
         if self.contamination == "auto":
@@ -158,7 +161,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         return self
 
     def score_samples(self, X):
-        """Return the log-probability of each row, compared with the rows of `fit`.
+        """Return the log-probability of each row, relative to the rows of `fit`.
 
         Parameters
         ----------
@@ -168,8 +171,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         Returns
         -------
         scores : ndarray of float64 of shape (n_samples,)
-            The log-probability in nats, ln p(x) less its mean over the rows of `fit`; missing
-            cells are completed, see Notes of the class. The lower, the more of an outlier.
+            Log-probability ln p(x) minus its mean over the rows of `fit`, in nats. Missing cells
+            are completed, see the notes of the class. Outliers have low scores.
         """
         check_is_fitted(self)
         X = checked_table(self, X, reset=False)
@@ -179,7 +182,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         return self._log_weights(self.estimator_, X, rows) - self._mean
 
     def decision_function(self, X):
-        """Return how far the score of each row is above the offset.
+        """Return the score of each row minus `offset_`.
 
         Parameters
         ----------
@@ -194,7 +197,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         return self.score_samples(X) - self.offset_
 
     def predict(self, X):
-        """Tell outliers.
+        """Predict whether each row is an outlier.
 
         Parameters
         ----------
@@ -204,7 +207,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         Returns
         -------
         inlier : ndarray of int of shape (n_samples,)
-            -1 for outliers, 1 for others.
+            -1 for outliers, 1 for all other rows.
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
@@ -224,7 +227,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         return density, coding.encode(X)
 
     def _log_weights(self, density, X, rows):
-        """ln p(x) plus a constant of each row, whose missing cells are completed."""
+        """ln p(x) of each row with its missing cells completed, plus a constant."""
         coding = self._coding
         if coding is None:
             return completed_log_weights(density, rows, self._seed)
@@ -236,7 +239,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         return result - coding.n_unknown(X, rows) * np.log(coding.n_rows + 1)
 
     def _fence(self, density, X, rows, weights, generator):
-        """Tukey's fence of the scores that rows have by the others."""
+        """Tukey's fence of held-out scores."""
         codes = rows
         if self._coding is None:
             with named(self):

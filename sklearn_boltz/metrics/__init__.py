@@ -1,4 +1,4 @@
-"""Scorers for model selection, and weights of rows that resemble each other."""
+"""Scorers for model selection, and weights for similar rows."""
 
 from sklearn_boltz.metrics._scorers import (
     log_likelihood,

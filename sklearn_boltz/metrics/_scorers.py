@@ -1,14 +1,14 @@
-"""Scorers for model selection: how probable held-out rows are."""
+"""Scorers for model selection: log-likelihoods of held-out rows."""
 
 
 def log_likelihood(estimator, X, y=None):
-    """Score an estimator by the mean log-probability of rows.
+    """Score an estimator by its mean log-likelihood per row.
 
     Parameters
     ----------
     estimator : estimator
-        Fitted, with a method `score_samples`; the last step of a
-        :class:`~sklearn.pipeline.Pipeline` may be it.
+        A fitted estimator with a method `score_samples`, or a :class:`~sklearn.pipeline.Pipeline`
+        with such a last step.
     X : array-like of shape (n_samples, n_features)
         The data.
     y : Ignored
@@ -17,7 +17,7 @@ def log_likelihood(estimator, X, y=None):
     Returns
     -------
     score : float
-        In nats; more is better.
+        Mean over the rows, in nats. Higher is better.
 
     Examples
     --------
@@ -34,15 +34,16 @@ def log_likelihood(estimator, X, y=None):
 
 
 def log_pseudo_likelihood(estimator, X, y=None):
-    """Score an estimator by the mean log pseudo-likelihood of rows.
+    """Score an estimator by its mean log pseudo-likelihood per row.
 
-    It needs no normalising constant: fast, and exact where the likelihood is an estimate.
+    It needs no normalising constant. It is therefore fast, and exact also for models whose
+    likelihood can only be estimated.
 
     Parameters
     ----------
     estimator : estimator
-        Fitted, with a method `log_pseudo_likelihood`; in a
-        :class:`~sklearn.pipeline.Pipeline`, the last step.
+        A fitted estimator with a method `log_pseudo_likelihood`, or a
+        :class:`~sklearn.pipeline.Pipeline` with such a last step.
     X : array-like of shape (n_samples, n_features)
         The data.
     y : Ignored
@@ -51,7 +52,7 @@ def log_pseudo_likelihood(estimator, X, y=None):
     Returns
     -------
     score : float
-        In nats; more is better.
+        Mean over the rows, in nats. Higher is better.
 
     Examples
     --------
@@ -68,13 +69,13 @@ def log_pseudo_likelihood(estimator, X, y=None):
 
 
 def tap_log_likelihood(estimator, X, y=None):
-    """Score a :class:`~sklearn_boltz.TAPRBM` by the mean TAP log-likelihood of rows.
+    """Score a :class:`~sklearn_boltz.TAPRBM` by its mean TAP log-likelihood per row.
 
     Parameters
     ----------
     estimator : estimator
-        Fitted, with a method `tap_log_likelihood`; in a
-        :class:`~sklearn.pipeline.Pipeline`, the last step.
+        A fitted estimator with a method `tap_log_likelihood`, or a
+        :class:`~sklearn.pipeline.Pipeline` with such a last step.
     X : array-like of shape (n_samples, n_features)
         The data.
     y : Ignored
@@ -83,7 +84,7 @@ def tap_log_likelihood(estimator, X, y=None):
     Returns
     -------
     score : float
-        In nats; more is better.
+        Mean over the rows, in nats. Higher is better.
 
     Examples
     --------
@@ -100,7 +101,7 @@ def tap_log_likelihood(estimator, X, y=None):
 
 
 def _last_step(estimator, X):
-    """Rows as they reach the last step of a pipeline, and that step."""
+    """The rows transformed by all steps of a pipeline but the last, and the last step."""
     if hasattr(estimator, "steps"):
         for _, step in estimator.steps[:-1]:
             X = X if step in (None, "passthrough") else step.transform(X)

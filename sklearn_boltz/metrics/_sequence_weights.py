@@ -1,4 +1,4 @@
-"""Weights of rows that resemble each other, such as the sequences of an alignment."""
+"""Weights for similar rows, such as related sequences of an alignment."""
 
 from numbers import Real
 
@@ -7,38 +7,37 @@ from sklearn.utils import check_array
 
 from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
 
-# Rows that stay in the first cache while all others are compared with them.
+# Number of rows that stay in the first-level cache while all others are compared with them.
 TILE_ROWS = 128
 
 
 def sequence_weights(X, identity=0.8):
-    """Weigh each row by 1 / the number of rows that are similar to it, itself included.
+    """Weight each row by 1 / (number of rows similar to it, including itself).
 
-    Sequences of an alignment have a common descent: some families of organisms were sequenced many
-    times, others once. Rows that share a part of `identity` of their sites then count as one, or
-    nearly [1]_. Pass the weights as ``sample_weight`` to ``fit``. Their sum is known as the
-    effective number of sequences.
+    The sequences of an alignment are related: some groups of organisms were sequenced many times,
+    others once. With these weights, a group of rows that agree in a fraction `identity` of their
+    sites counts approximately as a single row [1]_. Pass the weights as ``sample_weight`` to
+    ``fit``. Their sum is called the effective number of sequences.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        A table of codes: integers, letters, any values that are equal or not. A missing cell, such
-        as NaN or None, is equal to another missing cell of its column, and to nothing else: so
-        does a gap equal a gap in the programs of the field.
+        A table of codes: integers, letters or any other values that can be compared. A missing
+        cell, such as NaN or None, equals only another missing cell of its column. This is also how
+        other programs treat gaps.
     identity : float, default=0.8
-        Two rows are similar if at least this part of their columns is equal, in (0, 1]. With 1,
-        equal rows together count as one.
+        Two rows are similar if at least this fraction of their columns is equal, in (0, 1]. With
+        1, equal rows together count as one.
 
     Returns
     -------
     weights : ndarray of shape (n_samples,), float64
-        From ``1 / n_samples`` to 1.
+        Weights from ``1 / n_samples`` to 1.
 
     Notes
     -----
-    All pairs of rows are compared, by a compiled loop in one thread: 10,000 rows of 200 columns
-    take less than a second, ten times as many rows 100 times as long. Equal rows are compared
-    once.
+    All pairs of distinct rows are compared, by a compiled loop in one thread. 10,000 rows of 200
+    columns take less than a second; ten times as many rows take 100 times as long.
 
     References
     ----------
@@ -57,7 +56,7 @@ def sequence_weights(X, identity=0.8):
         raise ValueError(f"identity must be a number above 0 and at most 1, got {identity!r}.")
     X = check_array(X, dtype=None, ensure_all_finite="allow-nan", input_name="X")
     n_samples, n_columns = X.shape
-    # The least number of equal sites whose share, as it is rounded, is `identity` or more.
+    # The smallest number of equal sites whose share is at least `identity`, with its rounding.
     enough = np.searchsorted(np.arange(n_columns + 1) / n_columns, identity)
     rows, inverse, multiplicity = _distinct_rows(_byte_codes(X))
     counts = multiplicity.copy()
@@ -68,9 +67,9 @@ def sequence_weights(X, identity=0.8):
 
 
 def _byte_codes(X):
-    """Codes from 0, of one byte where that is enough, in columns to a multiple of a block."""
+    """Codes from 0, of one byte if possible, padded to a multiple of a block of columns."""
     if X.dtype.kind in "iu" and int(X.max()) - int(X.min()) <= 255:
-        # Differences that overflow are right all the same in their last byte.
+        # Differences that overflow are still correct in their last byte.
         columns, largest = (X - X.min()).T, 255
     else:
         columns = [_column_codes(column) for column in X.T]
@@ -83,7 +82,7 @@ def _byte_codes(X):
 
 
 def _column_codes(column):
-    """The number of each value in the column, a missing cell being a value."""
+    """The code of each value in the column; a missing cell is a value."""
     if column.dtype != object:
         return np.unique(column, return_inverse=True)[1]
     numbers = {}
@@ -95,12 +94,12 @@ def _column_codes(column):
 def _is_missing(value):
     if isinstance(value, str):
         return False
-    # pandas may not be there: its NA, and its NaT, are known by what they print.
+    # pandas may not be installed, so its NA and NaT are recognised by their text.
     return value is None or str(value) in ("nan", "<NA>", "NaT")
 
 
 def _distinct_rows(codes):
-    """The rows without repetitions, the place of each, and how often each occurs."""
+    """The distinct rows, the position of each, and its count."""
     bytes_of_rows = codes.view(f"V{codes.shape[1] * codes.itemsize}").ravel()
     _, first, inverse, multiplicity = np.unique(
         bytes_of_rows, return_index=True, return_inverse=True, return_counts=True
