@@ -162,7 +162,8 @@ class BaseBoltzmann(
         if "_derived" in state:
             # Numbers took long to compute; arrays are only large.
             derived = state["_derived"].items()
-            state["_derived"] = {k: v for k, v in derived if k != "covariance"}
+            large = "covariance", "without_penalty"
+            state["_derived"] = {k: v for k, v in derived if k not in large}
         return state
 
     def __setstate__(self, state):
