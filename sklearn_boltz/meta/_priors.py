@@ -45,10 +45,10 @@ def _in_order(priors, names, name):
     """The values of a dict in the order of the classes."""
     for label in names:
         if label not in priors:
-            raise ValueError(f"{name}: priors has no probability of the class {label!r}.")
+            raise ValueError(f"{name}: priors has no probability for class {label!r}.")
     for label in priors:
         if label not in names:
             raise ValueError(
-                f"{name}: priors has a probability of {label!r}, which is no class of y."
+                f"{name}: priors has a probability for {label!r}, which is not a class in y."
             )
     return [priors[label] for label in names]
