@@ -31,7 +31,7 @@ def held_out(y, fraction, generator, name):
         held[rows[: max(n, 0)]] = True
     if not held.any():
         raise ValueError(
-            f"{name}: no class has three rows, so that none can be held out for the calibration. "
+            f"{name}: calibration needs a class with at least three rows, to hold one out. "
             "Set calibration=False."
         )
     return held

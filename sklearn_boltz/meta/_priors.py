@@ -35,7 +35,7 @@ def checked_priors(priors, classes, shares, name):
     if not right_shape or not (values >= 0).all() or not np.isclose(values.sum(), 1):
         more = ", ..." if len(names) > N_SHOWN else ""
         raise ValueError(
-            f"{name}: priors must be {len(names)} probabilities whose sum is 1, for the classes "
+            f"{name}: priors must be {len(names)} probabilities with sum 1, for the classes "
             f"{', '.join(map(repr, names[:N_SHOWN]))}{more}; got {priors!r}."
         )
     return values
