@@ -50,12 +50,12 @@ DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # With max_iter="auto": the minimum number of epochs, and with early stopping the maximum number of
 # epochs and of mini-batches.
 LEAST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 1000, 100_000
-# With n_iter_no_change="auto", so many epochs, or reductions of an adaptive learning rate, without
-# improvement end a training.
+# With n_iter_no_change="auto", so many epochs without improvement end a training. With an adaptive
+# learning rate, it has so many stages.
 PATIENCE, N_STAGES = 10, 4
 # Number of epochs and of mini-batches without improvement after which an adaptive learning rate is
 # multiplied by FALL.
-FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
+FALL_AFTER, FALL_AFTER_BATCHES, FALL = 5, 600, 0.3
 
 
 class MiniBatchEstimator(BaseBoltzmannMachine):

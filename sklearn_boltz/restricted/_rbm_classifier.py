@@ -17,13 +17,7 @@ from sklearn_boltz._labels import encode_labels, is_labelled, learn_classes, spl
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
-from sklearn_boltz.restricted._mini_batches import (
-    FALL,
-    FALL_AFTER,
-    FALL_AFTER_BATCHES,
-    MiniBatchEstimator,
-    enough,
-)
+from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
 from sklearn_boltz.restricted.model._classes import ClassModel, joint_units
 from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood_by
@@ -68,6 +62,9 @@ MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
 # With n_iter_no_change="auto", training ends without progress for so many epochs and mini-batches.
 END_AFTER, END_AFTER_BATCHES = 8, 1000
+# Without improvement for so many epochs and mini-batches, an adaptive learning rate is multiplied by
+# FALL.
+FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 

@@ -81,10 +81,10 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
         ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
         ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
-        improved for three epochs and 400 mini-batches. With `early_stopping`, it is the
-        log-likelihood of the validation rows that counts. With ``"invscaling"``, the learning rate
-        in epoch t = 1, 2, ... is ``learning_rate / t ** power_t``. A call of `partial_fit` counts
-        as an epoch.
+        improved for `n_iter_no_change` epochs. With early stopping, it is the log-likelihood of
+        the validation rows that counts, and the training ends after four such stages. With
+        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
+        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
     power_t : float, default=0.5
         Exponent of t for ``learning_rate_schedule="invscaling"``.
@@ -124,15 +124,17 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     early_stopping : bool or "auto", default="auto"
         Whether to set validation rows aside and to stop when their log-likelihood no longer
         improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
-        The model is then that of the best epoch. The log-likelihood is exact with up to 12 binary units
+        The model is then that of the best epoch, or with an adaptive learning rate that of the last
+        one that has not overfitted. The log-likelihood is exact with up to 12 binary units
         in the smaller layer, and otherwise approximated by TAP.
 
     validation_fraction : float, default=0.1
         Fraction of the rows that is set aside as validation rows for early stopping.
 
     n_iter_no_change : int or "auto", default="auto"
-        Number of epochs without improvement after which early stopping ends the training.
-        ``"auto"`` is 10, or as many as three reductions of an adaptive learning rate take.
+        Number of epochs without improvement after which early stopping ends the training, or an
+        adaptive learning rate is reduced. ``"auto"`` is 10, and with an adaptive learning rate as
+        many as 600 mini-batches take, but at least 5.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
