@@ -62,8 +62,8 @@ MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
 # With n_iter_no_change="auto", training ends without progress for so many epochs and mini-batches.
 END_AFTER, END_AFTER_BATCHES = 8, 1000
-# Without improvement for so many epochs and mini-batches, an adaptive learning rate is multiplied by
-# FALL.
+# Without improvement for so many epochs and mini-batches, an adaptive learning rate is multiplied
+# by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
