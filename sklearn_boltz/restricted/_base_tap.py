@@ -45,6 +45,8 @@ DEEP_ROWS = 500
 MOST_ITERATIONS = 1000
 # If TAP converges from a smaller share of the rows, the model is in a spin-glass phase.
 LEAST_CONVERGED = 0.5
+# The strength of the penalty in the paper.
+PAPER_ALPHA = 1e-3
 # Flip probabilities are kept this far from 0 and 1.
 LEAST_PROBABILITY = 1e-12
 
@@ -172,7 +174,9 @@ class BaseTAP(MiniBatchEstimator):
 
     def _scheme(self, n_rows, n_numbers):
         alpha = self.alpha
-        if alpha == "auto":
+        if alpha == "auto" and self.max_iter != "auto":
+            alpha = PAPER_ALPHA
+        elif alpha == "auto":
             choose = chosen_l1 if self.penalty == "l1" else chosen_decay
             alpha = choose(n_rows, n_numbers)
         return Scheme(

@@ -124,9 +124,9 @@ class SDCPRBM(MiniBatchRBM):
     weight_decay : float or "auto", default="auto"
         Strength λ of the L2 penalty ½ λ Σ W² on the weights, for the mean log-likelihood of the
         rows. ``"auto"`` is d / (40 n) for n rows and d columns (numbers in `visible_names_`): the
-        penalty is then a Gaussian prior distribution of the weights with the variance 40 / d.
-        `partial_fit`, which does not know the number of rows, takes 10,000 for n, here and for
-        `n_components`.
+        penalty is then a Gaussian prior distribution of the weights with the variance 40 / d. It is
+        0 if `max_iter` is a number. `partial_fit`, which does not know the number of rows, takes
+        10,000 for n, here and for `n_components`.
 
     weights_init : float or "auto", default=0.01
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
@@ -444,6 +444,8 @@ class SDCPRBM(MiniBatchRBM):
 
     def _scheme(self, n_rows, n_numbers):
         decay = self.weight_decay
+        if decay == "auto":
+            decay = chosen_decay(n_rows, n_numbers) if self.max_iter == "auto" else 0.0
         return Scheme(
             n_inner=self.n_inner,
             n_gibbs=self.n_gibbs,
@@ -451,7 +453,7 @@ class SDCPRBM(MiniBatchRBM):
             persistent=self.persistent,
             n_chains=self._n_batch(n_rows),
             offset_rate=self.offset_rate,
-            weight_decay=chosen_decay(n_rows, n_numbers) if decay == "auto" else decay,
+            weight_decay=decay,
             tempered_fraction=self._tempered_fraction(),
         )
 

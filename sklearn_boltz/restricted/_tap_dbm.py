@@ -154,8 +154,9 @@ class TAPDBM(BaseTAP):
     alpha : float or "auto", default="auto"
         Strength of the penalty, for the mean log-likelihood of the rows. ``"auto"`` is d / (40 n)
         with ``penalty="l2"``, for n rows and d columns, and √(d / 20) / n with ``"l1"``: that is a
-        Gaussian or Laplace prior distribution of the weights with the variance 40 / d.
-        `partial_fit`, which does not know the number of rows, takes 10,000 for n.
+        Gaussian or Laplace prior distribution of the weights with the variance 40 / d. It is 0.001,
+        as in the paper, if `max_iter` is a number. `partial_fit`, which does not know the number of
+        rows, takes 10,000 for n.
 
     batch_size : int or "auto", default="auto"
         Number of rows in a mini-batch, and of solutions with ``persistent=True``. ``"auto"`` is
