@@ -406,7 +406,8 @@ def test_early_stopping_returns_to_the_best_epoch():
     rng = np.random.default_rng(0)
     X = (rng.random((60, 10)) < 0.5).astype(float)  # nothing to learn: it overfits
     model = SDCPRBM(10, early_stopping=True, max_iter=300, learning_rate=0.5, batch_size=10,
-                    validation_fraction=0.5, random_state=0).fit(X)  # fmt: skip
+                    validation_fraction=0.5, learning_rate_schedule="constant",
+                    random_state=0).fit(X)  # fmt: skip
     path = model.history_["validation_log_likelihood"]
     assert model.n_iter_ == len(path) < 300
     assert len(path) - 1 - np.argmax(path) >= 5

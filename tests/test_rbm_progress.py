@@ -1,0 +1,202 @@
+"""What a training chooses by the data: its size, its penalty, its stages and its end."""
+
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
+from sklearn_boltz.restricted.training import _auto
+from sklearn_boltz.restricted.training._epochs import Plan
+from sklearn_boltz.restricted.training._progress import Stages, end_stage, latest
+
+QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def bits(n_rows, n_columns=6, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_rows, n_columns)) < 0.5
+    X[:, 1] = X[:, 0]
+    return X.astype(float)
+
+
+# What "auto" stands for.
+
+
+@given(st.integers(1, 10**7), st.integers(1, 10**4))
+def test_sizes_are_within_limits_and_grow_with_the_table(n_rows, n_columns):
+    size = _auto.chosen_components(n_rows, n_columns)
+    assert 8 <= size <= 1000
+    assert size <= max(8, 2 * n_columns)
+    assert _auto.chosen_components(n_rows + 100, n_columns) >= size
+    assert _auto.chosen_components(n_rows, n_columns + 1) >= size
+    assert 10 <= _auto.chosen_batch(n_rows) <= 100
+
+
+@given(st.integers(1, 10**7), st.integers(1, 10**4))
+def test_penalties_are_prior_distributions_of_one_variance(n_rows, n_columns):
+    # n times the penalty is minus the logarithm of the prior density of a weight.
+    variance = 1 / (n_rows * _auto.chosen_decay(n_rows, n_columns))
+    assert_allclose(variance, 40 / n_columns)
+    rate = n_rows * _auto.chosen_l1(n_rows, n_columns)  # Laplace's density is ½ b exp(−b |w|)
+    assert_allclose(2 / rate**2, variance)
+
+
+@QUIET
+@pytest.mark.parametrize("estimator", [SDCPRBM, TAPRBM])
+def test_a_fit_says_what_it_chose(estimator, capsys):
+    X = bits(120)
+    model = estimator(verbose=1, n_iter_no_change=2, random_state=0).fit(X)
+    name = "weight_decay" if estimator is SDCPRBM else "alpha"
+    assert model.n_components_ == len(model.components_) == 12
+    assert_allclose(getattr(model, f"{name}_"), 6 / (40 * 120))
+    first = capsys.readouterr().out.splitlines()[0]
+    assert "rows 108" in first and "n_components 12" in first and f"{name} 0.00125" in first
+    assert "validation_log_likelihood" in model.history_
+
+
+@QUIET
+@pytest.mark.parametrize("estimator", [SDCPRBM, TAPRBM])
+def test_given_arguments_are_respected(estimator):
+    penalty = {"weight_decay": 0.3} if estimator is SDCPRBM else {"alpha": 0.3}
+    model = estimator(5, batch_size=7, n_iter_no_change=1, random_state=0, **penalty).fit(bits(120))
+    (name,) = penalty
+    assert model.n_components_ == 5 and getattr(model, f"{name}_") == 0.3
+    # A number of epochs means that training: all rows, one rate, no penalty but the paper's.
+    model = estimator(max_iter=3, random_state=0).fit(bits(120))
+    assert model.n_iter_ == 3 and "validation_log_likelihood" not in model.history_
+    assert len(set(model.history_["learning_rate"])) == 1
+    assert getattr(model, f"{name}_") == (0 if estimator is SDCPRBM else 1e-3)
+    model = estimator(max_iter=3, early_stopping=True, random_state=0).fit(bits(120))
+    assert "validation_log_likelihood" in model.history_
+
+
+@QUIET
+@pytest.mark.parametrize("estimator", [SDCPRBM, TAPRBM, lambda **p: TAPDBM((4,), **p)])
+@pytest.mark.parametrize(("n_rows", "divided"), [(99, False), (100, True)])
+def test_few_rows_are_not_divided(estimator, n_rows, divided):
+    model = estimator(n_iter_no_change=1, random_state=0).fit(bits(n_rows))
+    assert ("validation_log_likelihood" in model.history_) is divided
+
+
+def test_sizes_of_partial_fit_do_not_depend_on_the_batch():
+    few, many = (SDCPRBM(random_state=0).partial_fit(bits(n)) for n in (3, 500))
+    assert few.n_components_ == many.n_components_ == 12
+    assert few.weight_decay_ == many.weight_decay_ == 6 / (40 * 10_000)
+
+
+@QUIET
+def test_a_start_has_room_in_the_chosen_size():
+    X = bits(150)
+    first = SDCPRBM(20, max_iter=2, random_state=0).fit(X)
+    model = SDCPRBM(init=first, n_iter_no_change=1, random_state=0).fit(X)
+    assert model.n_components_ == 20  # 12 would be too few
+
+
+# Stages.
+
+
+class Fake:
+    """A training whose figures are given, and which has one parameter: the number of the epoch."""
+
+    def __init__(self, scores, gaps, std_err=0.1):
+        self.history = {
+            "validation_log_likelihood": scores,
+            "free_energy_gap": gaps,
+            "log_likelihood_std_err": [std_err] * len(scores),
+        }
+        self.parameter, self.tracker = np.zeros(1), "tracker"
+        self.learner = SimpleNamespace(parameters=lambda: [self.parameter])
+        self.best = self.stage = None
+        self.rate_factor, self.fallen_at, self.n_stages, self.n_epochs = 1.0, 0, 0, 0
+
+    def figures(self, epoch):
+        return {name: values[epoch - 1] for name, values in self.history.items()}
+
+    def run(self, plan):
+        """-> the epoch whose parameters are kept, and the rates."""
+        monitor = SimpleNamespace(
+            has_started=lambda figures: True,
+            of_interest=lambda figures: figures["validation_log_likelihood"],
+        )
+        rates = []
+        for epoch in range(1, len(self.history["free_energy_gap"]) + 1):
+            rates.append(self.rate_factor)
+            self.n_epochs, self.parameter[:] = epoch, epoch
+            if end_stage(self, monitor, plan, None):
+                return int(self.parameter[0]), rates
+        return None, rates
+
+
+def plan(patience, n_stages):
+    return Plan(1000, 10, float, tol=1e-3, stages=Stages(patience, 0.3, n_stages))
+
+
+def test_a_stage_ends_without_progress_and_the_rate_falls():
+    scores = [-9.0, -8.0, -7.0, -7.0, -7.0, -6.9, -6.9, -6.9, -6.9]
+    kept, rates = Fake(scores, [0.0] * 9, std_err=0.0).run(plan(2, 3))
+    assert_allclose(rates, [1, 1, 1, 1, 1, 0.3, 0.3, 0.3, 0.09][: len(rates)])
+    assert kept is None  # the third stage is not over
+    kept, rates = Fake([*scores, -6.9, -6.9], [0.0] * 11, std_err=0.0).run(plan(2, 3))
+    assert_allclose(rates, [1] * 5 + [0.3] * 3 + [0.09] * 3)
+    assert kept == 11
+
+
+def test_a_lucky_epoch_is_not_gone_back_to():
+    # ln Z of the fourth epoch is underestimated: the figures of all rows rise, but not the gap.
+    scores = [-9.0, -8.0, -8.0, -6.0, -7.0, -5.0, -8.0, -8.0, -8.0]
+    kept, _ = Fake(scores, [0.5] * 9).run(plan(3, 1))
+    assert kept == 9  # means over three epochs rise until the sixth
+
+
+def test_an_overfitted_stage_goes_back_to_its_best_epoch():
+    scores, gaps = [-9.0, -8.0, -8.2, -8.4, -8.6], [0.1, 0.2, 0.5, 0.9, 1.2]
+    kept, _ = Fake(scores, gaps, std_err=0.0).run(plan(3, 1))
+    assert kept == 2
+    # So does a later stage to the one before.
+    kept, _ = Fake([*scores, -8.7, -8.8, -8.8, -8.8], [*gaps, *[1.3] * 4], std_err=0.0).run(
+        plan(3, 2)
+    )
+    assert kept == 2
+
+
+@given(st.lists(st.tuples(st.floats(-10, 0), st.floats(-5, 5)), min_size=1, max_size=6))
+def test_only_overfitting_makes_an_earlier_epoch_the_best(pairs):
+    epochs = [{"score": score, "gap": gap, "epoch": k} for k, (score, gap) in enumerate(pairs)]
+    best = latest([None, *epochs], 0.0)
+    later = epochs[best["epoch"] + 1 :]
+    assert all(e["score"] < best["score"] and e["gap"] > best["gap"] for e in later)
+    if all(np.diff([score for score, _ in pairs]) >= 0):
+        assert best is epochs[-1]
+
+
+@QUIET
+def test_a_training_in_stages_is_the_same_when_it_is_taken_up_again():
+    X = bits(200)
+    options = {"early_stopping": True, "n_iter_no_change": 3, "batch_size": 20, "random_state": 0}
+    whole = SDCPRBM(5, max_iter=40, **options).fit(X)
+    again = SDCPRBM(5, max_iter=15, warm_start=True, **options).fit(X)
+    again.set_params(max_iter=25).fit(X)
+    assert whole.n_iter_ == again.n_iter_
+    assert_array_equal(whole.history_["learning_rate"], again.history_["learning_rate"])
+    assert_array_equal(whole.components_, again.components_)
+
+
+def test_the_default_learns_the_digits():
+    # Rows held out: better than independent columns by far, and than a fit that overfits.
+    X = (load_digits().data > 7).astype(np.float32)
+    X, rest = X[:360], X[360:1000]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = SDCPRBM(random_state=0).fit(X)
+    long = SDCPRBM(100, max_iter=400, random_state=0).fit(X)
+    p = (X.sum(axis=0) + 1) / (len(X) + 2)
+    independent = (rest * np.log(p) + (1 - rest) * np.log1p(-p)).sum(axis=1).mean()
+    assert model.score(rest) > independent + 5
+    assert model.score(rest) > long.score(rest) + 1
