@@ -120,7 +120,7 @@ def test_same_model_other_samples():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_sites": 4, "n_contacts": 7}, "4 sites have 6 pairs, got n_contacts=7"),
+        ({"n_sites": 4, "n_contacts": 7}, "n_contacts is 7, but 4 sites have only 6 pairs"),
         ({"n_sites": 0}, "n_sites"),
         ({"coupling": -1}, "coupling"),
         ({"alphabet": "A"}, "alphabet"),

@@ -1,10 +1,11 @@
-"""Thumbnails of the gallery that show a part of a picture, large enough to be read.
+"""Thumbnails of the gallery: a part of a picture, large enough to be read, with a text for it.
 
 sphinx-gallery shrinks whole pictures. Here a story has the number of a picture and a part of it:
 left, top, right and bottom as shares of its width and height. Stories that are not in the table
 keep what sphinx-gallery makes.
 """
 
+import re
 from pathlib import Path
 
 from PIL import Image
@@ -31,6 +32,13 @@ PARTS = {
     "plot_votes_network": (1, (0.0, 0.05, 0.83, 1.0)),
 }
 
+# A thumbnail without a text, up to the title that follows it.
+THUMBNAIL = re.compile(
+    r'(<div class="sphx-glr-thumbcontainer"[^>]*>\s*)<img alt=""([^>]*>)'
+    r'(.*?<div class="sphx-glr-thumbnail-title">)([^<]*)',
+    re.DOTALL,
+)
+
 
 def thumbnail(picture, part):
     """Return a part of a picture, scaled to fit on white ground."""
@@ -54,7 +62,16 @@ def make_thumbnails(app):
                 thumbnail(whole, part).save(target)
 
 
+def describe_thumbnails(app, pagename, templatename, context, doctree):
+    """Give thumbnails, which have an empty text from sphinx-gallery, the title of their example."""
+    if "sphx-glr-thumbcontainer" in context.get("body", ""):
+        context["body"] = THUMBNAIL.sub(
+            r'\1<img alt="Thumbnail of the example: \4"\2\3\4', context["body"]
+        )
+
+
 def setup(app):
     """Come after sphinx-gallery."""
     app.connect("builder-inited", make_thumbnails, priority=900)
+    app.connect("html-page-context", describe_thumbnails)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Synthetic data whose distribution is known, and the data sets of the literature."""
+"""Synthetic data with a known distribution, and data sets of the literature."""
 
 from sklearn_boltz.datasets._alignment import read_alignment
 from sklearn_boltz.datasets._fetch import (

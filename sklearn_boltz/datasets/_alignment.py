@@ -1,7 +1,6 @@
 """Alignments of sequences, read from FASTA, A2M and A3M files.
 
-A well-kept library would do it (Biopython), but the format is lines with names and lines with
-letters: less to read here than to install there.
+Biopython can read them, too, but the formats are so simple that a dependency is not worth it.
 """
 
 import os
@@ -16,11 +15,11 @@ from sklearn.utils._param_validation import HasMethods, StrOptions, validate_par
 
 from sklearn_boltz.datasets._alphabets import ALPHABETS, GAP, check_alphabet
 
-# The first bytes of compressed files, and the modules that read them, of which some may be absent.
+# The first bytes of compressed files, and the modules that read them. Some may not be installed.
 _COMPRESSION = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 _GAP, _DOT = ord(GAP), ord(".")
 _INSERTIONS = b".abcdefghijklmnopqrstuvwxyz"
-# What cells are that have no code of a letter.
+# Codes of cells without a letter.
 _MISSING, _UNKNOWN, _FOREIGN = -1, -2, -3
 
 
@@ -46,33 +45,34 @@ def read_alignment(
 ):
     """Read an alignment of sequences from a FASTA, A2M or A3M file, as a table of codes.
 
-    In A2M and A3M files, capitals and ``-`` are match columns; small letters and ``.`` are
-    insertions, which are left out: a column without a capital or ``-``, or, with a focus, without
-    a capital of the focus sequence. In the columns that are left, small letters are read as
-    capitals, and ``.`` as ``-``. A3M is a file without dots whose sequences have equally many
-    capitals and ``-``. Where a file has small letters only, as some programs write nucleotides, or
-    where `alphabet` has any, case has no such meaning.
+    In A2M and A3M files, capitals and ``-`` are match columns, while small letters and ``.`` are
+    insertions. Insertion columns are left out: these are columns without a capital or ``-`` or,
+    with a focus, columns without a capital in the focus sequence. In the remaining columns, small
+    letters are read as capitals, and ``.`` as ``-``. A file without dots is A3M if all its
+    sequences have the same number of capitals and ``-``. Case has no such meaning if a file has
+    only small letters, as some programs write nucleotides, or if `alphabet` contains small
+    letters.
 
     Parameters
     ----------
     path_or_file : str, path-like or file-like
-        The file, or its path. Compression by gzip, bzip2 or xz is recognised.
+        The file or its path. Files compressed with gzip, bzip2 or xz are recognised.
     alphabet : {"protein", "dna", "rna"} or str, default="protein"
-        The 20 amino acids, the four bases, or all letters of an alphabet of your own in the order
-        of their codes. If gaps are a state of your own alphabet, ``-`` is one of its letters.
+        The 20 amino acids, the four bases, or all letters of your own alphabet, in the order of
+        their codes. With ``gaps="state"``, your own alphabet must contain ``-``.
     gaps : {"state", "missing"}, default="state"
-        What a gap is: a letter of its own, the first one of "protein", "dna" and "rna", or a
-        missing cell.
+        How to treat gaps: as one more letter (the first one of "protein", "dna" and "rna"), or as
+        missing cells.
     unknown : {"missing", "drop", "error"}, default="missing"
-        What becomes of letters that stand for an unknown or a rare one: a missing cell; the whole
-        sequence is left out; an error that says where it is. These letters are ``BJOUXZ*?`` in
-        proteins, ``RYSWKMBDHVNX?`` in DNA and RNA, and ``X?`` with an alphabet of your own, unless
-        it has them. Any other letter is an error.
+        How to treat letters for unknown or rare residues: as missing cells, by dropping the whole
+        sequence, or with an error that names the place. These letters are ``BJOUXZ*?`` in
+        proteins, ``RYSWKMBDHVNX?`` in DNA and RNA, and ``X?`` with your own alphabet, unless it
+        contains them. Any other letter is an error.
     focus : str or int, default=None
-        A sequence, whose residues are the columns that are read: its name, its name up to a space
-        or a slash, or its number from 0.
+        A sequence whose residues define the columns that are read: its name, its name up to a
+        space or a slash, or its number from 0.
     as_frame : bool, default=False
-        Whether to make a pandas DataFrame, too.
+        Whether to return a pandas DataFrame, too.
 
     Returns
     -------
@@ -80,37 +80,36 @@ def read_alignment(
         Dictionary-like object, with the following attributes.
 
         codes : ndarray of shape (n_sequences, n_columns), int8
-            The place of each letter in `alphabet`; -1 for a missing cell.
+            Position of each letter in `alphabet`; -1 for a missing cell.
         letters : ndarray of shape (n_sequences, n_columns), str
-            What the file has there, as capitals.
+            The letters of the file, as capitals.
         alphabet : str
             All letters, in the order of their codes.
         names : ndarray of shape (n_sequences,), object
             The lines after ``>``.
         rows : ndarray of shape (n_sequences,), int
-            The numbers of the sequences in the file, from 0: some are missing with
-            ``unknown="drop"``.
+            Numbers of the sequences in the file, from 0. With ``unknown="drop"``, some are left
+            out.
         columns : ndarray of shape (n_columns,), int
-            The numbers of the columns in the file, from 0. Where sequences have insertions and no
-            dots that make room for them (A3M), insertions do not count.
+            Numbers of the columns in the file, from 0. In A3M files, insertions do not count.
         positions : ndarray of shape (n_columns,), int
-            The numbers of the residues in the focus sequence, which start where its name says,
-            as ``NAME/27-155``, else with 1; without a focus, the columns from 1.
+            Numbers of the residues in the focus sequence. They start at 1, or at 27 if the name
+            ends like ``NAME/27-155``. Without a focus, numbers of the columns from 1.
         frame : DataFrame of shape (n_sequences, n_columns)
-            The letters as categories, NaN for missing cells, the names as index. Columns are
-            called by position, with a focus after its residue, as ``M27``. Only with
+            The letters as categories, with NaN for missing cells and the names as index. Columns
+            are named by position; with a focus, the residue comes first, as in ``M27``. Only with
             ``as_frame=True``.
 
     Raises
     ------
     ValueError
         If there is no sequence, if sequences have different lengths, if a letter is not in the
-        alphabet, or if the focus is not there, or there more than once.
+        alphabet, or if the focus does not exist or is not unique.
 
     See Also
     --------
-    make_alignment : An alignment whose couplings are known.
-    sklearn_boltz.metrics.sequence_weights : Weights of sequences with relatives.
+    make_alignment : Simulates an alignment with known couplings.
+    sklearn_boltz.metrics.sequence_weights : Weights for similar sequences.
 
     Examples
     --------
@@ -129,7 +128,7 @@ def read_alignment(
     code, alphabet = _code_table(alphabet, gaps)
     names, sequences = _parse(_read(path_or_file))
     focus = None if focus is None else _find(focus, names)
-    # Where small letters or dots have codes, they mark no insertions.
+    # If small letters or dots have codes, they do not mark insertions.
     a2m = alphabet == alphabet.upper() and "." not in alphabet
     if a2m and not any(map(re.compile(b"[A-Z]").search, sequences)):
         sequences = [sequence.upper() for sequence in sequences]
@@ -142,7 +141,10 @@ def read_alignment(
     if unknown == "drop":
         rows = np.flatnonzero((codes != _UNKNOWN).all(axis=1))
         if not len(rows):
-            raise ValueError("Every sequence has an unknown letter, and unknown='drop'.")
+            raise ValueError(
+                "unknown='drop' leaves no sequence: each one has an unknown letter. Use "
+                "unknown='missing'."
+            )
     if focus is not None:
         positions = _residue_numbers(positions, names[focus])
     alignment = Bunch(
@@ -161,7 +163,7 @@ def read_alignment(
 
 
 def _code_table(alphabet, gaps):
-    """What each byte is, and the letters that have codes."""
+    """The code of each byte, and the letters that have codes."""
     letters, ambiguous = check_alphabet(alphabet)
     if gaps == "missing":
         letters = letters.replace(GAP, "")
@@ -191,7 +193,7 @@ def _read(path_or_file):
 
 
 def _parse(content):
-    """Names and sequences; spaces and empty lines between letters mean nothing."""
+    """Names and sequences. Spaces and empty lines between letters are ignored."""
     names, parts = [], []
     for line in content.splitlines():
         if line.startswith(b">"):
@@ -201,12 +203,12 @@ def _parse(content):
             parts[-1] += line.split()
         elif line.strip():
             raise ValueError(
-                f"The file begins with {line[:40].decode(errors='replace')!r}, which is not FASTA: "
-                "there, each sequence has a line '>NAME' before it. Convert other formats, such as "
+                f"The file begins with {line[:40].decode(errors='replace')!r} and is not FASTA, in "
+                "which each sequence follows a line '>NAME'. Convert other formats, such as "
                 "Stockholm or Clustal, to FASTA or A2M first."
             )
     if not names:
-        raise ValueError("The file has no sequence.")
+        raise ValueError("The file has no sequence: it has no line that starts with '>'.")
     return names, [b"".join(lines) for lines in parts]
 
 
@@ -214,18 +216,21 @@ def _find(focus, names):
     """The number of the focus sequence."""
     if isinstance(focus, Integral):
         if not 0 <= focus < len(names):
-            raise ValueError(f"focus={focus}: the file has the sequences 0 to {len(names) - 1}.")
+            raise ValueError(
+                f"focus is {focus}, but the sequences of the file are numbered from 0 to "
+                f"{len(names) - 1}."
+            )
         return int(focus)
     found = [k for k, name in enumerate(names) if focus in (name, *_short_names(name))]
     if len(found) > 1:
         raise ValueError(
-            f"focus={focus!r} is the name of {len(found)} sequences, the first ones the numbers "
-            f"{found[0]} and {found[1]}: give a number."
+            f"focus={focus!r} is the name of {len(found)} sequences, such as numbers {found[0]} "
+            f"and {found[1]}. Give a number instead."
         )
     if not found:
         near = get_close_matches(focus, [short for name in names for short in _short_names(name)])
         hint = f"; the most similar name is {near[0]!r}" if near else ""
-        raise ValueError(f"There is no sequence {focus!r} for the focus{hint}.")
+        raise ValueError(f"The file has no sequence named focus={focus!r}{hint}.")
     return found[0]
 
 
@@ -240,12 +245,12 @@ def _insertions(cells):
 
 
 def _same_length(names, sequences, a2m):
-    """All sequences as one array of bytes; of A3M, which has no dots, without the insertions."""
+    """All sequences as one array of bytes. In A3M files, which have no dots, without insertions."""
     matches = [s.translate(None, _INSERTIONS) for s in sequences] if a2m else sequences
     lengths, n_matches = ([len(sequence) for sequence in rows] for rows in (sequences, matches))
     if len(set(lengths)) == 1:
         cells = _as_array(sequences)
-        # A3M may have equal lengths by chance: its insertions stand beside others' capitals.
+        # A3M sequences may have equal lengths by chance; insertions are then next to capitals.
         inserted = _insertions(cells)
         if not (a2m and len(set(n_matches)) == 1 and (inserted != inserted[0]).any()):
             return cells
@@ -255,9 +260,9 @@ def _same_length(names, sequences, a2m):
         return _as_array(matches)
     k = int(np.argmax(np.array(n_matches) != n_matches[0]))
     raise ValueError(
-        f"Sequence {names[k]!r} (number {k}) has {lengths[k]} letters and gaps, the first one "
-        f"has {lengths[0]}, and without insertions, small letters and dots, "
-        f"{n_matches[k]} and {n_matches[0]}: these sequences are not aligned."
+        f"The sequences are not aligned: {names[k]!r} (number {k}) has {lengths[k]} letters and "
+        f"gaps, but the first one has {lengths[0]}. Without insertions (small letters and dots), "
+        f"they have {n_matches[k]} and {n_matches[0]}. Align them first."
     )
 
 
@@ -266,7 +271,7 @@ def _as_array(sequences):
 
 
 def _columns(cells, a2m, focus):
-    """The columns to read, and their residues in the focus sequence or themselves, from 1."""
+    """The columns to read, and their numbers from 1, in the focus sequence if there is one."""
     inserted = _insertions(cells) if a2m else np.zeros(cells.shape, dtype=bool)
     if focus is None:
         columns = np.flatnonzero(~inserted.all(axis=0))
@@ -292,7 +297,7 @@ def _capitals(cells):
 
 
 def _check_letters(codes, letters, columns, names, alphabet, unknown):
-    """An error for the first letter that has no code."""
+    """Raise an error for the first letter without a code."""
     foreign = codes == _FOREIGN
     if unknown == "error":
         foreign |= codes == _UNKNOWN
@@ -314,7 +319,7 @@ def _check_letters(codes, letters, columns, names, alphabet, unknown):
 
 
 def _residue_numbers(positions, name):
-    """Numbers that start where the name says: NAME/27-155, or NAME/155-27 on the other strand."""
+    """Residue numbers with the start given by the name: NAME/27-155, or NAME/155-27 if reversed."""
     found = re.search(r"/(\d+)-(\d+)$", _short_names(name)[0])
     if not found:
         return positions

@@ -1,16 +1,16 @@
 """The letters of sequences."""
 
 GAP = "-"
-# In alphabetical order of their letters, as in the programs of the field.
+# Letters in alphabetical order, as in similar programs.
 ALPHABETS = {"protein": "ACDEFGHIKLMNPQRSTVWY", "dna": "ACGT", "rna": "ACGU"}
-# Letters for several residues or for any, for rare residues and for a stop codon.
+# Letters for ambiguous or unknown residues, for rare residues and for a stop codon.
 _NUCLEOTIDES = "RYSWKMBDHVNX?"
 AMBIGUOUS = {"protein": "BJOUXZ*?", "dna": _NUCLEOTIDES, "rna": _NUCLEOTIDES}
 AMBIGUOUS_ELSEWHERE = "X?"
 
 
 def check_alphabet(alphabet):
-    """The letters of an alphabet, and those that stand for an unknown one."""
+    """The letters of an alphabet, and the letters for unknown residues."""
     if alphabet in ALPHABETS:
         return ALPHABETS[alphabet], AMBIGUOUS[alphabet]
     unfit = [c for c in alphabet if not "!" <= c <= "~" or c == ">"]

@@ -58,10 +58,11 @@ def fetch_density_benchmark(name, *, data_home=None, download_if_missing=True, v
             "pumsb_star", "bbc"}
         The data set.
     data_home : str or path-like, default=None
-        Folder of the data; by default that of scikit-learn, see
-        :func:`sklearn.datasets.get_data_home`. Files go into its subfolder ``sklearn_boltz``.
+        Folder of the data. None means that of scikit-learn, see
+        :func:`sklearn.datasets.get_data_home`. Files are stored in its subfolder
+        ``sklearn_boltz``.
     download_if_missing : bool, default=True
-        Whether to download what is not there; otherwise an OSError is raised.
+        Whether to download missing files. If False, a missing file raises an OSError.
     verbose : int or bool, default=1
         Whether to show the progress of downloads on stderr.
 
@@ -74,8 +75,8 @@ def fetch_density_benchmark(name, *, data_home=None, download_if_missing=True, v
     Raises
     ------
     OSError
-        If a file is missing and may not be downloaded, if the download fails, or if what came
-        does not have its checksum.
+        If a file is missing and may not be downloaded, if the download fails, or if a downloaded
+        file has a wrong checksum.
     ImportError
         If a download is needed and pooch is not installed.
 
@@ -115,10 +116,11 @@ def fetch_caltech101_silhouettes(*, data_home=None, download_if_missing=True, ve
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of the data; by default that of scikit-learn, see
-        :func:`sklearn.datasets.get_data_home`. Files go into its subfolder ``sklearn_boltz``.
+        Folder of the data. None means that of scikit-learn, see
+        :func:`sklearn.datasets.get_data_home`. Files are stored in its subfolder
+        ``sklearn_boltz``.
     download_if_missing : bool, default=True
-        Whether to download what is not there; otherwise an OSError is raised.
+        Whether to download missing files. If False, a missing file raises an OSError.
     verbose : int or bool, default=1
         Whether to show the progress of downloads on stderr.
 
@@ -133,8 +135,8 @@ def fetch_caltech101_silhouettes(*, data_home=None, download_if_missing=True, ve
     Raises
     ------
     OSError
-        If the file is missing and may not be downloaded, if the download fails, or if what came
-        does not have its checksum.
+        If the file is missing and may not be downloaded, if the download fails, or if the
+        downloaded file has a wrong checksum.
     ImportError
         If a download is needed and pooch is not installed.
 
@@ -172,10 +174,11 @@ def fetch_omniglot(*, data_home=None, download_if_missing=True, verbose=1):
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of the data; by default that of scikit-learn, see
-        :func:`sklearn.datasets.get_data_home`. Files go into its subfolder ``sklearn_boltz``.
+        Folder of the data. None means that of scikit-learn, see
+        :func:`sklearn.datasets.get_data_home`. Files are stored in its subfolder
+        ``sklearn_boltz``.
     download_if_missing : bool, default=True
-        Whether to download what is not there; otherwise an OSError is raised.
+        Whether to download missing files. If False, a missing file raises an OSError.
     verbose : int or bool, default=1
         Whether to show the progress of downloads on stderr.
 
@@ -189,8 +192,8 @@ def fetch_omniglot(*, data_home=None, download_if_missing=True, verbose=1):
     Raises
     ------
     OSError
-        If the file is missing and may not be downloaded, if the download fails, or if what came
-        does not have its checksum.
+        If the file is missing and may not be downloaded, if the download fails, or if the
+        downloaded file has a wrong checksum.
     ImportError
         If a download is needed and pooch is not installed.
 
@@ -224,18 +227,20 @@ def fetch_omniglot(*, data_home=None, download_if_missing=True, verbose=1):
 def fetch_mnist(*, data_home=None, download_if_missing=True, verbose=1):
     """Load MNIST in its canonical split.
 
-    It comes from OpenML through :func:`sklearn.datasets.fetch_openml` and is kept as
-    ``mnist.npz``, which loads faster and may also be put there by hand: the four arrays below.
+    It is downloaded from OpenML with :func:`sklearn.datasets.fetch_openml` and stored as
+    ``mnist.npz``, which loads faster. You can also put this file there yourself; it has the four
+    arrays below.
 
     Parameters
     ----------
     data_home : str or path-like, default=None
-        Folder of the data; by default that of scikit-learn, see
-        :func:`sklearn.datasets.get_data_home`. Files go into its subfolder ``sklearn_boltz``.
+        Folder of the data. None means that of scikit-learn, see
+        :func:`sklearn.datasets.get_data_home`. Files are stored in its subfolder
+        ``sklearn_boltz``.
     download_if_missing : bool, default=True
-        Whether to download what is not there; otherwise an OSError is raised.
+        Whether to download missing files. If False, a missing file raises an OSError.
     verbose : int or bool, default=1
-        Whether to say on stderr that a download begins.
+        Whether to report on stderr that a download starts.
 
     Returns
     -------
@@ -264,7 +269,10 @@ def fetch_mnist(*, data_home=None, download_if_missing=True, verbose=1):
     arrays = _load_mnist(path)
     if arrays is None:
         if not download_if_missing:
-            raise OSError(f"{path} is missing or damaged, and download_if_missing=False.")
+            raise OSError(
+                f"{path} is missing or damaged, and download_if_missing=False. Set "
+                "download_if_missing=True, or put the file there yourself."
+            )
         arrays = _download_mnist(path, data_home, verbose)
     return Bunch(
         **arrays,
@@ -279,7 +287,7 @@ def fetch_mnist(*, data_home=None, download_if_missing=True, verbose=1):
 def _load_mnist(path):
     """The arrays kept by an earlier call, or None if they are missing or damaged."""
     try:
-        # Opened here, because np.load leaves open what turns out to be no archive.
+        # Opened here, because np.load does not close files that are not archives.
         with open(path, "rb") as file:
             arrays = dict(np.load(file, allow_pickle=False))
     except (OSError, TypeError, ValueError, EOFError, BadZipFile, zlib.error):
@@ -326,6 +334,6 @@ def _parse_binary_rows(content):
 
 
 def _upright(X):
-    """From the column-major images of MATLAB to row-major ones, one row per image."""
+    """Convert the column-major images of MATLAB to row-major ones, one row for each image."""
     images = X.reshape(-1, *_IMAGE_SHAPE).transpose(0, 2, 1)
     return np.ascontiguousarray(images).reshape(len(X), -1)

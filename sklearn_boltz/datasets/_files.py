@@ -1,7 +1,7 @@
-"""Files that are downloaded once, checked, then read from disk.
+"""Files that are downloaded once, checked, and then read from disk.
 
-`data/registry.csv` lists the original files. One that is already there with its checksum is read
-without the network and without pooch, also when it was put there by hand.
+`data/registry.csv` lists the original files. A file that already exists with the right checksum is
+read without a network and without pooch, also if a user has put it there.
 """
 
 import csv
@@ -17,13 +17,13 @@ from pathlib import Path
 
 from sklearn.datasets import get_data_home
 
-# A mirror that has the same paths may stand in.
+# A mirror with the same paths can be used instead.
 BASE_URL = "https://raw.githubusercontent.com"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One row of the registry; where `sha256` is blank, the git blob id is the checksum."""
+    """One row of the registry. If `sha256` is blank, the git blob id is the checksum."""
 
     name: str
     repository: str
@@ -56,7 +56,7 @@ def local_path(file_name, data_home):
 
 
 def read_source(name, data_home, download_if_missing, verbose):
-    """Content of a file of the registry, downloaded unless there; its checksum is right."""
+    """Content of a file of the registry, downloaded if missing, with a checked checksum."""
     source = registry()[name]
     path = local_path(Path(source.path).name, data_home)
     problem = "is missing"
@@ -68,7 +68,7 @@ def read_source(name, data_home, download_if_missing, verbose):
     if not download_if_missing:
         raise OSError(
             f"{path} {problem}, and download_if_missing=False. "
-            f"Set download_if_missing=True, or place there by hand the file at {source.url}"
+            f"Set download_if_missing=True, or put the file from {source.url} there yourself."
         )
     return _download(source, path, verbose)
 
@@ -83,16 +83,16 @@ def _download(source, path, verbose):
         content = partial.read_bytes()
         if not source.matches(content):
             raise OSError(
-                f"What {source.url} sent does not have the expected checksum "
-                f"({len(content)} bytes came, {source.bytes or 'an unknown number'} expected) and "
-                f"was deleted. Try again, or place the right file by hand at {path}"
+                f"The file from {source.url} does not have the expected checksum "
+                f"({len(content)} bytes received, {source.bytes or 'an unknown number'} expected) "
+                f"and was deleted. Try again, or put the right file at {path}"
             )
     return content
 
 
 @contextmanager
 def whole_file(path):
-    """Lend a path to write to; the file takes its name `path` only if the block succeeds."""
+    """Yield a temporary path; the file is renamed to `path` only if the block succeeds."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         partial = Path(folder, path.name)
@@ -101,9 +101,9 @@ def whole_file(path):
 
 
 def download_error(url, path, error):
-    """What to raise when the network fails, with the way out."""
+    """The error for a failed download, with a remedy."""
     return ConnectionError(
-        f"Could not download {url}: {error}. Without a network, place the file by hand at {path}"
+        f"Could not download {url}: {error}. Without a network, put the file at {path} yourself."
     )
 
 

@@ -1,8 +1,8 @@
-"""Bayesian networks: the form in which a synthetic distribution is sampled and enumerated.
+"""Bayesian networks, with which synthetic distributions are sampled and enumerated.
 
 Each variable has a table of probabilities given its parents, which all come before it. A Markov
-network is brought to that form by summing out its variables from the last one on, so that one
-sampler and one product serve every distribution.
+network is converted to this form by summing out its variables, starting with the last one. All
+distributions can then use the same sampler and the same product.
 """
 
 from math import prod
@@ -16,12 +16,12 @@ MAX_BYTES = 2**30
 
 
 def check_memory(n_entries, itemsize, what):
-    """Refuse arrays above 1 GiB before they are allocated."""
+    """Reject arrays above 1 GiB before they are allocated."""
     gib = -(-n_entries * itemsize // 2**30)
     if n_entries * itemsize > MAX_BYTES:
         raise ValueError(
-            f"{what} would take {_count(n_entries)} entries, {_count(gib)} GiB; "
-            f"the limit is {MAX_BYTES // 2**30} GiB."
+            f"{what} would need {_count(n_entries)} entries, {_count(gib)} GiB; "
+            f"the limit is {MAX_BYTES // 2**30} GiB. Use fewer variables or values."
         )
 
 
@@ -31,7 +31,7 @@ def _count(n):
 
 
 def check_distribution_size(n_values):
-    """Refuse a table of states above 1 GiB."""
+    """Reject a table of states above 1 GiB."""
     check_memory(prod(n_values), 8, f"The distribution of {len(n_values)} variables")
 
 

@@ -1,4 +1,4 @@
-"""Alignments whose couplings are known: samples of Potts models."""
+"""Simulated alignments with known couplings: samples of Potts models."""
 
 from numbers import Integral, Real
 
@@ -40,37 +40,38 @@ def make_alignment(
     model_state=None,
     random_state=None,
 ):
-    r"""Draw sequences of a Potts model with couplings on a few pairs of sites, the contacts.
+    r"""Draw sequences from a Potts model with couplings between a few pairs of sites, the contacts.
 
     The distribution is
-    :math:`p(x) \propto \exp(\sum_i h_i(x_i) + \sum_{(i, j)} J_{ij}(x_i, x_j))`, the second sum over
-    contacts, that are drawn among all pairs. Sites without a contact are correlated, too, where a
-    path of contacts leads from one to the other: to tell contacts from these is what the model is
-    fitted to alignments for.
+    :math:`p(x) \propto \exp(\sum_i h_i(x_i) + \sum_{(i, j)} J_{ij}(x_i, x_j))`, the second sum
+    over contacts, which are chosen at random among all pairs. Two sites without a contact are
+    correlated, too, if a path of contacts connects them. Models are fitted to alignments to
+    distinguish contacts from such indirect correlations.
 
     Parameters
     ----------
     n_samples : int, default=1000
-        Number of sequences drawn, each by a Markov chain of its own.
+        Number of sequences, each drawn by its own Markov chain.
     n_sites : int, default=30
         Length of a sequence.
     alphabet : {"protein", "dna", "rna"} or str, default="protein"
-        The letters: 20, four, or those of an alphabet of your own. There are no gaps.
+        The letters: 20, four, or those of your own alphabet. There are no gaps.
     n_contacts : int or None, default=None
-        Number of contacts; with None as many as sites, if there are so many pairs.
+        Number of contacts. None means the number of sites, or of pairs if that is smaller.
     coupling : float, default=1.0
         Standard deviation of the couplings of a contact before their rows and columns are centred.
     field : float, default=0.5
         Standard deviation of the fields of a site before they are centred. Large fields make
         conserved sites.
     n_steps : int, default=100
-        Number of sweeps of Gibbs sampling over all sites, from independent sites. Couplings of 2
-        and more may need more sweeps.
+        Number of sweeps of Gibbs sampling over all sites, starting from independent sites.
+        Couplings of 2 or more may need more sweeps.
     model_state : int, RandomState instance or None, default=None
-        What draws the model. With None, `random_state` draws it before the samples. Give an int
-        here and vary `random_state` to get several alignments of one model.
+        The source of randomness for the model. None means that `random_state` is used for the
+        model and then for the samples. Pass an int here and vary `random_state` to get several
+        alignments of one model.
     random_state : int, RandomState instance or None, default=None
-        What draws the samples. Pass an int for reproducible output.
+        The source of randomness for the samples. Pass an int for reproducible output.
 
     Returns
     -------
@@ -78,16 +79,17 @@ def make_alignment(
         Dictionary-like object, with the following attributes.
 
         codes : ndarray of shape (n_samples, n_sites), int8
-            The place of each letter in `alphabet`.
+            Position of each letter in `alphabet`.
         letters : ndarray of shape (n_samples, n_sites), str
-            The letters themselves.
+            The letters.
         alphabet : str
             All letters, in the order of their codes.
         contacts : ndarray of shape (n_contacts, 2), int
             Pairs of sites ``i < j``, in lexicographic order.
         coupling : ndarray of shape (n_sites, n_sites, n_letters, n_letters), float64
-            ``coupling[i, j, a, b]`` is :math:`J_{ij}(a, b)`, and ``coupling[j, i, b, a]`` the same
-            number; zero but for contacts. All rows and columns of a block sum to zero.
+            ``coupling[i, j, a, b]`` is :math:`J_{ij}(a, b)` and equals ``coupling[j, i, b, a]``.
+            It is zero for pairs that are not contacts. All rows and columns of a block sum to
+            zero.
         field : ndarray of shape (n_sites, n_letters), float64
             :math:`h_i(a)`; sums to zero over the letters.
 
@@ -114,7 +116,9 @@ def make_alignment(
     if n_contacts is None:
         n_contacts = min(n_sites, n_pairs)
     if n_contacts > n_pairs:
-        raise ValueError(f"{n_sites} sites have {n_pairs} pairs, got n_contacts={n_contacts}.")
+        raise ValueError(
+            f"n_contacts is {n_contacts}, but {n_sites} sites have only {n_pairs} pairs."
+        )
     check_memory((n_sites * len(letters)) ** 2, 8, f"The couplings of {n_sites} sites")
     rng = check_random_state(random_state)
     model_rng = rng if model_state is None else check_random_state(model_state)
@@ -178,5 +182,5 @@ def _draw(log_weights, rng):
     weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
     bounds = np.cumsum(weights, axis=1)
     uniform = rng.random_sample((len(bounds), 1)) * bounds[:, -1:]
-    # The last bound is left out: rounding may bring the number up to it.
+    # The last bound is left out, because rounding may make a number equal to it.
     return (uniform >= bounds[:, :-1]).sum(axis=1)

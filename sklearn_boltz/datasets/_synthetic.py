@@ -1,4 +1,4 @@
-"""Data whose distribution is known: independent samples, and the probability of every state."""
+"""Data with a known distribution: independent samples, and the probability of every state."""
 
 from numbers import Integral, Real
 
@@ -51,29 +51,31 @@ def make_ising_grid(
 
     The distribution is
     :math:`p(x) \propto \exp(J \sum_{\langle i, j \rangle} s_i s_j + h \sum_i s_i)` with
-    :math:`s = 2x - 1`, the first sum over neighbours on a grid. The defaults are those of [1]_:
-    20 sites, 31 edges. No Markov chain is involved: the sites are summed out one by one, then
-    drawn one by one, each given those before it.
+    :math:`s = 2x - 1`, the first sum over neighbours on a grid. The defaults are those of [1]_: 20
+    sites, 31 edges. No Markov chain is used: the sites are summed out one by one, and then drawn
+    one by one, each given the sites before it.
 
     Parameters
     ----------
     n_rows, n_columns : int, default=5, 4
-        Shape of the grid. Time and memory grow as ``2 ** min(n_rows, n_columns)``, squared with
-        ``periodic=True``: the shorter side may be about 17, or 9 with ``periodic=True``.
+        Shape of the grid. Time and memory are proportional to ``2 ** min(n_rows, n_columns)``, or
+        to its square with ``periodic=True``. The shorter side can be about 17, or 9 with
+        ``periodic=True``.
     n_samples : int, default=1000
-        Number of rows drawn.
+        Number of rows.
     coupling : float, default=0.5
-        The coupling `J` (inverse temperature included); negative for an antiferromagnet.
+        The coupling `J`, including the inverse temperature; negative for an antiferromagnet.
     field : float, default=0.0
-        The field `h` (inverse temperature included).
+        The field `h`, including the inverse temperature.
     periodic : bool, default=False
-        Whether opposite borders touch. A pair of sites counts once, also when a side has length 2.
+        Whether opposite borders are neighbours. A pair of sites counts once, also if a side has
+        length 2.
     random_state : int, RandomState instance or None, default=None
-        What draws the samples. Pass an int for reproducible output.
+        The source of randomness for the samples. Pass an int for reproducible output.
     return_distribution : bool, default=False
-        Whether to return the true distribution too.
+        Whether to return the true distribution, too.
     return_edges : bool, default=False
-        Whether to return the pairs of neighbours too.
+        Whether to return the pairs of neighbours, too.
 
     Returns
     -------
@@ -110,7 +112,7 @@ def make_ising_grid(
     if return_distribution:
         check_distribution_size((2,) * n_sites)
     edges = grid_edges(n_rows, n_columns, periodic)
-    # Scanned along the shorter side, few sites are open at a time.
+    # Scanning along the shorter side keeps the tables small.
     order = np.arange(n_sites).reshape(n_rows, n_columns)
     rank = np.argsort((order.T if n_rows < n_columns else order).ravel())
     parents, tables = ising_network(n_sites, np.sort(rank[edges], axis=1), coupling, field)
@@ -162,28 +164,29 @@ def make_bayesian_network(
     n_features : int, default=20
         Number of variables.
     n_samples : int, default=1000
-        Number of rows drawn.
+        Number of rows.
     max_parents : int, default=2
         Largest number of parents of a variable.
     n_values : int or array-like of shape (n_features,), default=2
-        Cardinality of every variable, or of each.
+        Number of values: one number for all variables, or one for each.
     concentration : float, default=1.0
-        Parameter of the Dirichlet distribution; 1 is uniform on the simplex, less makes the
-        variables depend on their parents more sharply.
+        Parameter of the Dirichlet distribution. 1 is uniform; with smaller values, variables
+        depend more strongly on their parents.
     network_state : int, RandomState instance or None, default=None
-        What draws the network. With None, `random_state` draws it before the samples. Give an int
-        here and vary `random_state` to get several independent samples of one network.
+        The source of randomness for the network. None means that `random_state` is used for the
+        network and then for the samples. Pass an int here and vary `random_state` to get several
+        independent samples of one network.
     random_state : int, RandomState instance or None, default=None
-        What draws the samples. Pass an int for reproducible output.
+        The source of randomness for the samples. Pass an int for reproducible output.
     return_distribution : bool, default=False
-        Whether to return the true distribution too.
+        Whether to return the true distribution, too.
     return_network : bool, default=False
-        Whether to return the network too.
+        Whether to return the network, too.
 
     Returns
     -------
     X : ndarray of shape (n_samples, n_features)
-        The samples, integers from 0 to ``n_values - 1``; int8 where this suffices, else int64.
+        The samples, integers from 0 to ``n_values - 1``; int8 if possible, and otherwise int64.
     distribution : ndarray of shape n_values, float64
         ``distribution[tuple(x)]`` is the probability of the row `x`. Only with
         ``return_distribution=True``.
@@ -247,12 +250,12 @@ def make_bars_and_stripes(side=3, n_samples=None, *, random_state=None, return_d
     side : int, default=3
         Height and width of the images, in pixels.
     n_samples : int or None, default=None
-        Number of rows drawn. With None, the training set of the literature: every outcome of the
-        process above once, so that equally weighted rows are the true distribution.
+        Number of rows. None means the training set of the literature: each outcome of the process
+        above once, so that rows with equal weights have the true distribution.
     random_state : int, RandomState instance or None, default=None
-        What draws the samples; unused with ``n_samples=None``.
+        The source of randomness for the samples; unused with ``n_samples=None``.
     return_distribution : bool, default=False
-        Whether to return the true distribution too.
+        Whether to return the true distribution, too.
 
     Returns
     -------
@@ -338,12 +341,12 @@ def make_shifting_bar(
     bar_length : int, default=1
         Number of pixels that are on, at most `n_features`.
     n_samples : int or None, default=None
-        Number of rows drawn. With None, every position once, so that equally weighted rows are
-        the true distribution.
+        Number of rows. None means each position once, so that rows with equal weights have the
+        true distribution.
     random_state : int, RandomState instance or None, default=None
-        What draws the samples; unused with ``n_samples=None``.
+        The source of randomness for the samples; unused with ``n_samples=None``.
     return_distribution : bool, default=False
-        Whether to return the true distribution too.
+        Whether to return the true distribution, too.
 
     Returns
     -------
@@ -374,7 +377,8 @@ def make_shifting_bar(
     """
     if bar_length > n_features:
         raise ValueError(
-            f"bar_length must be at most n_features, got {bar_length} and {n_features}."
+            f"bar_length must be at most n_features, got bar_length={bar_length} and "
+            f"n_features={n_features}."
         )
     if return_distribution:
         check_distribution_size((2,) * n_features)
