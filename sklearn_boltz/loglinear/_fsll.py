@@ -402,10 +402,9 @@ class FSLLDensity(BaseBoltzmann):
     def _initial_n_values(self, X):
         """Number of values of each column: as the user says, or as the data show."""
         if isinstance(self.n_values, str):
-            if self.binarize is not None:
-                return np.full(X.shape[1], 2)
-            self._warn_of_counts_from_one(X)
-            self._warn_of_missing_codes(X)
+            if self.binarize is None:
+                self._warn_of_counts_from_one(X)
+                self._warn_of_missing_codes(X)
             highest = np.fmax.reduce(X, axis=0, initial=0)  # of a batch, a column may be missing
             return np.maximum(highest.astype(np.int64) + 1, 2)
         return given_n_values(self.n_values, X.shape[1])
@@ -439,13 +438,12 @@ class FSLLDensity(BaseBoltzmann):
 
     def _check_range(self, X, n_values):
         """Check that values are 0 .. n_values - 1 or NaN."""
-        if self.binarize is None:
-            self._check_domain(
-                X,
-                np.isnan(X) | (X < n_values),
-                lambda j: f"values from 0 to {n_values[j] - 1}",
-                "Set `n_values` to the true numbers of values and fit again.",
-            )
+        self._check_domain(
+            X,
+            np.isnan(X) | (X < n_values),
+            lambda j: f"values from 0 to {n_values[j] - 1}",
+            "Set `n_values` to the true numbers of values and fit again.",
+        )
 
     def _to_states(self, X):
         """X as values 0 .. n_values - 1 of a fitted model, NaN kept."""
