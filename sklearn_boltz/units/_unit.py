@@ -148,12 +148,14 @@ class UnitType:
     @property
     def widths(self):
         """How many numbers each unit takes: an array of int of shape (n_units,)."""
-        return np.full(len(self) // self.width, self.width)
+        width = self.width
+        return np.full(len(self) // width, width)
 
     @property
     def n_units(self):
         """Number of units; `len` counts the numbers that they take."""
-        return len(self) // self.width if self.width else len(self.widths)
+        width = self.width
+        return len(self) // width if width else len(self.widths)
 
     @property
     def one_hot(self):
