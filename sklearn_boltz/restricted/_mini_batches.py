@@ -19,7 +19,7 @@ from sklearn_boltz._base import (
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
+from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
@@ -30,14 +30,12 @@ from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_b
 from sklearn_boltz.restricted.training._rows import (
     ChosenRows,
     StreamedRows,
-    check_observed,
     divided,
     relative,
     visits,
     with_information,
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
-from sklearn_boltz.units._unit import observed_sums
 
 DIVERGED = "The parameters grew beyond all bounds. Use a smaller learning_rate."
 # With max_iter="auto", at least so many epochs, and so many times more with early stopping.
@@ -73,8 +71,6 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "batch_size": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "weights_init": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
-        "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
     # Whether the training takes chains from a ladder of saved models.
     _is_tempered = False
@@ -236,10 +232,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return self._device_source(X, sample_weight, reset)
         batches = as_batches(X)
         if batches is None:
-            rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
-            rows, weights = with_information(rows, sample_weight)
-            check_observed(self, observed_sums(rows)[1])
-            return rows, weights
+            return self._rows_of_fit(X, sample_weight, reset)
         if reset:
             self._begin_batches(batches, sample_weight)
         indexed = batches is not X
@@ -382,6 +375,7 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
 
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
+        **TRACKED,
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "transform_temperature": [Interval(Real, 0, None, closed="neither")],
     }
