@@ -4,8 +4,8 @@
 """
 
 import sys
-from contextlib import suppress
 from pathlib import Path
+from traceback import walk_tb
 from unittest.mock import patch
 
 import numpy as np
@@ -54,6 +54,8 @@ def calls_to_kernel(name, n_columns=8):
     -------
     calls : list of (int, str)
         Of each call, in their order, how many of the others it is in, and file and function.
+    files : set of str
+        With the functions that have not come to their end when the kernel is reached.
     """
     estimator, module, kernel = FITS[name]
     X = (np.random.default_rng(0).random((200, n_columns)) < 0.4).astype(float)
@@ -71,29 +73,26 @@ def calls_to_kernel(name, n_columns=8):
         depth, outer = 0, frame.f_back
         while outer is not None:
             depth, outer = depth + is_ours(outer), outer.f_back
-        path = Path(frame.f_code.co_filename).relative_to(PACKAGE)
-        calls.append((depth, f"{path}: {frame.f_code.co_qualname}"))
+        calls.append((depth, f"{path_of(frame)}: {frame.f_code.co_qualname}"))
 
-    with patch.object(module, kernel, reach), suppress(Reached):
+    def path_of(frame):
+        return str(Path(frame.f_code.co_filename).relative_to(PACKAGE))
+
+    with patch.object(module, kernel, reach):
         sys.setprofile(look)
-        estimator.fit(X)
-    return calls
-
-
-def files_of_stack(calls):
-    """The files with the functions that had not come to their end when the kernel was reached."""
-    files, level = set(), np.inf
-    for depth, call in reversed(calls):
-        if depth < level:
-            files.add(call.partition(":")[0])
-            level = depth
-    return files
+        try:
+            estimator.fit(X)
+        except Reached as reached:
+            stack = [frame for frame, _ in walk_tb(reached.__traceback__) if is_ours(frame)]
+        finally:
+            sys.setprofile(None)
+    return calls, {path_of(frame) for frame in stack}
 
 
 if __name__ == "__main__":
     for its_name in sys.argv[1:] or FITS:
         calls_to_kernel(its_name)  # which fills caches
-        found = calls_to_kernel(its_name)
-        print(f"{its_name}: {len(found)} calls; on the stack: {sorted(files_of_stack(found))}")
+        found, on_stack = calls_to_kernel(its_name)
+        print(f"{its_name}: {len(found)} calls; on the stack: {', '.join(sorted(on_stack))}")
         if len(sys.argv) > 1:
             print("\n".join("  " * level + call for level, call in found))

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from calls import FITS, calls_to_kernel, files_of_stack
+from calls import FITS, calls_to_kernel
 
 PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
 FAMILIES = {"loglinear", "fully_visible", "restricted"}
@@ -137,13 +137,14 @@ def test_meta_estimators_set_no_private_attribute_of_others(path):
 
 
 # Calls of the package's own functions from `fit` on a plain array of bits to the first kernel, at
-# most. What adds to them should be worth it: ``python tests/calls.py SDCPRBM`` prints them all.
+# most: up to five more than there are, since versions of scikit-learn ask for tags more or less
+# often. ``python tests/calls.py SDCPRBM`` prints them all.
 MOST_CALLS = {
-    "SDCPRBM": 158,
-    "TAPRBM": 191,
-    "InfiniteRBM": 116,
-    "FSLLDensity": 59,
-    "FVBMPseudoLikelihood": 68,
+    "SDCPRBM": 160,
+    "TAPRBM": 195,
+    "InfiniteRBM": 120,
+    "FSLLDensity": 62,
+    "FVBMPseudoLikelihood": 70,
 }
 
 
@@ -151,8 +152,9 @@ MOST_CALLS = {
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_few_calls_and_files_lead_to_the_first_kernel(name):
     calls_to_kernel(name)  # which fills caches
-    calls, of_more_columns = (calls_to_kernel(name, n_columns) for n_columns in (8, 16))
+    calls, files = calls_to_kernel(name)
     assert len(calls) <= MOST_CALLS[name]
+    # Each `fit` goes through a wrapper there, which looks at the names of arguments.
+    assert len(files - {"_base.py"}) <= 6
+    of_more_columns, _ = calls_to_kernel(name, n_columns=16)
     assert len(of_more_columns) == len(calls), "some are made for each column"
-    # All `fit` go through a wrapper there that only looks at the names of arguments.
-    assert len(files_of_stack(calls) - {"_base.py"}) <= 6
