@@ -262,15 +262,18 @@ class BaseBoltzmann(
         self._check_library(X)
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
-        numbers_only = has_numbers_only(X)
-        X = without_objects(X) if numbers_only else X
-        with self._named():
-            check_names(X)
+        # Of an array of numbers, there is nothing to find out.
+        plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+        numbers_only = plain or has_numbers_only(X)
+        if not plain:
+            X = without_objects(X) if numbers_only else X
+            with self._named():
+                check_names(X)
         with self._naming_cells(X, complete):
             checked = validate_data(
                 self, X, reset=reset, skip_check_array=not numbers_only, **options
             )
-            if has_dates(X) or (numbers_only and checked.dtype.kind not in "biuf"):
+            if not plain and (has_dates(X) or numbers_only and checked.dtype.kind not in "biuf"):
                 raise TypeError("The values of X must be numbers.")
         with self._named():
             if reset:

@@ -105,10 +105,20 @@ class Table:
         were an array.
     dtype : dtype or None
         Of the training data, if they were an array of numbers.
+
+    Attributes
+    ----------
+    is_plain : bool
+        Whether all columns hold numbers, which stand for themselves.
+    n_categories : ndarray of int of shape (n_columns,)
+        Number of categories of each column, 0 for numbers.
     """
 
     def __init__(self, columns, template=None, dtype=None):
         self.columns, self.template, self.dtype = columns, template, dtype
+        values = [column.categories for column in columns]
+        self.is_plain = all(categories is None for categories in values)
+        self.n_categories = np.array([0 if v is None else len(v) for v in values], dtype=int)
 
     @classmethod
     def of_numbers(cls, numbers, X=None):
@@ -119,18 +129,6 @@ class Table:
             names = [f"column {name!r}" for name in frame.columns]
         template = None if frame is None else frame[:0]
         return cls([Column(name) for name in names], template, _dtype_of(X, numbers))
-
-    @property
-    def is_plain(self):
-        """Whether all columns hold numbers, which stand for themselves."""
-        return all(column.categories is None for column in self.columns)
-
-    @property
-    def n_categories(self):
-        """Number of categories of each column, 0 for numbers; an array of int."""
-        return np.array([
-            0 if column.categories is None else len(column.categories) for column in self.columns
-        ])  # fmt: skip
 
     def encode(self, X, unknown="error"):
         """The rows of a table in the same columns as an array of numbers.

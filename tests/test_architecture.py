@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from calls import FITS, calls_to_kernel
 
 PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
 FAMILIES = {"loglinear", "fully_visible", "restricted"}
@@ -133,3 +134,27 @@ def test_meta_estimators_set_no_private_attribute_of_others(path):
     ]
     for target in targets:
         assert ast.unparse(target.value) == "self", ast.unparse(target)
+
+
+# Calls of the package's own functions from `fit` on a plain array of bits to the first kernel, at
+# most: up to five more than there are, since versions of scikit-learn ask for tags more or less
+# often. ``python tests/calls.py SDCPRBM`` prints them all.
+MOST_CALLS = {
+    "SDCPRBM": 160,
+    "TAPRBM": 195,
+    "InfiniteRBM": 120,
+    "FSLLDensity": 62,
+    "FVBMPseudoLikelihood": 70,
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_few_calls_and_files_lead_to_the_first_kernel(name):
+    calls_to_kernel(name)  # which fills caches
+    calls, files = calls_to_kernel(name)
+    assert len(calls) <= MOST_CALLS[name]
+    # Each `fit` goes through a wrapper there, which looks at the names of arguments.
+    assert len(files - {"_base.py"}) <= 6
+    of_more_columns, _ = calls_to_kernel(name, n_columns=16)
+    assert len(of_more_columns) == len(calls), "some are made for each column"

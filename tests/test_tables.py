@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from test_common import DEFAULTS
 
-from sklearn_boltz import SDCPRBM, FSLLDensity
+from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz._tables import Table, has_numbers_only, learn_table
 from sklearn_boltz.batches import Batches
 
@@ -208,6 +208,20 @@ def test_words_are_as_good_as_their_codes(estimator, container):
     with pytest.raises(ValueError, match="'vote' has the value 'perhaps' in row 0|column 0"):
         strange = frame.assign(vote="perhaps")
         model.score_samples(strange if container != "objects" else strange.to_numpy())
+
+
+@pytest.mark.parametrize("estimator", [
+    FSLLDensity(), FVBMPseudoLikelihood(), SDCPRBM(3, max_iter=2, random_state=0)
+])  # fmt: skip
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_threshold_leaves_words_as_they_are(estimator):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"word": rng.choice(list("xyz"), 90), "amount": rng.random(90)})
+    frame.loc[frame["word"] == "z", "amount"] += 1
+    by_hand = frame.assign(amount=(frame["amount"] > 0.8).astype(float))
+    model = clone(estimator).set_params(binarize=0.8).fit(frame)
+    expected = clone(estimator).fit(by_hand)
+    np.testing.assert_allclose(model.score_samples(frame), expected.score_samples(by_hand))
 
 
 def test_the_same_words_make_the_same_model_in_any_order_of_rows():

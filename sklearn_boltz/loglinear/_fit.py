@@ -102,15 +102,16 @@ def learn(counts, groups, settings, end_iteration):
     n_values, rows, weights = counts[1:]
     if has_gaps(rows):
         rows, weights = distinct_incomplete(*informative(rows, weights))
+    incomplete = has_gaps(rows)
     sources, parts, converged = [], [], True
     for group in groups:
         sources.append(source_of(rows[:, group], weights, StateSpace(n_values[group])))
-        if len(sources) == 1 and not has_gaps(rows):
+        if len(sources) == 1 and not incomplete:
             # The columns that vary, if there are some: the other groups have one row.
             first, sums = sources[0].first, sources[0].weights
             cost = initial_divergence(sums, weights.sum(), math.prod(n_values.tolist()))
             rows, weights = rows[first], sums
-    if has_gaps(rows):
+    if incomplete:
         cost = sum(source.cost for source in sources)
     history = History(
         cost, lambda: end_iteration(lambda: terms(parts, len(n_values))), settings.verbose

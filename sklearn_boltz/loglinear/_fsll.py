@@ -401,10 +401,9 @@ class FSLLDensity(BaseBoltzmann):
     def _initial_n_values(self, X):
         """Number of values of each column, from `n_values` or from the data."""
         if isinstance(self.n_values, str):
-            if self.binarize is not None:
-                return np.full(X.shape[1], 2)
-            self._warn_of_counts_from_one(X)
-            self._warn_of_missing_codes(X)
+            if self.binarize is None:
+                self._warn_of_counts_from_one(X)
+                self._warn_of_missing_codes(X)
             highest = np.fmax.reduce(X, axis=0, initial=0)  # a batch may lack a column
             return np.maximum(highest.astype(np.int64) + 1, 2)
         return given_n_values(self.n_values, X.shape[1])
@@ -438,13 +437,12 @@ class FSLLDensity(BaseBoltzmann):
 
     def _check_range(self, X, n_values):
         """Check that values are 0 .. n_values - 1 or NaN."""
-        if self.binarize is None:
-            self._check_domain(
-                X,
-                np.isnan(X) | (X < n_values),
-                lambda j: f"values from 0 to {n_values[j] - 1}",
-                "Set `n_values` to the true numbers of values and fit again.",
-            )
+        self._check_domain(
+            X,
+            np.isnan(X) | (X < n_values),
+            lambda j: f"values from 0 to {n_values[j] - 1}",
+            "Set `n_values` to the true numbers of values and fit again.",
+        )
 
     def _to_states(self, X):
         """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""

@@ -18,7 +18,7 @@ from sklearn_boltz._arrays import as_numpy, copied_as, dispatched, is_foreign, l
 from sklearn_boltz._base import dense, validate_arguments
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, by_processor
+from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, TRACKED, by_processor
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
 from sklearn_boltz.restricted.mean_field._clamped import clamp, visible_side
@@ -70,6 +70,7 @@ class BaseTAP(MiniBatchEstimator):
 
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
+        **TRACKED,
         "visible_range": [tuple, list, None],
         "persistent": ["boolean"],
         "momentum": [Interval(Real, 0, 1, closed="left")],

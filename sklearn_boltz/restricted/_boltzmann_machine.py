@@ -65,7 +65,13 @@ from sklearn_boltz.restricted.training._array_rows import (
     ELSEWHERE,
     checked_rows,
 )
-from sklearn_boltz.restricted.training._rows import StreamedRows, evenly_spaced, of_some
+from sklearn_boltz.restricted.training._rows import (
+    StreamedRows,
+    check_observed,
+    evenly_spaced,
+    of_some,
+    with_information,
+)
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian
@@ -87,6 +93,11 @@ _POSITIVE = [Interval(Integral, 1, None, closed="left")]
 # Types of `visible` and `hidden`. More is checked once the columns are known.
 VISIBLE = [StrOptions({"auto", *UNIT_TYPES}), UnitType, type, list, dict]
 HIDDEN = [StrOptions(set(UNIT_TYPES)), UnitType, type, tuple]
+# Of estimators that follow ln Z in the course of a training.
+TRACKED = {
+    "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
+    "max_rungs": [Interval(Integral, 3, None, closed="left")],
+}
 IMPUTE_CONSTRAINTS = {
     "X": ["array-like"],
     "how": [StrOptions({"mean", "mode", "sample"})],
@@ -194,6 +205,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             X.eliminate_zeros()
         return self._bounded_sparse(X, clip)
 
+    def _rows_of_fit(self, X, sample_weight, reset):
+        """The rows to learn from, of which each column has a value somewhere, and their weights."""
+        rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
+        rows, weights = with_information(rows, sample_weight)
+        check_observed(self, rows)
+        return rows, weights
+
     def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
         """Check a table; -> one number for each cell. With `reset`, the columns are learned."""
         X = self._validate(
@@ -207,16 +225,20 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         X = X.astype(X.dtype.type, copy=False)  # to the native byte order
         # With batches, the columns are learned from the first one.
         if reset and not (self._reads_batches and vars(self).get("_layout")):
-            specs, options = self._specs(), self._unit_options()
-            if self._reads_batches and not isinstance(specs, UnitType) and Categorical in specs:
-                raise ValueError(
-                    "the number of categories of a column is unknown when data come in batches. "
-                    "Give its units, for example visible={0: Categorical([3])} for the codes 0, "
-                    "1 and 2."
-                )
             weights = None if sample_weight is None else checked_weights(sample_weight, X)
-            self._layout = learn_layout(specs, self._table, X, self._column, options, weights)
+            self._layout = self._learned_layout(X, weights)
         return X
+
+    def _learned_layout(self, X, weights):
+        """How the columns of the training become numbers."""
+        specs = self._specs()
+        if self._reads_batches and not isinstance(specs, UnitType) and Categorical in specs:
+            raise ValueError(
+                "the number of categories of a column is unknown when data come in batches. "
+                "Give its units, for example visible={0: Categorical([3])} for the codes 0, "
+                "1 and 2."
+            )
+        return learn_layout(specs, self._table, X, self._column, self._unit_options(), weights)
 
     def _takes_sparse(self):
         """Whether rows can stay sparse: all columns have the same bounds, and one number each."""
@@ -231,9 +253,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _bounded(self, X, clip):
         """Cells within the bounds. Rounding errors are corrected, others rejected or clipped."""
-        low, high = self._layout_now().bounds
+        layout = self._layout_now()
+        low, high = layout.bounds
         # The usual case, without temporary arrays. NaN makes it False.
-        if np.ndim(low) == 0 and X.min() >= low and X.max() <= high and not self._coded_units():
+        if np.ndim(low) == 0 and X.min() >= low and X.max() <= high and not layout.has_codes:
             return X
         legal = self._are_legal(X)
         if not legal.all():
@@ -243,7 +266,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             columns = np.flatnonzero(~legal.all(axis=0))
             self._warn_of_clipping(X, row, column, (~legal).sum(), len(columns))
         X = X.clip(low, high).astype(X.dtype, copy=False)
-        return np.where(self._layout_now().one_hot, np.rint(X), X) if self._coded_units() else X
+        return np.where(layout.one_hot, np.rint(X), X) if layout.has_codes else X
 
     def _bounded_sparse(self, X, clip):
         low, high = self._layout_now().bounds
@@ -267,14 +290,14 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _are_legal(self, values):
         """Where values are within the bounds, to rounding errors, or NaN."""
-        low, high = self._layout_now().bounds
+        layout = self._layout_now()
+        low, high = layout.bounds
         ends = np.abs([low, high]).astype(np.float64)
         size = np.where(np.isfinite(ends), ends, 0).max(axis=0)
         rounding = ROUNDING * np.where(size > 0, size, 1.0)
         legal = ~((values < low - rounding) | (values > high + rounding))
-        if self._coded_units():  # only the codes themselves are legal
-            codes = self._layout_now().one_hot
-            legal &= ~(codes & (np.abs(values - np.rint(values)) > ROUNDING))
+        if layout.has_codes:  # only the codes themselves are legal
+            legal &= ~(layout.one_hot & (np.abs(values - np.rint(values)) > ROUNDING))
         return legal
 
     def _domain(self, column=None):
@@ -389,10 +412,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             rows = evenly_spaced(X, FIRST_ROWS)
             X, weights = X[rows], of_some(weights, rows)
         return layout.initial_units(X, weights)
-
-    def _coded_units(self):
-        """Whether numbers in the table are codes of one-hot units, which must be integers."""
-        return bool(self._layout_now().one_hot.any())
 
     def _begin_batches(self, batches, sample_weight=None):
         """Learn the columns from the first batch. Batches hold numbers."""

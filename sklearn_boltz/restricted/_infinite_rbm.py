@@ -15,6 +15,7 @@ from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
+from sklearn_boltz.restricted._boltzmann_machine import TRACKED
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
 from sklearn_boltz.restricted.model._columns import parameter_names, with_published
@@ -28,15 +29,12 @@ from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, Moni
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import (
     ColumnSums,
-    check_observed,
     divided,
     of_some,
-    with_information,
 )
 from sklearn_boltz.restricted.training._sdcp import Scheme
 from sklearn_boltz.restricted.training._tracker import Tracker
 from sklearn_boltz.units import Bernoulli
-from sklearn_boltz.units._unit import observed_sums
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate or a larger alpha."
 
@@ -263,6 +261,7 @@ class InfiniteRBM(BaseRBM):
 
     _parameter_constraints = {
         **BaseRBM._parameter_constraints,
+        **TRACKED,
         "max_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "mode": [StrOptions({"corrective", "safeguarded", "plain"})],
@@ -274,8 +273,6 @@ class InfiniteRBM(BaseRBM):
         "n_corrective": [Interval(Integral, 0, None, closed="left")],
         "away_steps": ["boolean"],
         "sampler": [StrOptions({"gibbs", "tempered"})],
-        "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
-        "max_rungs": [Interval(Integral, 3, None, closed="left")],
         "init": [HasMethods(["fit", "transform"]), None],
     }
 
@@ -380,11 +377,7 @@ class InfiniteRBM(BaseRBM):
         status = None
         with unchanged_on_error(self), Workers(self.n_jobs) as workers:
             going_on = self.warm_start and hasattr(self, "components_")
-            rows = self._validated(
-                X, reset=not going_on, allow_nan=True, sample_weight=sample_weight
-            )
-            rows, weights = with_information(rows, sample_weight)
-            check_observed(self, observed_sums(rows)[1])
+            rows, weights = self._rows_of_fit(X, sample_weight, reset=not going_on)
             growth = self._resumed() if going_on else self._begun(rows, weights)
             rows = rows.astype(growth.learner.weights.dtype, copy=False)
             fraction = self.validation_fraction if self.early_stopping else 0
@@ -476,9 +469,11 @@ class InfiniteRBM(BaseRBM):
     def _begun(self, X, weights=None):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
         evaluation_seed = int(rng.integers(2**31))
-        learner = self._initial_learner(X, seen, Stream.from_generator(rng))
+        visible = self._initial_visible(X, weights)
+        base = visible.astype(X.dtype)
+        learner = self._initial_learner(visible, seen, Stream.from_generator(rng))
         growth = Growth(learner, rng, seen, evaluation_seed)
-        growth.base = self._initial_visible(X, weights).astype(X.dtype)
+        growth.base = base
         return growth
 
     def _resumed(self):
@@ -504,11 +499,10 @@ class InfiniteRBM(BaseRBM):
         seed = growth.evaluation_seed
         return Tracker.begun(growth.tracker, growth.base, self, seed, tempered)
 
-    def _initial_learner(self, X, seen, stream):
+    def _initial_learner(self, visible, seen, stream):
         """The parameters at the start: of a fitted RBM, or of independent visible units."""
-        dtype, n_visible = X.dtype, X.shape[1]
+        dtype, n_visible, start = visible._dtype, len(visible), self.init
         weights, hidden_bias = np.zeros((1, n_visible), dtype), np.zeros(1, dtype)
-        visible, start = self._initial_visible(X), self.init
         if start is not None:
             names = "components_", "intercept_visible_", "intercept_hidden_"
             if not all(hasattr(start, name) for name in names):

@@ -19,7 +19,7 @@ from sklearn_boltz._base import (
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
+from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
@@ -37,14 +37,13 @@ from sklearn_boltz.restricted.training._progress import Fall, Stages
 from sklearn_boltz.restricted.training._rows import (
     ChosenRows,
     StreamedRows,
-    check_observed,
     divided,
     relative,
     visits,
     with_information,
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
-from sklearn_boltz.units._unit import UnitType, observed_sums
+from sklearn_boltz.units._unit import UnitType
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
 # With max_iter="auto": the minimum number of epochs, and with early stopping the maximum number of
@@ -87,8 +86,6 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         "weights_init": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "early_stopping": ["boolean", StrOptions({"auto"})],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
-        "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
     # Whether the training uses the chains of a ladder of saved models.
     _is_tempered = False
@@ -251,10 +248,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return self._device_source(X, sample_weight, reset)
         batches = as_batches(X)
         if batches is None:
-            rows = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
-            rows, weights = with_information(rows, sample_weight)
-            check_observed(self, observed_sums(rows)[1])
-            return rows, weights
+            return self._rows_of_fit(X, sample_weight, reset)
         if reset:
             self._begin_batches(batches, sample_weight)
         indexed = batches is not X
@@ -426,6 +420,7 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
 
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
+        **TRACKED,
         "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "transform_temperature": [Interval(Real, 0, None, closed="neither")],
     }

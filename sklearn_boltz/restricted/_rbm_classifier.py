@@ -42,16 +42,15 @@ from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam
 from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
-    EMPTY,
     MOST_VALID,
     ChosenRows,
     StreamedRows,
     check_observed,
     of_some,
     relative,
+    that_count,
 )
 from sklearn_boltz.units import Bernoulli, Categorical
-from sklearn_boltz.units._unit import observed_sums
 
 OPTIMIZERS = {"adam": Adam, "sgd": SGD}
 # With batch_size="auto", a fiftieth of the rows, within limits.
@@ -274,11 +273,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     """
 
     _parameter_constraints = {
-        **{
-            name: constraint
-            for name, constraint in MiniBatchEstimator._parameter_constraints.items()
-            if name not in ("track_likelihood", "max_rungs")
-        },
+        **MiniBatchEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "alpha": [Interval(Real, 0, None, closed="left"), Options(Real, {np.inf})],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
@@ -441,7 +436,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         codes = encode_labels(y, present, self.classes_, name, remedy)
         if batches is None:
             rows = LabelledRows(*self._counted(V, codes, sample_weight))
-            check_observed(self, observed_sums(rows.V)[1])
+            check_observed(self, rows.V)
         else:
             rows = self._streamed(batches, codes, sample_weight, reset, batches is not X)
         codes = np.unique(rows.codes[rows.codes >= 0])
@@ -489,11 +484,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _counted(self, V, codes, sample_weight):
         """The rows that count, codes of their labels, and their weights."""
         weights = self._weights(codes, sample_weight, V)
-        counts = np.ones(V.shape[0], dtype=bool) if weights is None else weights > 0
-        if rows_with_gaps(V) is not None:
-            counts &= ~np.isnan(V).all(axis=1)
-            if not counts.any():
-                raise ValueError(EMPTY)
+        counts = that_count(V, weights)
         if not counts.all():
             V, codes, weights = V[counts], codes[counts], of_some(weights, counts)
         return V, codes, None if weights is None else relative(weights)

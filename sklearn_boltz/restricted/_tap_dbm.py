@@ -5,7 +5,6 @@ from functools import partial
 from numbers import Integral
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -54,17 +53,11 @@ class LayerRBM(TAPRBM):
     def _kinds(self, X):
         return None
 
-    def _coded(self, X, *, reset=False, allow_nan=False, sample_weight=None):
-        X = self._validate(
-            X, accept_sparse="csr", dtype=[np.float32, np.float64], reset=reset,
-            allow_nan=allow_nan and not issparse(X),
-        )  # fmt: skip
-        if reset:
-            units = self.visible
-            if isinstance(units, str):
-                units = UNIT_TYPES.get(units, Bernoulli)
-            self._layout = Layout.of_numbers(X.shape[1], units, self._unit_options())
-        return X
+    def _learned_layout(self, X, weights):
+        units = self.visible
+        if isinstance(units, str):
+            units = UNIT_TYPES.get(units, Bernoulli)
+        return Layout.of_numbers(X.shape[1], units, self._unit_options())
 
 
 class TAPDBM(BaseTAP):

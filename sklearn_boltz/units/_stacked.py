@@ -232,7 +232,7 @@ def by_type(units):
     order : ndarray of int of shape (n_columns,) or None
         For each new column, the index of the old one. None if the order is the same.
     """
-    parts, every = units.parts(), np.arange(len(units))
+    parts = units.parts()
     bits = [part for part in parts if type(part[0]) is Bernoulli]
     words = [part for part in parts if type(part[0]) is Categorical]
     if max(len(bits), len(words)) < 2:
@@ -245,6 +245,7 @@ def by_type(units):
         layers.append(Categorical(widths, _joined(words)))
     others = [part for part in parts if type(part[0]) not in (Bernoulli, Categorical)]
     layers += [part for part, _ in others]
+    every = np.arange(len(units))
     order = np.concatenate([every[columns] for _, columns in [*bits, *words, *others]])
     return layers[0] if len(layers) == 1 else Stacked(layers), order
 

@@ -152,12 +152,14 @@ class UnitType:
     @property
     def widths(self):
         """Number of columns of each unit: an array of int of shape (n_units,)."""
-        return np.full(len(self) // self.width, self.width)
+        width = self.width
+        return np.full(len(self) // width, width)
 
     @property
     def n_units(self):
         """Number of units; `len` counts their columns."""
-        return len(self) // self.width if self.width else len(self.widths)
+        width = self.width
+        return len(self) // width if width else len(self.widths)
 
     @property
     def one_hot(self):

@@ -103,7 +103,8 @@ def find_coding(estimator, X):
     -------
     coding : Coding
     """
-    has_signs = estimator.binarize is None and X.dtype.kind != "b" and (X == -1).any()
+    X = estimator._binarized(X)  # but for columns of words, which keep their codes
+    has_signs = X.dtype.kind != "b" and (X == -1).any()
     # With other values, -1 is a code for missing cells, which `Coding.codes` explains.
     has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
     two = Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
@@ -116,7 +117,7 @@ def find_coding(estimator, X):
                 "binarize at None."
             )
         return two if coding.is_binary else coding
-    if has_signs or estimator.binarize is not None or X.dtype.kind == "b":
+    if has_signs or X.dtype.kind == "b":
         return two
     known = is_whole(X) | np.isnan(X) | (X == -1)
     if not known.all():

@@ -263,17 +263,16 @@ class Scratch(NamedTuple):
     @classmethod
     def of(cls, model, n_rows, order):
         """For so many rows of a model."""
-        n_columns = len(model.visible), len(model.hidden)
+        n_columns, dtype = (len(model.visible), len(model.hidden)), model.dtype
         features, squares, n_features = None, None, n_columns
         if order == 2:
             features = features_of_pair(model.visible, model.hidden)
             squares = empty_squares(model.weights, features)
             n_features = [its.n_features for its in features]
         layers = [
-            Layer.empty(n_rows, *sizes, model.dtype)
-            for sizes in zip(n_columns, n_features, strict=True)
+            Layer.empty(n_rows, *sizes, dtype) for sizes in zip(n_columns, n_features, strict=True)
         ]
-        return cls(*layers, features, squares, np.empty((n_rows, n_columns[1]), model.dtype))
+        return cls(*layers, features, squares, np.empty((n_rows, n_columns[1]), dtype))
 
 
 def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=None):

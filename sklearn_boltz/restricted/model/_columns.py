@@ -144,6 +144,8 @@ class Layout:
     ----------
     one_hot : ndarray of bool of shape (n_columns,)
         Which columns have units of one-hot numbers.
+    has_codes : bool
+        Whether some have: their cells are whole numbers.
     takes_threshold : ndarray of bool of shape (n_columns,)
         Which columns `binarize` is for.
     is_plain : bool
@@ -157,9 +159,10 @@ class Layout:
         self.center, self.scale, self.options = center, scale, options or {}
         self.starts = np.concatenate([[0], np.cumsum(widths)])
         self.one_hot = n_states > 0
+        self.has_codes = bool(self.one_hot.any())
         self.takes_threshold = ~self.one_hot & [kind is not Gaussian for kind in kinds]
         self.takes_threshold &= ~np.asarray(coded)
-        self.is_plain = not self.one_hot.any() and scale is None
+        self.is_plain = not self.has_codes and scale is None
 
     @classmethod
     def of_numbers(cls, n_columns, units=Bernoulli, options=None):

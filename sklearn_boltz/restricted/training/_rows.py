@@ -59,8 +59,18 @@ def of_some(weights, rows):
     return None if weights is None else weights[rows]
 
 
+def that_count(X, weights):
+    """Which rows count: not those of weight 0, and not those of which all cells are missing."""
+    counts = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
+    if rows_with_gaps(X) is not None:
+        counts &= ~np.isnan(X).all(axis=1)
+        if not counts.any():
+            raise ValueError(EMPTY)
+    return counts
+
+
 def with_information(X, sample_weight):
-    """The rows that count: not those of weight 0, and not those of which all cells are missing.
+    """The rows that count, and how often each does.
 
     Parameters
     ----------
@@ -75,11 +85,7 @@ def with_information(X, sample_weight):
         With the mean 1; None for equal ones.
     """
     weights = None if sample_weight is None else checked_weights(sample_weight, X)
-    counts = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
-    if rows_with_gaps(X) is not None:
-        counts &= ~np.isnan(X).all(axis=1)
-        if not counts.any():
-            raise ValueError(EMPTY)
+    counts = that_count(X, weights)
     if not counts.all():
         X, weights = X[counts], of_some(weights, counts)
     return X, None if weights is None else relative(weights)
@@ -117,15 +123,15 @@ def evenly_spaced(X, n_most):
     return places if numbers is None else numbers[places]
 
 
-def check_observed(estimator, counts):
+def check_observed(estimator, X):
     """Refuse columns without an observed value: the data say nothing of them.
 
     Parameters
     ----------
     estimator : estimator
-    counts : int, float or ndarray of shape (n_numbers,)
-        How often each number of a row is observed.
+    X : {ndarray, CSR matrix} of shape (n_rows, n_numbers) or StreamedRows
     """
+    _, counts = observed_sums(X)
     if np.ndim(counts) and not np.all(counts):
         of_columns = np.asarray(counts)[estimator._layout_now().starts[:-1]]
         empty = np.flatnonzero(of_columns == 0)
@@ -269,7 +275,7 @@ class StreamedRows:
         self._without = self.useless
         if len(self.useless) == self.shape[0]:
             raise ValueError(EMPTY)
-        check_observed(estimator, self.observed_sums[1])
+        check_observed(estimator, self)
 
     def _weigh(self, estimator, sample_weight):
         """Take the weights of the rows into account: a pass over the batches."""
