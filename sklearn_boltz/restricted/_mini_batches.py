@@ -9,7 +9,7 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign
+from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign, namespace_of
 from sklearn_boltz._base import (
     checked_weights,
     dense,
@@ -431,7 +431,7 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
                 "hidden units would be at temperature 1 is known of binary ones only. Use "
                 "mean_visible(mean_hidden(X))."
             )
-        if not ((H >= 0) & (H <= 1)).all():
+        if not namespace_of(H).all((H >= 0) & (H <= 1)):
             raise ValueError("Means of binary hidden units must be from 0 to 1.")
         # The log-odds are those at temperature 1, divided by the temperature. A quotient may be
         # infinite, where the mean is 0.
