@@ -588,7 +588,7 @@ def test_a_classifier_draws_a_class_where_it_lies(xp, X, y):
     for labels in (2, np.arange(7) % 3):
         found = mine.sample(7, 3, n_steps=10, y=labels)
         assert (as_numpy(found) == reference.sample(7, 3, n_steps=10, y=labels)).all()
-    for method in ("ais", "raise", "ladder"):
+    for method in ("ais", "raise", "ladder", "tap", "exact"):
         found, wanted = (
             m.log_partition(method, random_state=0, n_temperatures=20, n_chains=10, tol=1.0)
             for m in (mine, reference)
@@ -788,8 +788,15 @@ def test_other_inferences_are_there_for_numpy_only(xp, X):
     "estimator", [FVBMPseudoLikelihood(), FSLLDensity(), InfiniteRBM(), TAPDBM(4)]
 )
 def test_estimators_that_compute_with_numpy_only(xp, X, estimator):
-    with pytest.raises(ValueError, match=f"{type(estimator).__name__} computes with NumPy arrays"):
+    message = f"{type(estimator).__name__} computes with NumPy arrays only"
+    with pytest.raises(ValueError, match=message):
         estimator.fit(xp.asarray(X))
+
+
+def test_estimators_that_stay_with_numpy(xp, X):
+    model = InfiniteRBM(max_iter=1, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="InfiniteRBM computes with NumPy arrays only"):
+        xp.has(model)
 
 
 def test_bad_values(xp, X):

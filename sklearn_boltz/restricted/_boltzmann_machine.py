@@ -389,6 +389,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             Another one with the same parameters, which computes there. The ladder of models that
             a training on NumPy arrays has saved stays behind.
 
+        Raises
+        ------
+        ValueError
+            If this kind of estimator computes with NumPy arrays only.
+
         Examples
         --------
         >>> import numpy as np
@@ -409,7 +414,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """What scikit-learn moves an estimator by."""
         check_is_fitted(self)
         if not self._computes_on_devices:
-            raise ValueError(f"{type(self).__name__} computes with NumPy arrays only.")
+            raise ValueError(
+                f"{type(self).__name__} computes with NumPy arrays only, and stays with them."
+            )
         other = clone(self)
         vars(other).update({**vars(self), **self._moved_attributes(convert)})
         return other
