@@ -9,6 +9,7 @@ from functools import cache, partial
 from importlib.util import find_spec
 
 import numpy as np
+from scipy import special
 from scipy.sparse import issparse
 from sklearn.utils._array_api import get_namespace_and_device
 
@@ -88,6 +89,11 @@ def without_gradient(array):
     return array.detach() if hasattr(array, "detach") else array
 
 
+def _on_processor(array):
+    """Whether an array of PyTorch is in the memory of the processor."""
+    return getattr(getattr(array, "device", None), "type", None) == "cpu"
+
+
 def host_view(array):
     """An array of PyTorch in the memory of the processor as one of NumPy, which shares it.
 
@@ -96,8 +102,12 @@ def host_view(array):
     view : ndarray or None
         None where there is no such view, on which a compiled kernel could work in place.
     """
-    on_processor = getattr(getattr(array, "device", None), "type", None) == "cpu"
-    return array.numpy() if on_processor and array.is_contiguous() else None
+    return array.numpy() if _on_processor(array) and array.is_contiguous() else None
+
+
+def for_kernels(array):
+    """An array, copied if kernels could work on it but for the order of its numbers in memory."""
+    return array.contiguous() if _on_processor(array) else array
 
 
 def like(reference, array):
@@ -151,11 +161,11 @@ def taken(array, numbers):
     return namespace_of(array).take(array, like(array, numbers), axis=0)
 
 
-def concatenated(arrays):
-    """Arrays one below the other."""
+def concatenated(arrays, axis=0):
+    """Arrays one below the other, or side by side along another axis."""
     if not is_foreign(arrays[0]):
-        return np.concatenate(arrays)
-    return namespace_of(arrays[0]).concat(arrays)
+        return np.concatenate(arrays, axis=axis)
+    return namespace_of(arrays[0]).concat(arrays, axis=axis)
 
 
 def copied_as(array, dtype):
@@ -171,6 +181,8 @@ def widest(array):
 
 def widened(array):
     """An array in that type."""
+    if not is_foreign(array):
+        return array.astype(np.float64, copy=False)
     return namespace_of(array).astype(array, widest(array), copy=False)
 
 
@@ -201,6 +213,22 @@ def at_least(x, least, xp):
 def converted(x, dtype, xp):
     """An array in another type, also where a library traces a function of arrays."""
     return x.astype(dtype) if hasattr(x, "astype") else xp.astype(x, dtype)
+
+
+def logsumexp(x):
+    """ln Σ exp(x) over the last axis of finite numbers."""
+    if not is_foreign(x):
+        return special.logsumexp(x, axis=-1)
+    xp = namespace_of(x)
+    greatest = xp.max(x, axis=-1, keepdims=True)
+    return xp.log(xp.sum(xp.exp(x - greatest), axis=-1)) + greatest[..., 0]
+
+
+def cumulative_sum(x):
+    """Sums of the numbers up to each, along the last axis."""
+    if not is_foreign(x):
+        return x.cumsum(axis=-1)
+    return namespace_of(x).cumulative_sum(x, axis=-1)
 
 
 def fused(function, reference):

@@ -6,6 +6,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from sklearn_boltz._arrays import as_numpy, is_foreign
 from sklearn_boltz._cells import is_missing
 
 # The code of a row without a label, and what stands for it among labels that are numbers.
@@ -32,7 +33,7 @@ def split_labels(y, name="y"):
             f"{name} requires y to be passed, but the target y is None. Give the label of each "
             "row; -1 stands for a row without one."
         )
-    y = column_or_1d(y, warn=True)
+    y = column_or_1d(as_numpy(y) if is_foreign(y) else y, warn=True)
     present = np.ones(len(y), dtype=bool)
     if y.dtype.kind == "O":
         present = ~np.fromiter(map(is_missing, y), bool, len(y))

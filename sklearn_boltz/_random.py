@@ -5,6 +5,7 @@ from sklearn.utils import check_random_state
 
 from sklearn_boltz._arrays import device_of, namespace_of
 from sklearn_boltz._random_arrays import Numbers
+from sklearn_boltz._random_arrays import uniform as uniform_of_arrays
 from sklearn_boltz._random_kernel import normal, uniform
 
 
@@ -77,6 +78,25 @@ class Stream:
         out = np.empty(shape, dtype)
         uniform(out, self.seed, self.take(1), first_row)
         return out
+
+    def uniform_beside(self, reference, shape, first_row=0):
+        """
+        Draw the same numbers as `uniform` where an array of another library lies.
+
+        Parameters
+        ----------
+        reference : array
+            Its type is that of the numbers.
+        shape, first_row
+            As of `uniform`.
+
+        Returns
+        -------
+        u : array of the given shape
+        """
+        xp, parts = namespace_of(reference), self.numbers(reference)
+        parts = parts.parts(self.take(1), shape, first_row)
+        return uniform_of_arrays(*parts, reference.dtype == xp.float64, xp)
 
     def normal(self, shape, dtype=np.float64, first_row=0):
         """

@@ -21,7 +21,7 @@ from sklearn.utils import _array_api, estimator_checks
 
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.loglinear import FSLLDensity
-from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMClassifier
 
 if os.environ.get("SCIPY_ARRAY_API") != "1":
     pytest.skip("SCIPY_ARRAY_API=1 is not set", allow_module_level=True)
@@ -29,7 +29,15 @@ if os.environ.get("SCIPY_ARRAY_API") != "1":
 from sklearn_boltz._arrays import _compiled, as_numpy, is_foreign, namespace_of
 from sklearn_boltz._random import Stream
 from sklearn_boltz._random_arrays import uniform
-from sklearn_boltz.units import _bernoulli_arrays
+from sklearn_boltz.restricted.model import _class_arrays
+from sklearn_boltz.restricted.model._class_kernel import class_gradients
+from sklearn_boltz.units import (
+    Bernoulli,
+    Categorical,
+    Stacked,
+    _bernoulli_arrays,
+    _categorical_arrays,
+)
 
 LIBRARIES = ["array_api_strict", "torch", "torch-cuda", "cupy"]
 FITS = {
@@ -49,6 +57,19 @@ TAP_FITS = {
     "l1": {"penalty": "l1", "alpha": 0.01},
     "early stopping": {"early_stopping": True, "n_components": 15},
 }
+
+CLASS_FITS = {
+    "hybrid": {},
+    "discriminative": {"alpha": 0},
+    "generative": {"alpha": np.inf, "n_gibbs": 2},
+    "momentum": {"optimizer": "sgd", "learning_rate": 0.2},
+    "decay": {"weight_decay": 1e-3, "sparsity": 1e-4, "early_stopping": False},
+    "accuracy": {"scoring": "accuracy", "class_weight": "balanced"},
+    "as they are": {"dynamic_binarization": False},
+}
+
+# The labels were still predicted better, or no better than by their frequencies.
+SHORT = pytest.mark.filterwarnings("ignore:.*predicted")
 
 
 class Library:
@@ -84,6 +105,12 @@ def X():
     X = (rng.random((300, 20)) < 0.3).astype(np.float64)
     X[:150, :10] = 1 - X[:150, :10]
     return X
+
+
+@pytest.fixture
+def y(X):
+    """Labels of three classes, that of a row told by two of its columns."""
+    return X[:, 0].astype(int) + X[:, 12].astype(int)
 
 
 def machine(kind=SDCPRBM, **changes):
@@ -351,6 +378,26 @@ def test_scikit_learn_moves_estimators(xp, X):
     assert (back.transform(X) == reference.transform(X)).all()
 
 
+@pytest.mark.parametrize("name", ["_softplus_sums", "_sums_of_means"])
+def test_compiled_sums_over_classes_are_the_same(name):
+    torch = pytest.importorskip("torch")
+    function, rng = getattr(_class_arrays, name), np.random.default_rng(0)
+    compiled = _compiled(function)
+    if compiled is function:
+        pytest.skip("PyTorch has no compiler here")
+    for n_rows, n_classes, n_hidden in [(7, 3, 30), (5, 10, 50)]:
+        fields, label_fields, factors = (
+            torch.asarray(rng.normal(size=shape).astype(np.float32))
+            for shape in ((n_rows, n_hidden), (n_classes, n_hidden), (n_rows, n_classes))
+        )
+        last = factors if name == "_sums_of_means" else factors[0].double()
+        arrays = fields, label_fields, last
+        found, wanted = (f(*arrays, xp=namespace_of(fields)) for f in (compiled, function))
+        pairs = [(found, wanted)] if name == "_softplus_sums" else zip(found, wanted, strict=True)
+        for mine, theirs in pairs:
+            np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["_mean", "_sample", "_draw", "_softplus"])
 def test_compiled_functions_are_the_same(name):
     """By the compiler that PyTorch has for the processor; on GPUs it is another one."""
@@ -381,13 +428,18 @@ def test_checks_of_scikit_learn(xp, check, dtype, kind):
     getattr(estimator_checks, check)("", estimator, xp.__name__, xp.device, dtype)
 
 
+def rows_of_groups():
+    """400 rows of float32 in which the columns go together by fours."""
+    rng = np.random.default_rng(0)
+    kind = rng.random((400, 3)) < 0.5
+    return (rng.random((400, 12)) < np.where(np.repeat(kind, 4, axis=1), 0.9, 0.1)).astype("float32")
+
+
 def test_float32_learns_as_well(xp):
     """Of 5 fits, the mean log-likelihood is within 5 standard errors of that of NumPy."""
     if xp.__name__ == "array_api_strict":
         pytest.skip("takes minutes, with the arithmetic of NumPy")
-    rng = np.random.default_rng(0)
-    kind = rng.random((400, 3)) < 0.5
-    X = (rng.random((400, 12)) < np.where(np.repeat(kind, 4, axis=1), 0.9, 0.1)).astype(np.float32)
+    X = rows_of_groups()
     scores = [
         [machine(max_iter=30, learning_rate=0.2, random_state=k).fit(rows).score(rows)
          for k in range(5)]
@@ -397,7 +449,39 @@ def test_float32_learns_as_well(xp):
     assert abs(np.mean(scores[0]) - np.mean(scores[1])) < 5 * np.linalg.norm(errors) + 1e-3
 
 
-def test_a_mini_batch_waits_for_nothing(monkeypatch, X):
+def test_products_of_bfloat16_learn_as_well():
+    """Of 5 fits, the mean log-likelihood is within 5 standard errors of that in float32."""
+    torch = pytest.importorskip("torch")
+    X, scores = torch.asarray(rows_of_groups()), []
+    with sklearn.config_context(array_api_dispatch=True):
+        for lower in (False, True):
+            fits = []
+            for seed in range(5):
+                with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
+                    model = machine(max_iter=30, learning_rate=0.2, random_state=seed).fit(X)
+                assert model.components_.dtype == torch.float32
+                fits.append(model.score(X))
+            scores.append(fits)
+    assert scores[0] != scores[1]  # they were of lower precision
+    errors = np.std(scores, axis=1, ddof=1) / math.sqrt(5)
+    assert np.mean(scores[1]) > np.mean(scores[0]) - 5 * np.linalg.norm(errors) - 1e-3
+
+
+def test_a_classifier_learns_by_products_of_bfloat16(y, X):
+    torch = pytest.importorskip("torch")
+    rows, labels = torch.asarray(X.astype(np.float32)), torch.asarray(y)
+    with sklearn.config_context(array_api_dispatch=True):
+        scores = []
+        for lower in (False, True):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
+                model = machine(RBMClassifier, early_stopping=False, max_iter=30).fit(rows, labels)
+            assert model.components_.dtype == torch.float32
+            scores.append(model.score(rows, labels))
+    assert min(scores) > 0.95
+
+
+@SHORT
+def test_a_mini_batch_waits_for_nothing(monkeypatch, X, y):
     """No number comes from the device, and nothing is moved, in the mini-batches of an epoch."""
     torch = pytest.importorskip("torch")
     from torch.utils._python_dispatch import TorchDispatchMode
@@ -422,9 +506,261 @@ def test_a_mini_batch_waits_for_nothing(monkeypatch, X):
     with sklearn.config_context(array_api_dispatch=True):
         for kind in (SDCPRBM, TAPRBM):
             machine(kind, n_components=15, track_likelihood=False).fit(torch.asarray(X))
+        labels = np.where(np.arange(len(X)) < 200, y, -1)
+        for settings in CLASS_FITS.values():
+            machine(RBMClassifier, **settings).fit(torch.asarray(X), torch.asarray(labels))
     assert any("mm" in name for name in called)
     forbidden = "_local_scalar_dense", "nonzero", "is_nonzero", "lift_fresh", "item"
     assert not {name for name in called if any(word in name for word in forbidden)}
+
+
+# Classes.
+
+
+def assert_same_classifier(mine, reference, atol=1e-10):
+    names = "components_", "components_classes_", "intercept_classes_"
+    for name in (*names, "intercept_hidden_", "intercept_visible_"):
+        found, wanted = as_numpy(getattr(mine, name)), getattr(reference, name)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=atol)
+    np.testing.assert_array_equal(as_numpy(mine.classes_), reference.classes_)
+
+
+@SHORT
+@pytest.mark.parametrize("some", [False, True], ids=["all labelled", "some labelled"])
+@pytest.mark.parametrize("name", CLASS_FITS)
+def test_a_classifier_is_that_of_numpy(xp, X, y, name, some):
+    X[::7] = 0.25 + X[::7] / 2  # probabilities, which are drawn
+    y = np.where(np.arange(len(y)) % 4 == 0, y, -1) if some else y
+    mine, reference = (machine(RBMClassifier, **CLASS_FITS[name]) for _ in range(2))
+    mine.fit(xp.asarray(X), xp.asarray(y))
+    reference.fit(X, y)
+    assert isinstance(mine.components_, type(xp.asarray(X)))
+    assert_same_classifier(mine, reference)
+    names = ["log_loss", "error"]
+    if reference.early_stopping:
+        names += ["validation_log_loss", "validation_error"]
+    assert_same_history(mine, reference, names)
+
+
+CLASS_METHODS = (
+    "predict_proba", "predict_log_proba", "decision_function", "transform", "free_energy",
+    "score_samples", "log_pseudo_likelihood",
+)  # fmt: skip
+
+
+@SHORT
+@pytest.mark.parametrize("dtype, atol", [("float64", 1e-10), ("float32", 2e-4)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_what_a_classifier_computes_is_that_of_numpy(xp, X, y, n_classes, dtype, atol):
+    X, y = X.astype(dtype), np.minimum(y, n_classes - 1)
+    reference = machine(RBMClassifier, max_iter=20, early_stopping=False).fit(X, y)
+    mine, rows, labels = xp.has(reference), xp.asarray(X), xp.asarray(y)
+    for name in CLASS_METHODS:
+        found, wanted = getattr(mine, name)(rows), getattr(reference, name)(X)
+        assert isinstance(found, type(rows))
+        assert str(wanted.dtype) in str(found.dtype)
+        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=atol)
+    for name in ("free_energy", "score_samples"):
+        y[::5] = -1
+        found, wanted = getattr(mine, name)(rows, xp.asarray(y)), getattr(reference, name)(X, y)
+        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=atol)
+    np.testing.assert_array_equal(as_numpy(mine.predict(rows)), reference.predict(X))
+    assert mine.score(rows, labels) == reference.score(X, as_numpy(labels))
+    assert mine.score(rows, xp.asarray(y)) == reference.score(X, y)
+    H = (reference.transform(X) < 0.5).astype(dtype)
+    found, wanted = mine.energy(rows, xp.asarray(H)), reference.energy(X, H)
+    np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=50 * atol)
+    if dtype == "float64":  # the same random numbers
+        for options in ({}, {"temperature": 2.0}, {"init": True}, {"given": {0: 1}}, {"y": 1}):
+            ours = {**options, "init": rows} if "init" in options else options
+            theirs = {**options, "init": X} if "init" in options else options
+            found = mine.sample(7, 3, n_steps=10, **ours)
+            assert isinstance(found, type(rows))
+            assert (as_numpy(found) == reference.sample(7, 3, n_steps=10, **theirs)).all()
+
+
+@SHORT
+def test_a_classifier_draws_a_class_where_it_lies(xp, X, y):
+    """By chains of more hidden units than are summed out, with the random numbers of NumPy."""
+    settings = {"n_components": 15, "max_iter": 20, "early_stopping": False}
+    reference = machine(RBMClassifier, **settings).fit(X, y)
+    mine = xp.has(reference)
+    for labels in (2, np.arange(7) % 3):
+        found = mine.sample(7, 3, n_steps=10, y=labels)
+        assert (as_numpy(found) == reference.sample(7, 3, n_steps=10, y=labels)).all()
+    for method in ("ais", "raise", "ladder", "tap", "exact"):
+        found, wanted = (
+            m.log_partition(method, random_state=0, n_temperatures=20, n_chains=10, tol=1.0)
+            for m in (mine, reference)
+        )
+        assert found.value == pytest.approx(wanted.value, abs=1e-8)
+    found, wanted = (m.sample(10, 0, n_steps=20, init="ladder") for m in (mine, reference))
+    assert (as_numpy(found) == wanted).all()
+
+
+@SHORT
+def test_labels_lie_anywhere_and_are_anything(xp, X, y):
+    """NumPy's labels for rows on a device, the other way round, and words."""
+    rows, settings = xp.asarray(X), {"max_iter": 20, "early_stopping": False}
+    reference = machine(RBMClassifier, **settings).fit(X, y)
+    mine = machine(RBMClassifier, **settings).fit(rows, y)
+    assert_same_classifier(mine, reference)
+    assert isinstance(mine.classes_, np.ndarray) and isinstance(mine.predict(rows), type(rows))
+    mine = machine(RBMClassifier, **settings).fit(X, xp.asarray(y))
+    assert_same_classifier(mine, reference)
+    assert isinstance(mine.classes_, type(rows)) and isinstance(mine.predict(X), np.ndarray)
+    words = np.array(["no", "perhaps", "yes"])[y]
+    mine = machine(RBMClassifier, **settings).fit(rows, words)
+    np.testing.assert_array_equal(
+        mine.predict(rows), np.array(["no", "perhaps", "yes"])[reference.predict(X)]
+    )
+    assert mine.score(rows, words) == reference.score(X, y)
+    back = mine.move_to(np)
+    assert (back.predict(X) == mine.predict(rows)).all()
+
+
+@SHORT
+def test_partial_fit_of_a_classifier(xp, X, y):
+    weights = np.random.default_rng(2).integers(0, 3, len(X))
+    y = np.where(np.arange(len(y)) % 3, y, -1)
+    rows, labels, counts = (xp.asarray(array) for array in (X, y, weights))
+
+    def twice(X, y, weights):
+        model = machine(RBMClassifier, alpha=0.1).partial_fit(X, y, classes=[0, 1, 2])
+        return model.partial_fit(X, y, sample_weight=weights)
+
+    assert_same_classifier(twice(rows, labels, counts), twice(X, y, weights))
+    settings = {"early_stopping": False, "max_iter": 3}
+    mine, reference = (machine(RBMClassifier, **settings) for _ in range(2))
+    mine.fit(rows, labels, sample_weight=counts)
+    assert_same_classifier(mine, reference.fit(X, y, sample_weight=weights))
+
+
+@SHORT
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_a_classifier_goes_on_where_it_ended(xp, X, y, optimizer):
+    rows, labels = xp.asarray(X), xp.asarray(y)
+    settings = {"early_stopping": False, "optimizer": optimizer, "warm_start": True}
+    whole = machine(RBMClassifier, **settings, max_iter=6).fit(rows, labels)
+    parts = machine(RBMClassifier, **settings, max_iter=3).fit(rows, labels)
+    parts = pickle.loads(pickle.dumps(parts)).fit(rows, labels)
+    assert (as_numpy(parts.components_) == as_numpy(whole.components_)).all()
+    home = machine(RBMClassifier, **settings, max_iter=3).fit(rows, labels).move_to(np).fit(X, y)
+    for name in ("components_", "components_classes_"):
+        found = as_numpy(getattr(whole, name))
+        np.testing.assert_allclose(getattr(home, name), found, rtol=0, atol=1e-10)
+
+
+@SHORT
+@pytest.mark.parametrize("kind", [SDCPRBM, RBMClassifier])
+def test_a_fit_begins_with_another_model_on_the_device(xp, X, y, kind):
+    settings = {"max_iter": 2, "n_components": 10}
+    if kind is RBMClassifier:
+        settings["early_stopping"] = False
+    mine, reference = (machine(kind, **settings, init=machine(max_iter=2)) for _ in range(2))
+    mine.fit(xp.asarray(X), xp.asarray(y))
+    reference.fit(X, y)
+    for name in ("components_", "intercept_hidden_"):
+        found = as_numpy(getattr(mine, name))
+        np.testing.assert_allclose(found, getattr(reference, name), rtol=0, atol=1e-10)
+
+
+@SHORT
+def test_a_classifier_fills_missing_cells(xp, X, y):
+    """Means against the exact ones of NumPy; false alarms in less than 1e-6 of runs."""
+    reference = machine(RBMClassifier, alpha=1, max_iter=20, early_stopping=False).fit(X, y)
+    gaps = X[[0, 200]].copy()
+    gaps[:, [1, 4, 12]] = np.nan
+    exact, known = reference.impute(gaps), ~np.isnan(gaps)
+    mine, n_copies = xp.has(reference), 2000
+    rows = xp.asarray(np.repeat(gaps, n_copies, axis=0))
+    bound = math.sqrt(math.log(2 * 6 / 1e-7) / (2 * n_copies))  # Hoeffding, as above
+    for how in ("sample", "mean"):
+        found = as_numpy(mine.impute(rows, how=how, n_steps=50, random_state=0))
+        means = found.reshape(2, n_copies, -1).mean(axis=1)
+        assert (means[known] == gaps[known]).all()
+        assert np.abs(means - exact)[~known].max() < bound
+    mode = as_numpy(mine.impute(xp.asarray(gaps), how="mode", n_steps=400, random_state=0))
+    np.testing.assert_array_equal(mode, reference.impute(gaps, how="mode"))
+
+
+@pytest.mark.parametrize("widths", [[4], [3, 3], [2, 5, 5, 3]])
+def test_categories_are_those_of_the_kernels(xp, widths):
+    rng, n = np.random.default_rng(0), sum(widths)
+    field, bias = rng.normal(size=(50, n)), rng.normal(size=n)
+    reference = Categorical(widths, bias)
+    mine, there = reference.moved(xp.asarray), xp.asarray(field)
+    for name in ("mean", "log_partition_sum", "log_weight"):
+        found, wanted = getattr(mine, name)(there), getattr(reference, name)(field)
+        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-12)
+    wanted = reference.sample(field, Stream(3), 7)
+    assert (as_numpy(mine.sample(there, Stream(3), 7)) == wanted).all()
+    stacked = Stacked([Bernoulli(rng.normal(size=3)), reference])
+    field = rng.normal(size=(50, len(stacked)))
+    mine, there = stacked.moved(xp.asarray), xp.asarray(field)
+    for name in ("mean", "log_partition_sum", "log_weight"):
+        found, wanted = getattr(mine, name)(there), getattr(stacked, name)(field)
+        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-12)
+    wanted = stacked.sample(field, Stream(3), 7)
+    assert (as_numpy(mine.sample(there, Stream(3), 7)) == wanted).all()
+
+
+@pytest.mark.parametrize("most", [1, 100, 10**6])
+def test_sums_over_classes_are_those_of_the_kernel(xp, monkeypatch, most):
+    """However few classes are worked on at once."""
+    monkeypatch.setattr(_class_arrays, "MOST_NUMBERS", most)
+    rng = np.random.default_rng(0)
+    sizes = {"fields": (9, 5), "label_fields": (4, 5), "bias": 4, "target": 9, "share": 9}
+    arrays = {name: 3 * rng.normal(size=size) for name, size in sizes.items()}
+    codes = rng.integers(-1, 4, 9)
+    there = {name: xp.asarray(array) for name, array in arrays.items()}
+    found = _class_arrays.class_gradients(codes=xp.asarray(codes), **there)
+    fields = arrays.pop("fields").copy()
+    outs = np.empty((9, 4)), np.zeros((4, 5)), np.zeros(4)
+    class_gradients(
+        fields, arrays["label_fields"], arrays["bias"], codes, arrays["target"], arrays["share"],
+        *outs,
+    )  # fmt: skip
+    for mine, wanted in zip(found, (fields, *outs), strict=True):
+        np.testing.assert_allclose(as_numpy(mine), wanted, rtol=0, atol=1e-12)
+
+
+@SHORT
+def test_draws_without_the_kernels(monkeypatch, X, y):
+    """The draws of labels and of units by arrays, where kernels could work on them."""
+    torch = pytest.importorskip("torch")
+    for module in (_bernoulli_arrays, _categorical_arrays):
+        monkeypatch.setattr(module, "host_view", lambda array: None)
+    settings = {"early_stopping": False, "max_iter": 3, "alpha": 0.1}
+    X, y = 0.25 + X / 2, np.where(np.arange(len(y)) % 4 == 0, y, -1)
+    with sklearn.config_context(array_api_dispatch=True):
+        mine = machine(RBMClassifier, **settings).fit(torch.asarray(X), torch.asarray(y))
+    assert_same_classifier(mine, machine(RBMClassifier, **settings).fit(X, y))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("check", ["check_array_api_input", "check_array_api_input_and_values"])
+@SHORT
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_checks_of_scikit_learn_for_classifiers(xp, check, dtype, early_stopping):
+    estimator = RBMClassifier(
+        8, max_iter=3, binarize=0.0, early_stopping=early_stopping, random_state=0
+    )
+    getattr(estimator_checks, check)(
+        "", estimator, xp.__name__, xp.device, dtype, check_sample_weight=True
+    )
+
+
+@SHORT
+def test_checks_of_scikit_learn_for_labels_elsewhere(xp):
+    check = getattr(estimator_checks, "check_array_api_mixed_inputs", None)
+    if check is None:
+        pytest.skip("this scikit-learn checks no mixed inputs")
+    place = _array_api.NamespaceAndDevice
+    estimator = RBMClassifier(8, max_iter=3, binarize=0.0, early_stopping=False, random_state=0)
+    here, there = place("numpy", None), place(xp.__name__, xp.device)
+    check("", estimator, there, here, check_values=True)
+    check("", estimator, here, there, check_values=True)
 
 
 # Errors.
@@ -452,8 +788,15 @@ def test_other_inferences_are_there_for_numpy_only(xp, X):
     "estimator", [FVBMPseudoLikelihood(), FSLLDensity(), InfiniteRBM(), TAPDBM(4)]
 )
 def test_estimators_that_compute_with_numpy_only(xp, X, estimator):
-    with pytest.raises(ValueError, match=f"{type(estimator).__name__} computes with NumPy arrays"):
+    message = f"{type(estimator).__name__} computes with NumPy arrays only"
+    with pytest.raises(ValueError, match=message):
         estimator.fit(xp.asarray(X))
+
+
+def test_estimators_that_stay_with_numpy(xp, X):
+    model = InfiniteRBM(max_iter=1, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="InfiniteRBM computes with NumPy arrays only"):
+        xp.has(model)
 
 
 def test_bad_values(xp, X):
@@ -469,6 +812,39 @@ def test_bad_values(xp, X):
     X[3, 5] = 2
     with pytest.warns(UserWarning, match="outside the values from 0 to 1"):
         model.transform(xp.asarray(X))
+
+
+@SHORT
+@pytest.mark.parametrize("kind", [SDCPRBM, RBMClassifier])
+def test_missing_cells(xp, X, y, kind):
+    reference = machine(kind, max_iter=2, n_components=5).set_params(early_stopping=False)
+    reference.fit(X, y)
+    mine, gaps = xp.has(reference), X.copy()
+    gaps[3, 5] = np.nan
+    names = ["transform", "free_energy"]
+    names += ["predict", "predict_proba"] if kind is RBMClassifier else []
+    for name in names:
+        with pytest.raises(ValueError, match=f"{kind.__name__}: rows on a device must be complete"):
+            getattr(mine, name)(xp.asarray(gaps))
+    with pytest.raises(ValueError, match="NaN"):
+        machine(kind).fit(xp.asarray(gaps), xp.asarray(y))
+
+
+@SHORT
+def test_labels_that_cannot_be(xp, X, y):
+    rows, y = xp.asarray(X), y.copy()
+    with pytest.raises(ValueError, match="only one class, 0"):
+        machine(RBMClassifier).fit(rows, xp.asarray(0 * y))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        machine(RBMClassifier).fit(rows, xp.asarray(y[:-1]))
+    model = machine(RBMClassifier, early_stopping=False).fit(rows, xp.asarray(y))
+    y[4] = 7
+    with pytest.raises(ValueError, match=r"label 7, which is none of the classes 0, 1, 2"):
+        model.score_samples(rows, xp.asarray(y))
+    with pytest.raises(ValueError, match="is not the same as on the last call"):
+        model.partial_fit(rows, xp.asarray(y), classes=xp.asarray(np.arange(8)))
+    with pytest.raises(ValueError, match="Bernoulli units in both layers"):
+        machine(RBMClassifier, visible="gaussian").fit(rows, xp.asarray(y))
 
 
 def test_rows_that_lie_elsewhere(xp, X):

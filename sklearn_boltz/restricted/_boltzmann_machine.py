@@ -6,6 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -87,6 +88,11 @@ FIRST_ROWS = 10_000
 TAP_START_STEPS = 100
 # Maximum number of chains of a ladder that gives samples.
 LADDER_CHAINS = 1000
+GAPS_ON_DEVICE = (
+    "{}: rows on a device must be complete, but for `impute`, and there are missing cells. Fill "
+    "them by `impute`, or sum them out on the processor: move_to(numpy) returns an estimator that "
+    "takes NumPy arrays."
+)
 _RANDOM_STATE = ["random_state", np.random.Generator]
 _COUNT = [Interval(Integral, 0, None, closed="left")]
 _POSITIVE = [Interval(Integral, 1, None, closed="left")]
@@ -353,7 +359,18 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _checked(self, X, allow_nan=False):
         check_is_fitted(self)
         X = self._validated(X, allow_nan=allow_nan, clip=True)
-        return as_type(X, numpy_dtype(self.components_)) if is_foreign(X) else self._in_type(X)
+        if not is_foreign(X):
+            return self._in_type(X)
+        xp = namespace_of(X)
+        if allow_nan and xp.any(xp.isnan(X)):
+            raise ValueError(GAPS_ON_DEVICE.format(type(self).__name__))
+        return as_type(X, numpy_dtype(self.components_))
+
+    def _to_fill(self, X):
+        """Rows of an array that lies elsewhere, in which cells may be missing."""
+        check_is_fitted(self)
+        X = self._validated(X, allow_nan=True, clip=True)
+        return as_type(X, numpy_dtype(self.components_))
 
     def _in_type(self, X):
         return X.astype(self._model().dtype, copy=False)
@@ -362,7 +379,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """Reject parameters that work only with NumPy arrays."""
         specs = self._specs()
         binary = isinstance(specs, list) and all(spec in ("auto", Bernoulli) for spec in specs)
-        if not binary or self.hidden not in ("bernoulli", Bernoulli):
+        if not binary or getattr(self, "hidden", Bernoulli) not in ("bernoulli", Bernoulli):
             raise ValueError(
                 f"{type(self).__name__}: on a device, only Bernoulli units are supported. For "
                 "other units, pass NumPy arrays."
@@ -380,6 +397,62 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         if namespace_of(X).any((X < low) | (X > high)):
             X = like(X, self._bounded(as_numpy(X), clip))  # raises an error that names the value
         return X
+
+    # Where the arrays lie.
+
+    def move_to(self, xp, device=None):
+        """Return the estimator with its arrays in another library or on another device.
+
+        Parameters
+        ----------
+        xp : module
+            The library: `numpy`, `torch`, `cupy` or another that implements the array API.
+        device : object, default=None
+            A device of that library, such as ``"cuda"``; None means its default device.
+
+        Returns
+        -------
+        estimator : object
+            A new estimator with the same parameters, which computes there. It does not have the
+            ladder of saved models of training on NumPy arrays.
+
+        Raises
+        ------
+        ValueError
+            If this kind of estimator computes with NumPy arrays only.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn_boltz.datasets import make_bars_and_stripes
+        >>> from sklearn_boltz.restricted import SDCPRBM
+        >>> model = SDCPRBM(8, max_iter=5, random_state=0).fit(make_bars_and_stripes(3))
+        >>> type(model.move_to(np).components_)
+        <class 'numpy.ndarray'>
+        """
+        library = namespace_of(xp.empty(0))  # as the array API has it
+        if library is np:
+            return self.__sklearn_array_api_convert__(as_numpy)
+        return self.__sklearn_array_api_convert__(
+            lambda array: library.asarray(as_numpy(array), device=device)
+        )
+
+    def __sklearn_array_api_convert__(self, convert):
+        """What scikit-learn moves an estimator by."""
+        check_is_fitted(self)
+        if not self._computes_on_devices:
+            raise ValueError(
+                f"{type(self).__name__} computes with NumPy arrays only, and stays with them."
+            )
+        other = clone(self)
+        vars(other).update({**vars(self), **self._moved_attributes(convert)})
+        return other
+
+    def _moved_attributes(self, convert):
+        """The attributes that hold arrays, with these elsewhere."""
+        names = [name for name in self._attributes_of_arrays() if name in vars(self)]
+        moved = {name: convert(getattr(self, name)) for name in names}
+        return {**moved, "_training": self._training.moved(convert)}
 
     # Columns of the table and numbers of the visible units.
 
@@ -443,7 +516,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _as_table(self, V):
         """Convert rows of the visible units to a table like the training data."""
         if is_foreign(V):
-            return V
+            return V[:, : self._n_numbers()]
         return self._table.decode(self._layout_now().collapse(V[:, : self._n_numbers()]))
 
     def _near(self, units, weights):
@@ -879,8 +952,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             V = self._checked(init)
             V = self._side(dense(taken(V, np.arange(n_samples) % V.shape[0])))
         if values is not None:
-            V = np.array(V)
-            V[:, clamped] = values[clamped[: len(values)]]
+            V = _samples.with_values(V, clamped, values[clamped[: len(values)]])
         with Workers(self.n_jobs) as workers:
             if n_temperatures == 1:
                 states = _samples.chain_samples(model, V, n_steps, stream, workers, clamped)

@@ -9,7 +9,7 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign
+from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign, namespace_of
 from sklearn_boltz._base import (
     checked_weights,
     dense,
@@ -469,7 +469,7 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
                 "works only for binary hidden units: for others, the means at temperature 1 are "
                 "unknown. Use mean_visible(mean_hidden(X))."
             )
-        if not ((H >= 0) & (H <= 1)).all():
+        if not namespace_of(H).all((H >= 0) & (H <= 1)):
             raise ValueError(
                 "X has values outside [0, 1], but the means of binary hidden units lie in [0, 1]. "
                 "Pass what `transform` returned."

@@ -4,11 +4,9 @@ from functools import partial
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._arrays import (
-    as_numpy,
     as_type,
     copied,
     dispatched,
@@ -98,49 +96,14 @@ class BaseRBM(BaseBoltzmannMachine):
 
     # Where the arrays lie.
 
-    def move_to(self, xp, device=None):
-        """Return the estimator with its arrays in another library or in another place.
+    def _moved_attributes(self, convert):
+        return {
+            **super()._moved_attributes(convert),
+            "_unit_types": [units.moved(convert) for units in self._unit_types],
+        }
 
-        Parameters
-        ----------
-        xp : module
-            The library: `numpy`, `torch`, `cupy` or another that implements the array API.
-        device : object, default=None
-            A device of that library, such as ``"cuda"``; None means its default device.
-
-        Returns
-        -------
-        estimator : object
-            A new estimator with the same parameters, which computes there. It does not have the
-            ladder of saved models of training on NumPy arrays.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn_boltz.datasets import make_bars_and_stripes
-        >>> from sklearn_boltz.restricted import SDCPRBM
-        >>> model = SDCPRBM(8, max_iter=5, random_state=0).fit(make_bars_and_stripes(3))
-        >>> type(model.move_to(np).components_)
-        <class 'numpy.ndarray'>
-        """
-        library = namespace_of(xp.empty(0))  # the array-API namespace of the library
-        if library is np:
-            return self.__sklearn_array_api_convert__(as_numpy)
-        return self.__sklearn_array_api_convert__(
-            lambda array: library.asarray(as_numpy(array), device=device)
-        )
-
-    def __sklearn_array_api_convert__(self, convert):
-        """How scikit-learn moves an estimator to another library or device."""
-        check_is_fitted(self)
-        other, state = clone(self), vars(self).copy()
-        state["_training"] = self._training.moved(convert)
-        state["_unit_types"] = [units.moved(convert) for units in self._unit_types]
-        for name in [*self._exposed(self._layered()), "_rows"]:
-            if name in state:
-                state[name] = convert(state[name])
-        vars(other).update(state)
-        return other
+    def _attributes_of_arrays(self):
+        return [*self._exposed(self._layered()), "_rows"]
 
     # Conditionals.
 
@@ -405,7 +368,7 @@ class BaseRBM(BaseBoltzmannMachine):
         """
         rng = make_generator(random_state)
         if dispatched(X):
-            V = self._checked(X, allow_nan=True)
+            V = self._to_fill(X)
             missing, stream = namespace_of(V).isnan(V), Stream.from_generator(rng)
             filled = _array_chains.impute(self._model(), V, missing, how, n_steps, stream)
             return namespace_of(V).where(missing, filled, V)

@@ -4,36 +4,55 @@ from functools import cache, partial
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils import _safe_indexing
+from sklearn.metrics import accuracy_score
+from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from sklearn_boltz._arrays import (
+    as_numpy,
+    as_type,
+    concatenated,
+    dispatched,
+    is_foreign,
+    like,
+    logsumexp,
+    namespace_of,
+    numpy_dtype,
+    taken,
+)
 from sklearn_boltz._base import checked_weights, dense, unchanged_on_error, validate_arguments
 from sklearn_boltz._batches import as_batches, with_labels
 from sklearn_boltz._callbacks import with_callbacks
 from sklearn_boltz._labels import encode_labels, is_labelled, learn_classes, split_labels
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, SAMPLE_CONSTRAINTS
+from sklearn_boltz.restricted._boltzmann_machine import (
+    DEVICE_ROWS,
+    IMPUTE_CONSTRAINTS,
+    SAMPLE_CONSTRAINTS,
+    by_processor,
+)
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator, enough
 from sklearn_boltz.restricted.model._classes import ClassModel, joint_units
 from sklearn_boltz.restricted.model._columns import parameter_names, published, with_published
 from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_likelihood_by
-from sklearn_boltz.restricted.sampling import _conditional, _observed
+from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _observed
 from sklearn_boltz.restricted.sampling._class_probabilities import (
     by_blocks,
     log_probability,
     log_probability_of_gaps,
 )
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._class_monitor import ClassMonitor
 from sklearn_boltz.restricted.training._discriminative import Learner, Objective
 from sklearn_boltz.restricted.training._epochs import Plan, Training
 from sklearn_boltz.restricted.training._initial import start_of
 from sklearn_boltz.restricted.training._labelled_rows import (
     LabelCounts,
+    LabelledDeviceRows,
     LabelledRows,
     LabelledStream,
     stratified,
@@ -190,7 +209,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, in order.
+        The classes, in order; where the labels are.
 
     components_ : ndarray of shape (n_components, n_visible)
         The weights W of the features. A column of three or more categories takes a number for
@@ -246,6 +265,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     without any sampling. Integers and booleans are computed with in float32. The fit has the same
     bits whatever the number of threads.
 
+    With scikit-learn's ``array_api_dispatch``, tensors of PyTorch and arrays of CuPy are computed
+    with on their device, if all columns are binary: see :doc:`/user_guide/gpu`. The labels may be
+    there, too, or of NumPy.
+
     References
     ----------
     .. [1] H. Larochelle and Y. Bengio, "Classification using discriminative restricted Boltzmann
@@ -272,6 +295,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     True
     """
 
+    _computes_on_devices = True
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
         "n_components": [Interval(Integral, 1, None, closed="left")],
@@ -350,6 +374,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
+    @property
+    def _known_classes(self):
+        """The classes as an ndarray: they lie where the labels of the training did."""
+        return as_numpy(self.classes_)
+
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None, sample_weight=None):
@@ -424,24 +453,25 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     def _source(self, X, y, sample_weight, reset):
         """The rows to train on, with their labels."""
-        name, batches = type(self).__name__, as_batches(X)
+        name, given = type(self).__name__, y
+        batches = None if dispatched(X) else as_batches(X)
         if batches is None:
             V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
         else:
             batches, y = with_labels(batches, y)
             y, present = split_labels(y, name)
         if reset:
-            self.classes_ = learn_classes(y, present, name)
+            self._learn_classes(y, present, given)
         remedy = "Fit anew, with warm_start=False."
-        codes = encode_labels(y, present, self.classes_, name, remedy)
+        codes = encode_labels(y, present, self._known_classes, name, remedy)
         if batches is None:
-            rows = LabelledRows(*self._counted(V, codes, sample_weight))
+            rows = self._labelled(V, codes, sample_weight)
             check_observed(self, rows.V)
         else:
             rows = self._streamed(batches, codes, sample_weight, reset, batches is not X)
         codes = np.unique(rows.codes[rows.codes >= 0])
         if len(codes) < 2 and reset:
-            found = repr(self.classes_[codes].tolist()[0]) if len(codes) else "or none"
+            found = repr(self._known_classes[codes].tolist()[0]) if len(codes) else "or none"
             raise ValueError(
                 f"{name}: the rows that count have only one class, {found}. There must be two at "
                 "least."
@@ -465,18 +495,29 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         """The rows of a mini-batch that count, with their labels."""
         V, y, present = self._validated_with_labels(X, y, sample_weight, reset)
         remedy = "Name all classes in the first call of partial_fit, by `classes`, or fit anew."
-        codes = encode_labels(y, present, self.classes_, type(self).__name__, remedy)
-        return LabelledRows(*self._counted(dense(V), codes, sample_weight)), None
+        codes = encode_labels(y, present, self._known_classes, type(self).__name__, remedy)
+        return self._labelled(dense(V), codes, sample_weight), None
 
     def _mini_batch(self, rows):
+        if isinstance(rows, LabelledDeviceRows):
+            return rows[rows.places(np.arange(len(rows)))]
         return rows
+
+    def _labelled(self, V, codes, sample_weight):
+        """The rows that count, with the codes of their labels."""
+        V, codes, weights = self._counted(V, codes, sample_weight)
+        if is_foreign(V):
+            return LabelledDeviceRows(DeviceRows(V, weights), codes, weights)
+        return LabelledRows(V, codes, weights)
 
     def _validated_with_labels(self, X, y, sample_weight, reset):
         """-> rows of the visible units, labels, and which rows have one."""
         name = type(self).__name__
         if y is None:
             split_labels(y, name)
-        V = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
+        # On a device, rows to learn from are complete.
+        allow_nan = not dispatched(X)
+        V = self._validated(X, reset=reset, allow_nan=allow_nan, sample_weight=sample_weight)
         y, present = split_labels(y, name)
         check_consistent_length(V, y)
         return V, y, present
@@ -486,26 +527,33 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         weights = self._weights(codes, sample_weight, V)
         counts = that_count(V, weights)
         if not counts.all():
-            V, codes, weights = V[counts], codes[counts], of_some(weights, counts)
+            rows = taken(V, np.flatnonzero(counts)) if is_foreign(V) else V[counts]
+            V, codes, weights = rows, codes[counts], of_some(weights, counts)
         return V, codes, None if weights is None else relative(weights)
 
     def _weights(self, codes, sample_weight, V):
         """How often rows count, with the weights of their classes."""
-        weights = None if sample_weight is None else checked_weights(sample_weight, V)
+        weights = None
+        if sample_weight is not None:
+            if is_foreign(sample_weight):
+                sample_weight = as_numpy(sample_weight)
+            of_rows = np.empty((V.shape[0], 0)) if is_foreign(V) else V
+            weights = checked_weights(sample_weight, of_rows)
         return weights if self.class_weight is None else self._times_class_weights(codes, weights)
 
     def _times_class_weights(self, codes, weights):
         """The weights of rows times those of their classes; rows without a label keep theirs."""
-        labelled, n_classes = codes >= 0, len(self.classes_)
+        labelled, classes = codes >= 0, self._known_classes
+        n_classes = len(classes)
         weights = np.ones(len(codes)) if weights is None else weights
         if isinstance(self.class_weight, dict):
-            unknown = [label for label in self.class_weight if label not in self.classes_]
+            unknown = [label for label in self.class_weight if label not in classes]
             if unknown:
                 raise ValueError(
                     f"{type(self).__name__}: class_weight has the class {unknown[0]!r}, but the "
-                    f"classes are {self.classes_.tolist()}."
+                    f"classes are {classes.tolist()}."
                 )
-            factors = [self.class_weight.get(label, 1.0) for label in self.classes_.tolist()]
+            factors = [self.class_weight.get(label, 1.0) for label in classes.tolist()]
             factors = np.array(factors, dtype=np.float64)
         else:
             totals = np.bincount(codes[labelled], weights[labelled], n_classes)
@@ -523,18 +571,26 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                     f"{name}: classes must be passed on the first call to partial_fit: all labels "
                     "that there will be."
                 )
-            self.classes_ = learn_classes(*split_labels(classes, name), name)
-        elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
-            raise ValueError(
-                f"{name}: classes={classes!r} is not the same as on the last call to partial_fit: "
-                f"{self.classes_.tolist()}."
-            )
+            self._learn_classes(*split_labels(classes, name), classes)
+        elif classes is not None:
+            if is_foreign(classes):
+                classes = as_numpy(classes)
+            if not np.array_equal(self._known_classes, np.unique(classes)):
+                raise ValueError(
+                    f"{name}: classes={classes!r} is not the same as on the last call to "
+                    f"partial_fit: {self._known_classes.tolist()}."
+                )
+
+    def _learn_classes(self, y, present, given):
+        """Find the classes, which lie where the labels were given, as in scikit-learn."""
+        classes = learn_classes(y, present, type(self).__name__)
+        self.classes_ = like(given, classes) if dispatched(given) else classes
 
     # Training: what `MiniBatchEstimator` asks for.
 
     def _begun(self, rows, weights, n_rows):
         rng, (V, codes, weights) = make_generator(self.random_state), rows.parts
-        n_classes, dtype = len(self.classes_), V.dtype
+        n_classes, dtype = len(self._known_classes), V.dtype
         matrix = self._initial_weights(rng, self.n_components, V.shape[1] + n_classes, dtype)
         counts = np.bincount(codes[codes >= 0], of_some(weights, codes >= 0), n_classes)
         shares = counts / max(counts.sum(), 1) + LEAST_SHARE
@@ -553,7 +609,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         training = Training(learner, rng, LabelCounts.of(rows))
         learner.label_share = training.seen.share
         training.base = base
-        return training
+        return training.moved(partial(like, V.array)) if isinstance(V, DeviceRows) else training
 
     def _objective(self):
         return Objective(
@@ -565,7 +621,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         )
 
     def _resumed(self, n_rows=None):
-        n_units = len(self.components_)
+        n_units = self.components_.shape[0]
         if n_units != self.n_components:
             raise ValueError(
                 f"n_components is {self.n_components}, but the fit to go on with has "
@@ -664,13 +720,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     # The model.
 
     def _class_model(self):
-        kinds, dtype = self._visible_types, self.components_.dtype
+        kinds, dtype = self._visible_types, numpy_dtype(self.components_)
         values = {name: getattr(self, f"{name}_visible_") for name in parameter_names(kinds)}
         return ClassModel.of(
-            self.components_, self.components_classes_.astype(dtype, copy=False),
+            self.components_, as_type(self.components_classes_, dtype),
             with_published(kinds, values, dtype),
             Bernoulli(self.intercept_hidden_).astype(dtype),
-            Categorical([len(self.classes_)], self.intercept_classes_).astype(dtype),
+            Categorical([len(self._known_classes)], self.intercept_classes_).astype(dtype),
         )  # fmt: skip
 
     def _model(self):
@@ -680,7 +736,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return self._class_model().layered()
 
     def _base(self):
-        return joint_units(*self._base_units)
+        return self._near(joint_units(*self._base_units), self.components_)
 
     def _parameters(self):
         model = self._class_model()
@@ -690,8 +746,21 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _side(self, V):
         """Rows of features with the most probable label."""
         model = self._class_model()
-        codes = model.log_probability(model.hidden_field(V)).argmax(axis=1)
+        log_p = model.log_probability(model.hidden_field(V))
+        codes = namespace_of(log_p).argmax(log_p, axis=1)
         return model.joint_rows(V, codes)
+
+    def _moved_attributes(self, convert):
+        moved = super()._moved_attributes(convert)
+        moved["_visible_types"] = self._visible_types.moved(convert)
+        if self._known_classes.dtype.kind in "biuf":
+            moved["classes_"] = convert(self.classes_)
+        return moved
+
+    def _attributes_of_arrays(self):
+        of_visible = [f"{name}_visible_" for name in parameter_names(self._visible_types)]
+        return ["components_", "components_classes_", "intercept_classes_", "intercept_hidden_",
+                *of_visible]  # fmt: skip
 
     @property
     def _n_features_out(self):
@@ -737,7 +806,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         probability : ndarray of float64 of shape (n_samples, n_classes)
             The numbers p(y | x), exact for complete rows, in the order of `classes_`.
         """
-        return np.exp(self.predict_log_proba(X))
+        log_p = self.predict_log_proba(X)
+        return namespace_of(log_p).exp(log_p)
 
     def predict(self, X):
         """Return the most probable class of each row.
@@ -752,8 +822,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         y : ndarray of shape (n_samples,)
             Classes.
         """
-        log_p = self.predict_log_proba(X)
-        return self.classes_[log_p.argmax(axis=1)]
+        log_p, classes = self.predict_log_proba(X), self._known_classes
+        if is_foreign(log_p) and classes.dtype.kind in "biuf":
+            return taken(like(log_p, classes), namespace_of(log_p).argmax(log_p, axis=1))
+        return classes[as_numpy(log_p).argmax(axis=1)]
 
     def decision_function(self, X):
         """Return how much speaks for each class.
@@ -802,7 +874,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         name = type(self).__name__
         check_consistent_length(X, y, sample_weight)
         y, present = split_labels(y, name)
-        labelled = is_labelled(y, present, self.classes_)
+        labelled = is_labelled(y, present, self._known_classes)
         if not labelled.any():
             raise ValueError(
                 f"{name}.score: no row has a label; -1, None and NaN stand for rows without one. "
@@ -810,10 +882,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             )
         if not labelled.all():
             numbers = np.flatnonzero(labelled)
-            X, y = _safe_indexing(X, numbers), y[numbers]
+            X, y = taken(X, numbers) if is_foreign(X) else _safe_indexing(X, numbers), y[numbers]
             if sample_weight is not None:
-                sample_weight = np.asarray(sample_weight)[numbers]
-        return super().score(X, y, sample_weight)
+                sample_weight = as_numpy(sample_weight)[numbers]
+        weights = None if sample_weight is None else as_numpy(sample_weight)
+        return accuracy_score(y, as_numpy(self.predict(X)), sample_weight=weights)
 
     # Hidden units, and the density of rows.
 
@@ -872,7 +945,10 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             −ln Σ_y exp(−E(x, y, h)), in nats.
         """
         V, model = self._checked(V), self._class_model()
-        H = np.ascontiguousarray(H, dtype=model.dtype)
+        if is_foreign(V):
+            H = as_type(like(V, H), numpy_dtype(V))
+        else:
+            H = np.ascontiguousarray(H, dtype=model.dtype)
         if H.shape != (V.shape[0], len(model.hidden)):
             raise ValueError(
                 f"H must have shape ({V.shape[0]}, {len(model.hidden)}), got {H.shape}."
@@ -912,7 +988,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         """F of rows with their labels, of which some may have none."""
         check_consistent_length(V, y)
         name = type(self).__name__
-        codes = encode_labels(*split_labels(y, name), self.classes_, name)
+        codes = encode_labels(*split_labels(y, name), self._known_classes, name)
+        if is_foreign(V):
+            return self._joint_free_energy_of_arrays(V, codes, model)
         found = np.empty(V.shape[0])
         gaps = rows_with_gaps(V)
         gaps = np.zeros(len(found), dtype=bool) if gaps is None else gaps
@@ -920,11 +998,24 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             part, labels = dense(V[rows]), codes[rows]
             log_weights = model.class_log_weights(model.hidden_field(np.nan_to_num(part)))
             of_label = log_weights[np.arange(len(rows)), labels]
-            total = np.where(labels < 0, logsumexp(log_weights, axis=1), of_label)
+            total = np.where(labels < 0, logsumexp(log_weights), of_label)
             found[rows] = -model.visible.log_weight(np.nan_to_num(part)) - total
         if gaps.any():
             found[gaps] = self._of_gaps_and_labels(V[gaps], codes[gaps])
         return found
+
+    def _joint_free_energy_of_arrays(self, V, codes, model):
+        """`_joint_free_energy` where the rows lie."""
+        xp, parts, codes = namespace_of(V), [], like(V, codes)
+        classes = like(V, np.arange(model.n_classes))
+        for rows in gen_batches(V.shape[0], DEVICE_ROWS):
+            part, labels = V[rows, :], codes[rows][:, None]
+            log_weights = model.class_log_weights(model.hidden_field(part))
+            # What is summed is all classes, or the one of the label.
+            counts = xp.logical_or(labels < 0, labels == classes)
+            log_weights = xp.where(counts, log_weights, log_weights * 0 - np.inf)
+            parts.append(-model.visible.log_weight(part) - logsumexp(log_weights))
+        return concatenated(parts)
 
     def _of_gaps_and_labels(self, V, codes):
         """F of rows with missing values, and of their labels, if these are given."""
@@ -958,6 +1049,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         """
         return -self.free_energy(X, y) - self.log_partition_
 
+    @by_processor
     def log_pseudo_likelihood(self, X):
         """Return the log pseudo-likelihood of each row, the label summed out.
 
@@ -1041,24 +1133,40 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                 n_samples, random_state, given=given, temperature=temperature, n_steps=n_steps,
                 init=init, n_temperatures=n_temperatures,
             )  # fmt: skip
+        y = as_numpy(y) if is_foreign(y) else y
+        if is_foreign(self.components_) and (
+            given or n_temperatures > 1 or self._draws_exactly(init)
+        ):
+            rows = self.move_to(np).sample(
+                n_samples, random_state, given=given, temperature=temperature, y=y,
+                n_steps=n_steps, init=as_numpy(init) if is_foreign(init) else init,
+                n_temperatures=n_temperatures,
+            )  # fmt: skip
+            return like(self.components_, rows)
         labels, labelled = split_labels(np.atleast_1d(y), type(self).__name__)
         if len(labels) not in (1, n_samples) or not labelled.all():
             raise ValueError(
                 f"{type(self).__name__}.sample: y must be one class or one for each of the "
                 f"{n_samples} samples, got {y!r}."
             )
-        codes = encode_labels(labels, labelled, self.classes_, type(self).__name__)
+        codes = encode_labels(labels, labelled, self._known_classes, type(self).__name__)
         codes, rng = np.broadcast_to(codes, n_samples), make_generator(random_state)
         given = self._given_values(given) if given else np.full(self._n_numbers(), np.nan)
-        states = np.empty((n_samples, self._n_numbers()), self.components_.dtype)
-        for code in np.unique(codes):
-            mine = codes == code
-            values = np.append(given, np.eye(len(self.classes_))[code])
-            drawn = self._drawn(
-                int(mine.sum()), rng, values, temperature, n_steps, init, n_temperatures
+        drawn = []
+        for code, n_rows in zip(*np.unique(codes, return_counts=True), strict=True):
+            values = np.append(given, np.eye(len(self._known_classes))[code])
+            drawn.append(
+                self._drawn(int(n_rows), rng, values, temperature, n_steps, init, n_temperatures)
             )
-            states[mine] = drawn[:, : self._n_numbers()]
-        return self._as_table(states)
+        places = np.argsort(np.argsort(codes, kind="stable"))
+        states = taken(concatenated(drawn), places)
+        return self._as_table(as_type(states, numpy_dtype(self.components_)))
+
+    def _draws_exactly(self, init):
+        """Whether rows of a class are drawn without Markov chains."""
+        model = self._model()
+        free = np.arange(len(model.visible)) < self._n_numbers()
+        return init is None and _conditional.can_impute_exactly(model, free)
 
     @validate_arguments(IMPUTE_CONSTRAINTS)
     def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
@@ -1080,6 +1188,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         X : ndarray or data frame of shape (n_samples, n_features)
             A copy with the missing values filled, of the type of `X`.
         """
+        if dispatched(X):
+            return self._impute_array(X, how, n_steps, make_generator(random_state))
         V, missing, model = self._to_impute(X)
         machine, some = self._class_model(), missing.any(axis=1)
         filled = np.zeros(V.shape)
@@ -1090,3 +1200,18 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             free_energy=lambda rows: machine.free_energy(rows, machine.hidden_field(rows)),
         )[:, : V.shape[1]]  # fmt: skip
         return self._filled(X, filled, missing)
+
+    def _impute_array(self, X, how, n_steps, rng):
+        """`impute` where the rows lie, by Markov chains."""
+        machine, V = self._class_model(), self._to_fill(X)
+        rows, n_visible = machine.joint_rows(V), V.shape[1]
+        isnan, stream = namespace_of(V).isnan, Stream.from_generator(rng)
+
+        def free_energy(rows):
+            return machine.free_energy(rows, machine.hidden_field(rows))
+
+        filled = _array_chains.impute(
+            machine.joint(), rows, isnan(rows), how, n_steps, stream,
+            free_energy=lambda states: free_energy(states[:, :n_visible]),
+        )  # fmt: skip
+        return namespace_of(V).where(isnan(V), filled[:, :n_visible], V)

@@ -25,6 +25,8 @@ def mean(field, intercept):
 def sample(field, intercept, stream, first_row=0):
     """Equals ``u < expit(field + intercept)``, u from the stream."""
     step = stream.take(1)
+    if field.dtype != intercept.dtype:  # a product of lower precision
+        field = converted(field, intercept.dtype, namespace_of(field))
     view = host_view(field)
     if view is not None:
         out = namespace_of(field).asarray(field, copy=True)

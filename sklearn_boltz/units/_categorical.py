@@ -5,6 +5,8 @@ from numbers import Integral
 
 import numpy as np
 
+from sklearn_boltz._arrays import is_foreign, widened
+from sklearn_boltz.units import _categorical_arrays
 from sklearn_boltz.units._categorical_kernel import (
     categorical_log_partition,
     categorical_mean,
@@ -65,15 +67,17 @@ class Categorical(UnitType):
                     "Categorical: with a single n_values for all units, `intercept` is needed to "
                     "know the number of units. Give it, or n_values as a list."
                 )
-            n_units, left = divmod(len(intercept), int(n_values)) if n_values > 0 else (0, 1)
+            n_numbers = np.shape(intercept)[0]
+            n_units, left = divmod(n_numbers, int(n_values)) if n_values > 0 else (0, 1)
             widths = np.full(n_units, int(n_values))
         else:
             widths = np.array(n_values, dtype=int).ravel()
             intercept = np.zeros(widths.sum()) if intercept is None else intercept
-            left = len(intercept) - widths.sum()
+            n_numbers = np.shape(intercept)[0]
+            left = n_numbers - widths.sum()
         if left or (widths < 1).any():
             raise ValueError(
-                f"n_values must be at least 1 and sum to {len(intercept)}, the length of the "
+                f"n_values must be at least 1 and sum to {n_numbers}, the length of the "
                 f"intercept, got {n_values}."
             )
         self.n_values, self.intercept = n_values, intercept
@@ -146,14 +150,17 @@ class Categorical(UnitType):
         return self.tempered(0)
 
     def tempered(self, beta):
-        other = copy(self)
-        other.intercept = np.ascontiguousarray(beta * self.intercept, dtype=self._dtype)
-        return other
+        return self._with_intercept(beta * self.intercept)
 
     def fallen(self, beta, base):
-        mixed, intercept = copy(self), (1 - beta) * base.intercept + beta * self.intercept
-        mixed.intercept = np.ascontiguousarray(intercept, dtype=self._dtype)
-        return mixed
+        return self._with_intercept((1 - beta) * base.intercept + beta * self.intercept)
+
+    def _with_intercept(self, intercept):
+        other = copy(self)
+        if not is_foreign(intercept):
+            intercept = np.ascontiguousarray(intercept, dtype=self._dtype)
+        other.intercept = intercept
+        return other
 
     # Values and bounds.
 
@@ -249,6 +256,8 @@ class Categorical(UnitType):
         return np.add.reduceat(X * self.intercept.astype(np.float64), self._starts[:-1], axis=1)
 
     def log_weight(self, X):
+        if is_foreign(X):
+            return widened(X) @ widened(self.intercept)
         return X @ self.intercept.astype(np.float64)
 
     def _fields(self, field, precision=0.0):
@@ -269,12 +278,16 @@ class Categorical(UnitType):
         return out.reshape(*shape, self.n_units)
 
     def log_partition_sum(self, field):
+        if is_foreign(field):
+            return _categorical_arrays.log_partition_sum(field, self.intercept, self._runs)
         rows, intercept, _ = self._fields(field)
         peaks, out = np.empty(self.n_units, rows.dtype), np.empty(len(rows))
         categorical_sums(rows, intercept, self._runs, peaks, out)
         return out
 
     def mean(self, field, precision=0.0):
+        if is_foreign(field):
+            return _categorical_arrays.mean(field, self.intercept, self._runs)
         rows, intercept, shape = self._fields(field, precision)
         categorical_mean(rows, intercept, self._runs)
         return rows.reshape(*shape, len(self))
@@ -284,6 +297,8 @@ class Categorical(UnitType):
         return mean, mean * (1 - mean)
 
     def sample(self, field, stream, first_row=0):
+        if is_foreign(field):
+            return _categorical_arrays.sample(field, self.intercept, self._runs, stream, first_row)
         out = np.array(field, dtype=self._dtype, order="C")
         categorical_sample(
             out, np.ascontiguousarray(self.intercept), self._runs, stream.seed, stream.take(1),

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_boltz._arrays import concatenated, for_kernels, is_foreign
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._unit import UnitType
@@ -143,6 +144,9 @@ class Stacked(UnitType):
     def astype(self, dtype):
         return Stacked([units.astype(dtype) for units in self.layers])
 
+    def moved(self, convert):
+        return Stacked([units.moved(convert) for units in self.layers])
+
     def fitted_to(self, X, weights=None):
         pairs = zip(self.layers, self._columns, strict=True)
         return Stacked([units.fitted_to(X[:, columns], weights) for units, columns in pairs])
@@ -197,12 +201,22 @@ class Stacked(UnitType):
     def log_partition_sum(self, field):
         return sum(units.log_partition_sum(B) for units, B in self._each(field))
 
+    def mean(self, field, precision=0.0):
+        if not is_foreign(field):
+            return super().mean(field, precision)
+        return concatenated([units.mean(B) for units, B in self._each(field)], axis=1)
+
     def moments(self, field, precision=0.0):
         parts = [units.moments(B, A) for units, B, A in self._each(field, precision)]
         return tuple(np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
 
     def sample(self, field, stream, first_row=0):
         # Each layer uses steps of its own in the stream.
+        if is_foreign(field):
+            parts = [
+                units.sample(for_kernels(B), stream, first_row) for units, B in self._each(field)
+            ]
+            return concatenated(parts, axis=1)
         out = np.empty(field.shape, self._dtype)
         for units, columns in zip(self.layers, self._columns, strict=True):
             out[:, columns] = units.sample(field[:, columns], stream, first_row)

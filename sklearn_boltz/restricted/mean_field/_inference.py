@@ -8,6 +8,9 @@ from sklearn_boltz.restricted.mean_field._tap_arrays import at_home
 
 def by_tap(model, V, iteration, workers):
     """TAP, or naive mean field in the first order."""
+    if is_foreign(V) and not (model.visible.is_binary and model.hidden.is_binary):
+        # Iterations of arrays are there for Bernoulli units.
+        model, V = model.moved(as_numpy), as_numpy(V)
     solutions = _tap.solve(model, V, iteration, workers)
     if is_foreign(V):
         model, solutions = model.moved(as_numpy), at_home(solutions)

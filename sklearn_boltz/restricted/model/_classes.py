@@ -8,9 +8,14 @@ exactly, as there are few classes and the hidden units are independent given bot
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.utils.extmath import safe_sparse_dot
 
+from sklearn_boltz._arrays import (
+    concatenated,
+    is_foreign,
+    logsumexp,
+)
+from sklearn_boltz.restricted.model import _class_arrays
 from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model
@@ -41,6 +46,8 @@ class ClassModel(NamedTuple):
     @classmethod
     def of(cls, weights, label_weights, visible, hidden, label):
         """From the weights of the features and of the label."""
+        if is_foreign(weights):
+            return cls(concatenated([weights.T, label_weights.T]).T, visible, hidden, label)
         joint = np.empty((weights.shape[1] + label_weights.shape[1], len(weights)), weights.dtype)
         joint[: weights.shape[1]], joint[weights.shape[1] :] = weights.T, label_weights.T
         return cls(joint.T, visible, hidden, label)
@@ -65,6 +72,13 @@ class ClassModel(NamedTuple):
         """Weights of the label, of shape (n_hidden, n_classes), not copied."""
         return self.joint_weights[:, len(self.visible) :]
 
+    def moved(self, convert):
+        """The model with its arrays elsewhere: `convert` is for each of them."""
+        # The numbers of a visible unit stay next to each other.
+        return ClassModel(
+            convert(self.joint_weights.T).T, *(units.moved(convert) for units in self[1:])
+        )
+
     def in_double(self):
         """The model in float64, for exact sums."""
         visible, hidden, label = (units.astype(np.float64) for units in self[1:])
@@ -72,6 +86,8 @@ class ClassModel(NamedTuple):
 
     def hidden_field(self, V):
         """What the features add to the fields of the hidden units."""
+        if is_foreign(V):
+            return V @ self.weights.T
         return safe_sparse_dot(V, self.weights.T, dense_output=True)
 
     def joint(self):
@@ -92,6 +108,8 @@ class ClassModel(NamedTuple):
         codes : ndarray of int of shape (n_rows,), default=None
             Numbers of classes, -1 for none; None for rows without labels.
         """
+        if is_foreign(V):
+            return _class_arrays.joint_rows(V, codes, self.n_classes)
         rows = np.empty((len(V), len(self.visible) + self.n_classes), self.dtype)
         rows[:, : len(self.visible)] = V
         rows[:, len(self.visible) :] = np.nan if codes is None else one_hot(codes, self.n_classes)
@@ -99,7 +117,8 @@ class ClassModel(NamedTuple):
 
     def label_fields(self):
         """What each class adds to the fields of the hidden units, with their biases."""
-        return np.ascontiguousarray(self.label_weights.T + self.hidden.intercept)
+        fields = self.label_weights.T + self.hidden.intercept
+        return fields if is_foreign(fields) else np.ascontiguousarray(fields)
 
     def class_log_weights(self, fields):
         """ln Σ_h p(x, y, h) for each class, but for w(x) and a constant.
@@ -114,6 +133,10 @@ class ClassModel(NamedTuple):
         log_weights : ndarray of float64 of shape (n_rows, n_classes)
             d_y + Σ_j softplus(c_j + U_yj + W_j·x).
         """
+        if is_foreign(fields):
+            return _class_arrays.class_log_weights(
+                fields, self.label_fields(), self.label.intercept
+            )
         out = np.empty((len(fields), self.n_classes))
         fields = np.ascontiguousarray(fields, dtype=self.dtype)
         class_log_weights(fields, self.label_fields(), self.label.intercept, out)
@@ -122,24 +145,29 @@ class ClassModel(NamedTuple):
     def log_probability(self, fields):
         """ln p(y | x) for each class, from the fields of the hidden units."""
         log_weights = self.class_log_weights(fields)
-        return log_weights - logsumexp(log_weights, axis=1, keepdims=True)
+        return log_weights - logsumexp(log_weights)[:, None]
 
     def mean_hidden(self, fields):
         """E[h | x], the label summed out, from the fields of the hidden units."""
+        if is_foreign(fields):
+            shares = _class_arrays.probabilities(self.class_log_weights(fields))
+            return _class_arrays.weighted_means(fields, self.label_fields(), shares)[0]
         means, n = np.array(fields, self.dtype, order="C"), len(fields)
         gradient_sums(self, means, np.full(n, -1), np.zeros(n), np.ones(n))
         return means
 
     def free_energy(self, V, fields):
         """−ln Σ_yh p(x, y, h), but for ln Z, of rows and their fields."""
-        return -self.visible.log_weight(V) - logsumexp(self.class_log_weights(fields), axis=1)
+        return -self.visible.log_weight(V) - logsumexp(self.class_log_weights(fields))
 
 
 class ClassSums(NamedTuple):
-    """Sums over rows of derivatives of Σ_y E_y ln Σ_h p(x, y, h).
+    """Derivatives of Σ_y E_y ln Σ_h p(x, y, h), but for those of fields summed over the rows.
 
     Attributes
     ----------
+    fields : ndarray of shape (n_rows, n_hidden)
+        By the fields, Σ_y E_y E[h | x, y].
     log_weights : ndarray of float64 of shape (n_rows, n_classes)
         As of `ClassModel.class_log_weights`.
     label_fields : ndarray of shape (n_classes, n_hidden)
@@ -148,6 +176,7 @@ class ClassSums(NamedTuple):
         By d.
     """
 
+    fields: np.ndarray
     log_weights: np.ndarray
     label_fields: np.ndarray
     label: np.ndarray
@@ -163,7 +192,7 @@ def gradient_sums(model, fields, codes, target, share, label_fields=None):
     ----------
     model : ClassModel
     fields : ndarray of shape (n_rows, n_hidden)
-        Wx. Overwritten by the derivatives by the fields, Σ_y E_y E[h | x, y].
+        Wx. Of NumPy, overwritten by the derivatives by the fields.
     codes : ndarray of int of shape (n_rows,)
         Numbers of the classes; -1 for none.
     target, share : ndarray of float64 of shape (n_rows,)
@@ -176,12 +205,18 @@ def gradient_sums(model, fields, codes, target, share, label_fields=None):
     """
     if label_fields is None:
         label_fields = model.label_fields()
+    if is_foreign(fields):
+        bias = model.label.intercept
+        return ClassSums(*_class_arrays.class_gradients(
+            fields, label_fields, bias, codes, target, share
+        ))  # fmt: skip
     sums = ClassSums(
+        fields,
         np.empty((len(fields), model.n_classes)),
         np.zeros_like(label_fields),
         np.zeros(model.n_classes),
     )
-    class_gradients(fields, label_fields, model.label.intercept, codes, target, share, *sums)
+    class_gradients(fields, label_fields, model.label.intercept, codes, target, share, *sums[1:])
     return sums
 
 

@@ -171,7 +171,8 @@ def _anneal(model, base, betas, V, stream, workers):
         log_weights = namespace_of(V).zeros(V.shape[0], dtype=widest(V), device=device_of(V))
         first = stream.step
         _anneal_any_units(model, base, betas, V, log_weights, stream, 0)
-        stream.step = first + 2 * len(betas)  # as of `_anneal_binary`
+        if base.is_binary and model.visible.is_binary and model.hidden.is_binary:
+            stream.step = first + 2 * len(betas)  # as of `_anneal_binary`
         return np.array(as_numpy(log_weights), dtype=np.float64)
     log_weights = np.zeros(len(V))
     model = model._replace(weights=np.asfortranarray(model.weights))  # once for all blocks

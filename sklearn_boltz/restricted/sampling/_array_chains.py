@@ -4,7 +4,7 @@ from sklearn_boltz._arrays import namespace_of, zeros
 
 
 def move_chains(model, V, n_steps, stream, H=None):
-    """Make transitions of one Markov chain a row, with the random numbers of `gibbs_chains`.
+    """Make transitions of one Markov chain a row, with the random numbers of `run_chains`.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ def move_chains(model, V, n_steps, stream, H=None):
     for _ in range(n_steps):
         if H is None:
             H = model.hidden.sample(model.hidden_field(V), stream)
-        else:
-            stream.take(1)
+        elif model.visible.is_binary and model.hidden.is_binary:
+            stream.take(1)  # the step that `gibbs_chains` leaves out
         V, H = model.visible.sample(model.visible_field(H), stream), None
     return V, model.mean_hidden(V)
 
@@ -60,7 +60,7 @@ def clamped_chains(model, V, clamped, n_steps, stream):
         yield field, states
 
 
-def impute(model, V, missing, how, n_steps, stream):
+def impute(model, V, missing, how, n_steps, stream, free_energy=None):
     """Fill missing values of rows by chains with the others clamped.
 
     Parameters
@@ -74,6 +74,8 @@ def impute(model, V, missing, how, n_steps, stream):
         met; or the last one.
     n_steps : int
     stream : Stream
+    free_energy : callable, default=None
+        Of rows, which says how probable they are; None for that of the model.
 
     Returns
     -------
@@ -87,7 +89,7 @@ def impute(model, V, missing, how, n_steps, stream):
         if how == "mean" and step >= n_steps // 2:
             total = total + model.visible.mean(field)
         elif how == "mode":
-            found = model.free_energy(states)
+            found = (free_energy or model.free_energy)(states)
             better = found == found if least is None else found < least
             least = found if least is None else xp.where(better, found, least)
             best = xp.where(better[:, None], states, best)

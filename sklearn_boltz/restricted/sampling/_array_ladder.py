@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import as_numpy, like, namespace_of, widest, zeros
+from sklearn_boltz._arrays import as_numpy, concatenated, like, namespace_of, widest
 from sklearn_boltz._ladder import Ladder
-from sklearn_boltz.units._bernoulli_arrays import log_partition_sum, sample
+from sklearn_boltz.units._unit import UnitType
 
 
 class Stack(NamedTuple):
@@ -19,22 +19,26 @@ class Stack(NamedTuple):
     weights : array of shape (n_rungs, n_hidden, n_visible)
     visible, hidden : array of shape (n_rungs, 1, n_units)
         The biases.
+    units : list of UnitType
+        The visible and the hidden units, without biases.
     """
 
     models: list
     weights: object
     visible: object
     hidden: object
+    units: list[UnitType]
 
     @classmethod
     def of(cls, models):
-        """Of Bernoulli units in both layers."""
+        """Of Bernoulli units or categories in the layers, which have biases only."""
         xp = namespace_of(models[0].weights)
         biases = [
-            xp.stack([units.intercept for units in layer])[:, None, :]
+            xp.stack([_biases(units) for units in layer])[:, None, :]
             for layer in zip(*(model[1:] for model in models), strict=True)
         ]
-        return cls(models[:-1], xp.stack([model.weights for model in models]), *biases)
+        weights, units = xp.stack([model.weights for model in models]), models[0][1:]
+        return cls(models[:-1], weights, *biases, [layer.base() for layer in units])
 
     def is_of(self, models):
         """Whether the models below the top are still the same."""
@@ -43,27 +47,27 @@ class Stack(NamedTuple):
     def renew(self, top):
         """Take in the model at the top, which is in training."""
         self.weights[-1, ...] = top.weights
-        self.visible[-1, 0, :] = top.visible.intercept
-        self.hidden[-1, 0, :] = top.hidden.intercept
+        self.visible[-1, 0, :] = _biases(top.visible)
+        self.hidden[-1, 0, :] = _biases(top.hidden)
 
-    def part(self, first):
-        """The same from a rung on."""
-        return Stack([], *(array[first:, ...] for array in self[1:]))
+    def part(self, first, last=None):
+        """The same from a rung on, up to another one."""
+        return Stack([], *(array[first:last, ...] for array in self[1:4]), self.units)
 
     def move(self, states, n_steps, stream, first_row):
         """Make transitions of the chains of all rungs, of shape (n_rungs, n_chains, n_visible)."""
         by_hidden = namespace_of(states).matrix_transpose(self.weights)
+        visible, hidden = self.units
         for _ in range(n_steps):
-            H = _drawn(states @ by_hidden + self.hidden, stream, first_row)
-            states = _drawn(H @ self.weights + self.visible, stream, first_row)
+            H = _drawn(hidden, states @ by_hidden + self.hidden, stream, first_row)
+            states = _drawn(visible, H @ self.weights + self.visible, stream, first_row)
         return states
 
     def log_weights(self, states):
         """Minus the free energies of states, those of a rung under its own model."""
         xp = namespace_of(states)
         field = states @ xp.matrix_transpose(self.weights) + self.hidden
-        flat = xp.reshape(field, (-1, field.shape[-1]))
-        summed = log_partition_sum(flat, zeros(flat, flat.shape[1:]))
+        summed = self.units[1].log_partition_sum(xp.reshape(field, (-1, field.shape[-1])))
         linear = xp.sum(states * self.visible, axis=2, dtype=widest(states))
         return linear + xp.reshape(summed, states.shape[:2])
 
@@ -72,11 +76,14 @@ def _is(one, other):
     return one is other
 
 
-def _drawn(field, stream, first_row):
-    """Draws of units with such log-odds; chains of all rungs have numbers one after the other."""
+def _biases(units):
+    return concatenated([part.intercept for part, _ in units.parts()])
+
+
+def _drawn(units, field, stream, first_row):
+    """Draws of units under a field; chains of all rungs have numbers one after the other."""
     xp = namespace_of(field)
-    flat = xp.reshape(field, (-1, field.shape[-1]))
-    drawn = sample(flat, zeros(flat, flat.shape[1:]), stream, first_row)
+    drawn = units.sample(xp.reshape(field, (-1, field.shape[-1])), stream, first_row)
     return xp.reshape(drawn, field.shape)
 
 
@@ -123,9 +130,7 @@ class ArrayLadder(Ladder):
         states = [rung.states for rung in self.rungs[first:last]]
         xp = namespace_of(states[0])
         pairs = xp.stack([xp.concat([states[k], states[p - first]]) for k, p in enumerate(partner)])
-        stack = self._stacked().part(first)
-        if last < len(self.rungs):
-            stack = Stack([], *(array[: last - first, ...] for array in stack[1:]))
+        stack = self._stacked().part(first, last)
         found = as_numpy(stack.log_weights(pairs))
         if not np.isfinite(found).all():  # the training has diverged, and will find out
             return {}

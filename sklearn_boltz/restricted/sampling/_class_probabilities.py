@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
+from sklearn_boltz._arrays import is_foreign
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields
@@ -37,6 +38,8 @@ def by_blocks(function, model, V, workers):
     found : ndarray
         The results, row after row.
     """
+    if is_foreign(V):
+        return function(slice(0, V.shape[0]), model.hidden_field(V))
     V = np.ascontiguousarray(V, dtype=model.dtype)
     weights = np.ascontiguousarray(model.weights.T)
 

@@ -68,6 +68,11 @@ class DeviceRows:
         other.array, other.shape, other.dtype = array, tuple(array.shape), numpy_dtype(array)
         return other
 
+    @property
+    def widest(self):
+        """The widest type of float where the rows lie, as NumPy has it."""
+        return numpy_dtype(widened(self.array[:0, ...]))
+
     def places(self, numbers):
         """Numbers of rows, where the rows lie: moved once for all mini-batches of an epoch."""
         return like(self.array, numbers)

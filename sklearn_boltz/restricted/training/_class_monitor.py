@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sklearn_boltz._arrays import as_numpy
 from sklearn_boltz.restricted.sampling._class_probabilities import quick_log_probability
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Comparison, weighted_mean
 
@@ -46,7 +47,7 @@ class ClassMonitor:
         return figures
 
     def _figures(self, model, rows, prefix, workers):
-        log_p = quick_log_probability(model, rows.V, self.seed, workers)
+        log_p = as_numpy(quick_log_probability(model, rows.V, self.seed, workers))
         of_label = log_p[np.arange(len(rows)), rows.codes]
         wrong = log_p.argmax(axis=1) != rows.codes
         return {

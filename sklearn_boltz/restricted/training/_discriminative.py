@@ -12,10 +12,24 @@ Missing cells x_m of a row are summed out by draws: ∇ ln p(y | x_o) is the mea
 p(x_m | x_o, y) less the mean of ∇ ln p(x) over p(x_m | x_o).
 """
 
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
 
+from sklearn_boltz._arrays import (
+    as_type,
+    concatenated,
+    converted,
+    cumulative_sum,
+    empty,
+    for_kernels,
+    is_foreign,
+    namespace_of,
+    numpy_dtype,
+    taken,
+    widened,
+)
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.model._classes import gradient_sums
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
@@ -23,6 +37,7 @@ from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields, momen
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete, seed_of_batch
 from sklearn_boltz.restricted.training._sdcp import GRADIENT_ROWS, is_bias
+from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_draw
 
 
@@ -92,13 +107,19 @@ class Learner:
     draws_gaps = False
 
     def __init__(self, model, objective, optimizer, stream):
-        self._model, self.dtype = model, model.dtype
+        self._model, self.dtype = model, numpy_dtype(model.joint_weights)
         self.objective, self.optimizer, self.stream = objective, optimizer, stream
         self.label_share, self.repeats = 1.0, 1
 
     def scale(self, n_rows):
         """How so many rows of a mini-batch stand for all rows."""
         return Scale(n_rows, self.label_share, self.repeats)
+
+    def moved(self, convert):
+        """The learner with its arrays elsewhere: `convert` is for each of them."""
+        other = copy(self)
+        other._model, other.optimizer = self._model.moved(convert), self.optimizer.moved(convert)
+        return other
 
     def take(self, model):
         """Go on with another model of the same sizes."""
@@ -200,13 +221,14 @@ def row_factors(rows, alpha, scale):
     -------
     discriminative, generative : ndarray of float64 of shape (n_rows,)
     """
-    share, labelled = np.full(len(rows), scale.visits / scale.n_rows), rows.codes >= 0
-    if rows.weights is not None:
-        share *= rows.weights
-    share[labelled] /= scale.repeats
+    xp, labelled = namespace_of(rows.codes), rows.codes >= 0
+    share = (np.ones(len(rows)) if rows.weights is None else rows.weights) * (
+        scale.visits / scale.n_rows
+    )
+    share = xp.where(labelled, share / scale.repeats, share)
     if np.isinf(alpha):
         return 0 * share, share
-    return np.where(labelled, share / scale.label_share, 0), alpha * share
+    return xp.where(labelled, share / scale.label_share, 0 * share), alpha * share
 
 
 class Terms(NamedTuple):
@@ -254,12 +276,14 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
     """
     discriminative, generative = row_factors(rows, objective.alpha, scale)
     labelled, has_chains = rows.codes >= 0, bool(objective.alpha)
-    V, codes = np.ascontiguousarray(rows.V, dtype=model.dtype), rows.codes
+    V, codes, xp = rows.V, rows.codes, namespace_of(rows.codes)
+    if not is_foreign(V):
+        V = np.ascontiguousarray(V, dtype=model.dtype)
     if objective.binarized:
         V = binarized(model.visible, V, stream, first_row)
     # ln p(y | x) or ln p(x, y), and ln p(x), as of `gradient_sums`.
-    target = np.where(labelled, discriminative + generative, 0)
-    share = np.where(labelled, -discriminative, generative)
+    target = xp.where(labelled, discriminative + generative, 0 * generative)
+    share = xp.where(labelled, -discriminative, generative)
     if seed is not None:
         V, codes, target, share = _without_gaps(
             model, V, codes, target, share, seed, workers, first_row
@@ -270,11 +294,25 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
     terms = [data]
     if has_chains:
         some = slice(len(rows))
-        codes = _with_drawn_labels(rows.codes, log_weights[some], stream, first_row)
+        codes = _with_drawn_labels(rows.codes, log_weights[some, :], stream, first_row)
         terms.append(_chain_terms(
-            model, V[some], fields[some], codes, generative, objective.n_gibbs, stream, workers,
-            first_row,
+            model, V[some, :], fields[some, :], codes, generative, objective.n_gibbs, stream,
+            workers, first_row,
         ))  # fmt: skip
+    label_weights = sum(term.label_weights for term in terms)
+    weights = _weights_gradient(model, terms, label_weights, workers)
+    bias, chains = sum(term.visible for term in terms), terms[1].V if has_chains else None
+    if not has_chains and seed is None:
+        bias = 0 * bias  # which rounding errors are not: ln p(y | x) does not depend on them
+    visible = _visible_slopes(model.visible, bias, V[: len(rows), :], chains, xp.sum(generative))
+    label = converted(sum(term.label for term in terms), model.dtype, xp)
+    return Gradient(weights, xp.sum(label_weights, axis=0), label, visible)
+
+
+def _weights_gradient(model, terms, label_weights, workers):
+    """Derivatives by the weights of the features and, below, of the label."""
+    if is_foreign(label_weights):
+        return concatenated([sum(term.V.T @ term.H for term in terms), label_weights])
     weights, n_visible = np.empty(model.joint_weights.T.shape, model.dtype), len(model.visible)
 
     def block(units):
@@ -283,17 +321,14 @@ def gradient(model, rows, objective, scale, stream, seed, workers, first_row=0):
 
     work = n_visible * sum(term.H.size for term in terms)
     workers.map(block, row_blocks(n_visible, GRADIENT_ROWS), work)
-    weights[n_visible:] = sum(term.label_weights for term in terms)
-    bias, chains = sum(term.visible for term in terms), terms[1].V if has_chains else None
-    if not has_chains and seed is None:
-        bias = 0 * bias  # which rounding errors are not: ln p(y | x) does not depend on them
-    visible = _visible_slopes(model.visible, bias, V[: len(rows)], chains, generative.sum())
-    label = sum(term.label for term in terms).astype(model.dtype)
-    return Gradient(weights, weights[n_visible:].sum(axis=0), label, visible)
+    weights[n_visible:] = label_weights
+    return weights
 
 
 def binarized(units, V, stream, first_row):
     """Rows in which values of Bernoulli units between 0 and 1 are drawn with that probability."""
+    if is_foreign(V):  # to look whether all are 0 or 1 would wait for the device
+        return _bernoulli_arrays.draw(for_kernels(V), stream)
     step, drawn = stream.take(1), None
     for part, columns in units.parts():
         if not part.is_binary:
@@ -333,6 +368,13 @@ def _without_gaps(model, V, codes, target, share, seed, workers, first_row):
 
 def _data_terms(model, V, codes, target, share, workers, keep):
     """-> the terms of rows, the fields of their hidden units if wanted, and class log-weights."""
+    xp = namespace_of(V)
+    visible = converted(target + share, V.dtype, xp) @ V
+    if is_foreign(V):
+        fields = model.hidden_field(V)
+        sums = gradient_sums(model, fields, codes, target, share)
+        terms = Terms(V, sums.fields, sums.label_fields, sums.label, visible)
+        return terms, fields, sums.log_weights
     weights = np.ascontiguousarray(model.weights.T)
     H = np.empty((len(V), weights.shape[1]), model.dtype)
     fields, label_fields = np.empty_like(H) if keep else None, model.label_fields()
@@ -349,18 +391,24 @@ def _data_terms(model, V, codes, target, share, workers, keep):
         H,
         sum(part.label_fields for part in parts),
         sum(part.label for part in parts),
-        (target + share).astype(V.dtype) @ V,
+        visible,
     )
     return terms, fields, np.concatenate([part.log_weights for part in parts])
 
 
 def _with_drawn_labels(codes, log_weights, stream, first_row):
     """The labels of rows; where a row has none, one that is drawn given the row."""
-    u = stream.uniform((len(codes), 1), first_row=first_row)
-    if (codes >= 0).all():
-        return codes
-    weights = np.exp(log_weights - log_weights.max(axis=1, keepdims=True)).cumsum(axis=1)
-    return np.where(codes < 0, (weights < u * weights[:, -1:]).sum(axis=1), codes)
+    xp, shape = namespace_of(log_weights), (codes.shape[0], 1)
+    if is_foreign(codes):  # to look whether all have one would wait for the device
+        u = stream.uniform_beside(log_weights, shape, first_row)
+    else:
+        u = stream.uniform(shape, first_row=first_row)
+        if (codes >= 0).all():
+            return codes
+    greatest = xp.max(log_weights, axis=1, keepdims=True)
+    weights = cumulative_sum(xp.exp(log_weights - greatest))
+    below = converted(weights < u * weights[:, -1:], codes.dtype, xp)
+    return xp.where(codes < 0, xp.sum(below, axis=1), codes)
 
 
 def _chain_terms(model, V, fields, codes, generative, n_gibbs, stream, workers, first_row):
@@ -371,7 +419,7 @@ def _chain_terms(model, V, fields, codes, generative, n_gibbs, stream, workers, 
     model : ClassModel
     V : ndarray of shape (n_rows, n_visible)
     fields : ndarray of shape (n_rows, n_hidden)
-        What the rows add to the fields of the hidden units; overwritten.
+        What the rows add to the fields of the hidden units; of NumPy, overwritten.
     codes : ndarray of int of shape (n_rows,)
     generative : ndarray of float64 of shape (n_rows,)
         How often each row counts.
@@ -380,18 +428,22 @@ def _chain_terms(model, V, fields, codes, generative, n_gibbs, stream, workers, 
     workers : Workers
     first_row : int
     """
-    joint, factors = model.joint(), -generative.astype(model.dtype)
-    fields += model.label_weights.T[codes]
+    joint, factors = model.joint(), -converted(generative, model.dtype, namespace_of(V))
+    of_labels = taken(model.label_weights.T, codes)
+    if is_foreign(fields):  # of which the products may be of lower precision
+        fields = fields + of_labels
+    else:
+        fields += of_labels
     means = joint.hidden.sample(fields, stream, first_row)
-    states = np.empty((len(V), len(joint.visible)), model.dtype)
+    states = empty(V, (V.shape[0], len(joint.visible)))
     run_chains(
         joint, states, means, n_gibbs, stream, workers, from_hidden=True, first_row=first_row
     )
-    means *= factors[:, np.newaxis]
+    means *= factors[:, None]
     features, labels = states[:, : V.shape[1]], states[:, V.shape[1] :]
     total = factors @ states
     return Terms(
-        features, means, labels.T @ means, total[V.shape[1] :].astype(np.float64),
+        features, means, labels.T @ means, widened(total[V.shape[1] :]),
         total[: V.shape[1]],
     )  # fmt: skip
 
@@ -422,5 +474,5 @@ def _visible_slopes(units, bias, V, chains, total):
                 slope = 0 * part.parameters()[name]
             else:
                 slope = total * (at_data[name] - at_chains[name])
-            slopes.append(np.asarray(slope, part._dtype))
+            slopes.append(as_type(slope, numpy_dtype(part.parameters()[name])))
     return slopes

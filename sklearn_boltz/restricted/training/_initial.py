@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
+from sklearn_boltz._arrays import is_foreign
 from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
 
 
@@ -79,9 +80,7 @@ def fitted_init(estimator, X=None, sample_weight=None):
         if X is None:
             raise ValueError(f"{name}: in partial_fit, init must be fitted already.")
         model = clone(model).fit(X, sample_weight=sample_weight)
-    if _is_rbm(model) and not isinstance(model.components_, np.ndarray):
-        raise ValueError(f"{name}: init must be fitted to NumPy arrays or data frames.")
-    return model
+    return model.move_to(np) if is_foreign(getattr(model, "components_", None)) else model
 
 
 def _is_rbm(model):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sklearn_boltz._arrays import is_foreign, taken
 from sklearn_boltz._base import dense
 
 
@@ -34,7 +35,8 @@ class _Labelled:
 
     def __getitem__(self, numbers):
         """Some of the rows, dense and in memory: a pass over batches if need be."""
-        return LabelledRows(dense(self.V[numbers]), *self._labels(numbers))
+        V = taken(self.V, numbers) if is_foreign(self.V) else dense(self.V[numbers])
+        return LabelledRows(V, *self._labels(numbers))
 
     def _labels(self, numbers):
         return self.codes[numbers], None if self.weights is None else self.weights[numbers]
@@ -56,6 +58,32 @@ class LabelledRows(_Labelled):
     weights : ndarray of float64 of shape (n_rows,), default=None
         How often each row counts; None for once.
     """
+
+
+class LabelledDeviceRows(_Labelled):
+    """Rows that lie on a device, with labels that are in memory and, for mini-batches, there.
+
+    Parameters
+    ----------
+    V : DeviceRows of shape (n_rows, n_visible)
+    codes : ndarray of intp of shape (n_rows,)
+        Numbers of the classes; -1 for a row without a label.
+    weights : ndarray of float64 of shape (n_rows,), default=None
+    """
+
+    def __init__(self, V, codes, weights=None):
+        super().__init__(V, codes, weights)
+        counts = np.ones(len(codes)) if weights is None else weights
+        self._there = V.places(codes), V.places(counts.astype(V.widest))
+
+    def places(self, numbers):
+        """Numbers of rows, where the rows lie: moved once for all mini-batches of an epoch."""
+        return self.V.places(numbers)
+
+    def _labels(self, numbers):
+        if not is_foreign(numbers):
+            return super()._labels(numbers)
+        return tuple(taken(array, numbers) for array in self._there)
 
 
 class LabelCounts(NamedTuple):
@@ -81,7 +109,7 @@ class LabelCounts(NamedTuple):
     @property
     def share(self):
         """The part of the rows that have a label; 1 where none has."""
-        return self.n_labelled / self.n_rows if self.n_labelled else 1.0
+        return float(self.n_labelled / self.n_rows) if self.n_labelled else 1.0
 
 
 class LabelledParts(NamedTuple):

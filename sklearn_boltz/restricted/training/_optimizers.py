@@ -5,6 +5,7 @@ learning rate, and may be overwritten. But for Adam, all optimizers are of degre
 gradient is twice the step.
 """
 
+import math
 from copy import copy
 
 import numpy as np
@@ -111,18 +112,37 @@ class Adam:
         self.momentum, self.decay, self.epsilon = momentum, decay, epsilon
         self.n_steps, self.moments = 0, None
 
+    def moved(self, convert):
+        """The optimizer with its arrays elsewhere: `convert` is for each of them."""
+        other = copy(self)
+        if self.moments is not None:
+            other.moments = [tuple(map(convert, pair)) for pair in self.moments]
+        return other
+
     def move(self, parameters, gradients, rate):
         """Add the steps to the parameters, in place, along gradients without the learning rate."""
         if self.moments is None:
-            self.moments = [(np.zeros_like(g), np.zeros_like(g)) for g in gradients]
+            self.moments = [(zeros(g, g.shape), zeros(g, g.shape)) for g in gradients]
         self.n_steps += 1
-        root = np.sqrt(1 - self.decay**self.n_steps)
+        root = math.sqrt(1 - self.decay**self.n_steps)
         rate = rate * root / (1 - self.momentum**self.n_steps)
         options = self.momentum, self.decay, self.epsilon * root, rate
         for parameter, gradient, (mean, square) in zip(
             parameters, gradients, self.moments, strict=True
         ):
-            adam_step(*map(np.ravel, (parameter, gradient, mean, square)), *options)
+            if is_foreign(parameter):
+                _adam_step_of_arrays(parameter, gradient, mean, square, *options)
+            else:
+                adam_step(*map(np.ravel, (parameter, gradient, mean, square)), *options)
+
+
+def _adam_step_of_arrays(x, gradient, mean, square, momentum, decay, epsilon, rate):
+    """`adam_step` of arrays of another library."""
+    mean *= momentum
+    mean += (1 - momentum) * gradient
+    square *= decay
+    square += (1 - decay) * gradient * gradient
+    x += rate * mean / (namespace_of(square).sqrt(square) + epsilon)
 
 
 OPTIMIZERS = {"sgd": SGD, "ssd": SpectralDescent}

@@ -14,6 +14,7 @@ from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
+from sklearn_boltz.restricted.training._labelled_rows import LabelledDeviceRows
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
 from sklearn_boltz.units._bernoulli import smoothed_log_odds
 from sklearn_boltz.units._unit import observed_sums
@@ -212,7 +213,7 @@ class ChosenRows:
         if self.weights is not None:
             numbers = np.repeat(numbers, visits(self.weights, rng))
         order = numbers[rng.permutation(len(numbers))]
-        if isinstance(self.source, DeviceRows):
+        if isinstance(self.source, DeviceRows | LabelledDeviceRows):
             order = self.source.places(order)
         # A step from a few rows would be as long as any, and spoil the epoch: a rest goes
         # to the last mini-batch if it is less than half of one.

@@ -1,0 +1,121 @@
+"""The sum over classes and hidden units of a classifying RBM, of arrays of other libraries.
+
+Each function equals the kernel of the same name, and returns what that writes. Rows times classes
+times units are in memory, but of no more classes at once than `MOST_NUMBERS` allows.
+"""
+
+from sklearn.utils import gen_batches
+
+from sklearn_boltz._arrays import (
+    at_least,
+    concatenated,
+    converted,
+    device_of,
+    expit,
+    fused,
+    namespace_of,
+    widened,
+)
+
+MOST_NUMBERS = 2**25
+
+
+def class_log_weights(fields, label_fields, bias):
+    """d_y + Σ_j softplus(x_j + u_yj), in the widest type of float.
+
+    Parameters
+    ----------
+    fields : array of shape (n_rows, n_hidden)
+    label_fields : array of shape (n_classes, n_hidden)
+    bias : array of shape (n_classes,)
+
+    Returns
+    -------
+    log_weights : array of shape (n_rows, n_classes)
+    """
+    sums, bias = fused(_softplus_sums, fields), widened(bias)
+    return concatenated(
+        [sums(fields, label_fields[some, :], bias[some]) for some in _classes(fields, bias)], axis=1
+    )
+
+
+def class_gradients(fields, label_fields, bias, codes, target, share):
+    """Sums of derivatives, with E = target · onehot(y) + share · p(· | x) for each row.
+
+    Parameters
+    ----------
+    fields, label_fields, bias : array
+        As of `class_log_weights`.
+    codes : array of int of shape (n_rows,)
+    target, share : array of shape (n_rows,)
+
+    Returns
+    -------
+    by_fields : array of shape (n_rows, n_hidden)
+    log_weights : array of shape (n_rows, n_classes)
+    by_label_fields : array of shape (n_classes, n_hidden)
+    by_bias : array of shape (n_classes,)
+    """
+    xp, log_weights = namespace_of(fields), class_log_weights(fields, label_fields, bias)
+    classes = xp.arange(bias.shape[0], dtype=codes.dtype, device=device_of(codes))
+    target = target[:, None] * converted(codes[:, None] == classes, target.dtype, xp)
+    factors = target + share[:, None] * probabilities(log_weights)
+    by_fields, by_labels = weighted_means(fields, label_fields, factors)
+    return by_fields, log_weights, by_labels, xp.sum(factors, axis=0)
+
+
+def probabilities(log_weights):
+    """p(y | x) from the log-weights of the classes."""
+    xp = namespace_of(log_weights)
+    weights = xp.exp(log_weights - xp.max(log_weights, axis=1, keepdims=True))
+    return weights / xp.sum(weights, axis=1, keepdims=True)
+
+
+def weighted_means(fields, label_fields, factors):
+    """Σ_y E_y E[h | x, y] of each row, and Σ_rows E_y E[h | x, y] of each class.
+
+    Parameters
+    ----------
+    fields : array of shape (n_rows, n_hidden)
+    label_fields : array of shape (n_classes, n_hidden)
+    factors : array of shape (n_rows, n_classes)
+
+    Returns
+    -------
+    by_fields : array of shape (n_rows, n_hidden)
+    by_labels : array of shape (n_classes, n_hidden)
+    """
+    xp, sums, total = namespace_of(fields), fused(_sums_of_means, fields), 0.0
+    factors, parts = converted(factors, label_fields.dtype, xp), []
+    for some in _classes(fields, label_fields):
+        of_rows, of_classes = sums(fields, label_fields[some, :], factors[:, some])
+        total, parts = total + of_rows, [*parts, of_classes]
+    return total, concatenated(parts)
+
+
+def _classes(fields, of_classes):
+    """Slices of the classes that are worked on at once."""
+    size = max(1, MOST_NUMBERS // max(1, fields.shape[0] * fields.shape[1]))
+    return list(gen_batches(of_classes.shape[0], size))
+
+
+def _softplus_sums(fields, label_fields, bias, xp):
+    y = fields[:, None, :] + label_fields
+    softplus = at_least(y, 0.0, xp) + xp.log1p(xp.exp(-xp.abs(y)))
+    return xp.sum(softplus, axis=2, dtype=bias.dtype) + bias
+
+
+def _sums_of_means(fields, label_fields, factors, xp):
+    parts = factors[:, :, None] * expit(fields[:, None, :] + label_fields, xp)
+    return xp.sum(parts, axis=1), xp.sum(parts, axis=0)
+
+
+def joint_rows(V, codes, n_classes):
+    """Rows of the features and the label, one-hot: NaN where the code is -1, or `codes` None."""
+    xp, device = namespace_of(V), device_of(V)
+    labels = xp.full((V.shape[0], n_classes), float("nan"), dtype=V.dtype, device=device)
+    if codes is not None:
+        classes = xp.arange(n_classes, dtype=codes.dtype, device=device)
+        states = converted(codes[:, None] == classes, V.dtype, xp)
+        labels = xp.where(codes[:, None] < 0, labels, states)
+    return concatenated([V, labels], axis=1)
