@@ -210,9 +210,7 @@ class Inference(Comparison, Resampling):
         if not is_chosen or fingerprint(self._parameters()) != self._estimate:
             return self
         rows = (codes, weights) if self._seen is None else self._seen_rows()
-        return self._cached(
-            "without_penalty", lambda: self._refitted_without_penalty(*rows), *rows
-        )
+        return self._cached("without_penalty", lambda: self._refitted_without_penalty(*rows), *rows)
 
     def _named_parameters(self):
         """The estimates in the order of `PairwiseInference`, and what they are called."""
