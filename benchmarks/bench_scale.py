@@ -27,7 +27,7 @@ MIB = 2**20
 RBM = {"n_components": 20, "batch_size": 1000, "max_iter": 1, "random_state": 0, "n_jobs": 1}
 MODELS = {
     "FSLLDensity": (16, lambda: FSLLDensity(max_basis=10)),
-    "FVBMPseudoLikelihood": (20, lambda: FVBMPseudoLikelihood(max_iter=3)),
+    "FVBMPseudoLikelihood": (20, lambda: FVBMPseudoLikelihood(alpha=0.0, max_iter=3)),
     "SDCPRBM": (100, lambda: SDCPRBM(n_inner=1, n_gibbs=1, **RBM)),
     "TAPRBM": (100, lambda: TAPRBM(tap_max_iter=2, **RBM)),
 }

@@ -96,8 +96,8 @@ def test_empty_cells_among_rows_with_both(seed):
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 def test_solvers_agree_on_observed_cells(solver):
     X = table(random_spins(5, 1), 400, 0.25, 0)
-    best = FVBMPseudoLikelihood(missing="observed", tol=1e-12).fit(X)
-    other = FVBMPseudoLikelihood(missing="observed", solver=solver, tol=1e-10).fit(X)
+    best = FVBMPseudoLikelihood(missing="observed", tol=1e-12, alpha=0.0).fit(X)
+    other = FVBMPseudoLikelihood(missing="observed", solver=solver, tol=1e-10, alpha=0.0).fit(X)
     assert best.converged_ and other.converged_
     assert_allclose(other.coupling_, best.coupling_, atol=1e-5)
 
@@ -106,17 +106,19 @@ def test_solvers_agree_on_observed_cells(solver):
 def test_sweeps_need_complete_rows(solver):
     X = table(random_spins(4, 1, scale=0.3), 300, 0.2, 0)
     with pytest.raises(ValueError, match="needs complete rows. Use solver='newton'"):
-        FVBMPseudoLikelihood(solver=solver, missing="observed").fit(X)
-    found = FVBMPseudoLikelihood(solver=solver, tol=1e-8).fit(X)
-    assert_allclose(found.coupling_, FVBMPseudoLikelihood(tol=1e-8).fit(X).coupling_, atol=1e-3)
+        FVBMPseudoLikelihood(solver=solver, missing="observed", alpha=0.0).fit(X)
+    found = FVBMPseudoLikelihood(solver=solver, tol=1e-8, alpha=0.0).fit(X)
+    assert_allclose(
+        found.coupling_, FVBMPseudoLikelihood(tol=1e-8, alpha=0.0).fit(X).coupling_, atol=1e-3
+    )
 
 
 @pytest.mark.parametrize("missing", ["em", "observed"])
 def test_complete_rows_are_fitted_as_ever(missing):
     X = random_spins(5, 2, scale=0.35).sample(300, np.random.default_rng(0), 1)
-    expected = FVBMPseudoLikelihood().fit(X)
+    expected = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     for rows in (X.astype(float), X.astype(np.float32)):
-        model = FVBMPseudoLikelihood(missing=missing).fit(rows)
+        model = FVBMPseudoLikelihood(missing=missing, alpha=0.0).fit(rows)
         assert_array_equal(model.coupling_, expected.coupling_)
         assert_array_equal(model.intercept_, expected.intercept_)
         assert_array_equal(model.inference(X).covariance, expected.inference(X).covariance)
@@ -143,10 +145,10 @@ def expected_score(model, codes):
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 def test_em_ends_where_the_expected_score_is_zero(solver):
     X = table(random_spins(4, 3, scale=0.4), 300, 0.3, 1)
-    model = FVBMPseudoLikelihood(tol=1e-10, solver=solver).fit(X)
+    model = FVBMPseudoLikelihood(tol=1e-10, solver=solver, alpha=0.0).fit(X)
     assert model.converged_
     assert np.abs(expected_score(model, X)).max() < 1e-3
-    first = FVBMPseudoLikelihood(missing="observed").fit(X)
+    first = FVBMPseudoLikelihood(missing="observed", alpha=0.0).fit(X)
     assert np.abs(expected_score(first, X)).max() > 1
 
 
@@ -162,7 +164,7 @@ def test_em_raises_the_observed_log_likelihood(n_values):
     coupling, intercept = base.coupling_, base.intercept_
     path = [300 * base.score(X)]
     for rounds in (1, 2, 3, 5, 8, 30):
-        model = FVBMPseudoLikelihood(n_values=n_values, max_iter=rounds, tol=1e-7)
+        model = FVBMPseudoLikelihood(n_values=n_values, max_iter=rounds, tol=1e-7, alpha=0.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(X, coupling_init=coupling, intercept_init=intercept)
@@ -179,11 +181,11 @@ def test_estimates_are_consistent(n_values):
     expected, _ = to_zero_sum(truth.coupling, truth.intercept, truth.n_values)
     errors = []
     for n in (500, 50_000):
-        model = FVBMPseudoLikelihood(n_values=n_values).fit(table(truth, n, 0.3, 3))
+        model = FVBMPseudoLikelihood(n_values=n_values, alpha=0.0).fit(table(truth, n, 0.3, 3))
         found = model._model().potts().coupling
         errors.append(np.sqrt(np.mean((found - expected) ** 2)))
     assert errors[1] < errors[0] / 10 * 3
-    biased = FVBMPseudoLikelihood(n_values=n_values, missing="observed")
+    biased = FVBMPseudoLikelihood(n_values=n_values, missing="observed", alpha=0.0)
     found = biased.fit(table(truth, 50_000, 0.3, 3))._model().potts().coupling
     assert np.sqrt(np.mean((found - expected) ** 2)) > errors[1]
 
@@ -211,18 +213,18 @@ def interrupted_after(rounds):
 
 def test_ctrl_c_leaves_the_last_round(monkeypatch):
     X = table(random_spins(5, 3, scale=0.35), 300, 0.3, 1)
-    expected = FVBMPseudoLikelihood(max_iter=2, tol=1e-9)
+    expected = FVBMPseudoLikelihood(max_iter=2, tol=1e-9, alpha=0.0)
     with pytest.warns(ConvergenceWarning, match="EM ended at max_iter=2"):
         expected.fit(X)
     monkeypatch.setattr(_em.History, "stop", interrupted_after(2))
-    model = FVBMPseudoLikelihood(tol=1e-9, warm_start=True)
+    model = FVBMPseudoLikelihood(tol=1e-9, warm_start=True, alpha=0.0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)
     assert_array_equal(model.coupling_, expected.coupling_)
     assert model.n_iter_ == 2 and not model.converged_
     monkeypatch.undo()
     assert model.fit(X).converged_
-    again = FVBMPseudoLikelihood(tol=1e-9).fit(X)
+    again = FVBMPseudoLikelihood(tol=1e-9, alpha=0.0).fit(X)
     assert_allclose(model.coupling_, again.coupling_, atol=1e-3)
 
 
@@ -267,7 +269,7 @@ def test_rows_and_columns_without_a_value(missing):
     assert found.marginal(4)[1] == pytest.approx((counts + 0.5) / (counts + 1))
     last = found.history_["log_pseudo_likelihood"][-1]
     assert np.isfinite(last) and np.isnan(found.inference(constant).std_err[4])
-    only = FVBMPseudoLikelihood(missing=missing).fit([[1.0, np.nan], [np.nan, 0.0]])
+    only = FVBMPseudoLikelihood(missing=missing, alpha=0.0).fit([[1.0, np.nan], [np.nan, 0.0]])
     assert only.converged_ and np.isfinite(only.score([[1.0, 0.0]]))
 
 
@@ -291,14 +293,14 @@ def test_parts_and_batches(missing, n_values):
 def test_kinds_of_holes(binarize):
     pd = pytest.importorskip("pandas")
     X = table(random_spins(3, 1), 200, 0.2, 0)
-    expected = FVBMPseudoLikelihood(binarize=binarize).fit(X)
+    expected = FVBMPseudoLikelihood(binarize=binarize, alpha=0.0).fit(X)
     frame = pd.DataFrame(X, columns=list("abc")).astype(object).where(~np.isnan(X), None)
-    found = FVBMPseudoLikelihood(binarize=binarize).fit(frame)
+    found = FVBMPseudoLikelihood(binarize=binarize, alpha=0.0).fit(frame)
     assert_array_equal(found.coupling_, expected.coupling_)
-    signs = FVBMPseudoLikelihood().fit(2 * X - 1)
+    signs = FVBMPseudoLikelihood(alpha=0.0).fit(2 * X - 1)
     assert_array_equal(signs.coupling_, expected.coupling_)
     assert_allclose(signs.transform(2 * X - 1), 2 * expected.transform(X) - 1, atol=1e-12)
-    single = FVBMPseudoLikelihood(binarize=binarize).fit(X.astype(np.float32))
+    single = FVBMPseudoLikelihood(binarize=binarize, alpha=0.0).fit(X.astype(np.float32))
     assert_array_equal(single.coupling_, expected.coupling_)
 
 
@@ -307,7 +309,7 @@ def test_values_that_never_meet_are_named():
     X[(X[:, 0] == 1) & (X[:, 2] == 1), 2] = 0
     for missing in ("em", "observed"):
         with pytest.warns(ConvergenceWarning, match="column 0 = 1 never occurs together with col"):
-            FVBMPseudoLikelihood(missing=missing).fit(X)
+            FVBMPseudoLikelihood(missing=missing, alpha=0.0).fit(X)
 
 
 # Errors of the estimates.
@@ -354,10 +356,10 @@ def test_intervals_of_categories_with_missing_cells_cover_the_truth():
 def test_errors_of_estimates_grow_with_the_gaps():
     truth = random_spins(4, 7, scale=0.35)
     X = truth.sample(1000, np.random.default_rng(0), 1).astype(float)
-    complete = FVBMPseudoLikelihood().fit(X).inference(X).std_err
+    complete = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X).std_err
     one = X.copy()
     one[0, 0] = np.nan
-    found = FVBMPseudoLikelihood().fit(one).inference(one).std_err
+    found = FVBMPseudoLikelihood(alpha=0.0).fit(one).inference(one).std_err
     assert_allclose(found, complete, rtol=0.01)
     X[np.random.default_rng(1).random(X.shape) < 0.3] = np.nan
-    assert (FVBMPseudoLikelihood().fit(X).inference(X).std_err > 1.1 * complete).all()
+    assert (FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X).std_err > 1.1 * complete).all()

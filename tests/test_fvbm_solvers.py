@@ -133,7 +133,10 @@ def test_all_solvers_reach_the_same_maximum(solver, alpha):
 
 def test_newton_at_its_default_tolerance_is_exact_to_many_digits():
     X = spins(d=8)
-    rough, exact = FVBMPseudoLikelihood().fit(X), FVBMPseudoLikelihood(tol=1e-13).fit(X)
+    rough, exact = (
+        FVBMPseudoLikelihood(alpha=0.0).fit(X),
+        FVBMPseudoLikelihood(tol=1e-13, alpha=0.0).fit(X),
+    )
     assert_allclose(rough.coupling_, exact.coupling_, rtol=1e-5, atol=1e-8)
 
 
@@ -143,11 +146,11 @@ def test_bslm_never_falls_from_any_start(seed, solver, d):
     rng = np.random.default_rng(seed)
     X = rng.choice([-1, 1], size=(50, d))
     start = unpack(rng.normal(scale=0.7, size=d * (d + 1) // 2), d)
-    model = FVBMPseudoLikelihood(solver=solver[0], step_size=solver[1], max_iter=60)
+    model = FVBMPseudoLikelihood(solver=solver[0], step_size=solver[1], max_iter=60, alpha=0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, coupling_init=start[0], intercept_init=start[1])
-    initial = FVBMPseudoLikelihood().fit(X)
+    initial = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     initial.coupling_, initial.intercept_ = start
     values = [initial.log_pseudo_likelihood(X).mean(), *model.history_["log_pseudo_likelihood"]]
     assert (np.diff(values) >= -1e-9 / len(X)).all()
@@ -165,7 +168,7 @@ def test_initial_values_are_where_it_begins(alpha):
     assert model.history_["log_pseudo_likelihood"][0] == pytest.approx(
         point.value / len(X), rel=1e-12
     )
-    there = FVBMPseudoLikelihood().fit(X)
+    there = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     there.coupling_, there.intercept_ = start
     penalty = alpha / 4 * (start[0] ** 2).sum()
     assert monitor.values[0] / len(X) == pytest.approx(
@@ -181,7 +184,7 @@ def test_initial_values_are_where_it_begins(alpha):
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_warm_start(solver):
     X = spins()
-    model = FVBMPseudoLikelihood(solver=solver, warm_start=True, tol=1e-7).fit(X)
+    model = FVBMPseudoLikelihood(solver=solver, warm_start=True, tol=1e-7, alpha=0.0).fit(X)
     cold = model.n_iter_
     assert model.fit(X).n_iter_ < cold
     with pytest.raises(ValueError, match="warm_start"):
@@ -191,7 +194,7 @@ def test_warm_start(solver):
 
 def test_max_iter_warns_and_says_how_far():
     with pytest.warns(ConvergenceWarning, match="max_iter=2.* exists, but it is far, some"):
-        model = FVBMPseudoLikelihood(solver="bslm", max_iter=2).fit(spins())
+        model = FVBMPseudoLikelihood(solver="bslm", max_iter=2, alpha=0.0).fit(spins())
     assert model.n_iter_ == 2 and not model.converged_
 
 
@@ -199,7 +202,7 @@ def test_large_models_make_no_claim_of_a_maximum():
     """Beyond 3,000 parameters nobody looks for separation, only for values that never meet."""
     X = np.random.default_rng(0).choice([-1, 1], size=(1000, 78))
     with pytest.warns(ConvergenceWarning, match="or whether there is one, is not looked at") as c:
-        FVBMPseudoLikelihood(max_iter=2).fit(X)
+        FVBMPseudoLikelihood(max_iter=2, alpha=0.0).fit(X)
     assert "maximum exists" not in str(c[0].message)
 
 
@@ -208,8 +211,8 @@ def test_an_early_end_by_tol_warns_that_the_maximum_is_far():
     rng = np.random.default_rng(0)
     X = rng.choice([-1, 1], size=(4000, 1)) * np.where(rng.random((4000, 4)) < 0.01, -1, 1)
     with pytest.warns(ConvergenceWarning, match="less than tol=0.01, but the maximum"):
-        FVBMPseudoLikelihood(solver="bslm", tol=1e-2).fit(X)
-    assert FVBMPseudoLikelihood(tol=1e-2).fit(X).converged_
+        FVBMPseudoLikelihood(solver="bslm", tol=1e-2, alpha=0.0).fit(X)
+    assert FVBMPseudoLikelihood(tol=1e-2, alpha=0.0).fit(X).converged_
 
 
 def rare_values(n=10_000, d=30, seed=2):
@@ -232,7 +235,7 @@ def test_newton_does_not_overshoot_where_values_are_rare(streamed, monkeypatch):
     X = rare_values()
     if streamed:
         monkeypatch.setattr(_streamed, "MOST_ENTRIES", 1)
-    model = FVBMPseudoLikelihood().fit(Batches([X[:4000], X[4000:]]) if streamed else X)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(Batches([X[:4000], X[4000:]]) if streamed else X)
     assert model.converged_ and model.n_iter_ < 30
     assert (model._seen is None) == streamed
     spins = 2 * X - 1
@@ -244,9 +247,9 @@ def test_newton_does_not_overshoot_where_values_are_rare(streamed, monkeypatch):
 
 def test_newton_comes_back_from_where_there_is_no_curvature():
     X = spins(n=2000)
-    model = FVBMPseudoLikelihood().fit(X, coupling_init=far_couplings(5))
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X, coupling_init=far_couplings(5))
     assert model.converged_
-    assert_allclose(model.coupling_, FVBMPseudoLikelihood().fit(X).coupling_, atol=1e-6)
+    assert_allclose(model.coupling_, FVBMPseudoLikelihood(alpha=0.0).fit(X).coupling_, atol=1e-6)
 
 
 @pytest.mark.parametrize("alpha", [0, 0.1 / 2000])
@@ -280,11 +283,17 @@ def test_the_figure_of_what_is_missing_is_about_right():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             early = FVBMPseudoLikelihood(
-                solver=["bslm", "lbfgs", "newton"][seed % 3], max_iter=int(rng.integers(1, 8))
+                alpha=0.0,
+                solver=["bslm", "lbfgs", "newton"][seed % 3],
+                max_iter=int(rng.integers(1, 8)),
             ).fit(X)
         figure = [re.search(r"some ([-\d.e+]+) nats", str(w.message)) for w in caught]
         if figure and figure[0]:
-            best = FVBMPseudoLikelihood(tol=1e-9).fit(X).history_["log_pseudo_likelihood"][-1]
+            best = (
+                FVBMPseudoLikelihood(tol=1e-9, alpha=0.0)
+                .fit(X)
+                .history_["log_pseudo_likelihood"][-1]
+            )
             missing = n * (best - early.history_["log_pseudo_likelihood"][-1])
             if missing > 0.01:
                 ratios.append(float(figure[0][1]) / missing)
@@ -309,12 +318,12 @@ def test_rarest_cell(seed):
 def test_long_steps_of_gradient_ascent():
     X = spins(strength=0.0)
     with pytest.warns(UserWarning, match="step_size > 1"):
-        FVBMPseudoLikelihood(solver="ga", step_size=1.5).fit(X)
+        FVBMPseudoLikelihood(solver="ga", step_size=1.5, alpha=0.0).fit(X)
     with (
         pytest.warns(UserWarning, match="step_size > 1"),
         pytest.warns(ConvergenceWarning, match="fell: the steps are too long"),
     ):
-        model = FVBMPseudoLikelihood(solver="ga", step_size=2.5).fit(X)
+        model = FVBMPseudoLikelihood(solver="ga", step_size=2.5, alpha=0.0).fit(X)
     assert not model.converged_ and np.isfinite(model.coupling_).all()
 
 
@@ -354,7 +363,7 @@ def test_separation_is_found_where_linear_programming_finds_it(seed, d, n):
     varying = np.ptp(X, axis=0) > 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model = FVBMPseudoLikelihood().fit(X)
+        model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     warned = any("has no maximum" in str(w.message) for w in caught)
     assert warned == (varying.any() and has_no_maximum(X[:, varying]))
     assert model.converged_ == (not warned)
@@ -372,7 +381,7 @@ def test_separation_names_the_columns_and_values():
     X.loc[X["a"] == 1, "c"] = 0
     with pytest.warns(ConvergenceWarning, match="column 'a' = 1 never occurs together with "
                       "column 'c' = 1. .* alpha > 0"):  # fmt: skip
-        FVBMPseudoLikelihood().fit(X)
+        FVBMPseudoLikelihood(alpha=0.0).fit(X)
 
 
 def test_separation_by_several_columns_names_them():
@@ -381,5 +390,5 @@ def test_separation_by_several_columns_names_them():
                   for e in (0, 1)], dtype=int)  # fmt: skip
     X = np.vstack([X] * 5)
     with pytest.warns(ConvergenceWarning, match="is determined, .* by column") as caught:
-        FVBMPseudoLikelihood().fit(X)
+        FVBMPseudoLikelihood(alpha=0.0).fit(X)
     assert "column 4" not in str(caught[0].message)

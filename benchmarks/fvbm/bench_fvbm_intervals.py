@@ -38,7 +38,7 @@ def one_set(theta, X):
     Of both covariances, one after another; None where the data have no maximum.
     """
     d = X.shape[1]
-    model = FVBMPseudoLikelihood().fit(X)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     if not model.converged_:
         return None
     found = []

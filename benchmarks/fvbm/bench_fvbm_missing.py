@@ -52,7 +52,7 @@ def one_set(n_values, truth, X):
     """Estimates and their errors by each way; None where the data have no maximum."""
     found = {}
     for name, (table, missing) in ways(X).items():
-        model = FVBMPseudoLikelihood(n_values=n_values, missing=missing).fit(table)
+        model = FVBMPseudoLikelihood(n_values=n_values, alpha=0.0, missing=missing).fit(table)
         if not model.converged_:
             found[name] = None
             continue

@@ -26,7 +26,7 @@ def mean_squared_error(variance, n_sets):
         X = machine(theta, d).sample(N * n_sets, random_state=1).reshape(n_sets, N, d)
         errors, variances, separated = [], [], 0
         for sample in X:
-            model = FVBMPseudoLikelihood().fit(sample)
+            model = FVBMPseudoLikelihood(alpha=0.0).fit(sample)
             if not model.converged_:
                 separated += 1
                 continue
@@ -49,7 +49,7 @@ def coverage(d, variance, n_sets, n):
     X = machine(theta, d).sample(n * n_sets, random_state=2).reshape(n_sets, n, d)
     covered = []
     for sample in X:
-        result = FVBMPseudoLikelihood().fit(sample).inference(sample)
+        result = FVBMPseudoLikelihood(alpha=0.0).fit(sample).inference(sample)
         covered.append((result.ci_low < theta) & (theta < result.ci_high))
     share = np.mean(covered, axis=0)
     print_check(

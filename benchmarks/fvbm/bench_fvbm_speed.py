@@ -44,7 +44,9 @@ def small(repeats):
         theta = random_parameters(20, variance, np.random.default_rng(1))
         X = machine(theta, 20).sample(N, random_state=0).astype(np.float64)
         coupling, _ = matrices(theta, 20)
-        fitted = {solver: FVBMPseudoLikelihood(solver=solver, tol=TOL) for solver in ratios}
+        fitted = {
+            solver: FVBMPseudoLikelihood(alpha=0.0, solver=solver, tol=TOL) for solver in ratios
+        }
 
         def fit(solver, X=X, fitted=fitted):
             fitted[solver].fit(X)
@@ -81,7 +83,7 @@ def large(d, n=20_000):
     print(f"d = {d}, n = {n}, {len(theta)} parameters")
     print(f"simulation: {seconds:.1f} s, {seconds / (n * d * 50) * 1e9:.0f} ns a draw of a spin")
     unit = min(timed(np.tanh, X @ truth.coupling_)[1] for _ in range(5))
-    model, seconds = timed(FVBMPseudoLikelihood().fit, X)
+    model, seconds = timed(FVBMPseudoLikelihood(alpha=0.0).fit, X)
     error = n * np.mean((estimate(model) - theta) ** 2)
     print(
         f"fit: {model.solver_}, {model.n_iter_} iterations, {seconds:.1f} s, "

@@ -68,7 +68,7 @@ def binary(args):
         truth = SpinModel(coupling + coupling.T, rng.normal(scale=0.2, size=d))
         X = 2 * truth.sample(N_ROWS, rng, 1) - 1
         found, what, fit, errors = by_r("BoltzMM", X)
-        model, ours = timed_on_processor(lambda X=X: FVBMPseudoLikelihood().fit(X))
+        model, ours = timed_on_processor(lambda X=X: FVBMPseudoLikelihood(alpha=0.0).fit(X))
         inference, our_errors = timed_on_processor(
             lambda X=X, model=model: model.inference(X, covariance="sandwich")
         )

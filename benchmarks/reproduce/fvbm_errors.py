@@ -27,7 +27,7 @@ def weak_errors(d, n_sets):
     for run in range(n_sets):
         theta = random_parameters(d, WEAK, rng)
         X = machine(theta, d).sample(N_ROWS, random_state=run)
-        model = FVBMPseudoLikelihood().fit(X)
+        model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
         errors.append(np.mean((estimate(model) - theta) ** 2))
         variances.append(np.mean(model.inference(X).std_err ** 2))
     return np.mean(errors), np.mean(variances)

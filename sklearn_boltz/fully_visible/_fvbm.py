@@ -246,8 +246,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         exist if some variable has more than two values.
 
     alpha_ : float or ndarray of shape (n_features,)
-        The strength of the penalty that was used, given or chosen; chosen with ``nodewise=True``, that of each
-        variable, NaN if its column is constant.
+        The strength of the penalty that was used, given or chosen; chosen with ``nodewise=True``,
+        that of each variable, NaN if its column is constant.
 
     alphas_ : ndarray of shape (n,) or (n, n_features)
         With ``alpha="ebic"`` or ``"cv"``, the path: n <= `n_alphas` falling values, of each

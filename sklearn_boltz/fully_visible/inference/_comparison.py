@@ -54,10 +54,10 @@ class Comparison:
         the scores J of `inference`. A pseudo-likelihood counts what a row says of a pair twice,
         once for each of its columns, and so does the trace: it is about 2 for each coupling. With
         a number ``alpha > 0`` H contains the penalty; with ``alpha="auto"`` the criterion is that
-        of the estimate without the penalty, as in `inference`. With ``objective="likelihood"``, l, H and J are those
-        of the likelihood, and the trace is about 1 for each coupling. After a sparse penalty, and
-        with a mask `edges`, H and J are those of the couplings that are not 0, without the penalty,
-        as if the others had been known to be 0.
+        of the estimate without the penalty, as in `inference`. With ``objective="likelihood"``, l,
+        H and J are those of the likelihood, and the trace is about 1 for each coupling. After a
+        sparse penalty, and with a mask `edges`, H and J are those of the couplings that are not 0,
+        without the penalty, as if the others had been known to be 0.
 
         Where EM has completed rows, H and J are those of `inference`, and the trace is only near
         the bias of l.
