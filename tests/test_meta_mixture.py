@@ -38,7 +38,7 @@ from sklearn_boltz.meta._mixture import likeliest_weights
 # Probability of a false alarm of a chi-square test, for each seed.
 FALSE_ALARM = 1e-6
 TERMS, PAIRS = FSLLDensity(alpha=0.1), FVBMPseudoLikelihood(alpha=0.01)
-RBM = SDCPRBM(n_components=3, max_iter=3)
+RBM = SDCPRBM(n_components=3, max_iter=3, visible="categorical")
 TWO = [("terms", TERMS), ("pairs", PAIRS)]
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -74,7 +74,7 @@ def words(container=pd.DataFrame, n=300, seed=0):
     X = discrete_rows(n, seed)
     columns = {
         "skin": np.array(["fur", "feathers", "scales"])[X[:, 0]].tolist(),
-        "legs": [0, 2, 4] @ np.eye(3, dtype=int)[:, X[:, 1]],
+        "legs": X[:, 1],
         "eggs": (X[:, 2] > 0).tolist(),
     }
     return container(columns)
@@ -201,7 +201,6 @@ def test_held_out_rows_gain_by_the_mixture(capsys):
     assert mixture.named_estimators_["terms"].score(X) != fitted_to_all.score(X)
     _, held = mixture._divided(X, np.random.RandomState(0))
     assert len(held) == 60
-    # The same seed draws the same rows, after the seeds of the parts, of which FSLL has none.
     scores = [part.score(X[held]) for part in mixture.estimators_]
     assert mixture.score(X[held]) >= max(scores) - 1e-5
 
@@ -266,8 +265,8 @@ def test_data_frames(container):
     drawn = mixture.sample(40, random_state=0, given={"skin": "fur"})
     assert isinstance(drawn, container) and drawn.shape == (40, 3)
     assert list(drawn.dtypes) == list(table.dtypes)
-    assert set(drawn["skin"]) == {"fur"} and set(drawn["legs"]) <= {0, 2, 4}
-    states = list(itertools.product(["fur", "feathers", "scales"], [0, 2, 4], [False, True]))
+    assert set(drawn["skin"]) == {"fur"} and set(drawn["legs"]) <= {0, 1, 2}
+    states = list(itertools.product(["fur", "feathers", "scales"], [0, 1, 2], [False, True]))
     every = container(dict(zip(table.columns, map(list, zip(*states, strict=True)), strict=True)))
     assert np.exp(mixture.score_samples(every)).sum() == pytest.approx(1)
     with pytest.raises(ValueError, match="column 'skin' has the value 'skinless'"):
@@ -305,7 +304,7 @@ def test_imputation_of_words():
 def test_as_a_density_of_classes():
     X = discrete_rows(600)
     y = X[:, 3]
-    mixture = BoltzmannMixture([*TWO, ("rbm", RBM)])
+    mixture = BoltzmannMixture([*TWO, ("rbm", clone(RBM).set_params(visible="auto"))])
     model = BoltzmannClassifier(mixture, random_state=0, calibration=False).fit(X[:, :3], y)
     # Each class knows the values of all rows: its probabilities sum to 1 over all of them.
     every = np.array(list(itertools.product(range(3), repeat=3)))
@@ -411,6 +410,12 @@ def test_parts_that_take_columns_for_different_values_are_refused():
     wide = FSLLDensity(n_values=[2, 2, 3, 2])
     with pytest.raises(ValueError, match="differ in column 2: 2 values and 3 values"):
         BoltzmannMixture([("a", PAIRS), ("b", wide)]).fit(X)
+    levels = words().assign(legs=lambda table: 2 * table["legs"])
+    parts = [("a", TERMS), ("b", SDCPRBM(3, max_iter=2))]
+    with pytest.raises(ValueError, match="column 'legs': 5 values and 3 values.*of categories"):
+        BoltzmannMixture(parts).fit(levels)
+    levels = levels.astype({"legs": "category"})
+    assert set(BoltzmannMixture(parts).fit(levels).sample(50)["legs"]) == {0, 2, 4}
     low, high = FSLLDensity(binarize=0.5), FVBMPseudoLikelihood(alpha=0.1, binarize=1.5)
     rows = discrete_rows(100)
     with pytest.raises(ValueError, match=r"binarize=0\.5 and 1\.5, which make different rows"):

@@ -222,10 +222,10 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         with named(self):
             self._table = learn_table(X)
         generator = check_random_state(self.random_state)
-        parts = [_seeded(part, generator) for _, part in self.estimators]
         rest, held = np.arange(len(X)), None
         if given is None:
             rest, held = self._divided(X, generator)
+        parts = [_seeded(part, generator) for _, part in self.estimators]
         fits = Parallel(n_jobs=self.n_jobs)(
             delayed(_fitted)(
                 part, _safe_indexing(X, rest), weights[rest], sample_weight is not None
@@ -500,8 +500,8 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
                     raise ValueError(
                         f"BoltzmannMixture: the parts {first!r} and {name!r} differ in "
                         f"{column.title}: {theirs} and {ours}. Densities of different values "
-                        "cannot be mixed. Set `n_values`, `visible` and `binarize` of the parts "
-                        "to the same values."
+                        "cannot be mixed. Give all parts the same `n_values`, `visible` and "
+                        "`binarize`; in a data frame, make the column one of categories."
                     )
             if not _same_bits(other, part, self._table.encode(X, "missing")):
                 raise ValueError(
