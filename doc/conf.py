@@ -88,6 +88,7 @@ GUIDE = {
     "TAPDBM": ["user_guide/tap", "user_guide/tuning"],
     "InfiniteRBM": ["user_guide/infinite_rbm", "user_guide/choosing"],
     "BoltzmannImputer": ["user_guide/missing", "user_guide/how_to/impute_in_a_pipeline"],
+    "BoltzmannMixture": ["user_guide/density"],
     "BoltzmannClassifier": ["user_guide/classification"],
     "BoltzmannOutlierDetector": ["user_guide/outliers"],
     "RBMClassifier": ["user_guide/classification"],

@@ -3,7 +3,12 @@
 from sklearn_boltz._base import VERSION
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.loglinear import FSLLDensity
-from sklearn_boltz.meta import BoltzmannClassifier, BoltzmannImputer, BoltzmannOutlierDetector
+from sklearn_boltz.meta import (
+    BoltzmannClassifier,
+    BoltzmannImputer,
+    BoltzmannMixture,
+    BoltzmannOutlierDetector,
+)
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMClassifier
 
 __version__ = VERSION
@@ -11,6 +16,7 @@ __version__ = VERSION
 __all__ = [
     "BoltzmannClassifier",
     "BoltzmannImputer",
+    "BoltzmannMixture",
     "BoltzmannOutlierDetector",
     "FSLLDensity",
     "FVBMPseudoLikelihood",

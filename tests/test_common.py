@@ -21,6 +21,7 @@ from sklearn_boltz import (
     TAPRBM,
     BoltzmannClassifier,
     BoltzmannImputer,
+    BoltzmannMixture,
     BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
@@ -128,8 +129,8 @@ def test_every_public_estimator_is_tested():
         for value in vars(sklearn_boltz).values()
         if inspect.isclass(value) and issubclass(value, BaseEstimator)
     }
-    # In test_imputer.py, test_meta_classifier.py and test_meta_outlier_detector.py.
-    public -= {BoltzmannClassifier, BoltzmannImputer, BoltzmannOutlierDetector}
+    # In test_imputer.py and test_meta_*.py.
+    public -= {BoltzmannClassifier, BoltzmannImputer, BoltzmannMixture, BoltzmannOutlierDetector}
     assert {kind.__name__ for kind in public} == {type(e).__name__ for e in DEFAULTS}
     public -= {sklearn_boltz.RBMClassifier}  # in test_rbm_classifier.py
     assert public == {type(estimator) for estimator in ESTIMATORS}

@@ -116,6 +116,12 @@ def with_values(estimator, X, n_classes=0):
         The encoder of the rows for it; None if it takes the rows as they are.
     """
     estimator, parameters = clone(estimator), estimator.get_params(deep=False)
+    if "estimators" in parameters:  # a mixture, whose parts must all have the same codes
+        told = {name: with_values(part, X, n_classes) for name, part in estimator.estimators}
+        tables = [table for _, table in told.values()]
+        if any(table is None for table in tables):
+            return estimator, None
+        return estimator.set_params(**{name: part for name, (part, _) in told.items()}), tables[0]
     told = [name for name in ("n_values", "visible") if parameters.get(name) == "auto"]
     if not told or parameters.get("binarize") is not None:
         return estimator, None

@@ -1,0 +1,423 @@
+"""BoltzmannMixture: several densities of the same rows, and the weights of held-out rows."""
+
+import itertools
+import pickle
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+from scipy.stats import chi2
+from sklearn.base import clone
+from sklearn.ensemble import IsolationForest
+from sklearn.exceptions import NotFittedError
+from sklearn.mixture import GaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KernelDensity
+from sklearn.utils import Bunch
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_boltz import (
+    SDCPRBM,
+    BoltzmannClassifier,
+    BoltzmannImputer,
+    BoltzmannMixture,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+)
+from sklearn_boltz.meta._mixture import likeliest_weights
+
+# Probability of a false alarm of a chi-square test, for each seed.
+FALSE_ALARM = 1e-6
+TERMS, PAIRS = FSLLDensity(alpha=0.1), FVBMPseudoLikelihood(alpha=0.01)
+RBM = SDCPRBM(n_components=3, max_iter=3, visible="categorical")
+TWO = [("terms", TERMS), ("pairs", PAIRS)]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.mark.filterwarnings("ignore")  # of models with mass far from 10 rows
+@parametrize_with_checks([
+    BoltzmannMixture([("terms", FSLLDensity(binarize=0.0)),
+                      ("pairs", FVBMPseudoLikelihood(alpha=0.1, binarize=0.0))]),
+])  # fmt: skip
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def discrete_rows(n=400, seed=0):
+    """Rows of values 0 to 2 of four columns, of which two pairs depend on each other."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(3, size=(n, 4))
+    X[:, 1] = np.where(rng.random(n) < 0.7, X[:, 0], X[:, 1])
+    X[:, 3] = np.where(rng.random(n) < 0.6, (X[:, 0] + X[:, 2]) % 3, X[:, 3])
+    return X
+
+
+EVERY = np.array(list(itertools.product(range(3), repeat=4)))
+
+
+@pytest.fixture(scope="module")
+def mixture():
+    parts = [*TWO, ("rbm", RBM)]
+    return BoltzmannMixture(parts, random_state=0).fit(discrete_rows())
+
+
+def words(container=pd.DataFrame, n=300, seed=0):
+    X = discrete_rows(n, seed)
+    columns = {
+        "skin": np.array(["fur", "feathers", "scales"])[X[:, 0]].tolist(),
+        "legs": X[:, 1],
+        "eggs": (X[:, 2] > 0).tolist(),
+    }
+    return container(columns)
+
+
+# The density.
+
+
+def test_the_mixture_of_enumerated_distributions(mixture):
+    p = np.exp([part.score_samples(EVERY) for part in mixture.estimators_])
+    assert_allclose(p.sum(axis=1), 1)  # all states there are
+    assert_allclose(mixture.score_samples(EVERY), np.log(mixture.weights_ @ p), rtol=1e-10)
+    assert np.exp(mixture.score_samples(EVERY)).sum() == pytest.approx(1)
+    assert mixture.weights_.sum() == pytest.approx(1) and (mixture.weights_ >= 0).all()
+    assert mixture.score(EVERY) == pytest.approx(mixture.score_samples(EVERY).mean())
+
+
+def test_missing_cells_are_summed_out(mixture):
+    gap = np.array([[1, np.nan, 2, np.nan], [np.nan] * 4])
+    every = EVERY[(EVERY[:, 0] == 1) & (EVERY[:, 2] == 2)]
+    expected = [logsumexp(mixture.score_samples(every)), 0]
+    assert_allclose(mixture.score_samples(gap), expected, atol=1e-8)
+
+
+def test_given_weights_need_no_rows():
+    X = discrete_rows()
+    by_hand = [part.fit(X).score_samples(EVERY) for part in (clone(TERMS), clone(PAIRS))]
+    for weights, shares in [("uniform", [0.5, 0.5]), ([3, 1], [0.75, 0.25]), ((0, 2), [0, 1])]:
+        mixture = BoltzmannMixture(TWO, weights=weights).fit(X)
+        assert_allclose(mixture.weights_, shares)
+        expected = np.log(np.array(shares) @ np.exp(by_hand))
+        assert_allclose(mixture.score_samples(EVERY), expected, rtol=1e-10)
+    alone = BoltzmannMixture(TWO[:1]).fit(X)
+    assert_allclose(alone.score_samples(EVERY), by_hand[0])
+
+
+def test_ends_of_the_partition_function_bound_the_score(mixture):
+    exact = mixture.score_bounds(EVERY)
+    assert exact.low == exact.value == exact.high == mixture.score(EVERY) and exact.trusted
+    rng = np.random.default_rng(0)
+    X = (rng.random((200, 30)) < 0.5 * rng.integers(2, size=200)[:, None]).astype(int)
+    pairs = FVBMPseudoLikelihood(alpha=0.1)
+    large = BoltzmannMixture([("one", pairs), ("two", clone(pairs).set_params(alpha=0.5))])
+    large.fit(X).set_params(random_state=0)
+    bounds = large.score_bounds(X, random_state=0)
+    assert bounds.low < bounds.value < bounds.high < bounds.low + 1
+
+
+class Rough(KernelDensity):
+    """A density with an estimate of its constant that has given ends."""
+
+    log_partition_, ends = 0.0, (-0.5, 0.25)
+
+    def log_partition(self):
+        return Bunch(value=0.0, low=self.ends[0], high=self.ends[1], trusted=False)
+
+
+class Boundless(Rough):
+    """One that has none."""
+
+    ends = -np.inf, np.inf
+
+
+def test_ends_of_one_part():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    log_p = KernelDensity().fit(X).score_samples(X).mean()
+    parts = [("rough", Rough()), ("kernels", KernelDensity())]
+    bounds = BoltzmannMixture(parts, weights=[1, 3]).fit(X).score_bounds(X)
+    assert bounds.value == pytest.approx(log_p) and not bounds.trusted
+    assert bounds.low == pytest.approx(log_p + np.log(0.25 * np.exp(-0.25) + 0.75))
+    assert bounds.high == pytest.approx(log_p + np.log(0.25 * np.exp(0.5) + 0.75))
+    parts = [("rough", Boundless()), ("kernels", KernelDensity())]
+    bounds = BoltzmannMixture(parts, weights=[1, 3]).fit(X).score_bounds(X)
+    assert bounds.low == pytest.approx(log_p + np.log(0.75)) and bounds.high == np.inf
+    without = BoltzmannMixture(parts, weights=[0, 1]).fit(X).score_bounds(X)
+    assert without.low == without.high and without.trusted
+
+
+# The weights.
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 60))
+def test_weights_are_as_good_as_those_of_another_optimiser(seed, n_parts, n_rows):
+    rng = np.random.default_rng(seed)
+    log_p = rng.normal(scale=rng.choice([0.01, 1, 30]), size=(n_rows, n_parts)) - 50
+    row_weights = rng.exponential(size=n_rows)
+    weights = likeliest_weights(log_p, row_weights, tol=1e-6)
+    assert (weights >= 0).all() and weights.sum() == pytest.approx(1)
+
+    def loss(weights):
+        with np.errstate(divide="ignore"):
+            mixed = logsumexp(log_p + np.log(np.maximum(weights, 0)), axis=1)
+        return -np.average(mixed, weights=row_weights)
+
+    # At least as good as each part alone, and as what a general optimiser finds.
+    bound = loss(weights) - 2e-6
+    assert bound <= min(loss(corner) for corner in np.eye(n_parts))
+    found = minimize(
+        loss, np.full(n_parts, 1 / n_parts), method="SLSQP", bounds=[(1e-12, 1)] * n_parts,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1},
+    )  # fmt: skip
+    assert bound <= loss(found.x / found.x.sum())
+
+
+def test_weights_with_impossible_rows():
+    log_p = np.log([[0.5, 0.1], [1e-300, 0.2], [0.3, 0.3]])
+    log_p[1, 0] = -np.inf
+    row_weights = np.array([1.0, 1.0, 2.0])
+    weights = likeliest_weights(log_p, row_weights)
+    impossible = np.vstack([log_p, [[-np.inf, -np.inf]]])
+    assert_allclose(likeliest_weights(impossible, np.append(row_weights, 5.0)), weights)
+    assert_array_equal(likeliest_weights(impossible[3:], np.ones(1)), [0.5, 0.5])
+    # By hand: the first derivative of ln(.1 + .4 w) + ln(.2 (1 - w)) is 0.
+    assert weights[0] == pytest.approx(0.375, abs=0.01)
+
+
+def test_held_out_rows_gain_by_the_mixture(capsys):
+    X = discrete_rows(300, seed=3)
+    mixture = BoltzmannMixture(TWO, validation_fraction=0.2, random_state=0, verbose=1).fit(X)
+    out = capsys.readouterr().out
+    assert "[BoltzmannMixture] terms:" in out and "held-out log-likelihood" in out
+    fitted_to_all = clone(TERMS).fit(X)
+    assert mixture.named_estimators_["terms"].score(X) != fitted_to_all.score(X)
+    _, held = mixture._divided(X, np.random.RandomState(0))
+    assert len(held) == 60
+    scores = [part.score(X[held]) for part in mixture.estimators_]
+    assert mixture.score(X[held]) >= max(scores) - 1e-5
+
+
+def test_a_useless_part_gets_no_weight():
+    rng = np.random.default_rng(0)
+    x = rng.integers(2, size=(1000, 1))
+    X = np.hstack([x, np.where(rng.random((1000, 4)) < 0.05, 1 - x, x)])
+    strong = FVBMPseudoLikelihood(alpha=100.0)  # independent columns
+    mixture = BoltzmannMixture([("pairs", PAIRS), ("columns", strong)], random_state=0).fit(X)
+    assert mixture.weights_[0] > 0.95
+
+
+def test_rows_with_a_value_of_their_own_are_not_set_aside():
+    table = words(n=200)
+    table.loc[17, "skin"] = "shell"
+    for seed in range(5):
+        mixture = BoltzmannMixture(TWO, validation_fraction=0.5, random_state=seed).fit(table)
+        assert np.isfinite(mixture.score_samples(table)).all()
+    every = table.assign(skin=[f"skin{i // 2}" for i in range(200)]).head(20)
+    one = BoltzmannMixture(TWO, validation_fraction=0.4, random_state=0)
+    assert np.isfinite(one.fit(every).score(every))
+    with pytest.raises(ValueError, match="have a value that no other row has"):
+        one.fit(every.assign(skin=[f"skin{i}" for i in range(20)]))
+
+
+# Samples and missing cells.
+
+
+def assert_drawn(rows, every, p):
+    """Whether rows are a sample of a distribution, by a chi-square test."""
+    counts = Counter(map(tuple, rows.tolist()))
+    observed = np.array([counts.pop(tuple(state), 0) for state in every.tolist()])
+    assert not counts
+    expected = len(rows) * p
+    assert expected.min() > 4
+    statistic = ((observed - expected) ** 2 / expected).sum()
+    assert statistic < chi2.isf(FALSE_ALARM, len(p) - 1)
+
+
+def test_samples():
+    X = discrete_rows()
+    mixture = BoltzmannMixture(TWO, weights=[0.3, 0.7]).fit(X)
+    p = np.exp(mixture.score_samples(EVERY))
+    rows = mixture.sample(20_000, random_state=0)
+    assert rows.dtype == X.dtype
+    assert_drawn(rows, EVERY, p)
+    few = (EVERY[:, 1] == 2) & (EVERY[:, 3] == 0)
+    rows = mixture.sample(5_000, random_state=1, given={1: 2, "x3": 0})
+    assert_drawn(rows, EVERY[few], p[few] / p[few].sum())
+    assert_array_equal(mixture.sample(5, random_state=2), mixture.sample(5, random_state=2))
+    with pytest.raises(ValueError, match="`given` has the column 'x4'; there are x0"):
+        mixture.sample(given={"x4": 1})
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame])
+def test_data_frames(container):
+    table = words(container)
+    parts = [*TWO, ("rbm", RBM)]
+    mixture = BoltzmannMixture(parts, random_state=0).fit(table)
+    assert mixture.feature_names_in_.tolist() == ["skin", "legs", "eggs"]
+    drawn = mixture.sample(40, random_state=0, given={"skin": "fur"})
+    assert isinstance(drawn, container) and drawn.shape == (40, 3)
+    assert list(drawn.dtypes) == list(table.dtypes)
+    assert set(drawn["skin"]) == {"fur"} and set(drawn["legs"]) <= {0, 1, 2}
+    states = list(itertools.product(["fur", "feathers", "scales"], [0, 1, 2], [False, True]))
+    every = container(dict(zip(table.columns, map(list, zip(*states, strict=True)), strict=True)))
+    assert np.exp(mixture.score_samples(every)).sum() == pytest.approx(1)
+    with pytest.raises(ValueError, match="column 'skin' has the value 'skinless'"):
+        mixture.score_samples(container({"skin": ["skinless"], "legs": [0], "eggs": [True]}))
+
+
+def test_imputation(mixture):
+    gap = np.array([[2.0, np.nan, 1.0, np.nan]] * 9_000)
+    few = EVERY[(EVERY[:, 0] == 2) & (EVERY[:, 2] == 1)]
+    p = np.exp(mixture.score_samples(few) - mixture.score_samples(gap[:1]))
+    assert_drawn(mixture.impute(gap, how="sample", random_state=0).astype(int), few, p)
+    assert_allclose(mixture.impute(gap[:1]), [p @ few], atol=1e-8)
+    # The parts agree on the mode here.
+    assert_array_equal(mixture.impute(gap[:1], how="mode"), few[[np.argmax(p)]])
+
+
+def test_imputation_of_words():
+    table = words().astype({"legs": "Int64", "eggs": "boolean"})
+    gaps = table.mask(np.random.default_rng(0).random(table.shape) < 0.2)
+    model = BoltzmannMixture([*TWO, ("rbm", RBM)], random_state=0).fit(gaps)
+    for how in ("mean", "mode", "sample"):
+        filled = model.impute(gaps, how=how, random_state=0)
+        assert not filled.isna().any().any()
+        assert list(filled.dtypes) == list(gaps.dtypes)
+        observed = ~gaps.isna()
+        assert (filled[observed].fillna(0) == gaps[observed].fillna(0)).all().all()
+    assert model.sample(3).shape == (3, 3)
+    imputer = BoltzmannImputer(BoltzmannMixture(TWO), random_state=0)
+    assert not imputer.fit_transform(gaps).isna().any().any()
+
+
+# As a density of the other estimators over densities.
+
+
+def test_as_a_density_of_classes():
+    X = discrete_rows(600)
+    y = X[:, 3]
+    mixture = BoltzmannMixture([*TWO, ("rbm", clone(RBM).set_params(visible="auto"))])
+    model = BoltzmannClassifier(mixture, random_state=0, calibration=False).fit(X[:, :3], y)
+    # Each class knows the values of all rows: its probabilities sum to 1 over all of them.
+    every = np.array(list(itertools.product(range(3), repeat=3)))
+    table = model._checked_rows(every)
+    for part in model.estimators_:
+        assert np.exp(part.score_samples(table)).sum() == pytest.approx(1)
+    assert model.score(X[:, :3], y) > 0.5
+    X = X[X[:, 0] != y]  # no class has all values in the first column
+    model.fit(X[:, :3], X[:, 3])
+    assert np.isfinite(model.predict_log_proba(every)).all()
+
+
+def test_as_a_density_for_outliers():
+    rng = np.random.default_rng(0)
+    x = rng.integers(2, size=(300, 1))
+    X = np.hstack([x, np.where(rng.random((300, 5)) < 0.1, 1 - x, x)]).astype(float)
+    detector = BoltzmannOutlierDetector(BoltzmannMixture(TWO), random_state=0).fit(X)
+    odd = np.array([[0, 0, 0, 1, 1, 1.0], [0, 0, 0, 0, 0, np.nan]])
+    assert detector.predict(odd).tolist() == [-1, 1]
+
+
+def test_densities_of_others():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    parts = [("kernels", KernelDensity(bandwidth=0.5)), ("gauss", GaussianMixture())]
+    mixture = BoltzmannMixture(parts, random_state=0).fit(X)
+    assert mixture.weights_[1] > 0.5
+    assert not hasattr(mixture, "impute")  # which none of them has
+    with pytest.raises(ValueError, match="takes no sample_weight"):
+        mixture.fit(X, sample_weight=np.ones(200))
+
+
+# Parameters, state and errors.
+
+
+def test_parameters_of_parts_and_searches():
+    mixture = clone(BoltzmannMixture(TWO, random_state=0))
+    mixture.set_params(pairs__alpha=0.5, weights="uniform")
+    assert mixture.get_params()["pairs__alpha"] == 0.5
+    assert mixture.get_params(deep=False)["weights"] == "uniform"
+    mixture.set_params(pairs=RBM)
+    assert mixture.estimators[1] == ("pairs", RBM)
+    X = discrete_rows(200)
+    grid = {"terms__alpha": [0.1, 100.0]}
+    search = GridSearchCV(BoltzmannMixture(TWO[:1]), grid, cv=2).fit(X)
+    assert search.best_params_ == {"terms__alpha": 0.1}
+
+
+def test_seeds_clones_and_pickles():
+    X = (discrete_rows(150) > 0).astype(int)
+    parts = [("one", RBM), ("two", RBM), ("grown", InfiniteRBM(max_components=2, random_state=7))]
+    mixture = BoltzmannMixture(parts, random_state=0).fit(X)
+    one, two, grown = mixture.estimators_
+    assert RBM.random_state is None and one.random_state != two.random_state
+    assert grown.random_state == 7
+    again = clone(mixture).set_params(n_jobs=2).fit(X)
+    assert_array_equal(again.score_samples(X), mixture.score_samples(X))
+    assert not hasattr(clone(mixture), "weights_")
+    loaded = pickle.loads(pickle.dumps(mixture))
+    assert_array_equal(loaded.score_samples(X), mixture.score_samples(X))
+
+
+def test_weights_of_rows_are_counts():
+    X = discrete_rows(150)
+    counts = np.random.default_rng(0).integers(3, size=150)
+    weighted = BoltzmannMixture(TWO, weights="uniform").fit(X, sample_weight=counts)
+    repeated = BoltzmannMixture(TWO, weights="uniform").fit(np.repeat(X, counts, axis=0))
+    assert_allclose(weighted.score_samples(EVERY), repeated.score_samples(EVERY), atol=1e-4)
+    expected = np.average(weighted.score_samples(X), weights=counts)
+    assert weighted.score(X, sample_weight=counts) == pytest.approx(expected)
+
+
+def test_errors():
+    X = discrete_rows(40)
+    for parts in ([], [TERMS], [("a", TERMS, 1)]):
+        with pytest.raises(ValueError, match="estimators must be a list of pairs of a name"):
+            BoltzmannMixture(parts).fit(X)
+    with pytest.raises(ValueError, match=r"^BoltzmannMixture: Names provided are not unique"):
+        BoltzmannMixture([("a", TERMS), ("a", PAIRS)]).fit(X)
+    for part, words in [
+        (FSLLDensity, "is a class"),
+        (clone, "has no `fit`"),
+        (BoltzmannClassifier(), "needs labels"),
+        (IsolationForest(), "no log-probabilities"),
+    ]:
+        with pytest.raises(ValueError, match=f"the part 'b', .*{words}"):
+            BoltzmannMixture([("a", TERMS), ("b", part)]).fit(X)
+    for weights in ([1], [1, -1], [0, 0], [np.nan, 1], ["a", "b"], [[1, 1]]):
+        with pytest.raises(ValueError, match="weights must be 2 numbers, one for each part"):
+            BoltzmannMixture(TWO, weights=weights).fit(X)
+    with pytest.raises(ValueError, match="sets 2 rows aside, and there are no more than that"):
+        BoltzmannMixture(TWO).fit(X[:2])
+    with pytest.raises(NotFittedError):
+        BoltzmannMixture(TWO).score_samples(X)
+    with pytest.raises(ValueError, match="column 1 has the value inf in row 3"):
+        BoltzmannMixture(TWO).fit(np.where(np.arange(160).reshape(40, 4) == 13, np.inf, X))
+
+
+def test_parts_that_take_columns_for_different_values_are_refused():
+    X = (discrete_rows(100) > 0).astype(float)
+    real = SDCPRBM(3, max_iter=2, visible={"x1": "gaussian"})
+    with pytest.raises(ValueError, match="'a' and 'b' differ in column 1: 2 values and real num"):
+        BoltzmannMixture([("a", TERMS), ("b", real)]).fit(X)
+    wide = FSLLDensity(n_values=[2, 2, 3, 2])
+    with pytest.raises(ValueError, match="differ in column 2: 2 values and 3 values"):
+        BoltzmannMixture([("a", PAIRS), ("b", wide)]).fit(X)
+    levels = words().assign(legs=lambda table: 2 * table["legs"])
+    parts = [("a", TERMS), ("b", SDCPRBM(3, max_iter=2))]
+    with pytest.raises(ValueError, match="column 'legs': 5 values and 3 values.*of categories"):
+        BoltzmannMixture(parts).fit(levels)
+    levels = levels.astype({"legs": "category"})
+    assert set(BoltzmannMixture(parts).fit(levels).sample(50)["legs"]) == {0, 2, 4}
+    low, high = FSLLDensity(binarize=0.5), FVBMPseudoLikelihood(alpha=0.1, binarize=1.5)
+    rows = discrete_rows(100)
+    with pytest.raises(ValueError, match=r"binarize=0\.5 and 1\.5, which make different rows"):
+        BoltzmannMixture([("a", low), ("b", high)]).fit(rows)
+    BoltzmannMixture([("a", low), ("b", PAIRS)]).fit(X)
