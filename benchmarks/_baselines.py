@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 from scipy.sparse.csgraph import minimum_spanning_tree
-from scipy.special import logit
+from scipy.special import logit, logsumexp, softmax
 from sklearn.neural_network import BernoulliRBM
 
 from sklearn_boltz import SDCPRBM
@@ -37,6 +37,46 @@ def chow_liu(train, test):
     for i, j in zip(*tree, strict=True):
         result += log_ratio[i, test[:, i], j, test[:, j]]
     return float(result.mean())
+
+
+class BernoulliMixture:
+    """A mixture of products of Bernoulli variables, by EM.
+
+    Each component has `extra` rows more, with the means of the columns. EM ends when `patience`
+    steps have not made the validation rows likelier, and the best step counts.
+    """
+
+    def __init__(self, n_components, *, extra=1.0, max_iter=500, patience=5, seed=0):
+        self.n_components, self.extra = n_components, extra
+        self.max_iter, self.patience, self.seed = max_iter, patience, seed
+
+    def fit(self, train, valid):
+        X, rng = train.astype(float), np.random.default_rng(self.seed)
+        means = (X.sum(axis=0) + 0.5) / (len(X) + 1)
+        rows = X[rng.choice(len(X), self.n_components, replace=len(X) < self.n_components)]
+        state = np.full(self.n_components, -np.log(self.n_components)), (3 * means + rows) / 4
+        best, waited = (-np.inf, state), 0
+        for _ in range(self.max_iter):
+            share = softmax(_joint(state, X), axis=1)
+            weight = share.sum(axis=0)
+            p = (share.T @ X + self.extra * means) / (weight + self.extra)[:, np.newaxis]
+            state = np.log((weight + 1) / (len(X) + self.n_components)), p
+            value = logsumexp(_joint(state, valid), axis=1).mean()
+            waited = 0 if value > best[0] else waited + 1
+            best = max(best, (value, state), key=lambda found: found[0])
+            if waited == self.patience:
+                break
+        self.state = best[1]
+        return self
+
+    def score(self, X):
+        return float(logsumexp(_joint(self.state, X), axis=1).mean())
+
+
+def _joint(state, X):
+    """ln P(component, row)."""
+    log_weight, p = state
+    return X @ logit(p).T + (log_weight + np.log1p(-p).sum(axis=1))
 
 
 def smoothed_table(train, valid, test):

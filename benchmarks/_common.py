@@ -176,6 +176,29 @@ def save_table(path, header, rows):
         writer.writerows(rows)
 
 
+def read_table(path, n_keys):
+    """Rows of a CSV file by their first `n_keys` cells, as texts; none where there is no file."""
+    if not path.is_file():
+        return {}
+    with path.open(newline="") as file:
+        return {tuple(row[:n_keys]): row for row in list(csv.reader(file))[1:]}
+
+
+def keep_row(path, header, key, figures):
+    """Add a row of figures to a CSV file, or put it in the place of an older one."""
+    row = [*key, *(f"{value:.5g}" for value in figures)]
+    print(*row, flush=True)
+    # Read once more: another process may have added a row.
+    save_table(path, header, (read_table(path, len(key)) | {tuple(key): row}).values())
+
+
+def rows_to_make(keys, path, again):
+    """Yield the keys that a CSV file does not have, or all of them."""
+    for key in keys:
+        if again or key not in read_table(path, len(key)):
+            yield key
+
+
 def print_check(what, asked, measured, met):
     """A figure that was asked for beside the measured one."""
     print(f"{'met    ' if met else 'NOT MET'}  {what}: asked {asked}, measured {measured}")

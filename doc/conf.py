@@ -177,7 +177,10 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 # Room for lines of code and for tables; the gallery's pages lead on to one another.
-WIDE = "index", "install", "gallery", "benchmarks", "cite", "contributing", "auto_examples/*"
+WIDE = [
+    *["index", "install", "gallery", "how_good", "benchmarks", "cite", "contributing"],
+    "auto_examples/*",
+]
 html_sidebars = {page: [] for page in WIDE}
 html_math_renderer = "mathml"
 

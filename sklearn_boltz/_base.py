@@ -33,9 +33,9 @@ from sklearn_boltz._cells import (
     has_dates,
     looks_coded,
     looks_missing,
-    missing_as_nan,
     shown,
     unusable_cell,
+    without_objects,
 )
 from sklearn_boltz._tables import Table, check_names, has_numbers_only, holds_numbers, learn_table
 from sklearn_boltz._warnings import find_stack_level
@@ -162,7 +162,8 @@ class BaseBoltzmann(
         if "_derived" in state:
             # Numbers took long to compute; arrays are only large.
             derived = state["_derived"].items()
-            state["_derived"] = {k: v for k, v in derived if k != "covariance"}
+            large = "covariance", "without_penalty"
+            state["_derived"] = {k: v for k, v in derived if k not in large}
         return state
 
     def __setstate__(self, state):
@@ -262,7 +263,7 @@ class BaseBoltzmann(
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         numbers_only = has_numbers_only(X)
-        X = missing_as_nan(X) if numbers_only and allow_nan else X
+        X = without_objects(X) if numbers_only else X
         with self._named():
             check_names(X)
         with self._naming_cells(X, complete):

@@ -105,15 +105,35 @@ def is_missing(value):
         return False
 
 
-def missing_as_nan(X):
-    """A table whose objects that stand for a missing cell, as pandas.NA, are NaN."""
-    if hasattr(X, "columns") and hasattr(X, "mask"):
-        objects = [str(dtype) == "object" for dtype in X.dtypes]
-        return X.mask(X.isna(), np.nan) if any(objects) else X
-    if isinstance(X, np.ndarray) and X.dtype == object:
-        missing = np.reshape([is_missing(cell) for cell in X.ravel()], X.shape)
-        return np.where(missing, np.nan, X)
-    return X
+def without_objects(X):
+    """A table of numbers in a type of numbers, if it is a list or an array of objects."""
+    if is_frame(X) or issparse(X) or getattr(getattr(X, "dtype", None), "kind", "O") != "O":
+        return X
+    try:
+        array = as_array(X)
+    except ValueError:  # rows of different lengths, which scikit-learn refuses
+        return X
+    return as_numbers(array) if array.dtype.kind == "O" and array.ndim == 2 else array
+
+
+def as_numbers(cells):
+    """Objects that are numbers in the type that NumPy has for them.
+
+    Parameters
+    ----------
+    cells : ndarray of object
+        Real numbers, truth values, and what stands for a missing cell.
+
+    Returns
+    -------
+    numbers : ndarray of the same shape
+        Of a float type if a cell is missing, which is NaN then.
+    """
+    values = [np.nan if is_missing(cell) else cell for cell in cells.ravel().tolist()]
+    numbers = np.array(values, dtype=None if values else np.float64)
+    if numbers.dtype.kind == "O":  # fractions, or integers that no type of NumPy holds
+        numbers = numbers.astype(np.float64)
+    return numbers.reshape(cells.shape)
 
 
 def is_empty(cell):

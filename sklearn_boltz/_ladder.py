@@ -185,7 +185,8 @@ class Ladder:
         n_steps : int
             Transitions of each chain.
         first : int
-            The rungs below stay as they are.
+            The rungs below stay as they are. Such a part of a round does not change whose turn
+            it is to exchange in the next whole one.
 
         Returns
         -------
@@ -197,7 +198,8 @@ class Ladder:
         pairs = range(first, len(self.pairs))
         lower = pairs[self.n_rounds % 2 :: 2] or pairs
         u = self.stream.uniform((len(lower), len(self.rungs[0])))
-        self.n_rounds += 1
+        # States climb the ladder only where the two kinds of pairs take turns.
+        self.n_rounds += first == 0
         return self._exchange_all(lower, u, workers)
 
     def _move(self, first, n_steps, workers):

@@ -12,6 +12,7 @@ from sklearn_boltz._cells import (
     MISSING_CODES,
     MOST_LEVELS,
     as_array,
+    as_numbers,
     columns_of,
     columns_with_codes,
     is_empty,
@@ -456,19 +457,20 @@ def _plain(cell):
 
 
 def _numbers(cells, title):
-    """Cells of a column of numbers as they are; NaN for missing ones."""
+    """Cells of a column of numbers in a type of numbers; NaN for missing ones."""
     if cells.dtype.kind in "biuf":
         return cells
-    numbers = np.empty(len(cells))
+    numbers = np.empty(len(cells), dtype=object)
     for row, cell in enumerate(cells.tolist()):
         try:
-            numbers[row] = np.nan if is_empty(cell) else float(cell)
+            is_number = isinstance(cell, Real) and not is_missing(cell)
+            numbers[row] = cell if is_number else np.nan if is_empty(cell) else float(cell)
         except (TypeError, ValueError):
             raise ValueError(
                 f"{title} has the value {cell!r} in row {row}, but held numbers when the model "
                 "was fitted."
             ) from None
-    return numbers
+    return as_numbers(numbers)
 
 
 def _dtype_of(X, numbers):

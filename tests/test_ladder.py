@@ -93,6 +93,19 @@ def test_constants_and_shares_behind_a_barrier():
     assert not ladder.is_broken()
 
 
+def test_looks_at_the_top_leave_the_turns_of_the_pairs():
+    """With looks at the last two rungs between the rounds, states still climb from the first."""
+    ladder, _ = two_valleys(barrier=3)
+    with Workers(1) as workers:
+        arrivals = 0
+        for _ in range(100):
+            ladder.round(workers, first=len(ladder) - 2)
+            ladder.round(workers, n_steps=5)
+            arrivals += ladder.arrivals()
+    assert arrivals > 0 and ladder.n_rounds == 100
+    assert all(pair.acceptances for pair in ladder.pairs)
+
+
 def test_a_broken_ladder_says_so():
     states = np.random.default_rng(0).integers(N_STATES, size=(2, 50))
     hill = 50 * np.cos(2 * np.pi * np.arange(N_STATES) / N_STATES)

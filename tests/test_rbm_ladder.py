@@ -326,6 +326,17 @@ def two_patterns(strength, threshold):
     return Model(weights, Bernoulli(np.zeros(12)), Bernoulli(np.full(12, -strength * threshold)))
 
 
+def test_what_is_cheap_is_estimated_more_closely():
+    model, found = opposite_modes(2.0, 0.2), {}
+    for tol in (None, 0.05):
+        ladder = ladder_to(model, Bernoulli(np.zeros(12)), None, 50, Stream(1), WORKERS)
+        found[tol] = ladder_estimate(ladder, tol, None, WORKERS)
+        assert found[tol].trusted
+    assert found[None].std_err <= 0.02 < found[0.05].std_err <= 0.05
+    assert "More than" not in found[None].verdict
+    assert found[None].n_rounds > found[0.05].n_rounds
+
+
 class CountedRung(Rung):
     """Counts the transitions of all chains."""
 

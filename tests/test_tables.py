@@ -1,6 +1,7 @@
 """Tables of words, levels and truth values: to codes and back, and in every estimator."""
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -121,6 +122,37 @@ def test_numbers_in_arrays_stand_for_themselves():
     assert table.is_plain and table.encode_numbers(X) is X
     assert_array_equal(table.fill(X, np.zeros((2, 2)), np.isnan(X)), [[0, 3], [0, 7]])
     assert Table.of_numbers(X).decode(X[:, ::-1].astype(np.float32)).dtype == np.float64
+
+
+NUMBERS = {
+    "integers": np.array([[0, 1], [1, 1], [1, 0]]),
+    "truth": np.array([[False, True], [True, True], [True, False]]),
+    "floats": np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.25]]),
+    "single": np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.25]], dtype=np.float32),
+    "with gaps": np.array([[0.0, 1.0], [1.0, np.nan], [1.0, 0.0]]),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_numbers_among_objects_have_the_type_that_they_have_alone(kind):
+    X = NUMBERS[kind]
+    cells = X.astype(object)
+    if X.dtype.kind == "f":  # of single precision as NumPy's scalars
+        cells[:] = [[None if np.isnan(x) else x for x in row] for row in X]
+    model = SDCPRBM(3, max_iter=2, random_state=0).fit(X)
+    for table in (cells, cells.tolist(), pd.DataFrame(cells, dtype=object)):
+        other = clone(model).fit(table)
+        assert other.components_.dtype == model.components_.dtype
+        assert_array_equal(other.components_, model.components_)
+        assert_array_equal(other.score_samples(table), model.score_samples(X))
+
+
+def test_numbers_that_no_type_of_numpy_holds():
+    array = np.array([[Fraction(1, 2), 2**70], [None, 0.5]], dtype=object)
+    table = learn_table(pd.DataFrame(array))
+    coded = table.encode(pd.DataFrame(array))
+    assert coded.dtype == np.float64
+    assert_array_equal(coded, [[0.5, 2.0**70], [np.nan, 0.5]])
 
 
 def test_unseen_categories():

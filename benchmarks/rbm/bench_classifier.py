@@ -16,8 +16,17 @@ again without ``--again``. For example
 
 import _path  # noqa: F401
 import numpy as np
-from _classifiers import fits_to_make, keep, measure, read
-from _common import make_parser, print_check, print_table, report, run_script
+from _classifiers import measure
+from _common import (
+    keep_row,
+    make_parser,
+    print_check,
+    print_table,
+    read_table,
+    report,
+    rows_to_make,
+    run_script,
+)
 from _data import load_images
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -94,15 +103,15 @@ def run(args, path):
         for name in args.models or todo
         for seed in range(args.seeds if todo[name][2] else 1)
     ]
-    for name, seed in fits_to_make(keys, path, args.again):
+    for name, seed in rows_to_make(keys, path, args.again):
         make, n_rows, _ = todo[name]
         found = measure(make(int(seed)), X[:n_rows], y[:n_rows], X_test, y_test)
-        keep(path, HEADER, (name, seed), (n_rows, *found))
+        keep_row(path, HEADER, (name, seed), (n_rows, *found))
 
 
 def summary(args, path):
     """Print the means over seeds."""
-    fits, rows, errors = read(path, 2), [], {}
+    fits, rows, errors = read_table(path, 2), [], {}
     for name in models(args):
         mine = np.array([row[3:] for key, row in fits.items() if key[0] == name], dtype=float)
         if not len(mine):

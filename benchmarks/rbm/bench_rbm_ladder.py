@@ -185,7 +185,7 @@ def ising(args):
             free_energy = model.free_energy(test).mean()
             with unconverged_is_fine():
                 own = model.log_partition(random_state=0, n_jobs=1)
-                exhaustive = slowly_annealed(model, 5000, n_chains=500)
+                exhaustive = slowly_annealed(model, 5000, n_chains=2000)
             likelihood = -free_energy - exhaustive.value
             up = (model.sample(2000, init="ladder", random_state=0).mean(axis=1) > 0.5).mean()
             rows.append([

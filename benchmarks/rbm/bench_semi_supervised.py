@@ -16,8 +16,17 @@ again without ``--again``. For example
 
 import _path  # noqa: F401
 import numpy as np
-from _classifiers import fits_to_make, keep, measure, read
-from _common import make_parser, print_check, print_table, report, run_script
+from _classifiers import measure
+from _common import (
+    keep_row,
+    make_parser,
+    print_check,
+    print_table,
+    read_table,
+    report,
+    rows_to_make,
+    run_script,
+)
 from _data import load_images
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
@@ -80,18 +89,18 @@ def run(args, path):
         for n_labels in args.labels
         for name in args.models or todo
     ]
-    for name, n_labels, seed in fits_to_make(keys, path, args.again):
+    for name, n_labels, seed in rows_to_make(keys, path, args.again):
         make, n_rows = todo[name]
         order = labelled_first(y, int(n_labels), np.random.default_rng(int(seed)))
         rows = order[: n_rows or int(n_labels)]
         known = np.where(np.arange(len(rows)) < int(n_labels), y[rows].astype(int), -1)
         found = measure(make(int(seed)), X[rows], known, X_test, y_test)
-        keep(path, HEADER, (name, n_labels, seed), (len(rows), *found))
+        keep_row(path, HEADER, (name, n_labels, seed), (len(rows), *found))
 
 
 def summary(args, path):
     """Print the means over seeds."""
-    fits, rows, errors = read(path, 3), [], {}
+    fits, rows, errors = read_table(path, 3), [], {}
     for n_labels in map(str, LABELS):
         for name in models(args):
             mine = [row[3:] for key, row in fits.items() if key[:2] == (name, n_labels)]

@@ -2,12 +2,13 @@
 
 ``.. markdown:: ../benchmarks/README.md`` takes headings, paragraphs, lists, tables, indented
 code, images, and code, bold, emphasis and links within a line. Files that are linked can be
-downloaded.
+downloaded. With ``:section: In short`` it is the text below that heading alone.
 """
 
 import re
 from pathlib import Path
 
+from docutils.parsers.rst import directives
 from sphinx.util.docutils import SphinxDirective
 
 INLINE = re.compile(
@@ -87,17 +88,27 @@ def to_rst(text, folder):
     return "\n".join(out)
 
 
+def section_of(text, title):
+    """Return what stands below a heading of the second level, up to the next one."""
+    parts = re.split(r"^## (.*)$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))[title]
+
+
 class Markdown(SphinxDirective):
-    """Show a Markdown file, given by its path from the document."""
+    """Show a Markdown file, given by its path from the document, or a section of it."""
 
     required_arguments = 1
+    option_spec = {"section": directives.unchanged_required}
 
     def run(self):
         """Parse the translation in place."""
         path = Path(self.env.doc2path(self.env.docname)).parent / self.arguments[0]
         self.env.note_dependency(path)
         folder = str(Path(self.arguments[0]).parent)
-        text = to_rst(path.read_text(encoding="utf-8"), folder)
+        text = path.read_text(encoding="utf-8")
+        if "section" in self.options:
+            text = section_of(text, self.options["section"])
+        text = to_rst(text, folder)
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 

@@ -176,46 +176,31 @@ class Drawing:
         found = np.column_stack([column.argmax(axis=1) for column in columns])
         return np.where(np.isnan(X), self._coding.decode(found), X)
 
-    @validate_arguments(
-        {
-            "X": ["array-like"],
-            "n_steps": [Interval(Integral, 1, None, closed="left")],
-            "random_state": ["random_state", Options(type, {np.random.Generator})],
-        }
-    )
-    def predict_column_proba(self, X, column, *, n_steps=1000, random_state=None):
+    def predict_column_proba(self, X, column):
         """Return the probabilities of the values of one column given the rest of each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The data. What stands in the column is ignored; other missing values (NaN) are
-            summed out, exactly in rows whose missing values, the column included, have no more
-            than 2**20 joint states.
+            summed out, exactly in rows whose connected missing values, the column included, have
+            no more than 2**20 joint states. In other rows they are estimated by annealed
+            importance sampling for each value of the column, until their standard errors are at
+            most 0.03 or there are 1,600 temperatures.
         column : int or str
             Number or name of the column.
-        n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) before anything is kept, for rows with more
-            joint states; as many follow, over which probabilities are averaged.
-        random_state : int, RandomState instance, Generator or None, default=None
-            The source of randomness for rows with more joint states.
 
         Returns
         -------
         probabilities : ndarray of float64 of shape (n_samples, n_values)
             Of the values of the column in their order, for words that of `categories_`; each
-            row sums to 1.
+            row sums to 1. They depend on the row alone: equal rows have equal probabilities in
+            any table, and they are the same each time.
         """
         check_is_fitted(self)
         codes, j = self._codes_but(X, column)
-        generator = make_generator(random_state)
-        return _incomplete.column_probabilities(self._model(), codes, j, n_steps, generator)
-
-    def _annealed_column_proba(self, X, column):
-        """`predict_column_proba` that of a row depends on this row alone, by annealing."""
-        codes, j = self._codes_but(X, column)
         with Workers() as workers:
-            return _incomplete.annealed_column_probabilities(self._model(), codes, j, workers)
+            return _incomplete.column_probabilities(self._model(), codes, j, workers)
 
     def _codes_but(self, X, column):
         """Codes of rows, whatever stands in a column, and its number."""

@@ -14,6 +14,7 @@ from sklearn_boltz._base import (
     available_memory,
     checked_weights,
     find_stack_level,
+    fingerprint,
     validate_arguments,
 )
 from sklearn_boltz._completion import distinct_incomplete, informative
@@ -125,9 +126,16 @@ class Inference(Comparison, Resampling):
         UserWarning
             If there are fewer than 5 rows for each column that varies, or 20 without the jackknife;
             or if these are not the rows and weights of the fit.
+        ConvergenceWarning
+            If ``alpha="auto"`` chose a penalty, and there is no maximum without it.
 
         Notes
         -----
+        With ``alpha="auto"``, `fit` draws the couplings towards 0, for the model to be good at
+        other rows. Intervals about such estimates would not cover the truth as often as they
+        promise. So the estimates here, too, are those without the penalty, to which the rows of the
+        fit are fitted again, once: ``inference.estimate`` is not `coupling_`.
+
         The sandwich is H⁻¹ J H⁻¹ with the information H and the products of the scores J (reference
         2 of the class), both summed over the rows. With few rows it is too small, as the scores
         are those at an estimate that has adapted to the rows. The jackknife has the scores
@@ -137,8 +145,8 @@ class Inference(Comparison, Resampling):
         covered the truth in 95 to 97 % of the cases with 5 and more rows a column; those of the
         sandwich in 88 % with 5 and in 93 to 94 % with 10 to 20. The guide has the table.
 
-        With ``alpha > 0`` H contains the penalty; intervals then do not account for the bias of
-        the estimates. After a sparse penalty, estimates are biased and those that were not
+        With a number ``alpha > 0`` H contains the penalty; intervals then do not account for the
+        bias of the estimates. After a sparse penalty, estimates are biased and those that were not
         selected are missing: there are no standard errors for the same rows. With
         ``objective="likelihood"`` H and J are those of the likelihood, and always the sandwich's.
 
@@ -167,7 +175,8 @@ class Inference(Comparison, Resampling):
             )
         self._check_unselected()
         codes, weights = self._counted(X, sample_weight)
-        parameters = self._named_parameters()
+        model = self._without_penalty(codes, weights)
+        parameters = model._named_parameters()
         estimate = parameters["estimate"]
         null = np.zeros_like(estimate) if null is None else np.asarray(null, dtype=np.float64)
         if null.shape not in ((), estimate.shape):
@@ -175,9 +184,9 @@ class Inference(Comparison, Resampling):
         jackknife = self._wants_jackknife(covariance, codes)
         self._warn_of_few_rows(weights.sum(), jackknife)
         with blas_threads(self.n_features_in_, MIN_THREADED_INFERENCE):
-            covariance = self._cached(
+            covariance = model._cached(
                 "covariance",
-                lambda: self._covariance(codes, weights, jackknife),
+                lambda: model._covariance(codes, weights, jackknife),
                 *(codes, weights, jackknife),
             )
         return PairwiseInference(
@@ -189,6 +198,19 @@ class Inference(Comparison, Resampling):
             objective=self.objective,
             **parameters,
         )
+
+    def _without_penalty(self, codes, weights):
+        """The network that standard errors, tests and criteria are of.
+
+        That is this one; with ``alpha="auto"`` it is the estimate from the same rows without the
+        penalty, unless a user has set the parameters. Of rows that were not kept, `codes` and
+        `weights` take the place.
+        """
+        is_chosen = self.alpha == "auto" and self.penalty == "l2" and self.alpha_ > 0
+        if not is_chosen or fingerprint(self._parameters()) != self._estimate:
+            return self
+        rows = (codes, weights) if self._seen is None else self._seen_rows()
+        return self._cached("without_penalty", lambda: self._refitted_without_penalty(*rows), *rows)
 
     def _named_parameters(self):
         """The estimates in the order of `PairwiseInference`, and what they are called."""
@@ -278,10 +300,7 @@ class Inference(Comparison, Resampling):
         """Whether these distinct rows are those of the fit."""
         if self._seen is None:
             return False
-        seen, counts = self._seen
-        if seen.dtype == np.uint8:
-            seen = np.unpackbits(seen, axis=1, count=self.n_features_in_).view(np.int8)
-        seen, counts = distinct_incomplete(*informative(seen, counts))
+        seen, counts = distinct_incomplete(*informative(*self._seen_rows()))
         return np.array_equal(seen, codes) and np.allclose(counts, weights)
 
     def _warn_of_other_rows(self, codes, weights):

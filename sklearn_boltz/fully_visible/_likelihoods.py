@@ -556,7 +556,11 @@ class Likelihoods(BaseBoltzmann):
                 f"{type(inference).__name__}."
             )
         names = [str(name) for name in self._input_names()]
+        network = self
+        if inference is not None and self._seen is not None:
+            network = self._without_penalty(None, None)
+        coupling, intercept = network.coupling_, network.intercept_
         if self._coding.is_binary:
-            return binary_graph(names, self.coupling_, self.intercept_, inference)
+            return binary_graph(names, coupling, intercept, inference)
         values = [self._labels(j, np.arange(m)) for j, m in enumerate(self._coding.n_values)]
-        return categorical_graph(names, values, self.coupling_, self.intercept_, inference)
+        return categorical_graph(names, values, coupling, intercept, inference)

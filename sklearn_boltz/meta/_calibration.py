@@ -8,6 +8,35 @@ from scipy.special import log_softmax
 RIDGE = 0.01
 
 
+def held_out(y, fraction, generator, name):
+    """Choose a share of the rows of each class, of which two stay in any case.
+
+    Parameters
+    ----------
+    y : ndarray of int of shape (n,)
+        The classes.
+    fraction : float
+    generator : RandomState
+    name : str
+        What messages call the estimator.
+
+    Returns
+    -------
+    held : ndarray of bool of shape (n,)
+    """
+    held = np.zeros(len(y), dtype=bool)
+    for c in range(y.max() + 1):
+        rows = generator.permutation(np.flatnonzero(y == c))
+        n = min(int(np.ceil(fraction * len(rows))), len(rows) - 2)
+        held[rows[: max(n, 0)]] = True
+    if not held.any():
+        raise ValueError(
+            f"{name}: calibration needs a class with at least three rows, to hold one out. "
+            "Set calibration=False."
+        )
+    return held
+
+
 def calibrate(log_likelihoods, y, weights, log_priors):
     """Fit an offset for each class, and a common factor.
 

@@ -54,10 +54,7 @@ class JointDensity:
 
     def _posteriors(self, rows, column):
         """p(y | x) of each row, which does not depend on the other rows."""
-        density = self.fitted[0]
-        if hasattr(density, "_annealed_column_proba"):
-            return density._annealed_column_proba(rows, column)
-        method = density.predict_column_proba
+        method = self.fitted[0].predict_column_proba
         if "random_state" not in signature(method).parameters:
             return method(rows, column)
         # The rows of a call share a stream of random numbers. So there is one call for each row.

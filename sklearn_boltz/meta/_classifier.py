@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_y, check_is_fitted
 from sklearn_boltz._base import checked_weights
 from sklearn_boltz._cells import as_array, columns_of, is_missing, missing_cells
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.meta._calibration import calibrate
+from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._default import (
@@ -24,6 +24,7 @@ from sklearn_boltz.meta._default import (
     named,
     with_values,
 )
+from sklearn_boltz.meta._priors import checked_priors
 
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
 # fewer rows.
@@ -223,7 +224,9 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
                 "least two are needed. BoltzmannOutlierDetector works with rows of one class."
             )
         self._shares = np.bincount(y, weights) / weights.sum()
-        self.priors_ = self._checked_priors()
+        self.priors_ = checked_priors(
+            self.priors, self.classes_, self._shares, "BoltzmannClassifier"
+        )
         generator = check_random_state(self.random_state)
         self._densities, rows = self._unfitted(X, y, weights, generator)
         weights = None if sample_weight is None else weights
@@ -234,7 +237,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         if calibration == "auto":
             calibration = self._densities.are_uncertain()
         if calibration:
-            held = self._held_out(y, generator)
+            held = held_out(y, self.validation_fraction, generator, "BoltzmannClassifier")
             self._densities.fit(*_some(~held, rows, y, weights))
             rows, y, weights = _some(held, rows, y, weights)
             self.offsets_, self.scale_ = calibrate(
@@ -349,37 +352,6 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
                 )
         return y
 
-    def _checked_priors(self):
-        if self.priors is None:
-            return self._shares
-        priors = self.priors
-        if isinstance(priors, dict):
-            names = self.classes_.tolist()
-            for name in names:
-                if name not in priors:
-                    raise ValueError(
-                        f"BoltzmannClassifier: priors has no probability for class {name!r}."
-                    )
-            for name in priors:
-                if name not in names:
-                    raise ValueError(
-                        f"BoltzmannClassifier: priors has a probability for {name!r}, which is not "
-                        "a class in y."
-                    )
-            priors = [priors[name] for name in names]
-        try:
-            priors = np.asarray(priors, dtype=np.float64)
-        except (TypeError, ValueError):  # not numbers
-            priors = np.full(len(self.classes_), np.nan)
-        n = len(self.classes_)
-        if priors.shape != (n,) or not (priors >= 0).all() or not np.isclose(priors.sum(), 1):
-            raise ValueError(
-                f"BoltzmannClassifier: priors must be {n} probabilities with sum 1, for the "
-                f"classes {', '.join(map(repr, self.classes_[:5].tolist()))}"
-                f"{', ...' if n > 5 else ''}; got {self.priors!r}."
-            )
-        return priors
-
     def _log_priors(self):
         with np.errstate(divide="ignore"):  # a prior may be 0
             return np.log(self.priors_)
@@ -442,20 +414,6 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
                 "between columns, or leave this class out.",
                 stacklevel=find_stack_level(),
             )
-
-    def _held_out(self, y, generator):
-        """A share of the rows of each class; at least two rows of each class are not held out."""
-        held = np.zeros(len(y), dtype=bool)
-        for c in range(len(self.classes_)):
-            rows = generator.permutation(np.flatnonzero(y == c))
-            n = min(int(np.ceil(self.validation_fraction * len(rows))), len(rows) - 2)
-            held[rows[: max(n, 0)]] = True
-        if not held.any():
-            raise ValueError(
-                "BoltzmannClassifier: calibration needs a class with at least three rows, to hold "
-                "one out. Set calibration=False."
-            )
-        return held
 
 
 def _some(which, rows, y, weights):

@@ -27,6 +27,7 @@ from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration
 from sklearn_boltz.restricted.model._layered import stacked
 from sklearn_boltz.restricted.sampling import _conditional, _modes
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
+from sklearn_boltz.restricted.training._auto import chosen_decay, chosen_l1
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Likelihoods
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -44,6 +45,8 @@ DEEP_ROWS = 500
 MOST_ITERATIONS = 1000
 # If TAP converges from a smaller share of the rows, the model is in a spin-glass phase.
 LEAST_CONVERGED = 0.5
+# The strength of the penalty in the paper.
+PAPER_ALPHA = 1e-3
 # Flip probabilities are kept this far from 0 and 1.
 LEAST_PROBABILITY = 1e-12
 
@@ -60,8 +63,9 @@ class BaseTAP(MiniBatchEstimator):
     """A model of one or more hidden layers, trained and used by mean field.
 
     A subclass defines `_layered()`, which returns its public parameters as `Layered`;
-    `_begin(X, rng, weights)`, which returns the initial weights and units; `_exposed(layered)`, a
-    dict of the public parameters; `_check_same_size()`; and `_monitor_class`.
+    `_begin(X, rng, weights, n_rows)`, which returns the initial weights and units;
+    `_exposed(layered)`, a dict of the public parameters; `_check_same_size()`; and
+    `_monitor_class`.
     """
 
     _parameter_constraints = {
@@ -74,7 +78,7 @@ class BaseTAP(MiniBatchEstimator):
         "tap_tol": [Interval(Real, 0, None, closed="left")],
         "damping": [Interval(Real, 0, 1, closed="left")],
         "penalty": [StrOptions({"l1", "l2"}), None],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     }
 
     # Solutions are looked for after each epoch: of small data that costs more than the epoch.
@@ -134,15 +138,15 @@ class BaseTAP(MiniBatchEstimator):
 
     # Training: what `MiniBatchEstimator` asks for.
 
-    def _begun(self, X, weights=None):
+    def _begun(self, X, weights, n_rows):
         rng = make_generator(self.random_state)
-        matrices, layers = self._begin(X, rng, weights)
+        matrices, layers = self._begin(X, rng, weights, n_rows)
         check_units(self._inference, layers)
         base = layers[0].astype(X.dtype)
-        learner = Learner(matrices, layers, self._scheme(), SGD(self.momentum))
+        learner = Learner(matrices, layers, self._scheme(n_rows, X.shape[1]), SGD(self.momentum))
         none = Seen(base, np.empty((0, X.shape[1]), X.dtype), np.empty(0))
         training = Training(learner, rng, self._with_more(none, X, weights))
-        training.pretrain_history = []
+        training.n_rows, training.pretrain_history = n_rows, []
         return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
 
     def _with_more(self, seen, X, weights=None):
@@ -152,14 +156,15 @@ class BaseTAP(MiniBatchEstimator):
         rows = np.vstack([seen.rows, as_numpy(dense(X[chosen])).astype(seen.rows.dtype)])
         return Seen(seen.base, rows, np.append(seen.weights, counts))
 
-    def _resumed(self):
+    def _resumed(self, n_rows=None):
         self._check_same_size()
         training, layered = self._training.copy(), self._layered()
+        training.n_rows = n_rows or training.n_rows
         # The public attributes count, also if a user has changed them.
         learner = training.learner
         learner.weights = [copied_as(W, learner.dtype) for W in layered.weights]
         learner.layers = [layer.astype(learner.dtype) for layer in layered.layers]
-        learner.scheme = self._scheme()
+        learner.scheme = self._scheme(training.n_rows, self.n_features_in_)
         return training
 
     def _iteration(self, **changes):
@@ -167,10 +172,16 @@ class BaseTAP(MiniBatchEstimator):
             **changes
         )
 
-    def _scheme(self):
+    def _scheme(self, n_rows, n_numbers):
+        alpha = self.alpha
+        if alpha == "auto" and self.max_iter != "auto":
+            alpha = PAPER_ALPHA
+        elif alpha == "auto":
+            choose = chosen_l1 if self.penalty == "l1" else chosen_decay
+            alpha = choose(n_rows, n_numbers)
         return Scheme(
-            self._iteration(max_iter=self.tap_max_iter), self.persistent, self.batch_size,
-            self.penalty, self.alpha,
+            self._iteration(max_iter=self.tap_max_iter), self.persistent, self._n_batch(n_rows),
+            self.penalty, alpha,
         )  # fmt: skip
 
     def _side_base(self, training):
@@ -196,8 +207,12 @@ class BaseTAP(MiniBatchEstimator):
             "_unit_types": layered.layers,
             "_base_units": training.seen.base,
             "_rows": like(layered.weights[0], training.seen.rows),
+            **{f"{name}_": value for name, value in self._chosen(training.learner).items()},
             **self._state(training),
         }
+
+    def _chosen(self, learner):
+        return {"alpha": learner.scheme.alpha}
 
     def _trouble(self, status, comparison):
         names = {"share_converged", "share_converged_clamped"} & self.history_.keys()

@@ -79,8 +79,6 @@ ROUNDING = 1e-6
 FIRST_ROWS = 10_000
 # Number of transitions from independent visible units to the starts of TAP, if there are no rows.
 TAP_START_STEPS = 100
-# Default standard error of ln Z, in nats, at which a ladder ends.
-TOL = 0.05
 # Maximum number of chains of a ladder that gives samples.
 LADDER_CHAINS = 1000
 _RANDOM_STATE = ["random_state", np.random.Generator]
@@ -531,7 +529,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             "n_chains": _POSITIVE,
             "n_temperatures": [*_POSITIVE, "array-like"],
             "tol": [Interval(Real, 0, None, closed="neither"), None],
-            "max_rounds": _POSITIVE,
+            "max_rounds": [*_POSITIVE, None],
             "X": ["array-like", "sparse matrix", None],
             "random_state": _RANDOM_STATE,
             "n_jobs": [Integral, None],
@@ -544,7 +542,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         n_chains=100,
         n_temperatures=1000,
         tol=None,
-        max_rounds=1000,
+        max_rounds=None,
         X=None,
         random_state=None,
         n_jobs=None,
@@ -587,11 +585,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         tol : float, default=None
             Target standard error, in nats. The ladder runs until the target is reached, each chain
             has been renewed once on average, and the two halves of the rounds agree; None means
-            0.05. AIS doubles its temperatures and chains, up to six times, until the target is
-            reached and two runs agree; None means a single run.
-        max_rounds : int, default=1000
+            0.05, and 0.02 where that takes only a few seconds. AIS doubles its temperatures and
+            chains, up to six times, until the target is reached and two runs agree; None means a
+            single run.
+        max_rounds : int, default=None
             Maximum number of rounds of the ladder. In each round, all chains make one transition
-            and then exchange states.
+            and then exchange states. None means 1,000, or more where that takes only a few
+            seconds.
         X : array-like of shape (n_samples, n_features), default=None
             For ``"raise"``: the rows whose likelihood is to be bounded. The chains start at them;
             at most `n_chains` rows are used. None means the end states of an AIS run, drawn by
@@ -681,7 +681,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 ladder = _climb.ladder_to(
                     model, self._base(), self._former_ladder(), n_chains, stream, workers
                 )
-                climbed = _climb.ladder_estimate(ladder, tol or TOL, max_rounds, workers)
+                climbed = _climb.ladder_estimate(ladder, tol, max_rounds, workers)
                 self._on_scale(climbed)
             if method != "ladder":
                 estimate = forward = _annealing.annealed_within(

@@ -455,7 +455,7 @@ class InfiniteRBM(BaseRBM):
         learner.hidden_offset = self._by_chunks(model.mean_hidden, V).mean(axis=0)
         if refined.persistent:
             sample = self._growth.sample
-            starts = sample.rows[rows_to_start_at(refined.batch_size, len(sample))]
+            starts = sample.rows[rows_to_start_at(refined._n_batch(len(V)), len(sample))]
             learner.chains = draw(model.mean_hidden(starts), learner.stream)
         refined.set_params(max_iter=wanted["max_iter"], warm_start=True).fit(X)
         refined.initial_history_ = dict(self.history_)

@@ -23,10 +23,17 @@ from sklearn_boltz.restricted._boltzmann_machine import BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._epochs import QUIET, Fall, Plan, train
+from sklearn_boltz.restricted.training._auto import (
+    LEAST_DIVIDED,
+    STREAMED_ROWS,
+    chosen_batch,
+    chosen_components,
+)
+from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
 from sklearn_boltz.restricted.training._initial import fitted_init
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
+from sklearn_boltz.restricted.training._progress import Fall, Stages
 from sklearn_boltz.restricted.training._rows import (
     ChosenRows,
     StreamedRows,
@@ -37,15 +44,18 @@ from sklearn_boltz.restricted.training._rows import (
     with_information,
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
-from sklearn_boltz.units._unit import observed_sums
+from sklearn_boltz.units._unit import UnitType, observed_sums
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."
-# With max_iter="auto": the minimum number of epochs, and the factor of the maximum number with
-# early stopping.
-LEAST_EPOCHS, MORE_BEFORE_STOP = 10, 5
+# With max_iter="auto": the minimum number of epochs, and with early stopping the maximum number of
+# epochs and of mini-batches.
+LEAST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 1000, 100_000
+# With n_iter_no_change="auto", so many epochs without improvement end a training. With an adaptive
+# learning rate, it has so many stages.
+PATIENCE, N_STAGES = 10, 4
 # Number of epochs and of mini-batches without improvement after which an adaptive learning rate is
 # multiplied by FALL.
-FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
+FALL_AFTER, FALL_AFTER_BATCHES, FALL = 5, 600, 0.3
 
 
 class MiniBatchEstimator(BaseBoltzmannMachine):
@@ -53,8 +63,10 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     A fit changes only a `Training`; the attributes are set from it at the end. A subclass has
 
-    - `_begun(X, weights)`, a new `Training` for rows X;
-    - `_resumed()`, a copy of that of the last fit, which continues from the public attributes;
+    - `_begun(X, weights, n_rows)`, a new `Training` for rows X; parameters that are ``"auto"`` are
+      chosen by n_rows;
+    - `_resumed(n_rows)`, a copy of that of the last fit, which continues from the public
+      attributes;
     - `_with_more(seen, X, weights)`, what is kept of the data, updated with more rows;
     - `_monitor(training, X, train, valid, weights)`, which measures the progress of training;
     - `_side_base(training)`, independent units of the visible side of the model;
@@ -68,11 +80,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
     _parameter_constraints = {
         **BaseBoltzmannMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "learning_rate_schedule": [StrOptions({"constant", "invscaling", "adaptive"})],
+        "learning_rate_schedule": [StrOptions({"auto", "constant", "invscaling", "adaptive"})],
         "power_t": [Interval(Real, 0, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "weights_init": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "track_likelihood": ["boolean", Interval(Real, 0, None, closed="neither")],
         "max_rungs": [Interval(Integral, 3, None, closed="left")],
     }
@@ -130,13 +144,15 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             rows, weights = self._source(X, y, sample_weight, reset=not going_on)
             if not going_on:
                 self._fit_init(X, sample_weight)
-            training = self._resumed() if going_on else self._begun(rows, weights)
-            training.tracker = self._tracker(training)
-            if self._is_tempered and not self.early_stopping:
+            n_rows, stops = rows.shape[0], self._stops_early(rows)
+            training = self._resumed(n_rows) if going_on else self._begun(rows, weights, n_rows)
+            training.tracker = self._tracker(training, stops)
+            if self._is_tempered and not stops:
                 training.best = None  # only epochs of this fit are compared
             rows = rows.astype(training.dtype, copy=False)
-            rows, monitor = self._divide(training, rows, weights)
-            plan = self._plan(rows.n_rows)
+            rows, monitor = self._divide(training, rows, weights, stops)
+            plan = self._plan(rows.n_rows, stops)
+            self._tell_choice(training, rows.n_rows, stops)
             n_before = training.n_epochs
             with (
                 Workers(self.n_jobs) as workers,
@@ -189,7 +205,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             X, weights = self._rows_of_batch(X, y, sample_weight, reset=first)
             if first:
                 self._fit_init()
-            training = self._begun(X, weights) if first else self._resumed()
+            training = self._begun(X, weights, STREAMED_ROWS) if first else self._resumed()
             training.tracker = self._tracker(training)
             X = dense(X).astype(training.dtype, copy=False)
             if first:
@@ -255,10 +271,20 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             X, weights = DeviceRows(X)[counts], relative(weights[counts])
         return DeviceRows(X, weights), weights
 
-    def _divide(self, training, X, weights):
+    def _stops_early(self, rows):
+        """Whether some rows are set aside, which tell when to end."""
+        if self.early_stopping == "auto":
+            return self.max_iter == "auto" and rows.shape[0] >= LEAST_DIVIDED
+        return self.early_stopping
+
+    def _is_adaptive(self, stops):
+        """Whether the learning rate falls when there is no progress."""
+        return self.learning_rate_schedule in (("adaptive", "auto") if stops else ("adaptive",))
+
+    def _divide(self, training, X, weights, stops):
         """-> the rows to train on, and a function that returns the monitor, made when needed."""
         seed = training.evaluation_seed
-        fraction = self.validation_fraction if self.early_stopping else 0
+        fraction = self.validation_fraction if stops else 0
         if isinstance(X, StreamedRows) and not X.indexed:
             if fraction and X.shape[0] - len(X.useless) < 2:
                 raise ValueError(
@@ -281,35 +307,40 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         rows = ChosenRows(X, train, weights, training.kept)
         return rows, cache(partial(self._monitor, training, X, train, valid, weights))
 
-    def _plan(self, n_rows):
+    def _n_batch(self, n_rows):
+        """Number of rows of a mini-batch."""
+        return chosen_batch(n_rows) if self.batch_size == "auto" else self.batch_size
+
+    def _plan(self, n_rows, stops):
         """The plan of the training on `n_rows` rows: its length and its learning rate."""
-        n_epochs, n_batches = self.max_iter, max(1, round(n_rows / self.batch_size))
+        size = self._n_batch(n_rows)
+        n_epochs, n_batches = self.max_iter, max(1, round(n_rows / size))
         if n_epochs == "auto":
-            most = self._most_epochs * (MORE_BEFORE_STOP if self.early_stopping else 1)
-            n_epochs = int(np.clip(round(self._auto_batches / n_batches), LEAST_EPOCHS, most))
-        patience = self.n_iter_no_change if self.early_stopping else None
-        rate, tol = self._rate, self.tol
-        return Plan(
-            n_epochs, self.batch_size, rate, patience, tol, self._is_tempered,
-            self._fall(n_batches),
-        )  # fmt: skip
+            most, of_batches = self._most_epochs, self._auto_batches
+            if stops:
+                most, of_batches = MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP
+            n_epochs = int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
+        plan = Plan(n_epochs, size, self._rate, tol=self.tol, keep_best=self._is_tempered)
+        patience = self.n_iter_no_change
+        if self._is_adaptive(stops):
+            if patience == "auto":
+                patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
+            if stops:
+                return plan._replace(stages=Stages(patience, FALL, N_STAGES))
+            return plan._replace(fall=Fall(patience, FALL))
+        patience = PATIENCE if patience == "auto" else patience
+        return plan._replace(patience=patience if stops else None)
 
-    def _fall(self, n_batches):
-        """When the learning rate is reduced, by the mini-batches in an epoch; None means never."""
-        if self.learning_rate_schedule != "adaptive":
-            return None
-        return Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
-
-    def _tracker(self, training):
+    def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""
         model = training.learner.model().sides()
         if not self._is_tempered:
-            adaptive = self.learning_rate_schedule == "adaptive"
-            wanted = self.track_likelihood or self.early_stopping or adaptive
+            wanted = self.track_likelihood or stops or self._is_adaptive(stops)
             if not wanted or n_enumerated(model) <= EXACT_UNITS:
                 return None
         base, seed = self._side_base(training), training.evaluation_seed
-        return Tracker.begun(training.tracker, base, self, seed, self._is_tempered, self.batch_size)
+        size = self._n_batch(training.n_rows)
+        return Tracker.begun(training.tracker, base, self, seed, self._is_tempered, size)
 
     def _rate(self, n_passes):
         if self.learning_rate_schedule != "invscaling":
@@ -335,6 +366,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         return weights
 
     # The training, and after it.
+
+    def _tell_choice(self, training, n_rows, stops):
+        """Print what was chosen by the data, if that is wanted."""
+        if self.verbose:
+            chosen = {"rows": n_rows, **self._chosen(training.learner), "early_stopping": stops}
+            chosen = ", ".join(f"{name} {value:.4g}" for name, value in chosen.items())
+            print(f"[{type(self).__name__}] trains with {chosen}")
 
     def _train(self, training, rows, monitor, plan, workers, tell):
         return train(training, rows, monitor, plan, workers, tell)
@@ -369,12 +407,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if status == "diverged":
             return f"{DIVERGED} The model before epoch {self.n_iter_ + 1} is kept."
         if comparison is not None and not comparison.exceeds(BETTER):
+            size = self._n_batch(self._training.n_rows)
             remedies = (
                 f"Train longer (max_iter; there were {self.n_iter_} epochs), with smaller "
-                f"mini-batches (batch_size is {self.batch_size}) or with a larger learning_rate"
+                f"mini-batches (batch_size is {size}) or with a larger learning_rate"
             )
             return no_better(comparison, self.n_features_in_, remedies, self.n_iter_)
-        if status == "max_iter" and self.early_stopping:
+        if status == "max_iter" and "validation_log_likelihood" in self.history_:
             return (
                 f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "
                 "Increase max_iter, or continue the fit with warm_start=True."
@@ -387,7 +426,7 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
 
     _parameter_constraints = {
         **MiniBatchEstimator._parameter_constraints,
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "transform_temperature": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -445,9 +484,17 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
         with np.errstate(divide="ignore", over="ignore"):
             return self.mean_visible(1 / (1 + (1 / H - 1) ** float(self.transform_temperature)))
 
+    def _n_hidden(self, n_rows, n_numbers):
+        """Number of hidden units of a training that begins."""
+        if self.n_components != "auto":
+            return self.n_components
+        if isinstance(self.hidden, UnitType):
+            return self.hidden.n_units
+        return chosen_components(n_rows, n_numbers)
+
     def _check_same_size(self):
         n_units = self._units()[1].n_units
-        if n_units != self.n_components:
+        if self.n_components not in ("auto", n_units):
             raise ValueError(
                 f"n_components is {self.n_components}, but the model to continue from has "
                 f"{n_units} components. Set n_components={n_units}, or fit with warm_start=False."

@@ -40,6 +40,7 @@ from sklearn_boltz.restricted.training._labelled_rows import (
 )
 from sklearn_boltz.restricted.training._monitor import BETTER, LIKELIHOOD_ROWS
 from sklearn_boltz.restricted.training._optimizers import SGD, Adam
+from sklearn_boltz.restricted.training._progress import Fall
 from sklearn_boltz.restricted.training._rows import (
     EMPTY,
     MOST_VALID,
@@ -61,6 +62,9 @@ MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
 # With n_iter_no_change="auto", training ends without progress for so many epochs and mini-batches.
 END_AFTER, END_AFTER_BATCHES = 8, 1000
+# Without improvement for so many epochs and mini-batches, an adaptive learning rate is multiplied
+# by FALL.
+FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 
@@ -537,7 +541,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     # Training: what `MiniBatchEstimator` asks for.
 
-    def _begun(self, rows, weights=None):
+    def _begun(self, rows, weights, n_rows):
         rng, (V, codes, weights) = make_generator(self.random_state), rows.parts
         n_classes, dtype = len(self.classes_), V.dtype
         matrix = self._initial_weights(rng, self.n_components, V.shape[1] + n_classes, dtype)
@@ -549,7 +553,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         base = visible.astype(dtype), label.astype(dtype)
         matrix = np.asfortranarray(matrix)
         if self.init is not None:
-            visible = start_of(self, self.init_).give(matrix[:, : V.shape[1]], visible, hidden)
+            visible = start_of(self, self.init_, self.n_components).give(
+                matrix[:, : V.shape[1]], visible, hidden
+            )
         model = ClassModel(matrix, visible, hidden, label)
         optimizer = OPTIMIZERS[self.optimizer](self.momentum)
         learner = Learner(model, self._objective(), optimizer, Stream.from_generator(rng))
@@ -567,7 +573,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             binarized=self.dynamic_binarization,
         )
 
-    def _resumed(self):
+    def _resumed(self, n_rows=None):
         n_units = len(self.components_)
         if n_units != self.n_components:
             raise ValueError(
@@ -584,11 +590,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     def _with_more(self, seen, rows, weights=None):
         return seen + LabelCounts.of(rows)
 
-    def _tracker(self, training):
+    def _tracker(self, training, stops=False):
         return None
 
-    def _divide(self, training, rows, weights):
-        fraction = self.validation_fraction if self.early_stopping else 0
+    def _divide(self, training, rows, weights, stops):
+        fraction = self.validation_fraction if stops else 0
         seed, name = training.evaluation_seed, type(self).__name__
         train, valid = stratified(rows.codes, fraction, seed, name)
         if isinstance(rows, LabelledStream):  # rows without any cell
@@ -606,24 +612,30 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             train = np.repeat(train, np.where(labelled, repeats, 1))
         return ChosenRows(rows, train), cache(monitor)
 
-    def _plan(self, n_rows):
+    def _plan(self, n_rows, stops):
         size, n_epochs, patience = self.batch_size, self.max_iter, self.n_iter_no_change
         if size == "auto":
             size = int(np.clip(n_rows // ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH))
         n_batches = max(1, round(n_rows / size))
-        if n_epochs == "auto" and self.early_stopping:
+        if n_epochs == "auto" and stops:
             n_epochs = enough(MOST_EPOCHS, MOST_BATCHES, n_batches)
         elif n_epochs == "auto":
             n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
         if patience == "auto":
             patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches)
-        patience = patience if self.early_stopping else None
-        return Plan(n_epochs, size, self._rate, patience, self.tol, fall=self._fall(n_batches))
+        patience = patience if stops else None
+        fall = None
+        if self._is_adaptive(stops):
+            fall = Fall(enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches), FALL)
+        return Plan(n_epochs, size, self._rate, patience, self.tol, fall=fall)
 
     def _monitor(self, training, rows, train, valid):
         seed, train = training.evaluation_seed, train[rows.codes[train] >= 0]
         held_out = rows[valid[:MOST_VALID]] if len(valid) else None
         return ClassMonitor(rows[train[:LIKELIHOOD_ROWS]], held_out, self.scoring, seed)
+
+    def _chosen(self, learner):
+        return {}
 
     def _attributes(self, training):
         model = training.learner.model()

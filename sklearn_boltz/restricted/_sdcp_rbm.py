@@ -13,8 +13,9 @@ from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
+from sklearn_boltz.restricted.training._auto import MOST_UNITS, chosen_decay
 from sklearn_boltz.restricted.training._epochs import Training
-from sklearn_boltz.restricted.training._initial import start_of
+from sklearn_boltz.restricted.training._initial import n_units_of, start_of
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
 from sklearn_boltz.restricted.training._rows import ColumnSums
@@ -37,8 +38,10 @@ class SDCPRBM(MiniBatchRBM):
 
     Parameters
     ----------
-    n_components : int, default=256
-        Number of hidden units.
+    n_components : int or "auto", default="auto"
+        Number of hidden units. ``"auto"`` is twice the number of columns (of numbers in
+        `visible_names_`), but at most twice the square root of the number of rows, between 8 and
+        1,000. See `n_components_` for what was chosen.
 
     visible : str, UnitType, type, list or dict, default="auto"
         The units of the columns. ``"auto"`` looks at the table: a column of three or more
@@ -62,22 +65,25 @@ class SDCPRBM(MiniBatchRBM):
     learning_rate : float, default=0.05
         Length of a step along the mean gradient.
 
-    learning_rate_schedule : {"constant", "invscaling", "adaptive"}, default="constant"
-        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
-        mini-batches have passed without progress of the log-likelihood, of held-out rows if
-        `early_stopping` is set. With
+    learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
+        ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
+        ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
+        improved for `n_iter_no_change` epochs. With early stopping, it is the log-likelihood of
+        the validation rows that counts, and the training ends after four such stages. With
         ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
         ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
     power_t : float, default=0.5
         Exponent of the inverse scaling.
 
-    batch_size : int, default=100
-        Number of rows of a mini-batch, and of persistent chains.
+    batch_size : int or "auto", default="auto"
+        Number of rows in a mini-batch, and of chains with ``persistent=True``. ``"auto"`` is
+        100; with fewer than 2,000 rows it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs. ``"auto"`` makes some 1,500 mini-batches: 10 epochs of many rows, and
-        up to 200 of few, or up to 1,000 with `early_stopping`.
+        Maximum number of epochs. With early stopping, ``"auto"`` is as
+        many as 100,000 mini-batches need, in at least 10 and at most 1,000 epochs. Without it,
+        ``"auto"`` aims at about 1,500 mini-batches, in at least 10 and at most 200 epochs.
 
     n_inner : int, default=6
         Number of steps for each mini-batch, d in the paper.
@@ -115,8 +121,12 @@ class SDCPRBM(MiniBatchRBM):
     momentum : float, default=0.0
         Part of the last step that is added to each.
 
-    weight_decay : float, default=0.0
-        Strength of the L2 penalty on the weights.
+    weight_decay : float or "auto", default="auto"
+        Strength λ of the L2 penalty ½ λ Σ W² on the weights, for the mean log-likelihood of the
+        rows. ``"auto"`` is d / (40 n) for n rows and d columns (numbers in `visible_names_`): the
+        penalty is then a Gaussian prior distribution of the weights with the variance 40 / d. It is
+        0 if `max_iter` is a number. `partial_fit`, which does not know the number of rows, takes
+        10,000 for n, here and for `n_components`.
 
     weights_init : float or "auto", default=0.01
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
@@ -140,15 +150,19 @@ class SDCPRBM(MiniBatchRBM):
         are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
         :doc:`/user_guide/features`. The model itself remains as it is.
 
-    early_stopping : bool, default=False
-        Whether to set rows aside, and to stop when their log-likelihood no longer rises. The
-        parameters are then those of the best epoch. See `track_likelihood`.
+    early_stopping : bool or "auto", default="auto"
+        Whether to set validation rows aside and to stop when their log-likelihood no longer
+        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
+        The model is then that of the best epoch, or with an adaptive learning rate that of the last
+        one that has not overfitted. See `track_likelihood`.
 
     validation_fraction : float, default=0.1
         Part of the rows that is set aside for early stopping.
 
-    n_iter_no_change : int, default=10
-        Number of epochs without progress after which to stop.
+    n_iter_no_change : int or "auto", default="auto"
+        Number of epochs without improvement after which early stopping ends the training, or an
+        adaptive learning rate is reduced. ``"auto"`` is 10, and with an adaptive learning rate as
+        many as 600 mini-batches take, but at least 5.
 
     tol : float, default=1e-3
         What counts as progress, in nats.
@@ -180,19 +194,19 @@ class SDCPRBM(MiniBatchRBM):
         Number of threads. None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print a line for each epoch.
+        If positive, print the settings that were chosen automatically, and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness: of the first weights, the order of the rows and Markov chains.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_visible)
+    components_ : ndarray of shape (`n_components_`, n_visible)
         The weights. A column of three or more categories takes a number for each of them, any
         other column one: `visible_names_` names all n_visible; hidden units with q states take
         q rows each.
 
-    intercept_hidden_ : ndarray of shape (n_components,)
+    intercept_hidden_ : ndarray of shape (`n_components_`,)
         Biases of the hidden units; ordinary ones, whether centred or not. Other parameters, such
         as `precision_hidden_` of Gaussian units, are those that `sklearn_boltz.units` describes.
 
@@ -219,6 +233,12 @@ class SDCPRBM(MiniBatchRBM):
         `track_likelihood`; with `early_stopping`, also ``"validation_log_likelihood"`` and
         ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that of
         training rows.
+
+    n_components_ : int
+        Number of hidden units.
+
+    weight_decay_ : float
+        Strength of the L2 penalty.
 
     n_iter_ : int
         Number of epochs made.
@@ -300,20 +320,20 @@ class SDCPRBM(MiniBatchRBM):
         "tempered_fraction": [Interval(Real, 0, 1, closed="right")],
         "optimizer": [StrOptions(set(OPTIMIZERS))],
         "offset_rate": [Interval(Real, 0, 1, closed="both")],
-        "weight_decay": [Interval(Real, 0, None, closed="left")],
+        "weight_decay": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "init": [HasMethods(["fit", "score_samples"]), None],
     }
 
     def __init__(
         self,
-        n_components=256,
+        n_components="auto",
         *,
         visible="auto",
         hidden="bernoulli",
         learning_rate=0.05,
-        learning_rate_schedule="constant",
+        learning_rate_schedule="auto",
         power_t=0.5,
-        batch_size=100,
+        batch_size="auto",
         max_iter="auto",
         n_inner=6,
         n_gibbs=4,
@@ -324,13 +344,13 @@ class SDCPRBM(MiniBatchRBM):
         optimizer="sgd",
         offset_rate=0.01,
         momentum=0.0,
-        weight_decay=0.0,
+        weight_decay="auto",
         weights_init=0.01,
         init=None,
         transform_temperature=1.0,
-        early_stopping=False,
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=10,
+        n_iter_no_change="auto",
         tol=1e-3,
         track_likelihood=True,
         max_rungs=40,
@@ -377,33 +397,38 @@ class SDCPRBM(MiniBatchRBM):
 
     # Training: what `MiniBatchEstimator` asks for.
 
-    def _begun(self, X, weights=None):
+    def _begun(self, X, weights, n_rows):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
-        hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
+        n_hidden = self._n_hidden(n_rows, X.shape[1])
+        if self.n_components == "auto" and self.init is not None:
+            n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_UNITS))
+        hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         visible = self._initial_visible(X, weights)
         base = visible.astype(X.dtype)
         check_kinds(visible, hidden, self.centered)
         if self.init is not None:
-            visible = start_of(self, self.init_).give(matrix, visible, hidden)
+            visible = start_of(self, self.init_, n_hidden).give(matrix, visible, hidden)
         learner = Learner(
-            matrix, visible, hidden, seen.means(X.dtype), self._scheme(),
+            matrix, visible, hidden, seen.means(X.dtype),
+            self._scheme(n_rows, X.shape[1]),
             OPTIMIZERS[self.optimizer](self.momentum), Stream.from_generator(rng),
         )  # fmt: skip
         if self.init is not None:
             learner.center_hidden()
         training = Training(learner, rng, seen)
-        training.base = base
+        training.base, training.n_rows = base, n_rows
         return training.moved(partial(like, X.array)) if isinstance(X, DeviceRows) else training
 
-    def _resumed(self):
+    def _resumed(self, n_rows=None):
         self._check_same_size()
         training = self._training.copy()
+        training.n_rows = n_rows or training.n_rows
         # The public attributes are the truth, also where a user has set them.
         learner = training.learner
         learner.weights = weights_of(as_type(self.components_, learner.dtype))
         learner.visible, learner.hidden = (units.astype(learner.dtype) for units in self._units())
-        learner.scheme = self._scheme()
+        learner.scheme = self._scheme(training.n_rows, learner.weights.shape[1])
         return training
 
     def _with_more(self, seen, X, weights=None):
@@ -417,15 +442,18 @@ class SDCPRBM(MiniBatchRBM):
                 "sampler='gibbs'."
             )
 
-    def _scheme(self):
+    def _scheme(self, n_rows, n_numbers):
+        decay = self.weight_decay
+        if decay == "auto":
+            decay = chosen_decay(n_rows, n_numbers) if self.max_iter == "auto" else 0.0
         return Scheme(
             n_inner=self.n_inner,
             n_gibbs=self.n_gibbs,
             centered=self.centered,
             persistent=self.persistent,
-            n_chains=self.batch_size,
+            n_chains=self._n_batch(n_rows),
             offset_rate=self.offset_rate,
-            weight_decay=self.weight_decay,
+            weight_decay=decay,
             tempered_fraction=self._tempered_fraction(),
         )
 
@@ -458,8 +486,12 @@ class SDCPRBM(MiniBatchRBM):
             **self._exposed(Layered([weights], units)),
             "_unit_types": units,
             "_base_units": self._first_units(training, training.dtype),
+            **{f"{name}_": value for name, value in self._chosen(training.learner).items()},
             **self._state(training),
         }
+
+    def _chosen(self, learner):
+        return {"n_components": learner.hidden.n_units, "weight_decay": learner.scheme.weight_decay}
 
 
 def check_kinds(visible, hidden, centered):

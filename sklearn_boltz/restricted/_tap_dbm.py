@@ -134,12 +134,13 @@ class TAPDBM(BaseTAP):
     learning_rate : float, default=0.05
         Step size: the factor of the mean gradient in each update.
 
-    learning_rate_schedule : {"constant", "invscaling", "adaptive"}, default="constant"
+    learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
+        ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
         ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
-        improved for three epochs and 400 mini-batches. With `early_stopping`, it is the
-        log-likelihood of the validation rows that counts. With ``"invscaling"``, the learning rate
-        in epoch t = 1, 2, ... is ``learning_rate / t ** power_t``. A call of `partial_fit` counts
-        as an epoch.
+        improved for `n_iter_no_change` epochs. With early stopping, it is the log-likelihood of
+        the validation rows that counts, and the training ends after four such stages. With
+        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
+        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
     power_t : float, default=0.5
         Exponent of t for ``learning_rate_schedule="invscaling"``.
@@ -150,31 +151,41 @@ class TAPDBM(BaseTAP):
     penalty : {"l1", "l2"} or None, default="l2"
         Penalty on the weights.
 
-    alpha : float, default=1e-3
-        Strength of the penalty.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty, for the mean log-likelihood of the rows. ``"auto"`` is d / (40 n)
+        with ``penalty="l2"``, for n rows and d columns, and √(d / 20) / n with ``"l1"``: that is a
+        Gaussian or Laplace prior distribution of the weights with the variance 40 / d. It is 0.001,
+        as in the paper, if `max_iter` is a number. `partial_fit`, which does not know the number of
+        rows, takes 10,000 for n.
 
-    batch_size : int, default=100
-        Number of rows in a mini-batch, and of solutions with ``persistent=True``.
+    batch_size : int or "auto", default="auto"
+        Number of rows in a mini-batch, and of solutions with ``persistent=True``. ``"auto"`` is
+        100; with fewer than 2,000 rows it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs of the joint training. ``"auto"`` aims at about 800 mini-batches, in at
-        least 10 and at most 200 epochs; at most 1,000 epochs with `early_stopping`.
+        Maximum number of epochs of the joint training. With early stopping, ``"auto"`` is as
+        many as 100,000 mini-batches need, in at least 10 and at most 1,000 epochs. Without it,
+        ``"auto"`` aims at about 800 mini-batches, in at least 10 and at most 200 epochs.
 
     weights_init : float or "auto", default=0.01
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
         layers of n and m numbers. On tables of up to a hundred columns, learning starts sooner
         with it.
 
-    early_stopping : bool, default=False
+    early_stopping : bool or "auto", default="auto"
         Whether to set validation rows aside and to stop when their log-likelihood no longer
-        improves. The model is then that of the best epoch. The log-likelihood is approximated by
-        TAP; its normalising constant is exact if at most 12 binary units have to be enumerated.
+        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
+        The model is then that of the best epoch, or with an adaptive learning rate that of the last
+        one that has not overfitted. The log-likelihood is approximated by TAP; its
+        normalising constant is exact if at most 12 binary units have to be enumerated.
 
     validation_fraction : float, default=0.1
         Fraction of the rows that is set aside as validation rows for early stopping.
 
-    n_iter_no_change : int, default=10
-        Number of epochs without improvement after which early stopping ends the training.
+    n_iter_no_change : int or "auto", default="auto"
+        Number of epochs without improvement after which early stopping ends the training, or an
+        adaptive learning rate is reduced. ``"auto"`` is 10, and with an adaptive learning rate as
+        many as 600 mini-batches take, but at least 5.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
@@ -211,7 +222,7 @@ class TAPDBM(BaseTAP):
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print a line for each epoch.
+        If positive, print the settings that were chosen automatically, and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights, the order of the rows, and the values of
@@ -262,6 +273,9 @@ class TAPDBM(BaseTAP):
     pretrain_history_ : list of dict of ndarray
         For each hidden layer, the `history_` of the :class:`TAPRBM` of its pre-training. The list
         is empty without pre-training.
+
+    alpha_ : float
+        Strength of the penalty.
 
     n_iter_ : int
         Number of epochs of the joint training.
@@ -341,17 +355,17 @@ class TAPDBM(BaseTAP):
         persistent=False,
         pretrain_max_iter="auto",
         learning_rate=0.05,
-        learning_rate_schedule="constant",
+        learning_rate_schedule="auto",
         power_t=0.5,
         momentum=0.5,
         penalty="l2",
-        alpha=1e-3,
-        batch_size=100,
+        alpha="auto",
+        batch_size="auto",
         max_iter="auto",
         weights_init=0.01,
-        early_stopping=False,
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=10,
+        n_iter_no_change="auto",
         tol=1e-3,
         track_likelihood=True,
         max_rungs=40,
@@ -436,7 +450,7 @@ class TAPDBM(BaseTAP):
 
     # What `BaseTAP` asks for.
 
-    def _begin(self, X, rng, weights=None):
+    def _begin(self, X, rng, weights, n_rows):
         sizes = self._sizes()
         self._output(sizes)
         hidden = [
@@ -522,6 +536,7 @@ class TAPDBM(BaseTAP):
                 hidden=kind,
                 visible_range=visible_range,
                 max_iter=self.pretrain_max_iter,
+                early_stopping=False,
                 track_likelihood=False,
                 n_jobs=workers.n_threads,
                 verbose=self.verbose,

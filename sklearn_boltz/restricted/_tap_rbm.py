@@ -22,8 +22,10 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     Parameters
     ----------
-    n_components : int, default=256
-        Number of hidden units.
+    n_components : int or "auto", default="auto"
+        Number of hidden units. ``"auto"`` is twice the number of columns (of numbers in
+        `visible_names_`), but at most twice the square root of the number of rows, between 8 and
+        1,000. See `n_components_` for what was chosen.
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or
@@ -76,12 +78,13 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     learning_rate : float, default=0.05
         Step size: the factor of the mean gradient in each update.
 
-    learning_rate_schedule : {"constant", "invscaling", "adaptive"}, default="constant"
+    learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
+        ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
         ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
-        improved for three epochs and 400 mini-batches. With `early_stopping`, it is the
-        log-likelihood of the validation rows that counts. With ``"invscaling"``, the learning rate
-        in epoch t = 1, 2, ... is ``learning_rate / t ** power_t``. A call of `partial_fit` counts
-        as an epoch.
+        improved for `n_iter_no_change` epochs. With early stopping, it is the log-likelihood of
+        the validation rows that counts, and the training ends after four such stages. With
+        ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
+        ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
     power_t : float, default=0.5
         Exponent of t for ``learning_rate_schedule="invscaling"``.
@@ -92,15 +95,21 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     penalty : {"l1", "l2"} or None, default="l2"
         Penalty on the weights.
 
-    alpha : float, default=1e-3
-        Strength of the penalty.
+    alpha : float or "auto", default="auto"
+        Strength of the penalty, for the mean log-likelihood of the rows. ``"auto"`` is d / (40 n)
+        with ``penalty="l2"``, for n rows and d columns, and √(d / 20) / n with ``"l1"``: that is a
+        Gaussian or Laplace prior distribution of the weights with the variance 40 / d. It is 0.001,
+        as in the paper, if `max_iter` is a number. `partial_fit`, which does not know the number of
+        rows, takes 10,000 for n.
 
-    batch_size : int, default=100
-        Number of rows in a mini-batch, and of solutions with ``persistent=True``.
+    batch_size : int or "auto", default="auto"
+        Number of rows in a mini-batch, and of solutions with ``persistent=True``. ``"auto"`` is
+        100; with fewer than 2,000 rows it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs. ``"auto"`` aims at about 800 mini-batches, in at least 10 and at most 200
-        epochs; at most 1,000 epochs with `early_stopping`.
+        Maximum number of epochs. With early stopping, ``"auto"`` is as
+        many as 100,000 mini-batches need, in at least 10 and at most 1,000 epochs. Without it,
+        ``"auto"`` aims at about 800 mini-batches, in at least 10 and at most 200 epochs.
 
     weights_init : float or "auto", default=0.01
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
@@ -113,16 +122,20 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         or 1; with a temperature of 2 to 4 they differ enough to be useful to a linear classifier,
         see :doc:`/user_guide/features`. The model itself does not change.
 
-    early_stopping : bool, default=False
+    early_stopping : bool or "auto", default="auto"
         Whether to set validation rows aside and to stop when their log-likelihood no longer
-        improves. The model is then that of the best epoch. The log-likelihood is exact with up to
-        12 binary units in the smaller layer, and otherwise approximated by TAP.
+        improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
+        The model is then that of the best epoch, or with an adaptive learning rate that of the last
+        one that has not overfitted. The log-likelihood is exact with up to 12 binary units
+        in the smaller layer, and otherwise approximated by TAP.
 
     validation_fraction : float, default=0.1
         Fraction of the rows that is set aside as validation rows for early stopping.
 
-    n_iter_no_change : int, default=10
-        Number of epochs without improvement after which early stopping ends the training.
+    n_iter_no_change : int or "auto", default="auto"
+        Number of epochs without improvement after which early stopping ends the training, or an
+        adaptive learning rate is reduced. ``"auto"`` is 10, and with an adaptive learning rate as
+        many as 600 mini-batches take, but at least 5.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
@@ -155,17 +168,17 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
-        If positive, print a line for each epoch.
+        If positive, print the settings that were chosen automatically, and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the initial weights and the order of the rows.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, n_visible)
+    components_ : ndarray of shape (`n_components_`, n_visible)
         The weights.
 
-    intercept_hidden_ : ndarray of shape (n_components,)
+    intercept_hidden_ : ndarray of shape (`n_components_`,)
         Biases of the hidden units. Gaussian and truncated units also have `precision_hidden_`, and
         truncated Gauss-Bernoulli units `rho_hidden_`; `sklearn_boltz.units` describes these
         parameters.
@@ -194,6 +207,12 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
           the standard error of its ln Z, see `track_likelihood`;
         - with `early_stopping`, ``"validation_log_likelihood"`` and ``"free_energy_gap"``, the
           mean free energy of the validation rows minus that of the training rows.
+
+    n_components_ : int
+        Number of hidden units.
+
+    alpha_ : float
+        Strength of the penalty.
 
     n_iter_ : int
         Number of completed epochs.
@@ -260,7 +279,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     def __init__(
         self,
-        n_components=256,
+        n_components="auto",
         *,
         visible="auto",
         hidden="bernoulli",
@@ -272,18 +291,18 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         persistent=False,
         inference="tap",
         learning_rate=0.05,
-        learning_rate_schedule="constant",
+        learning_rate_schedule="auto",
         power_t=0.5,
         momentum=0.5,
         penalty="l2",
-        alpha=1e-3,
-        batch_size=100,
+        alpha="auto",
+        batch_size="auto",
         max_iter="auto",
         weights_init=0.01,
         transform_temperature=1.0,
-        early_stopping=False,
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=10,
+        n_iter_no_change="auto",
         tol=1e-3,
         track_likelihood=True,
         max_rungs=40,
@@ -341,8 +360,11 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     # What `BaseTAP` asks for.
 
-    def _begin(self, X, rng, weights=None):
-        hidden = initial_hidden(self.hidden, self.n_components, X.dtype)
+    def _begin(self, X, rng, weights, n_rows):
+        hidden = initial_hidden(self.hidden, self._n_hidden(n_rows, X.shape[1]), X.dtype)
         visible = self._initial_visible(X, weights)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         return [matrix], [visible, hidden]
+
+    def _chosen(self, learner):
+        return {"n_components": learner.layers[1].n_units, **super()._chosen(learner)}

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import block_diag, helmert
 
 from sklearn_boltz.fully_visible.model._gauge import column_of_state
+from sklearn_boltz.fully_visible.training._objective import CHUNK, pair_curvature
 
 
 class ContrastPoint(NamedTuple):
@@ -217,6 +218,49 @@ class Contrasts:
             )
             loadings[place, places[np.ix_(left, right)].ravel()] = product
         return loadings
+
+
+def pair_curvature_of(problem, theta):
+    """Each K_rs of two columns, the information on it by itself, and the variance of its score.
+
+    In parts of the rows, so that no array of all rows and contrasts is needed.
+
+    Parameters
+    ----------
+    problem : CategoricalPseudoLikelihood
+    theta : ndarray
+        Zero-sum.
+
+    Returns
+    -------
+    couplings : ndarray of shape (n_pairs,)
+    curvature : ndarray of shape (2, n_pairs)
+    """
+    basis, (coupling, intercept) = contrast_basis(problem.n_values), problem.unpack(theta)
+    column = np.repeat(np.arange(len(problem.n_values)), problem.n_values - 1)
+    pairs, squares = np.nonzero(column[:, None] < column), basis**2
+    codes, weights = problem.cells.codes, problem.cells.weights.astype(np.float64)
+    begins, state_column = problem.offsets[:-1], column_of_state(problem.n_values)
+    known = (codes >= 0).T @ weights
+    means = (problem.counts() / np.maximum(known, 1e-300)[state_column]) @ basis
+    total, step = np.zeros((2, len(column), len(column))), max(1, CHUNK // len(basis))
+    for start in range(0, len(codes), step):
+        part = slice(start, start + step)
+        observed = codes[part] >= 0
+        states = np.zeros((len(observed), len(basis)))
+        row, which = np.nonzero(observed)
+        states[row, codes[part][row, which] + begins[which]] = 1
+        chances = states @ coupling + intercept
+        chances -= np.maximum.reduceat(chances, begins, axis=1)[:, state_column]
+        np.exp(chances, out=chances)
+        chances /= np.add.reduceat(chances, begins, axis=1)[:, state_column]
+        values, expected = states @ basis, chances @ basis
+        spread = chances @ squares - expected**2
+        for array in (values, expected, spread):
+            array *= observed[:, column]
+        features = (values - means) * observed[:, column]
+        total += pair_curvature(features.T, (values - expected).T, spread.T, weights[part])
+    return (basis.T @ coupling @ basis)[pairs], total[:, *pairs]
 
 
 def contrast_basis(n_values):

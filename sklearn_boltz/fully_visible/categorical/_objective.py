@@ -90,7 +90,7 @@ class CategoricalPseudoLikelihood:
         self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
         self.starts, self.n_parameters = block_starts(self.n_values)
         self.ordered, self._penalty = ordered, None
-        if ordered is not None and coupling_penalty > 0:
+        if ordered is not None:
             first = self.starts - self.n_states
             self._penalty = OrderedPenalty(self.n_values, first, ordered)
         self._groups = self.cells.groups(np.arange(len(self.n_values)))

@@ -4,7 +4,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
+from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts, pair_curvature_of
 from sklearn_boltz.fully_visible.categorical._existence import (
     empty_cells,
     large_warning,
@@ -48,7 +48,7 @@ class CodesTask:
     objective = "log pseudo-likelihood"
 
     def __init__(self, codes, counts, n_values, alpha, ordered=None):
-        self.seen, self.alpha = (codes, counts), alpha
+        self.seen = codes, counts
         ordered = ordered if ordered is not None and ordered.any() else None
         # For binary columns, the penalty is that of their m_jk.
         penalty = alpha * counts.sum() / 8
@@ -57,6 +57,16 @@ class CodesTask:
         )
         self.problem, self.varying = self.inner.problem, self.inner.fitted
         self.base = self.inner.base
+
+    def set_alpha(self, alpha):
+        """Change the strength of the penalty per row."""
+        self.problem.coupling_penalty = min(alpha * self.problem.total / 8, 1e300)
+
+    def pair_curvature(self, coupling, intercept):
+        """As of `Task`, where K/2 takes the place of m: of two binary columns it is the same."""
+        theta = np.concatenate(self.initial(coupling, intercept)[::-1])
+        couplings, curvature = pair_curvature_of(self.problem, theta)
+        return np.array([couplings / 2, *(4 * curvature)])
 
     def rows(self):
         """The rows of the columns that vary, -1 for a missing cell, and how often each counts."""
@@ -131,7 +141,7 @@ class CodesTask:
 
     def no_maximum(self, label):
         """Why the pseudo-likelihood of incomplete rows has no maximum, or None if it may have."""
-        empty = [] if self.alpha > 0 else empty_cells(self.problem.cells)
+        empty = [] if self.problem.coupling_penalty > 0 else empty_cells(self.problem.cells)
         if not empty:
             return None
         return without_maximum(never_together(empty, named(self.inner, label)))

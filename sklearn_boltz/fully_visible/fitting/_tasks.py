@@ -10,7 +10,12 @@ from sklearn_boltz.fully_visible.categorical._task import CodesTask
 from sklearn_boltz.fully_visible.fitting._columns import given_order
 from sklearn_boltz.fully_visible.fitting._rows import check_size, positive_of_batch
 from sklearn_boltz.fully_visible.higher_order._options import has_further
-from sklearn_boltz.fully_visible.sparse._options import is_sparse, ridge, sparse_task
+from sklearn_boltz.fully_visible.sparse._options import (
+    is_sparse,
+    ridge,
+    sparse_task,
+    wanted_alpha,
+)
 from sklearn_boltz.fully_visible.training._fit import Task
 from sklearn_boltz.fully_visible.training._likelihood import MAX_COLUMNS
 from sklearn_boltz.fully_visible.training._moment_matching import LikelihoodTask
@@ -31,7 +36,8 @@ def make_task(estimator, rows, batches):
     -------
     task : Task, CodesTask, SparseTask or LikelihoodTask
     found : dict
-        The attribute `alpha_`, and if it was chosen `alphas_` and `path_`.
+        The attribute `alpha_`, or "auto" where it is yet to be chosen; and `alphas_` and `path_`
+        of a path.
     """
     in_memory = rows.codes is not None
     task = _of_rows(estimator, rows) if in_memory else _of_batches(estimator, rows, batches)
@@ -39,13 +45,14 @@ def make_task(estimator, rows, batches):
         return sparse_task(estimator, task, rows)
     if estimator.objective == "likelihood":
         task = _by_likelihood(estimator, task, rows)
-    return task, {"alpha_": estimator.alpha}
+    return task, {"alpha_": wanted_alpha(estimator)}
 
 
 def ordered_columns(estimator, coding):
     """The columns whose order makes a difference to the penalty."""
     ordered = given_order(estimator.ordered, estimator._table) & (coding.n_values > 2)
-    return ordered if ridge(estimator) > 0 else np.zeros_like(ordered)
+    is_penalised = ridge(estimator) > 0 or wanted_alpha(estimator) == "auto"
+    return ordered if is_penalised else np.zeros_like(ordered)
 
 
 def _of_rows(estimator, rows):

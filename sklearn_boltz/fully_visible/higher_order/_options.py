@@ -60,7 +60,7 @@ def _plain_remedy(estimator):
     """What to change for the penalty l2 on all pairs."""
     steps = {
         "set penalty='l2'": estimator.penalty != "l2",
-        "give a number as alpha": isinstance(estimator.alpha, str),
+        "give a number as alpha": estimator.alpha in ("ebic", "cv"),
         "leave out `edges`": estimator.edges is not None,
         "set nodewise=False": estimator.nodewise,
     }

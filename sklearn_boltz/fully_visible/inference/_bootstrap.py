@@ -238,7 +238,8 @@ class Resampling:
             cells and weights of `X`.
         reselect : bool, default=False
             Whether each resample chooses its penalty by itself, if ``alpha`` is ``"ebic"`` or
-            ``"cv"``. If not, all have `alpha_`.
+            ``"cv"``. If not, all have `alpha_`. With ``penalty="l2", alpha="auto"`` neither the
+            estimate nor the resamples have a penalty, as in `inference`.
         previous : NetworkBootstrap, default=None
             The result of an earlier call for the same rows, to which resamples are added. The
             result is the same as if all had been asked for at once; `random_state` is not used.
@@ -268,7 +269,8 @@ class Resampling:
         """
         check_is_fitted(self)
         codes, weights = self._counted(X, sample_weight)
-        parameters = self._named_parameters()
+        model = self._without_penalty(codes, weights)
+        parameters = model._named_parameters()
         options = np.array([method == "parametric", reselect])
         source = fingerprint([codes, weights, parameters["estimate"], options])
         if previous is not None and previous.source != source:
@@ -279,9 +281,9 @@ class Resampling:
         seed = int(make_generator(random_state).integers(2**63))
         seed = seed if previous is None else previous.seed
         done = 0 if previous is None else len(previous.resamples)
-        refits = self._refits(codes, reselect)
+        refits = model._refits(codes, reselect)
         tasks = (
-            (self, refits, codes, weights, method, [seed, done + k]) for k in range(n_resamples)
+            (model, refits, codes, weights, method, [seed, done + k]) for k in range(n_resamples)
         )
         found = in_parallel(fit_resample, tasks, n_jobs)
         resamples, converged = (np.array(part) for part in zip(*found, strict=True))

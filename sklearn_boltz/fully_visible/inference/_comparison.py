@@ -53,7 +53,8 @@ class Comparison:
         tr(H⁻¹ J) is the effective number of parameters, with the information H and the products of
         the scores J of `inference`. A pseudo-likelihood counts what a row says of a pair twice,
         once for each of its columns, and so does the trace: it is about 2 for each coupling. With
-        ``alpha > 0`` H contains the penalty. With ``objective="likelihood"``, l, H and J are those
+        a number ``alpha > 0`` H contains the penalty; with ``alpha="auto"`` the criterion is that
+        of the estimate without the penalty, as in `inference`. With ``objective="likelihood"``, l, H and J are those
         of the likelihood, and the trace is about 1 for each coupling. After a sparse penalty, and
         with a mask `edges`, H and J are those of the couplings that are not 0, without the penalty,
         as if the others had been known to be 0.
@@ -146,12 +147,13 @@ class Comparison:
         """-2 l, the effective number of parameters, and the number of rows."""
         check_is_fitted(self)
         codes, weights = self._counted(X, sample_weight)
-        n_parameters = self._cached(
+        model = self._without_penalty(codes, weights)
+        n_parameters = model._cached(
             "effective_parameters",
-            lambda: self._n_effective(codes, weights),
+            lambda: model._n_effective(codes, weights),
             *(codes, weights),
         )
-        return -2 * self._log_likelihood_of(codes, weights), n_parameters, weights.sum()
+        return -2 * model._log_likelihood_of(codes, weights), n_parameters, weights.sum()
 
     def _n_effective(self, codes, weights):
         """tr(H⁻¹ J)."""
@@ -209,7 +211,7 @@ class Comparison:
         independent chi-squared variables of one degree of freedom, whose weights are the
         eigenvalues of ((H⁻¹)_f)⁻¹ (H⁻¹ J H⁻¹)_f, with f the couplings that are 0 in the smaller
         one [1]_, and H and J those of the jackknife, see `inference`. The p value is that of
-        this sum.
+        this sum. With ``alpha="auto"`` the estimates are those without the penalty.
 
         References
         ----------
@@ -226,17 +228,19 @@ class Comparison:
                 f"{type(self).__name__}.likelihood_ratio: X has missing cells, for which there is "
                 "no likelihood ratio. Use inference(X).wald_test, which has these, too."
             )
-        dropped = self._dropped(other)
-        statistic = 2 * (self._objective(codes, weights) - other._objective(codes, weights))
+        model = self._without_penalty(codes, weights)
+        other._warn_of_other_rows(codes, weights)
+        other = other._without_penalty(codes, weights)
+        dropped = model._dropped(other)
+        statistic = 2 * (model._objective(codes, weights) - other._objective(codes, weights))
         if statistic < -2 * max(self.tol, other.tol):
             raise ValueError(
                 f"{type(self).__name__}.likelihood_ratio: the smaller network has the higher "
                 f"pseudo-likelihood, by {-statistic / 2:.3g} nats. Fit both to these rows, with "
                 "these weights, until they converge."
             )
-        other._warn_of_other_rows(codes, weights)
         with self._named_twins(codes):
-            curvature, _ = self._curvature(codes, weights, jackknife=True)
+            curvature, _ = model._curvature(codes, weights, jackknife=True)
             fixed = dropped[tuple(curvature.columns)]
             if not fixed.any():
                 raise self._not_nested("none of the couplings that the other lacks is determined")

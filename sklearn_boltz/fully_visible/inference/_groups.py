@@ -137,8 +137,8 @@ def compare_groups(
     Parameters
     ----------
     estimator : FVBMPseudoLikelihood
-        What is fitted to each group; with ``alpha="ebic"`` or ``"cv"``, each fit chooses its
-        penalty. It is not changed.
+        What is fitted to each group; with ``alpha="auto"``, ``"ebic"`` or ``"cv"``, each fit
+        chooses its penalty. It is not changed.
     X : array-like of shape (n_samples, n_features)
         The rows of both groups; NaN is a missing cell.
     groups : array-like of shape (n_samples,)

@@ -207,25 +207,13 @@ def cell_probabilities(model, codes, max_states, n_steps, generator):
     return result
 
 
-def column_probabilities(model, codes, column, n_steps, generator):
-    """p(x_column | the observed cells) of each row, (n, n_values[column]).
+def column_probabilities(model, codes, column, workers):
+    """p(x_column | the observed cells) of each row, which depends on this row alone.
 
-    What stands in the column itself is ignored. Rows with many joint states take chains.
-    """
-    own = slice(model.starts[column], model.starts[column + 1])
-
-    def by_chains(rows):
-        return gibbs_probabilities(model, rows, n_steps, generator)[:, own]
-
-    return _column_probabilities(model, codes, column, by_chains)
-
-
-def annealed_column_probabilities(model, codes, column, workers):
-    """`column_probabilities` that of a row depend on this row alone.
-
-    Chains seldom pass between values of a column to which all others are coupled. So rows with
-    many joint states take p(x_column = a, the observed cells) from chains that hold the value a,
-    by annealed importance sampling. The random numbers are the same for every row and value.
+    What stands in the column itself is ignored. Chains seldom pass between values of a column to
+    which all others are coupled. So rows with many joint states take p(x_column = a, the observed
+    cells) from chains that hold the value a, by annealed importance sampling. The random numbers
+    are the same for every row and value.
 
     Parameters
     ----------
@@ -238,16 +226,25 @@ def annealed_column_probabilities(model, codes, column, workers):
     -------
     p : ndarray of float64 of shape (n, n_values[column])
     """
-
-    def by_annealing(rows):
-        distinct, place = np.unique(rows, axis=0, return_inverse=True)
+    codes = codes.copy()
+    codes[:, column] = -1
+    own = slice(model.starts[column], model.starts[column + 1])
+    result = np.empty((len(codes), own.stop - own.start))
+    many = []
+    for rows, groups in parts(model, codes):
+        if groups is None:
+            many.append(rows)
+            continue
+        result[rows] = np.exp(log_conditionals(model, codes[rows], [column])[:, own])
+    if many:
+        many = np.concatenate(many)
+        distinct, place = np.unique(codes[many], axis=0, return_inverse=True)
         n_sweeps = len(distinct) * model.n_values[column] * LEAST_TEMPERATURES * N_CHAINS_OF_VALUE
         found = workers.map(
             lambda row: _annealed(model, row, column), distinct, n_sweeps * model.starts[-1]
         )
-        return np.array(found)[place.ravel()]
-
-    return _column_probabilities(model, codes, column, by_annealing)
+        result[many] = np.array(found)[place.ravel()]
+    return result
 
 
 def _annealed(model, row, column):
@@ -284,24 +281,6 @@ def _independent_intercept(model, row):
         chains.sweep(model.intercept)
         rates += chains.probabilities(model.intercept).mean(axis=0) / N_PILOT_STEPS
     return model.independent_intercept(np.log(np.maximum(rates, LEAST_RATE)))
-
-
-def _column_probabilities(model, codes, column, estimated):
-    """p(x_column | the observed cells), by a function of the rows that have too many states."""
-    codes = codes.copy()
-    codes[:, column] = -1
-    own = slice(model.starts[column], model.starts[column + 1])
-    result = np.empty((len(codes), own.stop - own.start))
-    many = []
-    for rows, groups in parts(model, codes):
-        if groups is None:
-            many.append(rows)
-            continue
-        result[rows] = np.exp(log_conditionals(model, codes[rows], [column])[:, own])
-    if many:
-        many = np.sort(np.concatenate(many))
-        result[many] = estimated(codes[many])
-    return result
 
 
 def draw(model, codes, n_draws, n_steps, generator):

@@ -3,19 +3,40 @@
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_boltz.fully_visible.higher_order._options import has_terms
 from sklearn_boltz.fully_visible.sparse._task import Choice, SparseTask
+
+
+def wanted_alpha(estimator):
+    """What an estimator asks for: a number, "ebic", "cv", or "auto", of which this is the rest.
+
+    That is the strength of the l2 penalty on all pairs, chosen by the data.
+    """
+    if estimator.alpha != "auto":
+        return estimator.alpha
+    if estimator.penalty != "l2":
+        return "ebic"
+    is_plain = (
+        estimator.objective == "pseudo-likelihood"
+        and estimator.edges is None
+        and not estimator.nodewise
+        and not has_terms(estimator)
+    )
+    return "auto" if is_plain else 0.0
 
 
 def is_sparse(estimator):
     """Whether the sparse solver is wanted: the others know no penalty but l2, on all pairs."""
-    selects = estimator.penalty != "l2" and estimator.alpha != 0
-    chooses = isinstance(estimator.alpha, str)
+    alpha = wanted_alpha(estimator)
+    selects = estimator.penalty != "l2" and alpha != 0
+    chooses = alpha in ("ebic", "cv")
     return selects or chooses or estimator.nodewise or estimator.edges is not None
 
 
 def ridge(estimator):
-    """The strength of the l2 penalty of the other solvers."""
-    return 0.0 if is_sparse(estimator) else estimator.alpha
+    """The strength of the l2 penalty of the other solvers; 0 where it is yet to be chosen."""
+    alpha = wanted_alpha(estimator)
+    return 0.0 if is_sparse(estimator) or alpha == "auto" else alpha
 
 
 def sparse_task(estimator, task, rows):
@@ -46,21 +67,22 @@ def sparse_task(estimator, task, rows):
         standardize=estimator.standardize,
         tol=estimator.tol,
     )
-    if not isinstance(estimator.alpha, str):
-        sparse.alpha = float(estimator.alpha)
+    alpha = wanted_alpha(estimator)
+    if not isinstance(alpha, str):
+        sparse.alpha = float(alpha)
         return sparse, {"alpha_": sparse.alpha}
     if len(task.varying) < 2:
         raise ValueError(
-            f"{type(estimator).__name__}: alpha={estimator.alpha!r} chooses among the pairs of "
+            f"{type(estimator).__name__}: alpha={alpha!r} chooses among the pairs of "
             f"columns that vary, and {len(task.varying)} do. Give alpha as a number."
         )
-    choice = Choice(estimator.alpha, estimator.ebic_gamma, estimator.n_alphas, estimator.cv)
+    choice = Choice(alpha, estimator.ebic_gamma, estimator.n_alphas, estimator.cv)
     return sparse, sparse.choose(choice, rows.codes, rows.weights)
 
 
 def check(estimator, rows):
     """Refuse what does not go together, and say what does."""
-    penalty, alpha = estimator.penalty, estimator.alpha
+    penalty, alpha = estimator.penalty, wanted_alpha(estimator)
     if estimator.objective == "likelihood":
         _refuse(
             "objective='likelihood' does not take `edges`, `nodewise`, a chosen alpha or a penalty "

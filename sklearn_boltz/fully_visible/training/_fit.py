@@ -13,7 +13,10 @@ from sklearn_boltz.fully_visible.training._existence import (
     warning_message,
     without_maximum,
 )
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
+from sklearn_boltz.fully_visible.training._objective import (
+    PseudoLikelihood,
+    penalty_of_sum,
+)
 from sklearn_boltz.fully_visible.training._solvers import MAX_NEWTON_PARAMETERS, bslm, lbfgs, newton
 from sklearn_boltz.fully_visible.training._streamed import StreamedPseudoLikelihood, Sums
 
@@ -131,6 +134,23 @@ class Task(NamedTuple):
             return None
         reason = never_together(empty, lambda j, *s: label(self.varying[j], *s))
         return without_maximum(reason, self.objective)
+
+    def set_alpha(self, alpha):
+        """Change the strength of the penalty per row."""
+        self.problem.penalty = penalty_of_sum(alpha, self.problem.total)
+
+    def pair_curvature(self, coupling, intercept):
+        """Each coupling, the information on it by itself, and the variance of its score.
+
+        At parameters of all columns; each of shape (n_pairs,).
+        """
+        problem = self.problem
+        point = problem.at(*self.initial(coupling, intercept))
+        n_known = problem.total
+        if problem.observed is not None:
+            n_known = problem.observed @ problem.weights
+        curvature = problem.pair_curvature(point, problem.means / n_known)
+        return np.array([point.coupling, *curvature])[:, *problem.upper]
 
     def model(self, coupling, intercept):
         """The distribution of the columns that vary."""

@@ -242,6 +242,19 @@ class PseudoLikelihood:
         information[pairs, pairs] += self.penalty
         return information
 
+    def pair_curvature(self, point, means):
+        """The sums of `pair_curvature` for variables with these means, of shape (2, d, d)."""
+        total, step = np.zeros((2, len(means), len(means))), max(1, CHUNK // max(1, len(means)))
+        for start in range(0, self.n_rows, step):
+            part = slice(start, min(start + step, self.n_rows))
+            spins, tanh = self.spins[:, part], point.tanh[:, part]
+            features, spread = spins - means[:, None], 1 - tanh**2
+            if self.observed is not None:
+                features *= self.observed[:, part]
+                spread *= self.observed[:, part]
+            total += pair_curvature(features, spins - tanh, spread, self.weights[part])
+        return total
+
     def _logistic_information(self, point, dtype):
         """Yield Σ_i w_i sech²(F_ij) z zᵀ for each variable j."""
         d = len(self.means)
@@ -288,6 +301,32 @@ class PseudoLikelihood:
                 begin = end
             moments += weights[:, start : start + step] @ products.T
         return moments
+
+
+def pair_curvature(features, residuals, spread, weights):
+    """The information on each coupling by itself, and the variance of its score.
+
+    Parameters
+    ----------
+    features : ndarray of shape (D, n)
+        x, without its mean; 0 for a missing cell.
+    residuals : ndarray of shape (D, n)
+        x less its mean given the other columns.
+    spread : ndarray of shape (D, n)
+        The variance of x given the other columns.
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    curvature : ndarray of shape (2, D, D)
+        h and J, both summed over the rows.
+    """
+    squares = features**2
+    information = (spread * weights) @ squares.T
+    own = (residuals**2 * weights) @ squares.T
+    both = residuals * features
+    cross = (both * weights) @ both.T
+    return np.array([information + information.T, own + own.T + 2 * cross])
 
 
 def penalty_of_sum(alpha, total):

@@ -135,6 +135,10 @@ class StreamedPseudoLikelihood:
         information[pairs, pairs] += self.penalty
         return information
 
+    def pair_curvature(self, point, means):
+        """The sums of `pair_curvature` for variables with these means, of shape (2, d, d)."""
+        return self._sum(_pair_curvature, point.coupling, point.intercept, means)
+
     def line(self, point, direction):
         """From a point in a direction."""
         return PlainLine(self, point, *self.unpack(direction))
@@ -175,6 +179,13 @@ def _information(positive, coupling, intercept, dtype, k, batch):
     total = 0.0
     for problem in _problems(positive, k, batch):
         total = total + problem.information(problem.at(coupling, intercept), dtype)
+    return total
+
+
+def _pair_curvature(positive, coupling, intercept, means, k, batch):
+    total = 0.0
+    for problem in _problems(positive, k, batch):
+        total = total + problem.pair_curvature(problem.at(coupling, intercept), means)
     return total
 
 

@@ -196,21 +196,23 @@ class Coupling(NamedTuple):
     wide: list
 
     @classmethod
-    def of(cls, model, out=None):
+    def of(cls, model, features=None, out=None):
         """From the hidden to the visible side of a model.
 
         Parameters
         ----------
         model : Model
+        features : (Features, Features), default=None
+            Of the two sides, where they are known.
         out : ndarray, default=None
             As `empty_squares` makes it: for −D.
         """
         W = model.weights
-        visible, hidden = features_of_pair(model.visible, model.hidden)
+        visible, hidden = features or features_of_pair(model.visible, model.hidden)
         if visible.is_plain and hidden.is_plain:
             squares = np.multiply(W, W, out=out)
             return cls(np.negative(squares, out=squares), hidden, visible, [])
-        out = empty_squares(model) if out is None else out
+        out = empty_squares(W, (visible, hidden)) if out is None else out
         for (i, j, block), (*_, squares) in zip(_blocks(W), _blocks(out), strict=True):
             D = weight_differences(block, visible.part(j), hidden.part(i))
             np.negative(np.multiply(D, D, out=squares), out=squares)
@@ -270,10 +272,9 @@ class Coupling(NamedTuple):
         return of_columns
 
 
-def empty_squares(model):
-    """An array for −D, or what looks like one."""
-    W = model.weights
-    visible, hidden = features_of_pair(model.visible, model.hidden)
+def empty_squares(W, features):
+    """An array for −D between the features of two sides, or what looks like one."""
+    visible, hidden = features
     if not isinstance(W, BlockWeights):
         return np.empty((hidden.n_features, visible.n_features), W.dtype)
     places = [(hidden.features_of(i), visible.features_of(j)) for i, j, _ in W.blocks]

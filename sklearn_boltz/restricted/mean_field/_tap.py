@@ -23,6 +23,7 @@ from sklearn_boltz.restricted.mean_field import _tap_arrays
 from sklearn_boltz.restricted.mean_field._grouped import grouped
 from sklearn_boltz.restricted.mean_field._second_order import (
     Coupling,
+    empty_squares,
     features_of_pair,
     has_wide_units,
 )
@@ -239,30 +240,15 @@ def mean_squared_change(visible, hidden):
     return squares / (visible.mean.shape[1] + hidden.mean.shape[1])
 
 
-def empty_layers(model, n_rows, order):
-    """Layers for the beliefs of both sides of a model."""
-    dtype, pair = model.dtype, (model.visible, model.hidden)
-    features = (len(model.visible), len(model.hidden))
-    if order == 2:
-        features = [its.n_features for its in features_of_pair(*pair)]
-    return [
-        Layer.empty(n_rows, len(units), n_features, dtype)
-        for units, n_features in zip(pair, features, strict=True)
-    ]
-
-
-def coupling_of(model, order, out=None):
-    """How variances act; None in the first order."""
-    return None if order == 1 else Coupling.of(model, out)
-
-
 class Scratch(NamedTuple):
     """Arrays for `solve` to work in: new ones for each mini-batch would cost page faults.
 
     Attributes
     ----------
     visible, hidden : Layer
-    squares : ndarray
+    features : (Features, Features) or None
+        Of the visible and of the hidden side; None in the first order.
+    squares : ndarray or None
         As of `empty_squares`.
     first_hidden : ndarray of shape (n_rows, n_hidden)
         To be filled with the means of the hidden units given the rows where TAP starts.
@@ -270,8 +256,24 @@ class Scratch(NamedTuple):
 
     visible: Layer
     hidden: Layer
-    squares: np.ndarray
+    features: tuple | None
+    squares: np.ndarray | None
     first_hidden: np.ndarray
+
+    @classmethod
+    def of(cls, model, n_rows, order):
+        """For so many rows of a model."""
+        n_columns = len(model.visible), len(model.hidden)
+        features, squares, n_features = None, None, n_columns
+        if order == 2:
+            features = features_of_pair(model.visible, model.hidden)
+            squares = empty_squares(model.weights, features)
+            n_features = [its.n_features for its in features]
+        layers = [
+            Layer.empty(n_rows, *sizes, model.dtype)
+            for sizes in zip(n_columns, n_features, strict=True)
+        ]
+        return cls(*layers, features, squares, np.empty((n_rows, n_columns[1]), model.dtype))
 
 
 def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=None):
@@ -300,11 +302,9 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
         return _tap_arrays.solve(model, V, iteration)
     n_rows, weights, most = len(V), model.weights, iteration.max_iter
     if scratch is None:
-        visible, hidden = empty_layers(model, n_rows, iteration.order)
-        coupling = coupling_of(model, iteration.order)
-    else:
-        visible, hidden = scratch.visible, scratch.hidden
-        coupling = coupling_of(model, iteration.order, scratch.squares)
+        scratch = Scratch.of(model, n_rows, iteration.order)
+    visible, hidden, features, squares, first_hidden = scratch
+    coupling = None if features is None else Coupling.of(model, features, squares)
     n_iter, change = np.zeros(n_rows, dtype=int), np.full(n_rows, np.inf)
     both, limits = model, Limits.of(model, n_rows)
     model = model._replace(visible=grouped(model.visible), hidden=grouped(model.hidden))
@@ -312,8 +312,7 @@ def solve(model, V, iteration, workers, variance=None, evidence=None, scratch=No
     def block(rows):
         layers = whole = visible.rows(rows), hidden.rows(rows)
         start_at(model, V[rows], *layers, None if variance is None else variance[rows])
-        if scratch is not None:
-            scratch.first_hidden[rows] = layers[1].mean
+        first_hidden[rows] = layers[1].mean
         known = None if evidence is None else evidence.rows(rows)
         ends = None if limits is None else limits.rows(rows)
         # Of the rows of the block, those that have not converged, which `layers` are.

@@ -6,7 +6,7 @@ is standardised on the way.
 """
 
 from copy import copy
-from itertools import groupby
+from itertools import pairwise
 from numbers import Integral
 
 import numpy as np
@@ -297,19 +297,16 @@ class Layout:
         units : UnitType
             Of one type, or `Stacked` in the order of the columns.
         """
+        # Neighbouring columns of one type have their units in one array; what a user gave for a
+        # single column stays by itself.
+        kinds = self.kinds
+        alone = [isinstance(kind, UnitType) and kind.n_units == 1 for kind in kinds]
+        firsts = [j for j in range(len(kinds)) if not j or alone[j] or kinds[j] is not kinds[j - 1]]
         layers = []
-        for _, run in groupby(range(len(self.kinds)), key=lambda j: self._run(self.kinds[j], j)):
-            columns = list(run)
-            first, last = columns[0], columns[-1]
-            numbers = slice(int(self.starts[first]), int(self.starts[last + 1]))
-            part = V if len(columns) == len(self.kinds) else V[:, numbers]
-            widths = self.widths[first : last + 1]
-            layers.append(self._fitted(self.kinds[first], part, widths, weights))
+        for first, end in pairwise([*firsts, len(kinds)]):
+            part = V if len(firsts) == 1 else V[:, self.starts[first] : self.starts[end]]
+            layers.append(self._fitted(kinds[first], part, self.widths[first:end], weights))
         return layers[0] if len(layers) == 1 else Stacked(layers)
-
-    def _run(self, kind, column):
-        """Neighbouring columns with equal ones have their units in one array."""
-        return id(kind) if isinstance(kind, type) or kind.n_units > 1 else ("own", column)
 
     def _fitted(self, kind, V, widths, weights):
         if isinstance(kind, UnitType):

@@ -23,6 +23,9 @@ TRIAL, MOST_TRIALS, WANTED = 6, 40, 0.25
 # Rounds for each rung before those that count, as for so many rungs at least; and how often rungs
 # are looked for and left to settle.
 SETTLING, LEAST_RUNGS, MOST_SETTLINGS = 2, 15, 5
+# Unless told otherwise, a ladder ends at the standard error TOL in nats, or after MOST_ROUNDS. For
+# what takes a few seconds, in multiplications, it makes more rounds, until it is at FINE.
+TOL, MOST_ROUNDS, FINE, CHEAP = 0.05, 1000, 0.02, 1e11
 
 
 def ladder_to(model, base, former, n_chains, stream, workers):
@@ -122,9 +125,9 @@ def ladder_estimate(ladder, tol, max_rounds, workers):
     ----------
     ladder : Ladder
         Changed in place.
-    tol : float
-        The standard error that is wanted, in nats.
-    max_rounds : int
+    tol : float or None
+        The standard error that is wanted, in nats; None for `TOL`, or `FINE` where it is cheap.
+    max_rounds : int or None
     workers : Workers
 
     Returns
@@ -132,12 +135,17 @@ def ladder_estimate(ladder, tol, max_rounds, workers):
     estimate : Bunch
         Of `Record.estimate`; `states` are those at the top.
     """
+    n_cheap, is_fine = int(CHEAP / ladder.cost()), tol is None
+    tol = TOL if is_fine else tol
+    max_rounds = max_rounds or max(MOST_ROUNDS, n_cheap)
     for n_left in reversed(range(MOST_SETTLINGS)):
         record = Record(ladder, workers)
         reached = record.run_until(tol, max_rounds)
         if not n_left or (record.acceptances() >= WANTED / 2).all():
             break
         settle(ladder, workers)  # a mode has been found late
+    if is_fine and reached:
+        record.run_until(FINE, min(max_rounds, n_cheap))
     estimate = record.estimate(tol, reached)
     estimate.states = copied(ladder.rungs[-1].states)
     return estimate

@@ -8,8 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import all_finite, copied, is_foreign
+from sklearn_boltz._arrays import all_finite, is_foreign
 from sklearn_boltz.restricted.training._cluster import teach
+from sklearn_boltz.restricted.training._progress import (
+    Fall,
+    Stages,
+    end_stage,
+    lower_rate,
+    remember_best,
+    return_to,
+)
 
 # Whether anything overflowed is seen in the parameters, which are checked.
 QUIET = partial(np.errstate, over="ignore", invalid="ignore")
@@ -43,23 +51,29 @@ class Training:
     best : dict or None
         The epoch in which held-out rows had the largest log-likelihood, or what else a monitor
         takes for the score, with its parameters.
+    stage : dict or None
+        The best epoch of a stage, likewise.
     kept : KeptValues or None
         Values of the missing cells between visits.
     tracker : Tracker or None
         Of the normalising constant; None where it is exact or not looked at.
+    n_rows : int
+        By which ``"auto"`` parameters are chosen.
     rate_factor : float
         What the learning rate is multiplied by, after falls of it.
     fallen_at : int
         The epoch after which it fell.
+    n_stages : int
+        Number of stages that have ended.
     """
 
     def __init__(self, learner, rng, seen):
         self.learner, self.rng, self.seen = learner, rng, seen
         self.dtype = learner.dtype
         self.evaluation_seed = int(rng.integers(2**31))
-        self.n_passes = self.n_epochs = 0
+        self.n_passes = self.n_epochs = self.n_rows = 0
         self.history, self.best, self.kept, self.tracker = {}, None, None, None
-        self.rate_factor, self.fallen_at = 1.0, 0
+        self.rate_factor, self.fallen_at, self.stage, self.n_stages = 1.0, 0, None, 0
 
     def learn(self, V, rate, workers):
         """Learn from a mini-batch, and go after its ln Z."""
@@ -91,9 +105,11 @@ class Training:
         """The training with the arrays of the learner elsewhere, without its ladder."""
         other = copy(self)
         other.learner, other.tracker = self.learner.moved(convert), None
-        if self.best is not None:
-            parameters = [convert(a) for a in self.best["parameters"]]
-            other.best = {**self.best, "parameters": parameters, "tracker": None}
+        for name in ("best", "stage"):
+            kept = getattr(self, name)
+            if kept is not None:
+                parameters = [convert(a) for a in kept["parameters"]]
+                setattr(other, name, {**kept, "parameters": parameters, "tracker": None})
         return other
 
     def figures(self, epoch):
@@ -119,6 +135,9 @@ class Plan(NamedTuple):
         Whether the model of the largest score is kept, also without patience.
     fall : Fall or None
         When the learning rate falls; None for never.
+    stages : Stages or None
+        A training in stages, which decide on rates and on the end in the place of `patience` and
+        `fall`.
     """
 
     n_epochs: int
@@ -127,14 +146,8 @@ class Plan(NamedTuple):
     patience: int | None = None
     tol: float = 0.0
     keep_best: bool = False
-    fall: "Fall | None" = None
-
-
-class Fall(NamedTuple):
-    """A fall of the learning rate: after how many epochs without progress, and by what factor."""
-
-    patience: int
-    factor: float
+    fall: Fall | None = None
+    stages: Stages | None = None
 
 
 def train(training, rows, monitor, plan, workers, end_epoch):
@@ -166,14 +179,16 @@ def train(training, rows, monitor, plan, workers, end_epoch):
             if not learn_epoch(training, rows, monitor, plan, workers):
                 return last, "diverged"
             converged = False
-            if plan.patience or plan.keep_best or plan.fall:
+            if plan.stages is not None:
+                converged = end_stage(training, monitor(), plan, workers)
+            elif plan.patience or plan.keep_best or plan.fall:
                 remember_best(training, monitor(), plan, workers)
                 waited = training.n_epochs - training.best["waiting_since"]
                 converged = bool(plan.patience) and waited >= plan.patience
                 lower_rate(training, plan.fall)
             ended = converged or training.n_epochs == n_epochs
             if converged or (plan.keep_best and ended):
-                return_to_best(training)
+                return_to(training, training.best)
             last = training.copy()
             if end_epoch(last):
                 return last, "asked"
@@ -181,7 +196,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
                 return last, "converged"
     except KeyboardInterrupt:
         if plan.keep_best and last.best is not None:
-            return_to_best(last)
+            return_to(last, last.best)
         return last, "interrupted"
     return last, "max_iter"
 
@@ -205,42 +220,3 @@ def learn_epoch(training, rows, monitor, plan, workers):
     for name, value in {**figures, "learning_rate": rate, "seconds": seconds}.items():
         training.history.setdefault(name, []).append(value)
     return True
-
-
-def remember_best(training, monitor, plan, workers):
-    """Compare what is of interest, of held-out rows if there are any, with the best so far."""
-    figures, best = training.figures(training.n_epochs), training.best
-    now = monitor.of_interest(figures)
-    least = -np.inf if best is None else best["score"] + plan.tol
-    uncertain = training.tracker is not None and figures["log_likelihood_std_err"] > 0
-    if plan.keep_best and now > least and uncertain:
-        model = training.learner.model()
-        now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
-    # A plateau at the start is no reason to end, however long; to fall back to it later is.
-    started = monitor.has_started(figures) or (best is not None and best["has_started"])
-    if now > least:
-        best = {
-            "score": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
-            "has_started": started,
-            "parameters": [copied(a) for a in training.learner.parameters()],
-            "tracker": deepcopy(training.tracker),
-        }  # fmt: skip
-    elif not started:
-        best = {**best, "waiting_since": training.n_epochs}
-    training.best = best
-
-
-def lower_rate(training, fall):
-    """Lower the learning rate, if it is time."""
-    since = max(training.best["waiting_since"], training.fallen_at)
-    if fall is not None and training.n_epochs - since >= fall.patience:
-        training.rate_factor *= fall.factor
-        training.fallen_at = training.n_epochs
-
-
-def return_to_best(training):
-    """Give the learner the parameters of the best epoch."""
-    best = training.best
-    for mine, other in zip(training.learner.parameters(), best["parameters"], strict=True):
-        mine[...] = other
-    training.tracker = deepcopy(best["tracker"])

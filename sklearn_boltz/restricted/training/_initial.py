@@ -104,7 +104,14 @@ def _check_finite(estimator):
             )
 
 
-def start_of(estimator, model):
+def n_units_of(model):
+    """Number of hidden units that a model, as of `fitted_init`, makes."""
+    if _is_rbm(model):
+        return len(model.components_)
+    return int(np.count_nonzero(np.triu(model.coupling_, 1)))
+
+
+def start_of(estimator, model, n_units):
     """Where the training of an estimator begins, which has learned its columns.
 
     Parameters
@@ -112,16 +119,18 @@ def start_of(estimator, model):
     estimator : estimator
     model : estimator
         As of `fitted_init`.
+    n_units : int
+        Hidden units that are trained.
 
     Returns
     -------
     start : Start
-        With `n_components` units at most.
+        With `n_units` units at most.
     """
     if model.n_features_in_ != estimator.n_features_in_ or not _same_categories(estimator, model):
         raise _other_columns(estimator)
     of_model = _of_network if _is_network(model) else _of_rbm
-    return of_model(estimator, model)
+    return of_model(estimator, model, n_units)
 
 
 def _same_categories(one, other):
@@ -141,14 +150,14 @@ def _other_columns(estimator):
     )
 
 
-def _of_rbm(estimator, model):
+def _of_rbm(estimator, model, n_units):
     visible, hidden = model._units()
     name, mine, other = type(estimator).__name__, estimator._layout_now(), model._layout_now()
     if not hidden.is_binary:
         raise ValueError(f"{name}: the hidden units of init must be Bernoulli ones.")
-    if len(hidden) > estimator.n_components:
+    if len(hidden) > n_units:
         raise ValueError(
-            f"{name}: n_components is {estimator.n_components}, but init has {len(hidden)} "
+            f"{name}: n_components is {n_units}, but init has {len(hidden)} "
             f"components. Set n_components={len(hidden)} or more."
         )
     if [_name(kind) for kind in mine.kinds] != [_name(kind) for kind in other.kinds] or (
@@ -163,14 +172,14 @@ def _name(kind):
     return (kind if isinstance(kind, type) else type(kind)).__name__
 
 
-def _of_network(estimator, model):
+def _of_network(estimator, model, n_units):
     layout = estimator._layout_now()
     for j, n_values in enumerate(model.n_values_.tolist()):
         one_hot, width = layout.one_hot[j], layout.widths[j]
         if width != (n_values if one_hot else 1) or (n_values > 2 and not one_hot):
             raise _other_columns(estimator)
     coupling, bias = _of_numbers(model, layout)
-    weights, hidden_bias, bias = units_of_pairs(coupling, bias, estimator.n_components)
+    weights, hidden_bias, bias = units_of_pairs(coupling, bias, n_units)
     return Start(weights, hidden_bias, {"intercept": bias})
 
 

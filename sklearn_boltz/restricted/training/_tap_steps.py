@@ -9,17 +9,8 @@ import numpy as np
 from sklearn_boltz._arrays import copied, is_foreign, like, namespace_of
 from sklearn_boltz._threads import row_blocks
 from sklearn_boltz.restricted.mean_field._clamped import clamp, fields_of_layers
-from sklearn_boltz.restricted.mean_field._second_order import (
-    empty_squares,
-    features_of_pair,
-    weight_gradient,
-)
-from sklearn_boltz.restricted.mean_field._tap import (
-    Iteration,
-    Scratch,
-    empty_layers,
-    solve,
-)
+from sklearn_boltz.restricted.mean_field._second_order import features_of_pair, weight_gradient
+from sklearn_boltz.restricted.mean_field._tap import Iteration, Scratch, solve
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
@@ -137,18 +128,13 @@ class Workspace:
     """
 
     def __init__(self, layered, n_rows, n_starts, order):
-        model = layered.sides()
         self.steps, self.products = (
             [np.empty(W.shape, W.dtype) for W in layered.weights] for _ in range(2)
         )
         pairs = zip(layered.layers, layered.layers[1:], strict=False)
         self.features = [features_of_pair(*pair) for pair in pairs] if order == 2 else None
         self.sizes = n_rows, n_starts
-        self.scratch = Scratch(
-            *empty_layers(model, n_starts, order),
-            empty_squares(model) if order == 2 else None,
-            np.empty((n_starts, len(model.hidden)), model.dtype),
-        )
+        self.scratch = Scratch.of(layered.sides(), n_starts, order)
 
 
 class Slopes(NamedTuple):

@@ -44,6 +44,8 @@ SENT = 10
 # Chains of an annealing that decides whether an epoch is the best one, and its temperatures: so
 # many times those of the watch, within limits.
 VERIFYING_CHAINS, SLOWER, LEAST_VERIFYING, MOST_VERIFYING = 100, 4, 200, 4000
+# What that may cost, as a part of the training.
+VERIFYING_SHARE = 0.25
 # Estimates of ladder and annealing agree within so many standard errors.
 AGREEING = 2.0
 # The ladder is given up when it is not connected, or annealing has found so many nats more, so many
@@ -93,8 +95,9 @@ class Tracker:
         self.base, self.max_rungs, self.share, self.keep = base, max_rungs, share, keep
         self.n_chains = n_chains
         self.stream, self.ladder = Stream(seed), None
-        # What may be spent on looks at the top, on rounds of the ladder and on annealing.
-        self._looks = self._rounds = self._annealing = 0.0
+        # What may be spent on looks at the top, on rounds of the ladder, on annealing and on
+        # slower annealing.
+        self._looks = self._rounds = self._annealing = self._verifying = 0.0
         self._place = 0  # the rung that was looked at last, whether it can go
         self._n_beaten = 0
         self._n_temperatures = LEAST_TEMPERATURES  # of the last annealing
@@ -162,6 +165,7 @@ class Tracker:
         workers : Workers
         """
         funds = self.share * work
+        self._verifying += VERIFYING_SHARE * work
         if not self.has_ladder():
             self._annealing += funds
             return
@@ -321,8 +325,19 @@ class Tracker:
         """ln Z by many chains that are annealed slowly.
 
         Of many epochs, the one whose ln Z is most underestimated looks like the best. So an epoch
-        that looks so is measured once more.
+        that looks so is measured once more, the better the longer it is since the last time.
         """
-        wanted = np.clip(SLOWER * self._n_temperatures, LEAST_VERIFYING, MOST_VERIFYING)
+        cost = self._cost_of_verifying(model, 1)
+        wanted = np.clip(self._verifying / cost, LEAST_VERIFYING, MOST_VERIFYING)
+        self._verifying = 0.0
         found = self._annealed(laid_out(model), int(wanted), VERIFYING_CHAINS, workers)
         return Tracked(found.value, found.std_err, "ais")
+
+    def can_verify(self, model):
+        """Whether enough has been trained since the last time that it was done."""
+        wanted = np.clip(SLOWER * self._n_temperatures, LEAST_VERIFYING, MOST_VERIFYING)
+        return self._verifying >= self._cost_of_verifying(model, int(wanted))
+
+    @staticmethod
+    def _cost_of_verifying(model, n_temperatures):
+        return n_temperatures * (2.5 * VERIFYING_CHAINS * model.n_weights + CALLS / 20)

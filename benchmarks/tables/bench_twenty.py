@@ -1,0 +1,605 @@
+"""Density estimation on the standard binary data sets: test log-likelihoods beside peers.
+
+Those ten of the twenty sets that the library can download, or that ``--data`` has. Models learn
+from the training rows alone; settings are chosen on the validation rows, and the test rows are
+looked at once. What an estimator sets aside by itself, as with ``early_stopping``, is of the
+training rows.
+
+Parts:
+
+- ``default``: our estimators without an argument but the seed.
+- ``validated``: the settings in ``VALIDATED``, each of them tried; the page takes the one with the
+  best validation rows. Several machines in one entry make a mixture of equal parts.
+- ``peers``: the tree of Chow and Liu, mixtures of Bernoulli products by EM, scikit-learn's
+  ``BernoulliRBM`` and ``rbms`` (PyTorch) for as many seconds as the default ``SDCPRBM`` took, and
+  circuits of ``deeprob-kit``, where these are installed.
+- ``published``: figures of papers, with their sources.
+
+A likelihood is exact where Z is; else it lies in a bracket. ln Z is estimated by a ladder of models
+and by annealed importance sampling. The low end is the likelihood by the greater of the two and two
+standard errors more, the high end that by the smaller and two standard errors less. Where the
+ladder is broken, annealing in reverse from validation rows (RAISE) takes its place.
+
+Each fit is kept in ``twenty.csv``, so that a run can be stopped and resumed or made in parts; what
+is there is not made again but with ``--again``. Seconds are those of the processor, of the fit
+alone, in one thread.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import time
+import warnings
+from functools import partial
+
+import _path  # noqa: F401
+import matplotlib.pyplot as plt
+import numpy as np
+from _baselines import (
+    BernoulliMixture,
+    BernoulliRBMPeer,
+    as_sdcp_rbm,
+    chow_liu,
+    independent,
+    set_torch_threads,
+)
+from _circuits import learn_spn, random_circuits
+from _common import (
+    MissingData,
+    keep_row,
+    make_parser,
+    print_table,
+    read_table,
+    report,
+    rows_to_make,
+    run_script,
+    save_table,
+)
+from _data import load_density
+from _published import PUBLISHED, SOURCES, best_published
+from scipy.special import logsumexp
+from threadpoolctl import threadpool_limits
+
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+
+SETS = {
+    "nltcs": "NLTCS",
+    "msnbc": "MSNBC",
+    "plants": "Plants",
+    "baudio": "Audio",
+    "jester": "Jester",
+    "bnetflix": "Netflix",
+    "accidents": "Accidents",
+    "dna": "DNA",
+    "pumsb_star": "Pumsb-star",
+    "bbc": "BBC",
+}
+PARTS = ("default", "validated", "peers", "published")
+KEY = ["set", "part", "model", "seed"]
+FIGURES = ["valid", "low", "high", "ladder", "ais", "chains", "seconds"]
+# FSLL has a table of all states.
+FSLL_COLUMNS = 20
+
+
+def rbm(rates=(0.05, 0.01), epochs=(20, 20), copies=1, **settings):
+    """Entries of a recipe: so many RBMs, each trained at one rate after the other."""
+    phases = [dict(learning_rate=r, max_iter=n) for r, n in zip(rates, epochs, strict=True)]
+    return [(SDCPRBM, settings, phases)] * copies
+
+
+def network(**settings):
+    return [(FVBMPseudoLikelihood, settings, [])]
+
+
+def table(**settings):
+    return [(FSLLDensity, settings, [])]
+
+
+# Settings to be tried, by set: a name, and the machines of the mixture.
+VALIDATED = {
+    "nltcs": {
+        "FSLL, alpha=0.3": table(alpha=0.3, tol=3e-5),
+        "FSLL, alpha=0.2": table(alpha=0.2, tol=3e-5),
+    },
+    "msnbc": {"FSLL, tol=3e-5": table(alpha=0.1, tol=3e-5)},
+    "plants": {
+        "RBM": rbm(epochs=(60, 30), n_components=100, weight_decay=1e-4),
+        "2 RBMs": rbm(epochs=(60, 30), copies=2, n_components=100, weight_decay=1e-4),
+    },
+    "baudio": {"RBM": rbm(n_components=200, weight_decay=1e-3)},
+    "jester": {"RBM": rbm(n_components=200, weight_decay=1e-3)},
+    "bnetflix": {"RBM": rbm(n_components=200, weight_decay=1e-3)},
+    "accidents": {
+        "RBM": rbm(epochs=(40, 40), n_components=200, weight_decay=3e-4),
+        "terms of three": network(
+            alpha=0.003, max_order=3, term_price=0.5, tol=0.01, solver="lbfgs"
+        ),
+    },
+    "dna": {"network, l1": network(penalty="l1", alpha="cv")},
+    "pumsb_star": {
+        "tempered RBM": rbm(
+            (0.01, 0.002), (30, 20), n_components=200, sampler="tempered", max_rungs=60
+        ),
+    },
+    "bbc": {
+        "RBM": rbm((0.01, 0.002), (100, 40), n_components=100, weight_decay=2e-2),
+    },
+}
+# Mixtures, circuits and the machines of others: what is chosen among on the validation rows.
+N_BERNOULLI = (20, 50, 100, 200, 400, 800)
+CIRCUIT_ROWS = (512, 256, 128, 64)
+PEER_RATES = ((0.1, 10), (0.02, 100))
+PEER_UNITS, PEER_SECONDS = 256, 60.0
+
+
+# ln Z and what follows from it.
+
+
+def log_partitions(model, valid, args):
+    """ln Z at both ends of its bracket and by each method, and the chains of AIS that count.
+
+    Returns
+    -------
+    log_z : dict of str to float
+        "low" and "high": of the likelihood, so that "low" is the greater ln Z; "ladder" and "ais".
+    chains : float
+    """
+    try:
+        exact = model.log_partition("exact").value
+    except ValueError:
+        pass
+    else:
+        return dict(low=exact, high=exact, ladder=np.nan, ais=np.nan), np.nan
+    ladder = model.log_partition("ladder", random_state=0)
+    ais = model.log_partition(
+        "ais", n_chains=args.chains, n_temperatures=args.temperatures, random_state=0
+    )
+    ends = [ais]
+    if np.isfinite(ladder.high) or ladder.trusted:
+        ends.append(ladder)
+    elif not isinstance(model, FVBMPseudoLikelihood):
+        ends.append(
+            model.log_partition(
+                "raise", X=valid[: args.chains], n_chains=args.chains,
+                n_temperatures=args.temperatures, random_state=0,
+            )
+        )  # fmt: skip
+    low = max(end.value + 2 * _error(end) for end in ends)
+    high = min(end.value - 2 * _error(end) for end in ends)
+    return dict(low=low, high=high, ladder=ladder.value, ais=ais.value), ais.ess
+
+
+def _error(estimate):
+    return estimate.std_err if np.isfinite(estimate.std_err) else 0.0
+
+
+def log_likelihoods(model, parts, valid, args):
+    """Of the rows of each part, a dict like `log_partitions`; and the chains that count."""
+    if isinstance(model, FSLLDensity):
+        rows = [model.score_samples(part) for part in parts]
+        return [dict(low=x, high=x, ladder=x + np.nan, ais=x + np.nan) for x in rows], np.nan
+    log_z, chains = log_partitions(model, valid, args)
+    rows = [-model.free_energy(part) for part in parts]
+    return [{end: x - z for end, z in log_z.items()} for x in rows], chains
+
+
+def judged(models, valid, test, seconds, args):
+    """The figures of a mixture of models of equal parts, which may be one."""
+    found = []
+    for model in models:
+        dtype = np.float32 if isinstance(model, (SDCPRBM, TAPRBM)) else np.int8
+        parts = [part.astype(dtype) for part in (valid, test)]
+        found.append(log_likelihoods(model, parts, parts[0], args))
+    chains = min(chains for _, chains in found)
+    of_valid, of_test = (
+        {end: mixed([rows[part][end] for rows, _ in found]) for end in found[0][0][part]}
+        for part in (0, 1)
+    )
+    ends = [of_test[end] for end in ("low", "high", "ladder", "ais")]
+    return of_valid["low"], *ends, chains, seconds
+
+
+def mixed(rows):
+    """The mean log-likelihood of the mixture of equal parts of models."""
+    return float((logsumexp(rows, axis=0) - np.log(len(rows))).mean())
+
+
+def known(valid, test, seconds):
+    """The figures of a model whose likelihood is exact."""
+    return valid, test, test, np.nan, np.nan, np.nan, seconds
+
+
+def timed(function, *args, **options):
+    """-> result, seconds of the processor."""
+    start = time.process_time()
+    result = function(*args, **options)
+    return result, time.process_time() - start
+
+
+# Our estimators.
+
+
+def fitted(make, settings, phases, X, seed):
+    """A fit, and its seconds; phases are settings for one fit after another."""
+    model = make(**settings)
+    names = model.get_params()
+    common = {"random_state": seed, "n_jobs": 1}
+    model.set_params(**{name: value for name, value in common.items() if name in names})
+    X = X.astype(np.float32 if make in (SDCPRBM, TAPRBM) else np.int8)
+    seconds = 0.0
+    for phase in phases or [{}]:
+        if phases:
+            model.set_params(warm_start=True, **phase)
+        seconds += timed(model.fit, X)[1]
+    return model, seconds
+
+
+def default(make, train, valid, test, seed, args):
+    model, seconds = fitted(make, {}, [], train, seed)
+    return judged([model], valid, test, seconds, args)
+
+
+def recipe(members, train, valid, test, seed, args):
+    found = [fitted(*member, train, 100 * k + seed) for k, member in enumerate(members)]
+    seconds = sum(seconds for _, seconds in found)
+    return judged([model for model, _ in found], valid, test, seconds, args)
+
+
+# Peers.
+
+
+def tree(train, valid, test, seed, args):
+    value, seconds = timed(chow_liu, train, test)
+    return known(chow_liu(train, valid), value, seconds)
+
+
+def products(train, valid, test, seed, args):
+    return known(independent(train, valid), *timed(independent, train, test))
+
+
+def best_by_validation(what, grid, fit, valid, most):
+    """Go along a grid until two settings in a row are no better; -> value, model, seconds."""
+    best, worse = (-np.inf, None, 0.0), 0
+    for setting in grid:
+        if setting > most or worse == 2:
+            break
+        score, seconds = timed(fit, setting)
+        value = score(valid)
+        print(f"  {setting} {what}: validation {value:.3f}, {seconds:.0f} s", flush=True)
+        worse = 0 if value > best[0] else worse + 1
+        best = max(best, (value, score, seconds), key=lambda found: found[0])
+    return best
+
+
+def bernoulli_mixture(train, valid, test, seed, args):
+    """The number of components by the validation rows."""
+
+    def fit(n_components):
+        return BernoulliMixture(n_components, seed=seed).fit(train, valid).score
+
+    found = best_by_validation("components", N_BERNOULLI, fit, valid, len(train) // 4)
+    value, score, seconds = found
+    return known(value, score(test), seconds)
+
+
+def circuit(learn, train, valid, test, seed, args):
+    """The number of rows at which a circuit is not split any more, by the validation rows."""
+
+    def fit(n_rows):
+        rows = learn(train, seed, n_rows)
+        return lambda X: float(rows(X).mean())
+
+    value, score, seconds = best_by_validation("rows", CIRCUIT_ROWS, fit, valid, len(train) // 2)
+    return known(value, score(test), seconds)
+
+
+def scikit_learn(X, rate, batch_size, seed):
+    return BernoulliRBMPeer(X, PEER_UNITS, learning_rate=rate, batch_size=batch_size, seed=seed)
+
+
+class Rbms:
+    """`rbms`, step by step."""
+
+    def __init__(self, X, rate, batch_size, seed):
+        from rbm.bench_peers import RbmsSteps
+
+        set_torch_threads(1)
+        self.peer = RbmsSteps(X, PEER_UNITS, rate, seed)
+        self.parameters = self.peer.parameters
+
+    def train(self, seconds, clock):
+        start = clock()
+        while clock() - start < seconds:
+            self.peer.epoch()
+
+
+def machine(make, train, valid, test, seed, args):
+    """The RBM of another library: rate and batch size by the validation rows."""
+    X, found = train.astype(np.float32), []
+    for rate, batch_size in PEER_RATES:
+        peer = make(X, rate, batch_size, seed)
+        _, seconds = timed(peer.train, args.seconds, clock=time.process_time)
+        try:
+            model = as_sdcp_rbm(peer.parameters(), X)
+            found.append(judged([model], valid, test, seconds, args))
+        except ValueError as error:  # a machine that has diverged
+            print(f"  rate {rate}, batches of {batch_size}: {error}")
+    return max(found, key=lambda figures: figures[0])
+
+
+# Where nothing is drawn at random, one seed is all.
+OURS = {
+    "SDCPRBM": (partial(default, SDCPRBM), True),
+    "TAPRBM": (partial(default, TAPRBM), True),
+    "FVBMPseudoLikelihood": (partial(default, FVBMPseudoLikelihood), False),
+    "FSLLDensity": (partial(default, FSLLDensity), False),
+}
+PEERS = {
+    "independent columns": (products, False),
+    "Chow-Liu tree": (tree, False),
+    "mixture of Bernoullis": (bernoulli_mixture, True),
+    "LearnSPN (deeprob-kit)": (partial(circuit, learn_spn), True),
+    "random circuits (deeprob-kit)": (partial(circuit, random_circuits), True),
+    "BernoulliRBM": (partial(machine, scikit_learn), True),
+    "rbms": (partial(machine, Rbms), True),
+}
+
+
+def models_of(name, part, n_columns):
+    """The functions that make the models of a part, and whether they depend on the seed."""
+    if part == "default":
+        return {m: f for m, f in OURS.items() if m != "FSLLDensity" or n_columns <= FSLL_COLUMNS}
+    if part == "validated":
+        return {
+            model: (partial(recipe, members), any(m[0] is SDCPRBM for m in members))
+            for model, members in VALIDATED.get(name, {}).items()
+        }
+    return PEERS if part == "peers" else {}
+
+
+def fit_set(name, args):
+    """Make the fits of a set that the table does not have."""
+    train, valid, test = load_density(name, args.data)
+    for part in args.parts:
+        models = models_of(name, part, train.shape[1])
+        keys = [
+            (name, part, model, str(seed))
+            for model, (_, is_random) in models.items()
+            if not args.models or model in args.models
+            for seed in range(args.seeds if is_random else 1)
+        ]
+        for key in rows_to_make(keys, args.path, args.again):
+            _, _, model, seed = key
+            if part == "peers":
+                args.seconds = args.fixed_seconds or seconds_of_default(name, args.path)
+            try:
+                figures = models[model][0](train, valid, test, int(seed), args)
+            except ImportError as error:
+                print(f"{name}, {model} skipped: {error}", flush=True)
+                continue
+            keep_row(args.path, [*KEY, *FIGURES], key, figures)
+
+
+def seconds_of_default(name, path):
+    """What an RBM of another library is given."""
+    rows = grouped(path).get((name, "default", "SDCPRBM"))
+    return PEER_SECONDS if rows is None else rows[:, FIGURES.index("seconds")].mean()
+
+
+# Tables.
+
+
+def grouped(path):
+    """The figures of all seeds, of shape (n_seeds, n_figures), by set, part and model."""
+    found = {}
+    for key, row in read_table(path, len(KEY)).items():
+        found.setdefault(key[:3], []).append([float(x) for x in row[len(KEY) :]])
+    return {key: np.array(rows) for key, rows in found.items()}
+
+
+def chosen(found, name, parts):
+    """The model of these parts with the best validation rows: (part, model), or None."""
+    best = {
+        key: rows[:, 0].mean() for key, rows in found.items() if key[0] == name and key[1] in parts
+    }
+    return max(best, key=best.get)[1:] if best else None
+
+
+def bracket(rows):
+    """Text of the means of both ends over the seeds: one figure where they agree."""
+    low, high = rows[:, 1].mean(), rows[:, 2].mean()
+    digits = 3 if abs(low) < 10 else 2
+    if high - low < 0.6 * 10.0**-digits:
+        return minus(f"{low:.{digits}f}")
+    return minus(f"{low:.{digits}f} to {high:.{digits}f}")
+
+
+def duration(rows):
+    seconds = rows[:, -1].mean()
+    return f"{seconds:.1f}" if seconds < 10 else f"{seconds:.0f}"
+
+
+def as_printed(value):
+    """A published figure, with two digits or three."""
+    return minus(f"{value:.2f}" if round(value, 2) == value else f"{value:.3f}")
+
+
+def minus(text):
+    return text.replace("-", "−")
+
+
+def summary(found):
+    """A row a set: the best of papers, of peers and of ours, chosen on validation rows."""
+    rows = []
+    for name, title in SETS.items():
+        if not any(key[0] == name for key in found):
+            continue
+        model, value = best_published(name)
+        row = [title, f"{as_printed(value)}, {model}"]
+        for parts in (("peers",), ("default",), ("default", "validated")):
+            choice = chosen(found, name, parts)
+            if choice is None:
+                row.append("")
+                continue
+            of_model = found[(name, *choice)]
+            row.append(f"{bracket(of_model)}, {choice[1]}, {duration(of_model)} s")
+        rows.append(row)
+    return rows
+
+
+SUMMARY = ["set", "best published", "best peer here", "ours by default", "best of ours"]
+
+
+def all_fits(found):
+    """A row a model: means over the seeds."""
+    rows = []
+    order = {name: k for k, name in enumerate(SETS)}
+    for (name, part, model), figures in sorted(
+        found.items(), key=lambda item: (order[item[0][0]], -item[1][:, 1].mean())
+    ):
+        valid, _, _, ladder, ais, chains, _ = figures.mean(axis=0)
+        cells = [minus(f"{x:.2f}") if np.isfinite(x) else "" for x in (ladder, ais)]
+        spread = np.ptp(figures[:, 1]) if len(figures) > 1 else np.nan
+        rows.append([
+            SETS[name], model, part, bracket(figures), *cells,
+            f"{chains:.0f}" if np.isfinite(chains) else "", minus(f"{valid:.2f}"),
+            duration(figures), len(figures), f"{spread:.2f}" if np.isfinite(spread) else "",
+        ])  # fmt: skip
+    return rows
+
+
+ALL = ["set", "model", "part", "test", "ladder", "AIS", "chains", "validation", "seconds", "seeds",
+       "range"]  # fmt: skip
+
+
+def published_rows():
+    """A row a set, a column a model."""
+    return [
+        [SETS[name], *(as_printed(of_set[m]) if m in of_set else "" for m in SOURCES)]
+        for name, of_set in PUBLISHED.items()
+    ]
+
+
+def tell(args):
+    """Print and keep the tables, and draw the picture."""
+    found = grouped(args.path)
+    for stem, header, rows in [
+        ("twenty_summary", SUMMARY, summary(found)),
+        ("twenty_fits", ALL, all_fits(found)),
+        ("twenty_published", ["set", *SOURCES], published_rows()),
+        ("twenty_sources", ["model", "source", "how"], [[m, *s] for m, s in SOURCES.items()]),
+    ]:
+        print_table(header, rows)
+        save_table(args.output / f"{stem}.csv", header, rows)
+    draw(found, args.output / "twenty.png")
+
+
+# The picture.
+
+
+def of_model(part, model):
+    return lambda found, name: (part, model)
+
+
+def circuits_of(found, name):
+    of_circuits = {key: rows for key, rows in found.items() if key[2].endswith("(deeprob-kit)")}
+    return chosen(of_circuits, name, ("peers",))
+
+
+def best_of_ours(found, name):
+    return chosen(found, name, ("default", "validated"))
+
+
+# Label, colour, marker, and which model of a set it is.
+SHOWN = [
+    ("SDCPRBM by default", "#0f5c8e", "o", of_model("default", "SDCPRBM")),
+    ("network by default", "#5b9bc8", "s", of_model("default", "FVBMPseudoLikelihood")),
+    ("best of ours", "#f0a04b", "D", best_of_ours),
+    ("circuits run here", "#777777", "^", circuits_of),
+    ("mixture of Bernoullis", "#777777", "x", of_model("peers", "mixture of Bernoullis")),
+    ("Chow–Liu tree", "#777777", "+", of_model("peers", "Chow-Liu tree")),
+]
+
+
+def draw(found, path):
+    """Nats above the best published figure, a strip for each set."""
+    names = [name for name in SETS if any(key[0] == name for key in found)]
+    if not names:
+        return
+    fig, axes = plt.subplots(
+        len(names), 1, figsize=(7, 0.5 + 0.78 * len(names)), layout="constrained", squeeze=False
+    )
+    for ax, name in zip(axes[:, 0], names, strict=True):
+        draw_set(ax, found, name)
+    handles = [
+        plt.Line2D([], [], color=color, marker=marker, ls="", ms=8, label=label)
+        for label, color, marker, _ in SHOWN
+    ]
+    handles.append(plt.Line2D([], [], color="k", marker="|", ls="", ms=12, label="published"))
+    fig.legend(handles=handles, loc="outside upper center", ncols=3, frameon=False, fontsize=11)
+    axes[-1, 0].set_xlabel("nats a row above the best published figure (line)", fontsize=11)
+    fig.savefig(path, dpi=130)
+    plt.close(fig)
+
+
+def draw_set(ax, found, name):
+    """A strip: brackets of ours and figures of others, less the best published figure."""
+    best = best_published(name)[1]
+    shown = {}
+    for label, color, marker, choose in SHOWN:
+        choice = choose(found, name)
+        rows = None if choice is None else found.get((name, *choice))
+        if rows is not None:
+            shown[label] = rows[:, 1].mean() - best, rows[:, 2].mean() - best, color, marker
+    # What is far below would squeeze the rest.
+    near = [ends[0] for label, ends in shown.items() if "tree" not in label]
+    right = max([ends[1] for ends in shown.values()] + [0.0])
+    left = min([*near, -0.2 * max(right, 0.01)])
+    width = right - left
+    left, right = left - 0.06 * width, right + 0.08 * width
+    ax.axvline(0, color="k", lw=1)
+    published = np.array(list(PUBLISHED[name].values())) - best
+    published = published[published >= left]
+    ax.plot(published, np.zeros_like(published), "k|", ms=9)
+    for low, high, color, marker in shown.values():
+        if high < left:
+            ax.annotate("", (left, 0), (left + 0.03 * width, 0),
+                        arrowprops=dict(arrowstyle="->", color=color, lw=1.5))  # fmt: skip
+            continue
+        ax.plot([low, high], [0, 0], color=color, lw=3, solid_capstyle="butt")
+        ax.plot(low, 0, marker, color=color, ms=8)
+    ax.set(xlim=(left, right), ylim=(-1, 1), yticks=[])
+    ax.set_ylabel(SETS[name], rotation=0, ha="right", va="center", fontsize=12)
+    ax.xaxis.set_major_locator(plt.MaxNLocator(5))
+    for side in ("left", "right", "top"):
+        ax.spines[side].set_visible(False)
+
+
+def main():
+    parser = make_parser(__doc__)
+    parser.add_argument("--sets", nargs="+", choices=list(SETS), default=list(SETS))
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--models", nargs="+", help="only these")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, dest="fixed_seconds",
+                        help="of training for the RBMs of others")  # fmt: skip
+    parser.add_argument("--temperatures", type=int, default=5000)
+    parser.add_argument("--chains", type=int, default=200)
+    parser.add_argument("--again", action="store_true", help="also fits that the table has")
+    args = parser.parse_args()
+    args.path = args.output / "twenty.csv"
+    warnings.filterwarnings("ignore", category=UserWarning)
+    with threadpool_limits(1), report(args.output / "twenty.txt", __doc__.split("\n")[0]):
+        for name in args.sets:
+            try:
+                fit_set(name, args)
+            except MissingData as error:
+                print(f"{name} skipped: {error}")
+        print()
+        tell(args)
+
+
+if __name__ == "__main__":
+    run_script(main)
