@@ -432,7 +432,9 @@ def rows_of_groups():
     """400 rows of float32 in which the columns go together by fours."""
     rng = np.random.default_rng(0)
     kind = rng.random((400, 3)) < 0.5
-    return (rng.random((400, 12)) < np.where(np.repeat(kind, 4, axis=1), 0.9, 0.1)).astype("float32")
+    return (rng.random((400, 12)) < np.where(np.repeat(kind, 4, axis=1), 0.9, 0.1)).astype(
+        "float32"
+    )
 
 
 def test_float32_learns_as_well(xp):
