@@ -15,6 +15,7 @@ from test_fvbm_models import enumerate_states, random_potts, random_spins
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.fully_visible.inference._categorical import as_parameters
+from sklearn_boltz.fully_visible.model import _incomplete, _joint
 from sklearn_boltz.fully_visible.model._gauge import to_zero_sum
 from sklearn_boltz.fully_visible.training import _em
 from sklearn_boltz.fully_visible.training._existence import empty_cells
@@ -363,3 +364,30 @@ def test_errors_of_estimates_grow_with_the_gaps():
     assert_allclose(found, complete, rtol=0.01)
     X[np.random.default_rng(1).random(X.shape) < 0.3] = np.nan
     assert (FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X).std_err > 1.1 * complete).all()
+
+
+# Filled rows.
+
+
+def test_equal_rows_are_drawn_from_one_sum_over_states(monkeypatch):
+    """The same draws whether a state is searched for or compared with all, and row by row."""
+    model = random_potts([4, 3, 4, 2, 3], 0)
+    codes = model.sample(3, np.random.default_rng(0), 1)
+    codes[:, 1:4] = -1
+    codes = np.repeat(codes, 4, axis=0)
+    filled = {}
+    for many in (1, 2**20):
+        monkeypatch.setattr(_joint, "MANY", many)
+        generator = np.random.default_rng(1)
+        filled[many] = _incomplete.impute(model, codes, "sample", 1, generator)
+    assert_array_equal(filled[1], filled[2**20])
+    assert_array_equal(filled[1][:, [0, 4]], codes[:, [0, 4]])
+    assert len(np.unique(filled[1][:4], axis=0)) > 1
+    generator = np.random.default_rng(1)
+    alone = [_incomplete.impute(model, row[None], "sample", 1, generator)[0] for row in codes]
+    assert_array_equal(filled[1], alone)
+    for how in ("mean", "mode"):
+        filled = _incomplete.impute(model, codes, how, 1, generator)
+        for row, values in zip(codes, filled, strict=True):
+            alone = _incomplete.impute(model, row[None], how, 1, generator)[0]
+            assert_allclose(values, alone, atol=1e-12)

@@ -63,6 +63,7 @@ from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz.meta._mixture import likeliest_weights
 
 SETS = {
     "nltcs": "NLTCS",
@@ -97,35 +98,55 @@ def table(**settings):
     return [(FSLLDensity, settings, [])]
 
 
+# Two stages of a constant rate each, and a short one: what the default does, on all rows.
+STAGES = dict(rates=(0.05, 0.015, 0.0045))
+TRIPLES = dict(max_order=3, tol=0.01, solver="lbfgs")
 # Settings to be tried, by set: a name, and the machines of the mixture.
 VALIDATED = {
     "nltcs": {
         "FSLL, alpha=0.3": table(alpha=0.3, tol=3e-5),
-        "FSLL, alpha=0.2": table(alpha=0.2, tol=3e-5),
+        "FSLL, network and 2 RBMs": [
+            *table(alpha=0.3, tol=3e-5),
+            *network(alpha=0.001, term_price=0.5, **TRIPLES),
+            *rbm(copies=2),
+        ],
     },
     "msnbc": {"FSLL, tol=3e-5": table(alpha=0.1, tol=3e-5)},
     "plants": {
-        "RBM": rbm(epochs=(60, 30), n_components=100, weight_decay=1e-4),
-        "2 RBMs": rbm(epochs=(60, 30), copies=2, n_components=100, weight_decay=1e-4),
+        "3 RBMs and network": [
+            *rbm(**STAGES, epochs=(60, 25, 12), copies=3, n_components=140, weight_decay=1e-4),
+            *network(alpha=0.001, term_price=0.5, **TRIPLES),
+        ],
     },
-    "baudio": {"RBM": rbm(n_components=200, weight_decay=1e-3)},
-    "jester": {"RBM": rbm(n_components=200, weight_decay=1e-3)},
-    "bnetflix": {"RBM": rbm(n_components=200, weight_decay=1e-3)},
+    "baudio": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, weight_decay=1.7e-4)},
+    "jester": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, weight_decay=1.7e-4)},
+    "bnetflix": {
+        "3 RBMs and network": [
+            *rbm(**STAGES, epochs=(25, 12, 6), copies=3, weight_decay=1.7e-4),
+            *network(alpha=0.01, term_price=0.5, **TRIPLES),
+        ]
+    },
     "accidents": {
-        "RBM": rbm(epochs=(40, 40), n_components=200, weight_decay=3e-4),
-        "terms of three": network(
-            alpha=0.003, max_order=3, term_price=0.5, tol=0.01, solver="lbfgs"
-        ),
+        "network": network(alpha=0.003, term_price=0.5, **TRIPLES),
+        "3 RBMs and network": [
+            *rbm(**STAGES, epochs=(90, 20, 10), copies=3, weight_decay=2.2e-4),
+            *network(alpha=0.003, term_price=0.5, **TRIPLES),
+        ],
     },
-    "dna": {"network, l1": network(penalty="l1", alpha="cv")},
+    "dna": {
+        "network, l1": network(penalty="l1", alpha="cv"),
+        "network, l1, and tree of pairs": [
+            *network(penalty="l1", alpha="cv"),
+            *network(penalty="l1", alpha="ebic"),
+            *network(penalty="l1", alpha="cv", nodewise=True),
+        ],
+    },
     "pumsb_star": {
         "tempered RBM": rbm(
             (0.01, 0.002), (30, 20), n_components=200, sampler="tempered", max_rungs=60
         ),
     },
-    "bbc": {
-        "RBM": rbm((0.01, 0.002), (100, 40), n_components=100, weight_decay=2e-2),
-    },
+    "bbc": {"3 RBMs": rbm(**STAGES, epochs=(250, 60, 40), copies=3, weight_decay=1.6e-2)},
 }
 # Mixtures, circuits and the machines of others: what is chosen among on the validation rows.
 N_BERNOULLI = (20, 50, 100, 200, 400, 800)
@@ -186,24 +207,33 @@ def log_likelihoods(model, parts, valid, args):
 
 
 def judged(models, valid, test, seconds, args):
-    """The figures of a mixture of models of equal parts, which may be one."""
+    """The figures of a mixture of models, which may be one, by weights of the validation rows."""
     found = []
     for model in models:
         dtype = np.float32 if isinstance(model, (SDCPRBM, TAPRBM)) else np.int8
         parts = [part.astype(dtype) for part in (valid, test)]
         found.append(log_likelihoods(model, parts, parts[0], args))
     chains = min(chains for _, chains in found)
+    # By the low ends, as everything else that is chosen.
+    weights = mixture_weights(np.column_stack([rows[0]["low"] for rows, _ in found]))
+    if len(models) > 1:
+        print(f"  weights of the mixture: {np.round(weights, 3).tolist()}", flush=True)
     of_valid, of_test = (
-        {end: mixed([rows[part][end] for rows, _ in found]) for end in found[0][0][part]}
+        {end: mixed([rows[part][end] for rows, _ in found], weights) for end in found[0][0][part]}
         for part in (0, 1)
     )
     ends = [of_test[end] for end in ("low", "high", "ladder", "ais")]
     return of_valid["low"], *ends, chains, seconds
 
 
-def mixed(rows):
-    """The mean log-likelihood of the mixture of equal parts of models."""
-    return float((logsumexp(rows, axis=0) - np.log(len(rows))).mean())
+def mixture_weights(log_p):
+    """The weights with the largest likelihood of some rows."""
+    return likeliest_weights(log_p, np.ones(len(log_p)))
+
+
+def mixed(rows, weights):
+    """The mean log-likelihood of a mixture of models."""
+    return float(logsumexp(rows, axis=0, b=weights[:, np.newaxis]).mean())
 
 
 def known(valid, test, seconds):

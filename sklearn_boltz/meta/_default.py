@@ -17,6 +17,8 @@ from sklearn_boltz.units import Categorical
 TOL = 0.1
 # Largest number of rows times pairs of columns: up to this, the network takes about a minute.
 MOST_WORK = 1e8
+# Number of cells of a table above which a round of EM makes one draw of each row instead of ten.
+MANY_CELLS = 2**14
 # Number of hidden units of the RBM.
 N_HIDDEN = 64
 
@@ -94,6 +96,11 @@ def choose_density(n_values, ordered, n_rows, alpha, **options):
         )
     visible = [_unit(n) for n in n_values]
     return SDCPRBM(N_HIDDEN, visible=visible, early_stopping=n_rows >= 100)
+
+
+def draws_of(codes):
+    """How often EM completes rows of a table of codes in a round, as a parameter of a network."""
+    return {"n_draws": 1} if codes.size > MANY_CELLS else {}
 
 
 def with_values(estimator, X, n_classes=0):

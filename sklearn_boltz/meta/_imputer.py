@@ -12,13 +12,11 @@ from sklearn_boltz._cells import columns_of, is_frame, missing_cells
 from sklearn_boltz._tables import learn_table, ordered_columns
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.meta._coding import some_columns
-from sklearn_boltz.meta._default import checked_table, choose_density, named
+from sklearn_boltz.meta._default import checked_table, choose_density, draws_of, named
 
 # Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
 # equally good on two and worse on one.
 ALPHA = 0.03
-# Number of cells of a table above which a round of EM makes one draw of each row instead of ten.
-MANY_CELLS = 2**14
 # Maximum number of joint states of the missing cells of a row that are enumerated; for other rows,
 # number of sweeps of Gibbs sampling before averaging, and during it.
 MAX_STATES, N_STEPS = 2**12, 200
@@ -222,8 +220,8 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         n_values = np.maximum(self._table.n_categories, 0)
         bits = np.array([np.isin(column[~np.isnan(column)], (0, 1)).all() for column in codes.T])
         n_values[(n_values == 0) & bits] = 2
-        draws = {"n_draws": 1} if codes.size > MANY_CELLS else {}
-        return choose_density(n_values, ordered_columns(self._table), len(codes), ALPHA, **draws)
+        ordered = ordered_columns(self._table)
+        return choose_density(n_values, ordered, len(codes), ALPHA, **draws_of(codes))
 
     def _filled(self, X, missing):
         if not missing.any():

@@ -12,7 +12,13 @@ from sklearn_boltz._base import checked_weights
 from sklearn_boltz._tables import learn_table
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
-from sklearn_boltz.meta._default import check_cells, checked_table, choose_density, named
+from sklearn_boltz.meta._default import (
+    check_cells,
+    checked_table,
+    choose_density,
+    draws_of,
+    named,
+)
 
 # Penalty of the network. From .01 to .3, the area under the ROC curve increases by .02 on votes
 # and decreases by .08 on ALARM.
@@ -223,8 +229,9 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
             return clone(self.estimator), X
         with named(self):
             self._coding = coding = Coding.learn(X, weights)
-        density = choose_density(coding.n_values, coding.ordered, len(X), ALPHA)
-        return density, coding.encode(X)
+        rows = coding.encode(X)
+        options = draws_of(rows)
+        return choose_density(coding.n_values, coding.ordered, len(X), ALPHA, **options), rows
 
     def _log_weights(self, density, X, rows):
         """ln p(x) of each row with its missing cells completed, plus a constant."""

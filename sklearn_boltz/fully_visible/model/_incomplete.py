@@ -160,10 +160,12 @@ def impute(model, codes, how, n_steps, generator):
         if groups is None:
             many.append(rows)
             continue
-        fields = model.value_fields(codes[rows])
+        # Equal rows have one sum over the joint states.
+        distinct, place = np.unique(codes[rows], axis=0, return_inverse=True)
+        fields = model.value_fields(distinct)
         for group in groups:
-            joint = model.joint(codes[rows], fields, group)
-            filled[np.ix_(rows, group)] = joint.reduced(how, generator)
+            joint = model.joint(distinct, fields, group)
+            filled[np.ix_(rows, group)] = joint.reduced(how, generator, place.ravel())
     if many:
         many = np.sort(np.concatenate(many))
         missing = np.zeros(codes.shape, dtype=bool)

@@ -8,7 +8,7 @@ from sklearn_boltz._completion import all_states
 
 # Entries of a temporary array of rows by joint states, and by values.
 CHUNK = 2**22
-# Joint states from which on sums over them are products of matrices.
+# Joint states from which on sums over them are products of matrices, and draws are searched for.
 MANY = 2**9
 
 
@@ -55,21 +55,28 @@ class Joint:
     def _after(self, place):
         return int(np.prod(self.shape[place + 1 :], dtype=np.int64))
 
-    def reduced(self, how, generator):
-        """One value of each column for each row: "mean", "mode" or "sample"."""
+    def reduced(self, how, generator, rows):
+        """One value of each column, for rows by their numbers: "mean", "mode" or "sample"."""
         if how == "mean":
             means = [
                 np.exp(self.log_marginal(place)) @ np.arange(m)
                 for place, m in enumerate(self.shape)
             ]
-            return np.column_stack(means)
+            return np.column_stack(means)[rows]
         if how == "mode":
-            found = self.log_weights.argmax(axis=1)
+            found = self.log_weights.argmax(axis=1)[rows]
         else:
-            cumulated = np.cumsum(np.exp(self.log_probabilities), axis=1)
-            uniform = generator.random(len(cumulated)) * cumulated[:, -1]
-            found = (cumulated <= uniform[:, None]).sum(axis=1)
+            found = self._drawn(generator, rows)
         return np.column_stack(np.unravel_index(found, self.shape))
+
+    def _drawn(self, generator, rows):
+        """The number of a state drawn for each of some rows."""
+        cumulated = np.cumsum(np.exp(self.log_probabilities), axis=1)
+        uniform = generator.random(len(rows)) * cumulated[rows, -1]
+        if cumulated.shape[1] < MANY:
+            return (cumulated[rows] <= uniform[:, None]).sum(axis=1)
+        pairs = zip(rows, uniform, strict=True)
+        return np.array([np.searchsorted(cumulated[row], u, side="right") for row, u in pairs])
 
     def gains(self, codes, observed):
         """What these columns add to the fields of observed ones, themselves summed out.
