@@ -48,25 +48,25 @@ def test_more_resamples_are_as_if_asked_for_at_once(method, params):
 
 
 def test_the_number_of_jobs_does_not_matter():
-    model = FVBMPseudoLikelihood().fit(X)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     one, two = (model.bootstrap(X, 4, n_jobs=n, random_state=0) for n in (1, 2))
     assert_array_equal(one.resamples, two.resamples)
 
 
 def test_a_resample_is_a_fit_of_drawn_rows():
     w = np.arange(len(X)) % 3
-    model = FVBMPseudoLikelihood(tol=1e-10).fit(X, sample_weight=w)
+    model = FVBMPseudoLikelihood(tol=1e-10, alpha=0.0).fit(X, sample_weight=w)
     result = model.bootstrap(X, 3, sample_weight=w, random_state=0)
     kept = w > 0
     for k in range(3):
         generator = np.random.default_rng([result.seed, k])
         counts = generator.multinomial(w.sum(), w[kept] / w.sum())
-        again = FVBMPseudoLikelihood(tol=1e-10).fit(np.repeat(X[kept], counts, axis=0))
+        again = FVBMPseudoLikelihood(tol=1e-10, alpha=0.0).fit(np.repeat(X[kept], counts, axis=0))
         assert_allclose(result.couplings[k], again.coupling_, atol=1e-6)
 
 
 def test_previous_must_belong_to_the_same_rows():
-    model = FVBMPseudoLikelihood().fit(X)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     result = model.bootstrap(X, 2, random_state=0)
     for options in ({"X": X[:-1]}, {"X": X, "method": "parametric"}, {"X": X, "reselect": True}):
         with pytest.raises(ValueError, match="`previous` is of other rows"):
@@ -79,7 +79,7 @@ def test_bootstrap_errors_are_those_of_the_sandwich():
     With 3,000 rows both are within a few per cent of the truth.
     """
     rows = draw(chain(3, 0.4), 3000, np.random.default_rng(1))
-    model = FVBMPseudoLikelihood().fit(rows)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(rows)
     ratio = model.bootstrap(rows, 400, random_state=0).std_err / model.inference(rows).std_err
     assert_allclose(ratio, 1, atol=6 / np.sqrt(800) + 0.02)
 
@@ -90,7 +90,7 @@ def test_bootstrap_intervals_cover(method):
     truth, rng, covered = chain(3, 0.4), np.random.default_rng(0), []
     for _ in range(40):
         rows = draw(truth, 400, rng)
-        result = FVBMPseudoLikelihood().fit(rows).bootstrap(
+        result = FVBMPseudoLikelihood(alpha=0.0).fit(rows).bootstrap(
             rows, 60, confidence_level=0.9, random_state=rng
         )  # fmt: skip
         low, high = (result.coupling_matrix(end) for end in result.interval(method))
@@ -146,7 +146,7 @@ def test_bootstrap_with_missing_cells():
 
 def test_resamples_without_a_maximum_are_told():
     rows = np.array([[1, 1, -1], [-1, -1, 1], [1, 1, 1], [-1, -1, -1], [1, -1, 1], [-1, 1, 1]])
-    model = FVBMPseudoLikelihood().fit(np.tile(rows, (3, 1)))
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(np.tile(rows, (3, 1)))
     with pytest.warns(UserWarning, match="of 20 resamples did not converge") as caught:
         result = model.bootstrap(np.tile(rows, (3, 1)), 20, random_state=0)
     assert caught[-1].filename == __file__
@@ -281,7 +281,7 @@ def test_stability_selection_of_an_estimator_with_this_interface():
 
 def test_stability_selection_errors():
     with pytest.raises(ValueError, match="penalty='l2' does not"):
-        stability_selection(FVBMPseudoLikelihood(), X)
+        stability_selection(FVBMPseudoLikelihood(alpha=0.0), X)
     model = FVBMPseudoLikelihood(penalty="l1")
     with pytest.raises(ValueError, match="Raise max_false or threshold"):
         stability_selection(model, X, max_false=0.01)
@@ -366,10 +366,10 @@ def test_groups_of_categories_and_gaps():
     result = compare_groups(FVBMPseudoLikelihood(alpha=0.1), rows, groups, 9, random_state=0)
     assert np.isfinite(result.difference).all() and (result.difference >= 0).all()
     with pytest.raises(ValueError, match="there are 3: 0, 1, 2. Choose the rows of two"):
-        compare_groups(FVBMPseudoLikelihood(), rows, np.arange(120) % 3)
+        compare_groups(FVBMPseudoLikelihood(alpha=0.0), rows, np.arange(120) % 3)
     rows[:60, 1] = np.nan
     with pytest.raises(ValueError, match="column 1 has no value in the group 0"):
-        compare_groups(FVBMPseudoLikelihood(), rows, groups)
+        compare_groups(FVBMPseudoLikelihood(alpha=0.0), rows, groups)
 
 
 @pytest.mark.parametrize("labels", [[1.0, np.nan], ["yes", None], ["yes", "no", np.nan]])
@@ -380,19 +380,21 @@ def test_missing_labels_of_groups(labels):
     with pytest.raises(
         ValueError, match=f"{n_missing} labels .* missing, the first in row {first}"
     ):
-        compare_groups(FVBMPseudoLikelihood(), rows, groups)
+        compare_groups(FVBMPseudoLikelihood(alpha=0.0), rows, groups)
 
 
 def test_labels_of_several_types():
     rows = np.random.default_rng(0).integers(2, size=(60, 3))
     with pytest.raises(ValueError, match="labels in groups are of several types. Make all of"):
-        compare_groups(FVBMPseudoLikelihood(), rows, np.resize(np.array(["a", 1], object), 60))
+        compare_groups(
+            FVBMPseudoLikelihood(alpha=0.0), rows, np.resize(np.array(["a", 1], object), 60)
+        )
 
 
 def test_the_name_of_a_column_is_no_label():
     rows = np.random.default_rng(0).integers(2, size=(60, 3))
     with pytest.raises(ValueError, match=r"a label for each row, for example X\['smoker'\]"):
-        compare_groups(FVBMPseudoLikelihood(), rows, "smoker")
+        compare_groups(FVBMPseudoLikelihood(alpha=0.0), rows, "smoker")
 
 
 def test_one_resample_has_no_interval():

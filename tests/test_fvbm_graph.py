@@ -24,7 +24,7 @@ def X():
 
 
 def test_binary_variables(X):
-    model = FVBMPseudoLikelihood().fit(X)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     graph = model.to_networkx()
     assert list(graph) == X.columns.tolist()
     intercepts = list(networkx.get_node_attributes(graph, "intercept").values())
@@ -38,7 +38,7 @@ def test_binary_variables(X):
 
 
 def test_inference(X):
-    model = FVBMPseudoLikelihood().fit(X)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     result = model.inference(X)
     graph = model.to_networkx(result)
     for j, k, edge in graph.edges(data=True):
@@ -66,7 +66,7 @@ def test_categorical_variables(X):
     for one, other, edge in graph.edges(data=True):
         assert edge["p_value"] == tests.wald_test([(one, other)]).p_value
     with pytest.raises(ValueError, match="inference must be what `inference"):
-        FVBMPseudoLikelihood().fit(X).to_networkx(tests)
+        FVBMPseudoLikelihood(alpha=0.0).fit(X).to_networkx(tests)
 
 
 @pytest.mark.parametrize("levels", [2, 3])
@@ -83,10 +83,10 @@ def test_graphs_can_be_written(levels):
 
 def test_without_networkx_or_fit(X, monkeypatch):
     with pytest.raises(NotFittedError):
-        FVBMPseudoLikelihood().to_networkx()
+        FVBMPseudoLikelihood(alpha=0.0).to_networkx()
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(ImportError, match="pip install networkx"):
-        FVBMPseudoLikelihood().fit(X).to_networkx()
+        FVBMPseudoLikelihood(alpha=0.0).fit(X).to_networkx()
 
 
 # Tables.
@@ -94,7 +94,7 @@ def test_without_networkx_or_fit(X, monkeypatch):
 
 def test_a_table_in_latex(X):
     pytest.importorskip("jinja2")
-    frame = FVBMPseudoLikelihood().fit(X).inference(X).to_frame()
+    frame = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X).to_frame()
     lines = frame.to_latex(escape=True, float_format="%.3f").splitlines()
     assert lines[2].count("&") == frame.shape[1] and r"std\_err" in lines[2]
     row = frame.loc["m[home,travels]"]
@@ -105,7 +105,7 @@ def test_a_table_in_latex(X):
 
 
 def test_a_table_without_pandas(X, monkeypatch):
-    model = FVBMPseudoLikelihood().fit(X)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     result, resamples = model.inference(X), model.bootstrap(X, 2, random_state=0)
     monkeypatch.setitem(sys.modules, "pandas", None)
     for found in (result, resamples):

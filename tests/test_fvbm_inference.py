@@ -23,15 +23,16 @@ def table(folder, name):
     return np.genfromtxt(folder / "oracles" / name, delimiter=",")
 
 
-@pytest.fixture(scope="module")
-def senate(shared_data):
+@pytest.fixture(scope="module", params=["auto", 0.0])
+def senate(shared_data, request):
     X = table(shared_data, "senate_X.csv")
-    return X, FVBMPseudoLikelihood().fit(X)
+    return X, FVBMPseudoLikelihood(alpha=request.param).fit(X)
 
 
-def test_senate_estimates(senate, shared_data):
+def test_senate_estimates(shared_data):
     """BoltzMM's, an independent implementation run to convergence."""
-    X, model = senate
+    X = table(shared_data, "senate_X.csv")
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     assert_allclose(model.coupling_, table(shared_data, "senate_M.csv"), rtol=1e-5)
     assert_allclose(model.intercept_, table(shared_data, "senate_b.csv"), rtol=1e-5)
     total = len(X) * model.history_["log_pseudo_likelihood"][-1]
@@ -68,7 +69,7 @@ def test_senate_covariance(senate, shared_data):
 def test_simulated_oracle(shared_data):
     """Stopped early by its author, hence the tolerance."""
     X = np.genfromtxt(shared_data / "oracles" / "sim10_X.csv.gz", delimiter=",")
-    model = FVBMPseudoLikelihood().fit(X)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     assert_allclose(model.coupling_, table(shared_data, "sim10_M.csv"), atol=3e-4)
     assert_allclose(model.intercept_, table(shared_data, "sim10_b.csv"), atol=3e-4)
 
@@ -93,7 +94,7 @@ def test_coverage_of_the_intervals():
     X = truth.sample(2000 * n_sets, random_state=1).reshape(n_sets, 2000, 5)
     covered = []
     for sample in X:
-        result = FVBMPseudoLikelihood().fit(sample).inference(sample)
+        result = FVBMPseudoLikelihood(alpha=0.0).fit(sample).inference(sample)
         covered.append((result.ci_low < theta) & (theta < result.ci_high))
     low, high = binom.interval(1 - 1e-6, n_sets, 0.95)
     assert low / n_sets <= np.mean(covered) <= high / n_sets
@@ -131,7 +132,7 @@ def test_few_rows_want_the_jackknife():
         theta = rng.normal(scale=0.3, size=40 * 41 // 2)
         theta[40:] *= rng.random(len(theta) - 40) < 4 / 39
         X = gibbs_sample(SpinModel(*unpack(theta, 40)), 200, 200, rng)
-        model = FVBMPseudoLikelihood().fit(X)
+        model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
         jackknife = model.inference(X)
         with pytest.warns(UserWarning, match="200 rows for 40 columns"):
             sandwich = model.inference(X, covariance="sandwich")
@@ -145,7 +146,7 @@ def test_standard_errors_are_the_spread_of_the_estimates():
     """In ratio, over 300 data sets; sd of a sample sd is 1 / sqrt(600), and 6 of them allowed."""
     truth, theta = known_machine(4, 0.4)
     X = truth.sample(1000 * 300, random_state=2).reshape(300, 1000, 4)
-    results = [FVBMPseudoLikelihood().fit(sample).inference(sample) for sample in X]
+    results = [FVBMPseudoLikelihood(alpha=0.0).fit(sample).inference(sample) for sample in X]
     spread = np.std([result.estimate for result in results], axis=0)
     expected = np.mean([result.std_err for result in results], axis=0)
     assert_allclose(spread / expected, 1, atol=6 / np.sqrt(600))
@@ -155,7 +156,7 @@ def test_standard_errors_are_the_spread_of_the_estimates():
 def result():
     truth, _ = known_machine(4, 0.4)
     X = truth.sample(400, random_state=3)
-    return FVBMPseudoLikelihood().fit(X).inference(X, null=0.1, confidence_level=0.9)
+    return FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X, null=0.1, confidence_level=0.9)
 
 
 def test_wald(result):
@@ -171,7 +172,7 @@ def test_wald(result):
 def test_null_hypotheses():
     truth, theta = known_machine(4, 0.4)
     X = truth.sample(400, random_state=3)
-    model = FVBMPseudoLikelihood().fit(X)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     assert_allclose(
         model.inference(X, null=theta).z * model.inference(X).std_err,
         model.inference(X).estimate - theta,
@@ -239,7 +240,7 @@ def test_frame_and_printed_table(result):
     assert_array_equal(frame.index, result.names)
     assert_array_equal(frame["z"], result.z)
     X = pd.DataFrame(known_machine(3, 0.4)[0].sample(300, random_state=0), columns=list("abc"))
-    printed = str(FVBMPseudoLikelihood().fit(X).inference(X))
+    printed = str(FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X))
     assert "m[a,c]" in printed and "95 % interval" in printed and "300 samples" in printed
     assert max(map(len, printed.splitlines())) < 88
     assert "maximum pseudo-likelihood" in printed
@@ -258,8 +259,8 @@ def test_weights_count():
     X = truth.sample(300, random_state=0)
     w = np.random.default_rng(0).integers(4, size=300)
     X2 = np.repeat(X, w, axis=0)
-    weighted = FVBMPseudoLikelihood().fit(X, sample_weight=w).inference(X, sample_weight=w)
-    repeated = FVBMPseudoLikelihood().fit(X2).inference(X2)
+    weighted = FVBMPseudoLikelihood(alpha=0.0).fit(X, sample_weight=w).inference(X, sample_weight=w)
+    repeated = FVBMPseudoLikelihood(alpha=0.0).fit(X2).inference(X2)
     assert_allclose(weighted.covariance, repeated.covariance, rtol=1e-9, atol=1e-15)
     assert weighted.n_samples == w.sum()
 
@@ -268,10 +269,10 @@ def test_a_constant_column_has_no_standard_error():
     truth, _ = known_machine(3, 0.4)
     X = truth.sample(300, random_state=0)
     with_constant = np.column_stack([X[:, 0], np.ones(300, dtype=int), X[:, 1:]])
-    result = FVBMPseudoLikelihood().fit(with_constant).inference(with_constant)
+    result = FVBMPseudoLikelihood(alpha=0.0).fit(with_constant).inference(with_constant)
     unknown = np.array(["x1" in name for name in result.names])
     assert np.isnan(result.std_err[unknown]).all() and np.isnan(result.p_value[unknown]).all()
-    alone = FVBMPseudoLikelihood().fit(X).inference(X)
+    alone = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X)
     assert_allclose(result.std_err[~unknown], alone.std_err)
     adjusted = result.adjusted_p_value("fdr_bh")
     assert_allclose(adjusted[~unknown], alone.adjusted_p_value("fdr_bh"))
@@ -283,7 +284,7 @@ def test_a_constant_column_has_no_standard_error():
 def test_a_singular_information_is_a_clear_error():
     X = np.array([[1, 1, -1], [-1, -1, 1], [1, 1, 1], [-1, -1, -1]])
     with pytest.warns(UserWarning, match="never occurs together"):
-        model = FVBMPseudoLikelihood().fit(X)
+        model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     model.coupling_ *= 100
     X = np.tile(X, (20, 1))
     for method in (model.inference, model.aic):
@@ -306,12 +307,12 @@ def test_a_jackknife_that_there_is_not():
     X = known_machine(3, 0.4)[0].sample(300, random_state=0)
     exact = FVBMPseudoLikelihood(objective="likelihood").fit(X)
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    completed = FVBMPseudoLikelihood().fit(holes)
+    completed = FVBMPseudoLikelihood(alpha=0.0).fit(holes)
     for model, rows, reason in ((exact, X, "objective='likelihood'"), (completed, holes, "EM has")):
         assert model.inference(rows).method == "sandwich"
         with pytest.raises(ValueError, match=f"no jackknife .*{reason}.*covariance='auto'"):
             model.inference(rows, covariance="jackknife")
-    observed = FVBMPseudoLikelihood(missing="observed").fit(holes)
+    observed = FVBMPseudoLikelihood(missing="observed", alpha=0.0).fit(holes)
     assert observed.inference(holes, covariance="jackknife").method == "jackknife"
 
 
@@ -322,7 +323,7 @@ def test_other_rows_and_forgotten_weights_warn(share, n_values):
     X = rng.integers(n_values, size=(300, 3)).astype(float)
     X[rng.random(X.shape) < share] = np.nan
     weights = rng.integers(3, size=300)
-    model = FVBMPseudoLikelihood().fit(X, sample_weight=weights)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(X, sample_weight=weights)
     repeated = np.repeat(X, weights, axis=0)[::-1]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -312,4 +312,4 @@ def test_warnings_have_the_words_of_the_table(other):
     if other:
         X.loc[:6, "open"] = other
     with pytest.warns(ConvergenceWarning, match="worried' = (no|yes) .*often' = (often|never)"):
-        FVBMPseudoLikelihood().fit(X)
+        FVBMPseudoLikelihood(alpha=0.0).fit(X)

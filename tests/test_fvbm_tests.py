@@ -97,11 +97,13 @@ def test_the_jackknife_of_categories_leaves_out_each_row(seed):
 
 def test_the_jackknife_is_near_refits_without_each_row():
     X = draw(network(3, 0.4), 60, np.random.default_rng(0))
-    model = FVBMPseudoLikelihood(tol=1e-10).fit(X)
+    model = FVBMPseudoLikelihood(tol=1e-10, alpha=0.0).fit(X)
     estimates = []
     for i in range(len(X)):
         rest = np.delete(X, i, axis=0)
-        estimates.append(FVBMPseudoLikelihood(tol=1e-10).fit(rest).inference(rest).estimate)
+        estimates.append(
+            FVBMPseudoLikelihood(tol=1e-10, alpha=0.0).fit(rest).inference(rest).estimate
+        )
     changes = np.array(estimates) - model.inference(X).estimate
     expected = np.sqrt((changes**2).sum(axis=0))
     assert_allclose(model.inference(X).std_err, expected, rtol=0.03)
@@ -193,7 +195,7 @@ def numerical_trace(X, model):
 
 def test_criteria_are_those_of_finite_differences():
     X = draw(network(4, 0.4, seed=1), 300, np.random.default_rng(0))
-    model = FVBMPseudoLikelihood(tol=1e-10).fit(X)
+    model = FVBMPseudoLikelihood(tol=1e-10, alpha=0.0).fit(X)
     trace, value = numerical_trace(X, model)
     assert model.aic(X) == pytest.approx(-2 * value + 2 * trace, rel=1e-5)
     assert model.bic(X) == pytest.approx(-2 * value + np.log(300) * trace, rel=1e-5)
@@ -205,10 +207,10 @@ def test_criteria_are_those_of_finite_differences():
 def test_criteria_in_both_codings_agree():
     X = (draw(network(4, 0.4, seed=1), 300, np.random.default_rng(0)) + 1) // 2
     wide = np.column_stack([X, np.arange(300) % 3])
-    bits = FVBMPseudoLikelihood(tol=1e-10).fit(X)
+    bits = FVBMPseudoLikelihood(tol=1e-10, alpha=0.0).fit(X)
     edges = np.zeros((5, 5), dtype=bool)
     edges[:4, :4] = True
-    mixed = FVBMPseudoLikelihood(tol=1e-10).fit(wide)
+    mixed = FVBMPseudoLikelihood(tol=1e-10, alpha=0.0).fit(wide)
     # The last column apart: its own parameters are two.
     mixed.edges = edges
     mixed.coupling_ = mixed.coupling_.copy()
@@ -226,7 +228,7 @@ def test_aic_estimates_the_held_out_pseudo_likelihood():
     errors = []
     for _ in range(200):
         X = draw(truth, 400, rng)
-        model = FVBMPseudoLikelihood().fit(X)
+        model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
         errors.append(model.aic(X) + 2 * 400 * model.log_pseudo_likelihood(new).mean())
     # The spread is that of -2 l itself; the trace is about 16.
     assert abs(np.mean(errors)) < 5 * np.std(errors) / np.sqrt(200)
@@ -249,7 +251,7 @@ def test_criteria_with_missing_cells():
     X = draw(network(4, 0.4), 300, rng).astype(float)
     X[rng.random(X.shape) < 0.05] = np.nan
     for missing in ("em", "observed"):
-        model = FVBMPseudoLikelihood(missing=missing).fit(X)
+        model = FVBMPseudoLikelihood(missing=missing, alpha=0.0).fit(X)
         n = (model.aic(X) + 2 * model.log_pseudo_likelihood(X).sum()) / 2
         assert 10 < n < 20
 
@@ -259,7 +261,7 @@ def test_criteria_with_missing_cells():
 
 def test_wald_test_by_hand():
     X = draw(network(4, 0.4), 400, np.random.default_rng(3))
-    result = FVBMPseudoLikelihood().fit(X).inference(X)
+    result = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X)
     places = [4, 6, 9]
     delta, C = result.estimate[places], result.covariance[np.ix_(places, places)]
     expected = delta @ np.linalg.solve(C, delta)
@@ -277,7 +279,7 @@ def test_wald_test_by_hand():
 
 def test_wald_errors():
     X = np.column_stack([draw(network(3, 0.4), 100, np.random.default_rng(3)), np.ones(100)])
-    result = FVBMPseudoLikelihood().fit(X).inference(X)
+    result = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X)
     with pytest.raises(ValueError, match="no parameter 'm\\[x0,x9\\]'"):
         result.wald_test("m[x0,x9]")
     with pytest.raises(ValueError, match="names of two variables.*no variable 'x9'"):
@@ -309,7 +311,7 @@ def categories(n, rng):
 
 def test_blocks_have_the_rank_of_their_contrasts():
     X = categories(500, np.random.default_rng(0))
-    result = FVBMPseudoLikelihood().fit(X).inference(X)
+    result = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X)
     assert result.wald_test([("x1", "x2")]).df == 6
     assert result.wald_test([("x0", "x1"), ("x0", "x2")]).df == 2 + 3
     p = result.pair_p_value()
@@ -328,7 +330,7 @@ def test_p_values_of_blocks_are_uniform_without_interaction():
     rng, small = np.random.default_rng(0), 0
     for _ in range(300):
         X = np.column_stack([rng.integers(q, size=300) for q in (3, 3)])
-        small += FVBMPseudoLikelihood().fit(X).inference(X).pair_p_value()[0, 1] < 0.05
+        small += FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X).pair_p_value()[0, 1] < 0.05
     low, high = binom.interval(1 - 1e-6, 300, 0.05)
     assert low <= small <= high
 
@@ -336,17 +338,17 @@ def test_p_values_of_blocks_are_uniform_without_interaction():
 def test_equal_hypotheses_count_once():
     rng = np.random.default_rng(0)
     X = categories(500, rng)
-    result = FVBMPseudoLikelihood().fit(X).inference(X)
+    result = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X)
     p, adjusted = result.p_value, result.adjusted_p_value("holm")
     once = np.array(["x0=0" not in name for name in result.names])
     assert_allclose(adjusted[once], holm(p[once]))
     assert_allclose(adjusted[np.isclose(p, p[0], rtol=1e-9)], adjusted[0])
     # Four parameters of two binary columns are one hypothesis.
     bits = np.column_stack([X[:, 0], rng.integers(2, size=500), X[:, 1]])
-    result = FVBMPseudoLikelihood().fit(bits).inference(bits)
+    result = FVBMPseudoLikelihood(alpha=0.0).fit(bits).inference(bits)
     assert len(np.unique(result._twins())) == (1 + 1 + 3) + (1 + 3 + 3)
     # Null hypotheses that contradict each other are different ones.
-    odd = FVBMPseudoLikelihood().fit(X).inference(X, null=0.1)
+    odd = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X, null=0.1)
     assert len(np.unique(odd._twins())) == len(odd.names)
 
 
@@ -355,7 +357,7 @@ def test_equal_hypotheses_count_once():
 
 def test_likelihood_ratio_by_hand():
     X = draw(network(4, 0.3), 300, np.random.default_rng(0))
-    full, small = FVBMPseudoLikelihood(tol=1e-10).fit(X), within(X, chain(4))
+    full, small = FVBMPseudoLikelihood(tol=1e-10, alpha=0.0).fit(X), within(X, chain(4))
     test = full.likelihood_ratio(X, small)
     expected = full.log_pseudo_likelihood(X).sum() - small.log_pseudo_likelihood(X).sum()
     assert test.statistic == pytest.approx(2 * expected) and test.df == 3
@@ -380,7 +382,9 @@ def test_likelihood_ratios_of_true_networks_are_uniform():
     truth, p_values = network(4, 0.5, edges=edges), []
     for _ in range(300):
         X = draw(truth, 500, rng)
-        p_values.append(FVBMPseudoLikelihood().fit(X).likelihood_ratio(X, within(X, edges)).p_value)
+        p_values.append(
+            FVBMPseudoLikelihood(alpha=0.0).fit(X).likelihood_ratio(X, within(X, edges)).p_value
+        )
     for level in (0.05, 0.5):
         low, high = binom.interval(1 - 1e-6, 300, level)
         assert low <= np.sum(np.array(p_values) < level) <= high
@@ -394,7 +398,7 @@ def test_a_wrong_network_is_rejected():
 
 def test_networks_that_are_not_nested():
     X = draw(network(4, 0.3), 300, np.random.default_rng(0))
-    full, small = FVBMPseudoLikelihood().fit(X), within(X, chain(4))
+    full, small = FVBMPseudoLikelihood(alpha=0.0).fit(X), within(X, chain(4))
     with pytest.raises(ValueError, match="the other couples column 0 with column 2"):
         small.likelihood_ratio(X, full)
     triple = FVBMPseudoLikelihood(terms=[(0, 1, 2)]).fit(X)
@@ -406,7 +410,7 @@ def test_networks_that_are_not_nested():
     with pytest.raises(ValueError, match="alpha is 0 and 0.1"):
         full.likelihood_ratio(X, within(X, chain(4), 0.1))
     with pytest.raises(ValueError, match="different columns"):
-        full.likelihood_ratio(X, FVBMPseudoLikelihood().fit(X[:, :3]))
+        full.likelihood_ratio(X, FVBMPseudoLikelihood(alpha=0.0).fit(X[:, :3]))
     with pytest.raises(ValueError, match="the other is a SDCPRBM"):
         full.likelihood_ratio(X, SDCPRBM(2, max_iter=1).fit((X + 1) // 2))
     small.coupling_ = -small.coupling_
@@ -424,7 +428,9 @@ def test_inference_within_a_mask():
     apart = np.zeros((4, 4), dtype=bool)
     apart[:2, :2] = apart[2:, 2:] = True
     result = within(X, apart).inference(X)
-    first, second = (FVBMPseudoLikelihood(tol=1e-9).fit(X[:, c]) for c in ([0, 1], [2, 3]))
+    first, second = (
+        FVBMPseudoLikelihood(tol=1e-9, alpha=0.0).fit(X[:, c]) for c in ([0, 1], [2, 3])
+    )
     places = [0, 1, 4], [2, 3, 9]
     for place, model, c in zip(places, (first, second), ([0, 1], [2, 3]), strict=True):
         plain = model.inference(X[:, c], covariance="sandwich")
