@@ -396,7 +396,11 @@ def test_shifting_bar_samples():
         (make_bars_and_stripes, {"side": 30}, "all bars and stripes"),
         (make_bars_and_stripes, {"side": 0}, "side"),
         (make_bars_and_stripes, {"n_samples": -1}, "n_samples"),
-        (make_shifting_bar, {"bar_length": 10}, "got bar_length=10 and n_features=9"),
+        (
+            make_shifting_bar,
+            {"bar_length": 10},
+            "at most n_features, got bar_length=10 and n_features=9",
+        ),
         (make_shifting_bar, {"bar_length": 0}, "bar_length"),
         (make_shifting_bar, {"n_features": 28, "return_distribution": True}, "2 GiB"),
         (make_shifting_bar, {"n_features": 100_000}, "all positions"),

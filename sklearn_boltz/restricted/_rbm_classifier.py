@@ -107,48 +107,49 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         table, and ``"gaussian"`` is for columns of real numbers.
 
     alpha : float, default=0.01
-        Weight of the generative term. What goes up is the mean of ln p(y | x) over labelled rows,
-        plus `alpha` times the mean of ln p(x, y) over labelled and of ln p(x) over unlabelled
-        rows. 0 is for discriminative training, in which unlabelled rows have no part, and
-        ``np.inf`` for generative training alone.
+        Weight of the generative term. Training maximises the mean of ln p(y | x) over labelled
+        rows, plus `alpha` times the mean of ln p(x, y) over labelled and of ln p(x) over
+        unlabelled rows. 0 means discriminative training, which ignores unlabelled rows, and
+        ``np.inf`` purely generative training.
 
     n_gibbs : int, default=1
         Number of Gibbs transitions of contrastive divergence, for the generative term.
 
     optimizer : {"adam", "sgd"}, default="adam"
-        Adaptive moments [2]_, or stochastic gradient ascent.
+        Adam (adaptive moments) [2]_ or stochastic gradient ascent.
 
     learning_rate : float, default=0.005
-        Length of a step.
+        Step size.
 
     learning_rate_schedule : {"adaptive", "constant", "invscaling"}, default="adaptive"
-        ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
-        mini-batches have passed without progress of `scoring`, of held-out rows if
-        `early_stopping` is set. With ``"invscaling"``, it is ``learning_rate / t ** power_t`` in
-        epoch t = 1, 2, ...
+        ``"adaptive"`` multiplies the learning rate by 0.3 whenever `scoring` has not improved for
+        three epochs and 400 mini-batches. With `early_stopping`, it is the score of the validation
+        rows that counts. With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
+        ``learning_rate / t ** power_t``.
 
     power_t : float, default=0.5
-        Exponent of the inverse scaling.
+        Exponent of t for ``learning_rate_schedule="invscaling"``.
 
     momentum : float, default=0.9
-        Part of the last step that is added to each, or of Adam the decay rate of the mean of the
-        gradients.
+        Share of the previous step that is added to each step; for Adam, the decay rate of the mean
+        of the gradients.
 
     batch_size : int or "auto", default="auto"
-        Number of rows of a mini-batch. ``"auto"`` takes a fiftieth of the rows, from 10 to 100.
+        Number of rows in a mini-batch. ``"auto"`` is a fiftieth of the rows, at least 10 and at
+        most 100.
 
     max_iter : int or "auto", default="auto"
         Number of epochs. ``"auto"`` makes up to 200 with `early_stopping`, and more where these
         are less than 10,000 mini-batches; without, some 3,000 mini-batches in 20 to 200 epochs.
 
     dynamic_binarization : bool, default=True
-        Whether values of Bernoulli columns between 0 and 1, which count as probabilities, are
-        drawn as 0 or 1 anew for each mini-batch. It works against overfitting. Predictions take
-        the values as they are.
+        Whether values of Bernoulli columns between 0 and 1, which are probabilities, are newly
+        drawn as 0 or 1 for each mini-batch. This reduces overfitting. Predictions use the values
+        as they are.
 
     sparsity : float, default=0.0
-        What is taken from the biases of the hidden units after each step, so that they are
-        seldom on.
+        Constant that is subtracted from the biases of the hidden units after each step, so that
+        they are rarely on.
 
     weight_decay : float, default=0.0
         Strength of the L2 penalty on the weights.
@@ -157,54 +158,54 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Standard deviation of the initial weights.
 
     init : estimator, default=None
-        Where the training begins: an RBM of the same columns, such as
-        :class:`~sklearn_boltz.SDCPRBM`, with at most `n_components` binary hidden units, or the
-        network of :class:`~sklearn_boltz.FVBMPseudoLikelihood`, as described for `init` of
+        The initial model: an RBM of the same columns, such as :class:`~sklearn_boltz.SDCPRBM`,
+        with at most `n_components` binary hidden units, or the network of
+        :class:`~sklearn_boltz.FVBMPseudoLikelihood`, as described for `init` of
         :class:`~sklearn_boltz.SDCPRBM`. If it is not fitted, a clone is fitted to the rows first.
         Cross-validation makes clones, which are not fitted; wrap a fitted one in
         :class:`sklearn.frozen.FrozenEstimator` to keep it.
 
     class_weight : dict or "balanced", default=None
-        How often rows of each class count, or all classes equally often in total; None for as
-        often as there are rows.
+        Weights of the rows of each class. ``"balanced"`` gives all classes the same total weight.
+        None means weight 1 for each class.
 
     early_stopping : bool, default=True
-        Whether to set labelled rows aside, of each class its share, and to stop when they are no
-        longer predicted better. The parameters are then those of the best epoch.
+        Whether to set labelled validation rows aside, stratified by class, and to stop when their
+        predictions no longer improve. The model is then that of the best epoch.
 
     scoring : {"neg_log_loss", "accuracy"}, default="neg_log_loss"
-        What early stopping looks at.
+        The score that early stopping uses.
 
     validation_fraction : float, default=0.1
-        Part of the labelled rows that is set aside for early stopping.
+        Fraction of the labelled rows that is set aside as validation rows for early stopping.
 
     n_iter_no_change : int or "auto", default="auto"
-        Number of epochs without progress after which to stop. ``"auto"`` waits for 8 epochs and
-        1,000 mini-batches.
+        Number of epochs without improvement after which early stopping ends the training.
+        ``"auto"`` waits for 8 epochs and 1,000 mini-batches.
 
     tol : float, default=1e-4
-        What counts as progress of `scoring`.
+        Smallest change of `scoring` that counts as an improvement.
 
     binarize : float, default=None
-        If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere, but for columns of words and real ones. If None, values of Bernoulli columns
-        must lie in [0, 1]; those between count as probabilities.
+        Threshold: larger values become 1, all others 0, except in columns of words and of real
+        numbers. If None, values of Bernoulli columns must lie in [0, 1]; values strictly between 0
+        and 1 are taken as probabilities of a 1.
 
     unknown : {"error", "missing"}, default="error"
-        What to do, after the fit, about values of a column of categories that no row of the
-        training has: raise an error, or take them for missing cells.
+        What to do, after the fit, with values of a column of categories that did not occur in
+        training: raise an error, or treat the cells as missing.
 
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last fit ended, as if it had not been interrupted.
+        Whether `fit` continues where the last fit ended, as if it had not been interrupted.
 
     n_jobs : int, default=None
-        Number of threads. None means as many as BLAS uses. The result does not depend on it.
+        Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
         If positive, print a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness: of the first weights, the order of the rows and Markov chains.
+        The source of randomness, for the initial weights, the order of the rows and Markov chains.
 
     Attributes
     ----------
@@ -212,8 +213,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         The classes, in order; where the labels are.
 
     components_ : ndarray of shape (n_components, n_visible)
-        The weights W of the features. A column of three or more categories takes a number for
-        each of them, any other column one: `visible_names_` names all n_visible.
+        The weights W of the columns of X. A column of three or more categories has one column here
+        for each category, any other column has one, as named by `visible_names_`.
 
     components_classes_ : ndarray of shape (n_components, n_classes)
         The weights Uᵀ of the label.
@@ -225,18 +226,18 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Biases c of the hidden units.
 
     intercept_visible_ : ndarray of shape (n_visible,)
-        Biases of the visible units. Other parameters likewise, such as `precision_visible_`, with
-        NaN in the place of units without such a parameter.
+        Biases of the visible units. Other parameters are in attributes of their own, such as
+        `precision_visible_`, with NaN for units without such a parameter.
 
     init_ : estimator
-        The fitted model that training began with, if `init` is given.
+        The fitted initial model, if `init` is given.
 
     visible_names_ : ndarray of str of shape (n_visible,)
-        Names of the numbers of the visible units, such as ``city=Rome``.
+        Names of the columns of `components_`, such as ``city=Rome``.
 
     log_partition_ : float
-        Logarithm of the normalising constant of features and label, in nats, as
-        ``log_partition()`` gives it. Computed when first asked for.
+        Logarithm of the normalising constant of columns and label, in nats, as ``log_partition()``
+        returns it. It is computed at first access.
 
     history_ : dict of ndarray
         For each epoch of `fit`: ``"log_loss"`` (mean of −ln p(y | x), in nats) and ``"error"``
@@ -245,7 +246,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         ``"learning_rate"`` and ``"seconds"``.
 
     n_iter_ : int
-        Number of epochs made.
+        Number of completed epochs.
 
     n_features_in_ : int
         Number of columns.
@@ -255,15 +256,14 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     See Also
     --------
-    sklearn_boltz.SDCPRBM : RBM of rows alone.
-    sklearn.neural_network.MLPClassifier : A network with hidden units, without a density.
+    sklearn_boltz.SDCPRBM : RBM without labels. sklearn.neural_network.MLPClassifier : A network
+    with hidden units, without a density.
 
     Notes
     -----
-    With hidden units h and o_yj = c_j + U_yj + W_j·x,
-    p(y | x) ∝ exp(d_y + Σ_j ln(1 + exp(o_yj))), eq. 2 of [1]_: a sum over classes and hidden units,
-    without any sampling. Integers and booleans are computed with in float32. The fit has the same
-    bits whatever the number of threads.
+    With hidden units h and o_yj = c_j + U_yj + W_j·x, p(y | x) ∝ exp(d_y + Σ_j ln(1 + exp(o_yj))),
+    eq. 2 of [1]_: a sum over classes and hidden units, without any sampling. Integers and booleans
+    are converted to float32. The fit is the same, bit for bit, for any number of threads.
 
     With scikit-learn's ``array_api_dispatch``, tensors of PyTorch and arrays of CuPy are computed
     with on their device, if all columns are binary: see :doc:`/user_guide/gpu`. The labels may be
@@ -387,14 +387,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Legal values of the visible units, or anything real if `binarize` is set. NaN is a
+            Legal values of the visible units, or any real numbers if `binarize` is set. NaN is a
             missing value, which is summed out.
         y : array-like of shape (n_samples,)
-            The label of each row. None or NaN and, among labels that are numbers, -1 stand for a
-            row without one.
+            The label of each row. None, NaN and, if labels are numbers, -1 mean that a row has no
+            label.
         sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts, in relation to the others: its gradient is multiplied by
-            that. None for equal weights.
+            Weight of each row, by which its gradient is multiplied. None means equal weights.
 
         Returns
         -------
@@ -404,14 +403,14 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Raises
         ------
         ValueError
-            If a value is not in the domain, a column has no value at all, or there are not two
-            classes.
+            If a value is not in the domain of its column, if all values of a column are missing,
+            or if there are fewer than two classes.
 
         Warns
         -----
         ConvergenceWarning
-            If the training diverges, if the labels are predicted no better than by the frequencies
-            of the classes, and if `early_stopping` is set and `max_iter` ended the fit.
+            If the parameters diverge. If the labels are predicted no better than by the
+            frequencies of the classes. If `max_iter` ended a fit with `early_stopping`.
 
         Notes
         -----

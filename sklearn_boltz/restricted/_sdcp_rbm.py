@@ -24,17 +24,17 @@ from sklearn_boltz.units import Bernoulli
 
 
 class SDCPRBM(MiniBatchRBM):
-    """Restricted Boltzmann machine of any units, trained by CS-DCP and its relatives.
+    """Restricted Boltzmann machine of any units, trained by CS-DCP or related algorithms.
+
+    It replaces :class:`sklearn.neural_network.BernoulliRBM` and adds a normalised likelihood,
+    `score_samples`, so that models can be compared and tuned. Tables may have columns of bits, of
+    categories and of real numbers.
 
     The log-likelihood of an RBM is a difference of two convex functions. For each mini-batch,
     S-DCP linearises one of them and makes several steps of stochastic gradient descent on the
-    other, with Markov chains that start at the data and go on from step to step [1]_. At the
-    cost of contrastive divergence with as many transitions, it learns faster and gets stuck
-    less. CS-DCP, the default, does so with the centred gradient.
-
-    It has the parameters and attributes of :class:`sklearn.neural_network.BernoulliRBM`, and a
-    likelihood: `score_samples` is normalised, so that models can be compared and tuned. Tables
-    may have columns of bits, of categories and of real numbers side by side.
+    other. The Markov chains start at the data and continue from step to step [1]_. With the same
+    number of transitions, S-DCP learns faster than contrastive divergence and gets stuck less
+    often. CS-DCP, the default, is S-DCP with the centred gradient.
 
     Parameters
     ----------
@@ -44,26 +44,29 @@ class SDCPRBM(MiniBatchRBM):
         1,000. See `n_components_` for what was chosen.
 
     visible : str, UnitType, type, list or dict, default="auto"
-        The units of the columns. ``"auto"`` looks at the table: a column of three or more
-        categories has categorical units, any other column Bernoulli ones. A string,
-        ``"bernoulli"``, ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
-        ``"truncated_gauss_bernoulli"``, or a type of `sklearn_boltz.units` is for all columns; a
-        list has an entry for each, and a dict entries for some, by their names or numbers, as in
-        ``{"age": "gaussian"}``. Numbers of a column that is called ``"categorical"`` are
-        categories. A ``"gaussian"`` column is standardised by its mean and standard deviation in
-        the training data (in the first batch, where there are several), so that all real columns
-        are learned at the same pace: the parameters are those of the standardised column, while
-        rows, samples and densities are those of the column itself. An object of
-        `sklearn_boltz.units`, of all columns or of one, is where the training begins itself, on
-        the scale of the data.
+        The unit type of each column. ``"auto"`` gives categorical units to columns of three or
+        more categories and Bernoulli units to all others. A string (``"bernoulli"``,
+        ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
+        ``"truncated_gauss_bernoulli"``) or a class of `sklearn_boltz.units` applies to all
+        columns. A list has one entry for each column. A dict names some columns, as in
+        ``{"age": "gaussian"}``, by name or number; the others are ``"auto"``. In a
+        ``"categorical"`` column, numbers are taken as categories.
+
+        A ``"gaussian"`` column is standardised with its mean and standard deviation in the
+        training data (in the first batch, if data come in batches), so that all real columns are
+        learned equally fast. The parameters refer to the standardised column; rows, samples and
+        densities refer to the original one.
+
+        An instance of a class of `sklearn_boltz.units`, for all columns or for one, gives the
+        initial parameters of these units, on the scale of the data.
 
     hidden : str, UnitType, type or tuple, default="bernoulli"
-        The units of the hidden layer, of the same types; categorical ones with their number of
-        states, as in ``("categorical", 3)``. An object of `sklearn_boltz.units` with
-        `n_components` units is where the training begins.
+        The unit type of the hidden layer, one of the same types. Categorical units need their
+        number of states, as in ``("categorical", 3)``. An instance of a class of
+        `sklearn_boltz.units` with `n_components` units gives their initial parameters.
 
     learning_rate : float, default=0.05
-        Length of a step along the mean gradient.
+        Step size: the factor of the mean gradient in each update.
 
     learning_rate_schedule : {"auto", "constant", "invscaling", "adaptive"}, default="auto"
         ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
@@ -74,7 +77,7 @@ class SDCPRBM(MiniBatchRBM):
         ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
     power_t : float, default=0.5
-        Exponent of the inverse scaling.
+        Exponent of t for ``learning_rate_schedule="invscaling"``.
 
     batch_size : int or "auto", default="auto"
         Number of rows in a mini-batch, and of chains with ``persistent=True``. ``"auto"`` is
@@ -95,32 +98,35 @@ class SDCPRBM(MiniBatchRBM):
         Whether to use the centred gradient.
 
     persistent : bool, default=False
-        Whether the chains go on from one mini-batch to the next, and not from the data.
+        Whether the chains continue from one mini-batch to the next, instead of starting at the
+        data.
 
     sampler : {"gibbs", "tempered"}, default="gibbs"
-        Where the negative phase comes from. ``"tempered"`` takes a part of it from the top of a
-        ladder of saved models, whose chains exchange states [3]_: the training then sees states
-        that are probable under the model and that no chain from the data visits. It takes about
-        twice the time, and wants a learning rate of about .01 with the default `n_inner`.
-        The parameters are then those of the epoch of this fit with the largest log-likelihood, of
-        held-out rows if there are any, also after Ctrl-C; with `warm_start`, the next fit goes on
-        from there.
+        How the states of the negative phase are sampled. ``"gibbs"`` uses chains that start at the
+        data. With ``"tempered"``, a part of the states comes from the top of a ladder of saved
+        models, whose chains exchange states [3]_. Training then also uses states that are probable
+        under the model but that chains from the data do not reach. It takes about twice the time,
+        and needs a learning rate of about .01 with the default `n_inner`. The model is then that
+        of the epoch of this fit with the largest log-likelihood (of validation rows, if there are
+        any), also after Ctrl-C. With `warm_start`, the next fit continues from it.
 
     tempered_fraction : float, default=0.5
-        The part of the negative phase that is from the ladder with ``sampler="tempered"``. With
-        `persistent`, all of it is: the chains of the ladder take the place of persistent ones.
-        There are as many as rows in a mini-batch, and at least 100. With less of it, the training
-        stands larger learning rates: up to .025 at 0.2, where 0.5 wants .01.
+        Fraction of the negative phase that comes from the ladder with ``sampler="tempered"``. With
+        `persistent`, all of it comes from the ladder, whose chains replace the persistent ones.
+        The number of chains is the number of rows in a mini-batch, and at least 100. The
+        smaller the fraction, the larger the learning rate may be: up to 0.025 at 0.2, and 0.01 at
+        0.5.
 
     optimizer : {"sgd", "ssd"}, default="sgd"
-        ``"ssd"`` is stochastic spectral descent [2]_: it takes a singular value decomposition
-        for each step, and wants large mini-batches and small learning rates.
+        ``"sgd"`` is stochastic gradient ascent. ``"ssd"`` is stochastic spectral descent [2]_. It
+        computes a singular value decomposition in each step, and needs large mini-batches and
+        small learning rates.
 
     offset_rate : float, default=0.01
         How fast the offsets of the centred gradient follow the means of the mini-batches.
 
     momentum : float, default=0.0
-        Part of the last step that is added to each.
+        Share of the previous step that is added to each step.
 
     weight_decay : float or "auto", default="auto"
         Strength λ of the L2 penalty ½ λ Σ W² on the weights, for the mean log-likelihood of the
@@ -131,25 +137,29 @@ class SDCPRBM(MiniBatchRBM):
 
     weights_init : float or "auto", default=0.01
         Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
-        layers that take n and m numbers, which on tables of up to a hundred columns begins to
-        learn sooner.
+        layers of n and m numbers. On tables of up to a hundred columns, learning starts sooner
+        with it.
 
     init : estimator, default=None
-        Where the training begins: an RBM of the same columns with at most `n_components` binary
-        hidden units, or :class:`~sklearn_boltz.FVBMPseudoLikelihood`, of which each of the
-        `n_components` strongest couplings becomes a hidden unit with the same effect. With as many
-        units as the network has couplings, the training begins at its likelihood: for networks with
-        few of them, ``FVBMPseudoLikelihood(penalty="l1", alpha="ebic")``. The network needs columns
-        of bits or categories: no real ones and no probabilities between 0 and 1; with categories,
-        ``penalty="group"`` in place of ``"l1"``. An estimator that is not fitted is cloned and
-        fitted to the rows first. So is what a clone of this estimator has, as in cross-validation:
-        a :class:`sklearn.frozen.FrozenEstimator` around it keeps it.
+        The initial model. It can be an RBM of the same columns with at most `n_components` binary
+        hidden units, or a network, :class:`~sklearn_boltz.FVBMPseudoLikelihood`.
+
+        Each of the `n_components` strongest couplings of a network becomes a hidden unit with the
+        same effect. If there are as many units as couplings, training starts at the likelihood of
+        the network. For a network with few couplings, use
+        ``FVBMPseudoLikelihood(penalty="l1", alpha="ebic")``, or ``penalty="group"`` if columns
+        have categories. Columns must be bits or categories, not real numbers or probabilities
+        between 0 and 1.
+
+        An estimator that is not fitted is cloned and fitted to the rows first. Cloning, as in
+        cross-validation, undoes the fit of `init`; to keep it, wrap it in
+        :class:`sklearn.frozen.FrozenEstimator`.
 
     transform_temperature : float, default=1.0
-        Temperature of the features that `transform` gives: of binary hidden units,
-        P(h = 1 | v) with the log-odds divided by it. After a training for features, most means
-        are close to 0 or 1; at 2 to 4 they tell a linear classifier by how much, see
-        :doc:`/user_guide/features`. The model itself remains as it is.
+        Temperature of the features that `transform` returns. For binary hidden units, the log-odds
+        of P(h = 1 | v) are divided by it. After training for features, most means are close to 0
+        or 1; with a temperature of 2 to 4 they differ enough to be useful to a linear classifier,
+        see :doc:`/user_guide/features`. The model itself does not change.
 
     early_stopping : bool or "auto", default="auto"
         Whether to set validation rows aside and to stop when their log-likelihood no longer
@@ -158,7 +168,7 @@ class SDCPRBM(MiniBatchRBM):
         one that has not overfitted. See `track_likelihood`.
 
     validation_fraction : float, default=0.1
-        Part of the rows that is set aside for early stopping.
+        Fraction of the rows that is set aside as validation rows for early stopping.
 
     n_iter_no_change : int or "auto", default="auto"
         Number of epochs without improvement after which early stopping ends the training, or an
@@ -166,74 +176,79 @@ class SDCPRBM(MiniBatchRBM):
         many as 800 mini-batches take, but at least 8.
 
     tol : float, default=1e-3
-        What counts as progress, in nats.
+        Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
 
     track_likelihood : bool or float, default=True
-        Whether the log-likelihood is measured after each epoch, with ln Z from a ladder of
-        saved models and from annealed chains, the greater where they differ. A number is what
-        this may cost, as a part of the work of the training; True stands for 0.12. It is
-        measured in any case with `early_stopping` or an adaptive learning rate. With at most 12
-        units in the smaller layer it is exact, and costs next to nothing.
+        Whether to measure the log-likelihood after each epoch. It needs ln Z, the logarithm of the
+        normalising constant. With at most 12 units in the smaller layer, ln Z is exact and costs
+        almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
+        annealed importance sampling, and the larger estimate is used where they differ. A number
+        is the cost that is allowed for this, as a fraction of the work of training; True means
+        0.12. With `early_stopping` or an adaptive learning rate, the log-likelihood is always
+        measured.
 
     max_rungs : int, default=40
-        Number of saved models at most. Each takes the memory of the weights, also in a
-        pickle.
+        Maximum number of saved models in the ladder. Each takes as much memory as the weights,
+        also in a pickle.
 
     binarize : float, default=None
-        If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere, but for columns of words and real ones. If None, values of Bernoulli columns
-        must lie in [0, 1]; those between count as probabilities.
+        Threshold: larger values become 1, all others 0, except in columns of words and of real
+        numbers. If None, values of Bernoulli columns must lie in [0, 1]; values strictly between 0
+        and 1 are taken as probabilities of a 1.
 
     unknown : {"error", "missing"}, default="error"
-        What to do, after the fit, about values of a column of categories that no row of the
-        training has: raise an error, or take them for missing cells.
+        What to do, after the fit, with values of a column of categories that did not occur in
+        training: raise an error, or treat the cells as missing.
 
     warm_start : bool, default=False
-        Whether `fit` goes on from where the last fit ended, as if it had not been interrupted.
+        Whether `fit` continues where the last fit ended, as if it had not been interrupted.
 
     n_jobs : int, default=None
-        Number of threads. None means as many as BLAS uses. The result does not depend on it.
+        Number of threads; None means as many as BLAS uses. The result does not depend on it.
 
     verbose : int, default=0
         If positive, print the settings that were chosen automatically, and a line for each epoch.
 
     random_state : int, RandomState instance or None, default=None
-        The source of randomness: of the first weights, the order of the rows and Markov chains.
+        The source of randomness, for the initial weights, the order of the rows and Markov chains.
 
     Attributes
     ----------
     components_ : ndarray of shape (`n_components_`, n_visible)
-        The weights. A column of three or more categories takes a number for each of them, any
-        other column one: `visible_names_` names all n_visible; hidden units with q states take
-        q rows each.
+        The weights. A column of three or more categories has one column here for each category,
+        any other column has one, as named by `visible_names_`. Hidden units with q states have q
+        rows each.
 
     intercept_hidden_ : ndarray of shape (`n_components_`,)
-        Biases of the hidden units; ordinary ones, whether centred or not. Other parameters, such
-        as `precision_hidden_` of Gaussian units, are those that `sklearn_boltz.units` describes.
+        Biases of the hidden units, always without centring. Other parameters, such as
+        `precision_hidden_` of Gaussian units, are described in `sklearn_boltz.units`.
 
     intercept_visible_ : ndarray of shape (n_visible,)
-        Biases of the visible units. Other parameters likewise, such as `precision_visible_`, with
-        NaN in the place of units without such a parameter.
+        Biases of the visible units. Other parameters are in attributes of their own, such as
+        `precision_visible_`, with NaN for units without such a parameter.
 
     init_ : estimator
-        The fitted model that the training began with, if `init` is given.
+        The fitted initial model, if `init` is given.
 
     visible_names_ : ndarray of str of shape (n_visible,)
-        Names of the numbers of the visible units, such as ``city=Rome``.
+        Names of the columns of `components_`, such as ``city=Rome``.
 
     log_partition_ : float
-        Logarithm of the normalising constant, in nats, as ``log_partition()`` gives it: exact with
-        up to 20 units in the smaller layer, else estimated. Computed when first asked for.
+        Logarithm of the normalising constant, in nats, as ``log_partition()`` returns it: exact
+        with up to 20 units in the smaller layer, and otherwise estimated. It is computed at first
+        access.
 
     history_ : dict of ndarray
-        For each epoch of `fit`: ``"reconstruction_error"`` (mean squared difference of a
-        pixel), ``"log_pseudo_likelihood"`` (a stochastic estimate on fixed pixels of fixed
-        training rows), ``"learning_rate"`` and ``"seconds"``;
-        ``"log_likelihood"`` of up to 2,000 training rows, mean
-        per row in nats, and ``"log_likelihood_std_err"``, the standard error of its ln Z, see
-        `track_likelihood`; with `early_stopping`, also ``"validation_log_likelihood"`` and
-        ``"free_energy_gap"``, by how much the free energy of validation rows exceeds that of
-        training rows.
+        One value for each epoch of `fit`:
+
+        - ``"reconstruction_error"``: mean squared difference of a value from its reconstruction;
+        - ``"log_pseudo_likelihood"``: a stochastic estimate on fixed columns of fixed training
+          rows;
+        - ``"learning_rate"`` and ``"seconds"``;
+        - ``"log_likelihood"``: mean over up to 2,000 training rows, in nats, and
+          ``"log_likelihood_std_err"``, the standard error of its ln Z, see `track_likelihood`;
+        - with `early_stopping`, ``"validation_log_likelihood"`` and ``"free_energy_gap"``, the
+          mean free energy of the validation rows minus that of the training rows.
 
     n_components_ : int
         Number of hidden units.
@@ -242,7 +257,7 @@ class SDCPRBM(MiniBatchRBM):
         Strength of the L2 penalty.
 
     n_iter_ : int
-        Number of epochs made.
+        Number of completed epochs.
 
     n_features_in_ : int
         Number of columns.
@@ -256,7 +271,7 @@ class SDCPRBM(MiniBatchRBM):
 
     Notes
     -----
-    The algorithms of the paper are reached by
+    These settings give the algorithms of the paper:
 
     ==============================  ======================================================
     contrastive divergence, CD-K    ``n_inner=1, n_gibbs=K, centered=False``
@@ -267,11 +282,11 @@ class SDCPRBM(MiniBatchRBM):
     spectral descent, SSD           ``n_inner=1, n_gibbs=25, optimizer="ssd"``
     ==============================  ======================================================
 
-    Integers and booleans are computed with in float32. The fit has the same bits whatever
-    the number of threads.
+    Integers and booleans are converted to float32. The fit is the same, bit for bit, for any
+    number of threads.
 
-    With scikit-learn's ``array_api_dispatch``, tensors of PyTorch and arrays of CuPy are computed
-    with on their device, if all units are Bernoulli ones: see :doc:`/user_guide/gpu`.
+    With scikit-learn's ``array_api_dispatch``, PyTorch tensors and CuPy arrays are processed on
+    their device if all units are Bernoulli units, see :doc:`/user_guide/gpu`.
 
     References
     ----------
