@@ -107,7 +107,9 @@ def is_missing(value):
 
 def without_objects(X):
     """A table of numbers in a type of numbers, if it is a list or an array of objects."""
-    if is_frame(X) or issparse(X) or getattr(getattr(X, "dtype", None), "kind", "O") != "O":
+    if not isinstance(X, (list, tuple, np.ndarray)) or (
+        isinstance(X, np.ndarray) and X.dtype.kind != "O"
+    ):
         return X
     try:
         array = as_array(X)

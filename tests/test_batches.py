@@ -104,11 +104,11 @@ def test_fvbm_by_passes_knows_where_there_is_no_maximum(no_rows_kept):
     X = make_rows()
     X[:, 1] &= X[:, 0]
     with pytest.warns(UserWarning, match="never occurs together"):
-        FVBMPseudoLikelihood().fit(Batches(X))
+        FVBMPseudoLikelihood(alpha=0.0).fit(Batches(X))
     Y = make_rows()
     Y[:, 2] = Y[:, [0, 1, 3]].sum(axis=1) >= 2
     with pytest.warns(UserWarning, match="is determined"):
-        FVBMPseudoLikelihood().fit(Batches(Y))
+        FVBMPseudoLikelihood(alpha=0.0).fit(Batches(Y))
 
 
 def test_fvbm_by_passes_cannot_do_everything(no_rows_kept):
@@ -201,7 +201,7 @@ def test_rbms_on_batches_do_not_depend_on_the_source(estimator, quiet, monkeypat
 def test_one_batch_is_trained_on_as_an_array_by_partial_fit():
     """A source of one mini-batch: nothing to shuffle but its rows."""
     X = make_rows(100)
-    model = SDCPRBM(5, max_iter=1, random_state=0).fit(Batches([X]))
+    model = SDCPRBM(5, max_iter=1, batch_size=100, random_state=0).fit(Batches([X]))
     rows = np.sort(np.random.default_rng(0).permutation(100))  # all of them, in their order
     expected = SDCPRBM(5, max_iter=1, random_state=0).partial_fit(X[rows])
     # The order of the epoch takes random numbers, but these are not those of the chains.

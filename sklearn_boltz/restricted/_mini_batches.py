@@ -315,15 +315,16 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 most, of_batches = MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP
             n_epochs = int(np.clip(round(of_batches / n_batches), LEAST_EPOCHS, most))
         plan = Plan(n_epochs, size, self._rate, tol=self.tol, keep_best=self._is_tempered)
-        patience = self.n_iter_no_change
-        if self._is_adaptive(stops):
-            if patience == "auto":
-                patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches)
-            if stops:
-                return plan._replace(stages=Stages(patience, FALL, N_STAGES))
-            return plan._replace(fall=Fall(patience, FALL))
-        patience = PATIENCE if patience == "auto" else patience
-        return plan._replace(patience=patience if stops else None)
+        patience, adaptive = self.n_iter_no_change, self._is_adaptive(stops)
+        if patience == "auto":
+            patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches) if adaptive else PATIENCE
+        if adaptive and stops and not self._is_tempered:
+            return plan._replace(stages=Stages(patience, FALL, N_STAGES))
+        # A tempered training keeps its best epoch, of whatever rate.
+        end = (N_STAGES - 1) * patience if adaptive else patience
+        return plan._replace(
+            patience=end if stops else None, fall=Fall(patience, FALL) if adaptive else None
+        )
 
     def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""

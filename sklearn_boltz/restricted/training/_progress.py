@@ -54,7 +54,8 @@ def remember_best(training, monitor, plan, workers):
     postponed = False
     if now > least and uncertain and (plan.keep_best or plan.patience):
         model = training.learner.model()
-        postponed = best is not None and not training.tracker.can_verify(model.sides())
+        can_wait = best is not None and not plan.keep_best
+        postponed = can_wait and not training.tracker.can_verify(model.sides())
         if not postponed:
             now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
     # A plateau at the start is no reason to end, however long; to fall back to it later is.
