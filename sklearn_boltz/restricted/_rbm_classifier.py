@@ -61,6 +61,8 @@ MOST_EPOCHS, MOST_BATCHES = 200, 10_000
 AUTO_BATCHES, LEAST_EPOCHS = 3000, 20
 # With n_iter_no_change="auto", training ends without progress for so many epochs and mini-batches.
 END_AFTER, END_AFTER_BATCHES = 8, 1000
+# With early_stopping="auto", rows are set aside if so many have a label.
+ENOUGH_LABELS = 200
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 
@@ -101,8 +103,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     learning_rate_schedule : {"adaptive", "constant", "invscaling"}, default="adaptive"
         ``"adaptive"`` multiplies the learning rate by 0.3 each time that three epochs and 400
-        mini-batches have passed without progress of `scoring`, of held-out rows if
-        `early_stopping` is set. With ``"invscaling"``, it is ``learning_rate / t ** power_t`` in
+        mini-batches have passed without progress of `scoring`, of held-out rows with
+        early stopping. With ``"invscaling"``, it is ``learning_rate / t ** power_t`` in
         epoch t = 1, 2, ...
 
     power_t : float, default=0.5
@@ -116,7 +118,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Number of rows of a mini-batch. ``"auto"`` takes a fiftieth of the rows, from 10 to 100.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs. ``"auto"`` makes up to 200 with `early_stopping`, and more where these
+        Number of epochs. ``"auto"`` makes up to 200 with early stopping, and more where these
         are less than 10,000 mini-batches; without, some 3,000 mini-batches in 20 to 200 epochs.
 
     dynamic_binarization : bool, default=True
@@ -146,9 +148,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         How often rows of each class count, or all classes equally often in total; None for as
         often as there are rows.
 
-    early_stopping : bool, default=True
+    early_stopping : bool or "auto", default="auto"
         Whether to set labelled rows aside, of each class its share, and to stop when they are no
-        longer predicted better. The parameters are then those of the best epoch.
+        longer predicted better. The parameters are then those of the best epoch. ``"auto"`` does
+        so from 200 labelled rows on: fewer would be missed, and those set aside be too few to tell
+        which epoch is the best.
 
     scoring : {"neg_log_loss", "accuracy"}, default="neg_log_loss"
         What early stopping looks at.
@@ -216,11 +220,15 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Logarithm of the normalising constant of features and label, in nats, as
         ``log_partition()`` gives it. Computed when first asked for.
 
+    do_early_stopping_ : bool
+        Whether the last `fit` set rows aside for early stopping.
+
     history_ : dict of ndarray
         For each epoch of `fit`: ``"log_loss"`` (mean of −ln p(y | x), in nats) and ``"error"``
-        (part of wrong predictions) of up to 2,000 labelled training rows, with `early_stopping`
+        (part of wrong predictions) of up to 2,000 labelled training rows, with early stopping
         ``"validation_log_loss"`` and ``"validation_error"`` of the rows set aside;
-        ``"learning_rate"`` and ``"seconds"``.
+        ``"learning_rate"`` and ``"seconds"``. With `warm_start`, a figure is NaN in epochs of fits
+        that did not measure it.
 
     n_iter_ : int
         Number of epochs made.
@@ -286,6 +294,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "init": [HasMethods(["fit", "score_samples"]), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "scoring": [StrOptions({"neg_log_loss", "accuracy"})],
     }
@@ -310,7 +319,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         weights_init=0.01,
         init=None,
         class_weight=None,
-        early_stopping=True,
+        early_stopping="auto",
         scoring="neg_log_loss",
         validation_fraction=0.1,
         n_iter_no_change="auto",
@@ -383,7 +392,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         -----
         ConvergenceWarning
             If the training diverges, if the labels are predicted no better than by the frequencies
-            of the classes, and if `early_stopping` is set and `max_iter` ended the fit.
+            of the classes, and if `max_iter` ended a fit with early stopping.
 
         Notes
         -----
@@ -588,7 +597,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return None
 
     def _divide(self, training, rows, weights):
-        fraction = self.validation_fraction if self.early_stopping else 0
+        self.do_early_stopping_ = self._stops_early(rows.codes)
+        fraction = self.validation_fraction if self.do_early_stopping_ else 0
         seed, name = training.evaluation_seed, type(self).__name__
         train, valid = stratified(rows.codes, fraction, seed, name)
         if isinstance(rows, LabelledStream):  # rows without any cell
@@ -606,18 +616,25 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             train = np.repeat(train, np.where(labelled, repeats, 1))
         return ChosenRows(rows, train), cache(monitor)
 
+    def _stops_early(self, codes):
+        """Whether to set rows aside, by the codes of all rows."""
+        if self.early_stopping == "auto":
+            counts = np.bincount(codes[codes >= 0], minlength=1)
+            return bool(counts.sum() >= ENOUGH_LABELS and counts.max() > 1)
+        return bool(self.early_stopping)
+
     def _plan(self, n_rows):
         size, n_epochs, patience = self.batch_size, self.max_iter, self.n_iter_no_change
         if size == "auto":
             size = int(np.clip(n_rows // ROWS_PER_BATCH, LEAST_BATCH, MOST_BATCH))
         n_batches = max(1, round(n_rows / size))
-        if n_epochs == "auto" and self.early_stopping:
+        if n_epochs == "auto" and self.do_early_stopping_:
             n_epochs = enough(MOST_EPOCHS, MOST_BATCHES, n_batches)
         elif n_epochs == "auto":
             n_epochs = int(np.clip(AUTO_BATCHES // n_batches, LEAST_EPOCHS, MOST_EPOCHS))
         if patience == "auto":
             patience = enough(END_AFTER, END_AFTER_BATCHES, n_batches)
-        patience = patience if self.early_stopping else None
+        patience = patience if self.do_early_stopping_ else None
         return Plan(n_epochs, size, self._rate, patience, self.tol, fall=self._fall(n_batches))
 
     def _monitor(self, training, rows, train, valid):
@@ -651,7 +668,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                 f"{self.n_iter_} epochs) or with another learning_rate, unless the columns tell "
                 "nothing of the label."
             )
-        if status == "max_iter" and self.early_stopping and self.max_iter != "auto":
+        if status == "max_iter" and self.do_early_stopping_ and self.max_iter != "auto":
             return (
                 f"The labels of the rows set aside were still predicted better after "
                 f"{self.n_iter_} epochs. Increase max_iter, or fit on with warm_start."

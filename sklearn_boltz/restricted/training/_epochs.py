@@ -39,7 +39,7 @@ class Training:
     n_epochs : int
         Number of complete epochs.
     history : dict of list
-        What was measured after each epoch.
+        What was measured after each epoch; NaN where a figure was not.
     best : dict or None
         The epoch in which held-out rows had the largest log-likelihood, or what else a monitor
         takes for the score, with its parameters.
@@ -96,9 +96,16 @@ class Training:
             other.best = {**self.best, "parameters": parameters, "tracker": None}
         return other
 
+    def record(self, figures):
+        """Add what was measured after the last epoch."""
+        for name in {**self.history, **figures}:
+            values = self.history.setdefault(name, [np.nan] * (self.n_epochs - 1))
+            values.append(figures.get(name, np.nan))
+
     def figures(self, epoch):
         """What was measured after an epoch."""
-        return {name: values[epoch - 1] for name, values in self.history.items()}
+        found = {name: values[epoch - 1] for name, values in self.history.items()}
+        return {name: value for name, value in found.items() if not np.isnan(value)}
 
 
 class Plan(NamedTuple):
@@ -202,14 +209,16 @@ def learn_epoch(training, rows, monitor, plan, workers):
     if not np.isfinite(list(figures.values())).all():
         return False
     training.n_epochs += 1
-    for name, value in {**figures, "learning_rate": rate, "seconds": seconds}.items():
-        training.history.setdefault(name, []).append(value)
+    training.record({**figures, "learning_rate": rate, "seconds": seconds})
     return True
 
 
 def remember_best(training, monitor, plan, workers):
     """Compare what is of interest, of held-out rows if there are any, with the best so far."""
     figures, best = training.figures(training.n_epochs), training.best
+    is_held_out = plan.patience is not None
+    if best is not None and best["is_held_out"] != is_held_out:
+        best = None  # scores of other rows cannot be compared
     now = monitor.of_interest(figures)
     least = -np.inf if best is None else best["score"] + plan.tol
     uncertain = training.tracker is not None and figures["log_likelihood_std_err"] > 0
@@ -221,7 +230,7 @@ def remember_best(training, monitor, plan, workers):
     if now > least:
         best = {
             "score": now, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
-            "has_started": started,
+            "has_started": started, "is_held_out": is_held_out,
             "parameters": [copied(a) for a in training.learner.parameters()],
             "tracker": deepcopy(training.tracker),
         }  # fmt: skip
