@@ -20,7 +20,7 @@ from sklearn_boltz import SDCPRBM, RBMClassifier
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted import _mini_batches
+from sklearn_boltz.restricted import _mini_batches, _rbm_classifier
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.training._discriminative import (
     Learner,
@@ -418,6 +418,45 @@ def test_early_stopping_keeps_the_best_epoch(problem):
             found = -log_p[np.arange(len(valid)), y[valid]].mean()
         assert found == pytest.approx(best, abs=1e-9)
         assert best <= path.min() + model.tol
+
+
+def test_early_stopping_auto_needs_labels(problem):
+    """Rows are set aside from a number of labels on, whatever the container."""
+    X, y = problem
+    auto, n_least = small(early_stopping="auto", max_iter=5), _rbm_classifier.ENOUGH_LABELS
+    order = np.random.default_rng(0).permutation(len(y))
+    for n, stops in [(n_least - 1, False), (n_least, True)]:
+        few = np.full(len(y), -1)
+        few[order[:n]] = y[order[:n]]
+        model = clone(auto).fit(X, few)
+        same = small(early_stopping=stops, max_iter=5).fit(X, few)
+        assert model.do_early_stopping_ is same.do_early_stopping_ is stops
+        assert ("validation_log_loss" in model.history_) == stops
+        assert_array_equal(model.components_, same.components_)
+        batches = clone(auto).fit(Batches(as_pairs(X, few)))
+        assert batches.do_early_stopping_ is stops
+        other = small(early_stopping=not stops, max_iter=5).fit(X, few)
+        assert other.do_early_stopping_ is not stops
+        assert ("validation_log_loss" in other.history_) != stops
+    clone(auto).partial_fit(X, y, classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_fitting_on_with_and_without_early_stopping(problem, first):
+    """The history has an entry for each epoch, NaN where no rows were set aside."""
+    model = small(early_stopping=first, max_iter=3, warm_start=True).fit(*problem)
+    model.set_params(early_stopping=not first).fit(*problem)
+    assert model.do_early_stopping_ is not first and model.n_iter_ == 6
+    measured = np.isfinite(model.history_["validation_log_loss"])
+    assert_array_equal(measured, np.repeat([first, not first], 3))
+    assert np.isfinite(model.history_["log_loss"]).all()
+
+
+@pytest.mark.filterwarnings("ignore:The number of unique classes")
+def test_early_stopping_auto_where_each_class_has_a_single_row():
+    X = np.eye(8)[np.arange(_rbm_classifier.ENOUGH_LABELS) % 8]
+    model = small(early_stopping="auto", max_iter=1).fit(X, np.arange(len(X)))
+    assert not model.do_early_stopping_
 
 
 def test_the_rate_falls_where_nothing_gets_better(problem, monkeypatch):

@@ -12,16 +12,19 @@ mnist
     20,000 rows and 256 units; first the settings of one seed, then the best over more seeds.
 large
     60,000 rows and 1,000 units.
+seeds
+    The same for more than one seed: the best of the four settings by the part before, and ours.
 search
     `GridSearchCV` chooses `n_components` and `learning_rate` by the log-likelihood of held-out
     rows, without labels.
 
 MNIST is left out unless ``--data`` is given. For example
 
-    python bench_rbm_features.py --data DIR --parts mnist large
+    python bench_rbm_features.py --data DIR --parts mnist large seeds
     python bench_rbm_features.py --quick
 """
 
+import sys
 from copy import copy
 from functools import partial
 from time import process_time
@@ -50,10 +53,17 @@ from sklearn_boltz import SDCPRBM, TAPRBM
 
 # What the user guide recommends for features, at the temperatures 1 and 3 of `transform`.
 SCALE = dict(weights_init="auto")
-FEATURES = SCALE | dict(n_inner=1, n_gibbs=1, centered=False, persistent=True, batch_size=10)
+FEATURES = SCALE | dict(
+    n_inner=1, n_gibbs=1, centered=False, persistent=True, batch_size=10, learning_rate=0.05,
+    weight_decay=0.0, early_stopping=False,
+)  # fmt: skip
 HOT, CENTRED = 3.0, dict(centered=True)
+# With many rows and units: mini-batches of 50 and twice the rate, at temperature 2.
+FEATURES_OF_MANY, WARM = FEATURES | dict(batch_size=50, learning_rate=0.1), 2.0
 # Learning rates and sizes of mini-batches.
 PEER_SETTINGS = [(0.05, 10), (0.05, 100), (0.1, 10), (0.1, 100)]
+# The best of them with 60,000 rows and 1,000 units, by the part `large`.
+PEER_OF_MANY = (0.1, 100)
 # Standard deviations of the weights of untrained units.
 UNTRAINED = [0.1, 0.2, 0.5]
 # Inverse strengths of the penalty of the classifier.
@@ -174,7 +184,8 @@ def name_of(setting):
 
 def our_machines(n_hidden, seed, large):
     """The settings of ours by their names."""
-    machines = {"SDCPRBM, PCD": SDCPRBM(n_hidden, random_state=seed, **FEATURES)}
+    features = FEATURES_OF_MANY if large else FEATURES
+    machines = {"SDCPRBM, PCD": SDCPRBM(n_hidden, random_state=seed, **features)}
     if not large:
         one = {**FEATURES, "persistent": False}
         machines |= {
@@ -197,17 +208,18 @@ def compare(name, data, n_hidden, seconds, args, large=False):
     for setting, trained in peers.items():
         table.add_trained(name_of(setting), *trained, (1.0,) if large else (1.0, HOT))
     setting = min(PEER_SETTINGS, key=lambda setting: table.found[name_of(setting)])
+    hot = WARM if large else HOT
     if large:  # rows take minutes
-        table.add_trained(name_of(setting), *peers[setting], (HOT,))
+        table.add_trained(name_of(setting), *peers[setting], (hot,))
     for title, machine in our_machines(n_hidden, args.seed, large).items():
-        table.add_trained(title, *train_ours(machine, X, seconds))
+        table.add_trained(title, *train_ours(machine, X, seconds), (1.0, hot))
     print(
         f"{name}: {len(X)} training rows, {len(data[1])} test rows, {n_hidden} hidden units, "
         f"{seconds:g} seconds of the processor\n"
     )
     table.print()
-    best, ours = table.best("BernoulliRBM"), table.found[f"SDCPRBM, PCD, temperature {HOT:g}"]
-    what = f"PCD at temperature {HOT:g} below the best of four settings of BernoulliRBM by"
+    best, ours = table.best("BernoulliRBM"), table.found[f"SDCPRBM, PCD, temperature {hot:g}"]
+    what = f"PCD at temperature {hot:g} below the best of four settings of BernoulliRBM by"
     print_check(what, ">= 0.5", f"{best - ours:.2f}", best - ours >= 0.5)
     print()
     return setting
@@ -225,6 +237,34 @@ def more_seeds(data, n_hidden, seconds, setting, args):
         rows.append([seed, *(f"{error:.2f}" for error in table.found.values())])
     print(f"more seeds; {name_of(setting)}\n")
     print_table(["seed", *table.found], rows)
+
+
+def seeds_of_many(data, n_hidden, seconds, args):
+    """Print errors of seeds with many rows: of the best of the four settings, and of ours."""
+    X, table = data[0], Errors(data, args)
+    rows, errors = [], []
+    for seed in range(args.seed, args.seed + args.seeds):
+        peer, ours = f"BernoulliRBM, seed {seed}", f"SDCPRBM, PCD, seed {seed}"
+        trained = train_peer(PEER_OF_MANY, n_hidden, X, seconds, seed)
+        table.add_trained(peer, *trained, (1.0,))
+        machine = SDCPRBM(n_hidden, random_state=seed, **FEATURES_OF_MANY)
+        model, n_epochs, _ = train_ours(machine, X, seconds)
+        table.add(ours, features_of(model, WARM), (n_epochs, ""))
+        errors.append([table.found[peer], table.found[ours]])
+        figures = [f"{error:.2f}" for error in errors[-1]]
+        rows.append([seed, *figures, f"{trained[1]:.1f}", f"{n_epochs:.1f}"])
+        print(*rows[-1], file=sys.stderr, flush=True)
+    peer, ours = np.mean(errors, axis=0)
+    print(
+        f"MNIST: {len(X)} training rows, {n_hidden} hidden units, {seconds:g} seconds of the "
+        f"processor; errors in per cent, and epochs\n\n{name_of(PEER_OF_MANY)}; "
+        f"SDCPRBM, PCD, rate 0.1, batches of 50, temperature {WARM:g}\n"
+    )
+    header = ["seed", "BernoulliRBM", "SDCPRBM, PCD", "epochs", "epochs"]
+    print_table(header, [*rows, ["mean", f"{peer:.2f}", f"{ours:.2f}", "", ""]])
+    what = "PCD below BernoulliRBM, mean of the seeds"
+    print_check(what, ">= 0.5", f"{peer - ours:.2f}", peer - ours >= 0.5)
+    print()
 
 
 def compare_digits(args):
@@ -332,13 +372,13 @@ def search_sizes(args):
 
 def main():
     parser = make_parser(__doc__)
-    parts = ["digits", "mnist", "large", "search"]
+    parts = ["digits", "mnist", "large", "seeds", "search"]
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     parser.add_argument("--rows", type=int, default=20_000, help="training rows of mnist")
     parser.add_argument("--hidden", type=int, default=256, help="hidden units of mnist")
     parser.add_argument("--seconds", type=float, default=20.0, help="of training, in mnist")
-    parser.add_argument("--seeds", type=int, default=3, help="of mnist")
-    parser.add_argument("--large-seconds", type=float, default=60.0, help="of training, in large")
+    parser.add_argument("--seeds", type=int, default=3, help="of mnist and seeds")
+    parser.add_argument("--large-seconds", type=float, default=60.0, help="of large and seeds")
     parser.add_argument("--search-rows", type=int, default=3000, help="of MNIST, in search")
     parser.add_argument("--steps", type=int, default=100, help="of lbfgs, at most")
     parser.add_argument("--folds", type=int, default=3, help="of search")
@@ -363,6 +403,10 @@ def main():
         with report(args.output / "rbm_features_large.txt", title):
             data = load_images("mnist", args.data, large_rows)
             compare("MNIST", data, large_hidden, args.large_seconds, args, large=True)
+    if "seeds" in args.parts and args.data is not None:
+        with report(args.output / "rbm_features_seeds.txt", title):
+            data = load_images("mnist", args.data, large_rows)
+            seeds_of_many(data, large_hidden, args.large_seconds, args)
     if "search" in args.parts:
         with report(args.output / "rbm_features_search.txt", "Choice of size by likelihood"):
             search_sizes(args)

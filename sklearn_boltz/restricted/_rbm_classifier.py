@@ -83,6 +83,8 @@ END_AFTER, END_AFTER_BATCHES = 8, 1000
 # Without improvement for so many epochs and mini-batches, an adaptive learning rate is multiplied
 # by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 3, 400, 0.3
+# With early_stopping="auto", rows are set aside if so many have a label.
+ENOUGH_LABELS = 200
 # What is added to the share of each class, of which the logarithms are the first biases.
 LEAST_SHARE = 1e-3
 
@@ -123,7 +125,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     learning_rate_schedule : {"adaptive", "constant", "invscaling"}, default="adaptive"
         ``"adaptive"`` multiplies the learning rate by 0.3 whenever `scoring` has not improved for
-        three epochs and 400 mini-batches. With `early_stopping`, it is the score of the validation
+        three epochs and 400 mini-batches. With early stopping, it is the score of the validation
         rows that counts. With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
         ``learning_rate / t ** power_t``.
 
@@ -139,7 +141,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         most 100.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs. ``"auto"`` makes up to 200 with `early_stopping`, and more where these
+        Number of epochs. ``"auto"`` makes up to 200 with early stopping, and more where these
         are less than 10,000 mini-batches; without, some 3,000 mini-batches in 20 to 200 epochs.
 
     dynamic_binarization : bool, default=True
@@ -169,9 +171,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Weights of the rows of each class. ``"balanced"`` gives all classes the same total weight.
         None means weight 1 for each class.
 
-    early_stopping : bool, default=True
+    early_stopping : bool or "auto", default="auto"
         Whether to set labelled validation rows aside, stratified by class, and to stop when their
-        predictions no longer improve. The model is then that of the best epoch.
+        predictions no longer improve. The model is then that of the best epoch. ``"auto"`` does so
+        if at least 200 rows have a label: with fewer, training would miss the validation rows, and
+        these would be too few to find the best epoch.
 
     scoring : {"neg_log_loss", "accuracy"}, default="neg_log_loss"
         The score that early stopping uses.
@@ -239,11 +243,15 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Logarithm of the normalising constant of columns and label, in nats, as ``log_partition()``
         returns it. It is computed at first access.
 
+    do_early_stopping_ : bool
+        Whether the last `fit` set rows aside for early stopping.
+
     history_ : dict of ndarray
         For each epoch of `fit`: ``"log_loss"`` (mean of −ln p(y | x), in nats) and ``"error"``
-        (part of wrong predictions) of up to 2,000 labelled training rows, with `early_stopping`
+        (part of wrong predictions) of up to 2,000 labelled training rows, with early stopping
         ``"validation_log_loss"`` and ``"validation_error"`` of the rows set aside;
-        ``"learning_rate"`` and ``"seconds"``.
+        ``"learning_rate"`` and ``"seconds"``. With `warm_start`, a figure is NaN in epochs of fits
+        that did not measure it.
 
     n_iter_ : int
         Number of completed epochs.
@@ -309,6 +317,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         "weight_decay": [Interval(Real, 0, None, closed="left")],
         "init": [HasMethods(["fit", "score_samples"]), None],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "early_stopping": ["boolean", StrOptions({"auto"})],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "scoring": [StrOptions({"neg_log_loss", "accuracy"})],
     }
@@ -333,7 +342,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         weights_init=0.01,
         init=None,
         class_weight=None,
-        early_stopping=True,
+        early_stopping="auto",
         scoring="neg_log_loss",
         validation_fraction=0.1,
         n_iter_no_change="auto",
@@ -410,7 +419,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         -----
         ConvergenceWarning
             If the parameters diverge. If the labels are predicted no better than by the
-            frequencies of the classes. If `max_iter` ended a fit with `early_stopping`.
+            frequencies of the classes. If `max_iter` ended a fit with early stopping.
 
         Notes
         -----
@@ -640,6 +649,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return None
 
     def _divide(self, training, rows, weights, stops):
+        self.do_early_stopping_ = stops
         fraction = self.validation_fraction if stops else 0
         seed, name = training.evaluation_seed, type(self).__name__
         train, valid = stratified(rows.codes, fraction, seed, name)
@@ -657,6 +667,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             training.learner.repeats = repeats
             train = np.repeat(train, np.where(labelled, repeats, 1))
         return ChosenRows(rows, train), cache(monitor)
+
+    def _stops_early(self, rows):
+        if self.early_stopping == "auto":
+            codes = rows.codes
+            counts = np.bincount(codes[codes >= 0], minlength=1)
+            return bool(counts.sum() >= ENOUGH_LABELS and counts.max() > 1)
+        return bool(self.early_stopping)
 
     def _plan(self, n_rows, stops):
         size, n_epochs, patience = self.batch_size, self.max_iter, self.n_iter_no_change
@@ -709,7 +726,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                 f"{self.n_iter_} epochs) or with another learning_rate, unless the columns tell "
                 "nothing of the label."
             )
-        if status == "max_iter" and self.early_stopping and self.max_iter != "auto":
+        if status == "max_iter" and self.do_early_stopping_ and self.max_iter != "auto":
             return (
                 f"The labels of the rows set aside were still predicted better after "
                 f"{self.n_iter_} epochs. Increase max_iter, or fit on with warm_start."

@@ -47,7 +47,7 @@ class Training:
     n_epochs : int
         Number of complete epochs.
     history : dict of list
-        What was measured after each epoch.
+        What was measured after each epoch; NaN where a figure was not.
     best : dict or None
         The epoch in which held-out rows had the largest log-likelihood, or what else a monitor
         takes for the score, with its parameters.
@@ -112,9 +112,16 @@ class Training:
                 setattr(other, name, {**kept, "parameters": parameters, "tracker": None})
         return other
 
+    def record(self, figures):
+        """Add what was measured after the last epoch."""
+        for name in {**self.history, **figures}:
+            values = self.history.setdefault(name, [np.nan] * (self.n_epochs - 1))
+            values.append(figures.get(name, np.nan))
+
     def figures(self, epoch):
         """What was measured after an epoch."""
-        return {name: values[epoch - 1] for name, values in self.history.items()}
+        found = {name: values[epoch - 1] for name, values in self.history.items()}
+        return {name: value for name, value in found.items() if not np.isnan(value)}
 
 
 class Plan(NamedTuple):
@@ -217,6 +224,5 @@ def learn_epoch(training, rows, monitor, plan, workers):
     if not np.isfinite(list(figures.values())).all():
         return False
     training.n_epochs += 1
-    for name, value in {**figures, "learning_rate": rate, "seconds": seconds}.items():
-        training.history.setdefault(name, []).append(value)
+    training.record({**figures, "learning_rate": rate, "seconds": seconds})
     return True

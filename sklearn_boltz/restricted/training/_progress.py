@@ -35,11 +35,11 @@ class Stages(NamedTuple):
     n_stages: int
 
 
-def this_epoch(training, score, has_started):
+def this_epoch(training, score, has_started, is_held_out, gap=None):
     """What is kept of the last epoch, if it is the best one."""
     return {
         "score": score, "epoch": training.n_epochs, "waiting_since": training.n_epochs,
-        "has_started": has_started,
+        "has_started": has_started, "is_held_out": is_held_out, "gap": gap,
         "parameters": [copied(a) for a in training.learner.parameters()],
         "tracker": deepcopy(training.tracker),
     }  # fmt: skip
@@ -48,6 +48,9 @@ def this_epoch(training, score, has_started):
 def remember_best(training, monitor, plan, workers):
     """Compare what is of interest, of held-out rows if there are any, with the best so far."""
     figures, best = training.figures(training.n_epochs), training.best
+    is_held_out = plan.patience is not None
+    if best is not None and best["is_held_out"] != is_held_out:
+        best = None  # scores of other rows cannot be compared
     now = monitor.of_interest(figures)
     least = -np.inf if best is None else best["score"] + plan.tol
     uncertain = training.tracker is not None and figures["log_likelihood_std_err"] > 0
@@ -63,7 +66,7 @@ def remember_best(training, monitor, plan, workers):
     if postponed:  # it may be progress
         best = {**best, "waiting_since": training.n_epochs}
     elif now > least:
-        best = this_epoch(training, now, started)
+        best = this_epoch(training, now, started, is_held_out)
     elif not started:
         best = {**best, "waiting_since": training.n_epochs}
     training.best = best
@@ -114,14 +117,15 @@ def end_stage(training, monitor, plan, workers):
     score = np.mean([monitor.of_interest(figures) for figures in last])
     gap = np.mean([figures["free_energy_gap"] for figures in last])
     if stage is None or score > stage["score"] + plan.tol:
-        stage = {**this_epoch(training, score, started), "gap": gap}
+        stage = this_epoch(training, score, started, True, gap)
     elif not started:  # a plateau at the beginning is no reason to end, however long
         stage = {**stage, "waiting_since": now}
     training.stage = stage
     if now - stage["waiting_since"] < stages.patience:
         return False
-    here = {**this_epoch(training, score, started), "gap": gap}
-    training.best = latest([training.best, stage, here], plan.tol)
+    here = this_epoch(training, score, started, True, gap)
+    former = training.best if training.n_stages else None  # that of another fit has no stages
+    training.best = latest([former, stage, here], plan.tol)
     return_to(training, training.best)
     training.rate_factor *= stages.factor
     training.fallen_at, training.stage = now, None
