@@ -473,13 +473,15 @@ def test_a_classifier_learns_by_products_of_bfloat16(y, X):
     torch = pytest.importorskip("torch")
     rows, labels = torch.asarray(X.astype(np.float32)), torch.asarray(y)
     with sklearn.config_context(array_api_dispatch=True):
-        scores = []
+        models = []
         for lower in (False, True):
             with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
                 model = machine(RBMClassifier, early_stopping=False, max_iter=30).fit(rows, labels)
             assert model.components_.dtype == torch.float32
-            scores.append(model.score(rows, labels))
-    assert min(scores) > 0.95
+            models.append(model)
+        scores = [model.score(rows, labels) for model in models]
+    assert (models[0].components_ != models[1].components_).any()
+    assert scores[0] > 0.8 and abs(scores[1] - scores[0]) < 0.05
 
 
 @SHORT
@@ -510,7 +512,9 @@ def test_a_mini_batch_waits_for_nothing(monkeypatch, X, y):
             machine(kind, n_components=15, track_likelihood=False).fit(torch.asarray(X))
         labels = np.where(np.arange(len(X)) < 200, y, -1)
         for settings in CLASS_FITS.values():
-            machine(RBMClassifier, **settings).fit(torch.asarray(X), torch.asarray(labels))
+            machine(RBMClassifier, max_iter=1, **settings).fit(
+                torch.asarray(X), torch.asarray(labels)
+            )
     assert any("mm" in name for name in called)
     forbidden = "_local_scalar_dense", "nonzero", "is_nonzero", "lift_fresh", "item"
     assert not {name for name in called if any(word in name for word in forbidden)}

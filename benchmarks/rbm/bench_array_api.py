@@ -64,7 +64,7 @@ class Sizes(NamedTuple):
     most_hidden: float = float("inf")
 
 
-REHEARSAL = Sizes("cpu", 1000, (10, 20), (100, 200), 1, 100, 40)
+REHEARSAL = Sizes("cpu", 300, (10, 20), (50, 100), 1, 20, 40)
 
 
 @contextmanager
