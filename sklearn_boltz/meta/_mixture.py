@@ -124,7 +124,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
     >>> bool(mixture.score(X[1200:]) > mixture.named_estimators_["pairs"].score(X[1200:]))
     True
     >>> mixture.weights_.round(1)
-    array([0.9, 0.1])
+    array([0.6, 0.4])
     """
 
     _required_parameters = ["estimators"]
@@ -258,7 +258,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            ln Σ_k w_k p_k(x) in nats, normalised as the parts are.
+            In nats, normalised as the parts are: ln Σ_k w_k p_k(x).
         """
         return logsumexp(self._log_parts(self._checked(X)), axis=1)
 
@@ -404,13 +404,19 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             below = np.cumsum(shares, axis=1) < generator.random(len(X))[:, None]
             choice = np.minimum(below.sum(axis=1), len(filled) - 1)
             return _taken(filled, choice * len(X) + np.arange(len(X)))
-        if not is_frame(X) and X.dtype.kind == "f":
-            return np.einsum("nk,knd->nd", shares, np.array(filled)).astype(X.dtype)
+        # Where a part takes a column for categories, it has no mean of it.
+        words = np.zeros(X.shape[1], dtype=bool)
+        for part in self.estimators_:
+            if hasattr(part, "categories_"):
+                words |= [categories is not None for categories in part.categories_]
+        modes = self.impute(X, how="mode", random_state=generator)
+        if not is_frame(X) and X.dtype.kind in "biuf":
+            means = np.einsum("nk,knd->nd", shares, np.array(filled))
+            return np.where(words, modes, means).astype(X.dtype)
+        words |= self._table.n_categories > 0
         means = [self._table.encode(rows, "missing") for rows in filled]
-        modes = self._table.encode(self.impute(X, how="mode", random_state=generator), "missing")
-        means = np.where(
-            self._table.n_categories > 0, modes, np.einsum("nk,knd->nd", shares, np.array(means))
-        )
+        means = np.einsum("nk,knd->nd", shares, np.array(means))
+        means = np.where(words, self._table.encode(modes, "missing"), means)
         return self._table.fill(X, means, missing_cells(X))
 
     def __sklearn_tags__(self):
