@@ -235,7 +235,7 @@ def test_what_files_look_like(text):
     [
         ("", {}, "no sequence"),
         ("\n \n", {}, "no sequence"),
-        ("# STOCKHOLM 1.0\n", {}, "begins with '# STOCKHOLM 1.0', which is not FASTA.*Convert"),
+        ("# STOCKHOLM 1.0\n", {}, "begins with '# STOCKHOLM 1.0' and is not FASTA.*Convert"),
         (">a\nMK\n>b\nMKV\n", {}, r"'b' \(number 1\) has 3 letters .* first one has 2"),
         (">a\nMKv\n>b\nMKV\n>c\nMKvV\n", {}, r"'b'.* 3 and 2"),
         (">a\n>b\n", {}, "no match column"),

@@ -36,8 +36,7 @@ from _common import (
     run_script,
     unconverged_is_fine,
 )
-from _data import binary, load_images
-from sklearn.datasets import load_digits
+from _data import binary, load_images, load_small_digits
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
@@ -339,7 +338,7 @@ def lower_precision_on_digits(n_seeds):
     """Exact test log-likelihoods of fits with products of bfloat16 on the processor."""
     import torch
 
-    X = (load_digits().data / 16 > 0.5).astype(np.float32)
+    X = (load_small_digits()[0] > 0.5).astype(np.float32)
     X, X_test = (torch.asarray(rows) for rows in train_test_split(X, random_state=0))
     scores = {}
     for precision in ("highest", "medium", "bfloat16"):
