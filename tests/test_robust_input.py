@@ -421,7 +421,7 @@ def test_weights_that_the_type_cannot_hold(estimator, dtype):
     """Nor sums of their products: one row is enough for a NaN."""
     model = clone(estimator).set_params(weights_init=1e300)
     with pytest.raises(
-        ValueError, match=rf"weights_init=1e\+300 is too large for {dtype.__name__}"
+        ValueError, match=rf"weights_init=1e\+300 is too large.* in {dtype.__name__}"
     ):
         model.fit(np.array([[0, 1]], dtype))
     assert not hasattr(model, "components_")
