@@ -34,9 +34,10 @@ TOL = 1e-3
 def least_strength(n_values):
     """The least λ, where the other columns together move each column with a variance of 1.
 
-    With m_jk of variance 1/(d - 1), for d binary columns. A column of q values varies by 1 - 1/q.
+    For d binary columns with m_jk of variance 1/(d - 1). A column of q values counts 2 (1 - 1/q)
+    times: that is its variance, in ratio to a binary one.
     """
-    return 4 * max(len(n_values) - 1, 1) * float(np.mean(1 - 1 / n_values))
+    return DOUBLE * max(len(n_values) - 1, 1) * float(np.mean(2 * (1 - 1 / n_values)))
 
 
 def next_strength(couplings, information, products, strength, least, most):
