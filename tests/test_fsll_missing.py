@@ -184,7 +184,7 @@ def test_columns_without_cells_and_energies_are_refused():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = FSLLDensity()
     for n_values in ("auto", 2):
-        with pytest.raises(ValueError, match=r"column 'b' has missing cells .*: leave it out"):
+        with pytest.raises(ValueError, match=r"column 'b' has only missing cells .*Leave such columns out"):
             model.set_params(n_values=n_values).fit(frame)
     with pytest.raises(ValueError, match=r"column 1 has missing cells .*: leave it out"):
         model.fit(Batches([X[:10], X[10:]]))

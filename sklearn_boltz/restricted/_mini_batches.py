@@ -408,7 +408,10 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
                 f"mini-batches (batch_size is {size}) or with a larger learning_rate"
             )
             return no_better(comparison, self.n_features_in_, remedies, self.n_iter_)
-        if status == "max_iter" and "validation_log_likelihood" in self.history_:
+        stops = self.early_stopping
+        if stops == "auto":
+            stops = "validation_log_likelihood" in self.history_
+        if status == "max_iter" and stops:
             return (
                 f"The validation log-likelihood was still rising after {self.n_iter_} epochs. "
                 "Increase max_iter, or continue the fit with warm_start=True."
