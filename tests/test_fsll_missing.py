@@ -184,13 +184,17 @@ def test_columns_without_cells_and_energies_are_refused():
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = FSLLDensity()
     for n_values in ("auto", 2):
-        with pytest.raises(ValueError, match=r"column 'b' has only missing cells .*Leave such columns out"):
+        with pytest.raises(
+            ValueError, match=r"column 'b' has only missing cells .*Leave such columns out"
+        ):
             model.set_params(n_values=n_values).fit(frame)
-    with pytest.raises(ValueError, match=r"column 1 has only missing cells .*Leave such columns out"):
+    with pytest.raises(
+        ValueError, match=r"column 1 has only missing cells .*Leave such columns out"
+    ):
         model.fit(Batches([X[:10], X[10:]]))
-    with pytest.raises(ValueError, match="column 0 has missing cells"):
+    with pytest.raises(ValueError, match="column 0 has only missing cells"):
         model.fit(X[:, [0, 2]], sample_weight=~np.isnan(X[:, [0]]).any(axis=1) == 0)
-    with pytest.raises(ValueError, match="all cells are missing"):
+    with pytest.raises(ValueError, match="(?i)all cells are missing"):
         model.fit(np.full((4, 2), np.nan))
     assert not hasattr(model, "theta_")
     model.set_params(n_values="auto").fit(X[:, [0, 2]])

@@ -153,7 +153,7 @@ def test_rows_with_missing_cells(n_values, density, seed):
             expected = brute_conditional(model, states, log_p, row, j)
             own = conditionals[i, model.starts[j] : model.starts[j + 1]]
             assert_allclose(own, expected, atol=1e-11)
-            column = _incomplete.column_probabilities(model, codes[i : i + 1], j, 1, None)
+            column = _incomplete.column_probabilities(model, codes[i : i + 1], j, None)
             assert_allclose(column[0], expected, atol=1e-11)
             total += np.log(expected[row[j]]) if row[j] >= 0 else 0
         assert pseudo[i] == pytest.approx(total, abs=1e-10)

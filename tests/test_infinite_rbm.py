@@ -476,7 +476,9 @@ def test_goes_on_from_a_fitted_rbm(X):
 def test_refine(X, persistent):
     model = fitted(X)
     before = model.components_.copy()
-    trainer = SDCPRBM(99, max_iter=3, learning_rate=1e-9, persistent=persistent, random_state=0)
+    trainer = SDCPRBM(
+        99, max_iter=3, learning_rate=1e-9, batch_size=100, persistent=persistent, random_state=0
+    )
     refined = model.refine(X, trainer)
     assert not hasattr(trainer, "components_") and trainer.n_components == 99
     np.testing.assert_allclose(refined.components_, before, atol=1e-6)

@@ -20,7 +20,7 @@ from sklearn_boltz import SDCPRBM, RBMClassifier
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted import _mini_batches, _rbm_classifier
+from sklearn_boltz.restricted import _rbm_classifier
 from sklearn_boltz.restricted.model._classes import ClassModel
 from sklearn_boltz.restricted.training._discriminative import (
     Learner,
@@ -460,7 +460,7 @@ def test_early_stopping_auto_where_each_class_has_a_single_row():
 
 
 def test_the_rate_falls_where_nothing_gets_better(problem, monkeypatch):
-    monkeypatch.setattr(_mini_batches, "FALL_AFTER_BATCHES", 1)
+    monkeypatch.setattr(_rbm_classifier, "FALL_AFTER_BATCHES", 1)
     model = small(max_iter=60, early_stopping=True, n_iter_no_change=20, tol=10.0).fit(*problem)
     rates = model.history_["learning_rate"]
     assert rates[0] == 0.03 and rates[-1] < 0.03 * 0.3**3

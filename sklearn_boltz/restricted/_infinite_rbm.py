@@ -448,7 +448,7 @@ class InfiniteRBM(BaseRBM):
         learner.hidden_offset = self._by_chunks(model.mean_hidden, V).mean(axis=0)
         if refined.persistent:
             sample = self._growth.sample
-            starts = sample.rows[rows_to_start_at(refined._n_batch(len(V)), len(sample))]
+            starts = sample.rows[rows_to_start_at(refined._n_batch(V.shape[0]), len(sample))]
             learner.chains = draw(model.mean_hidden(starts), learner.stream)
         refined.set_params(max_iter=wanted["max_iter"], warm_start=True).fit(X)
         refined.initial_history_ = dict(self.history_)

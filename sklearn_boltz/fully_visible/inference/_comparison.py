@@ -228,6 +228,8 @@ class Comparison:
                 f"{type(self).__name__}.likelihood_ratio: X has missing cells, for which there is "
                 "no likelihood ratio. Use inference(X).wald_test, which has these, too."
             )
+        if not isinstance(other, Comparison):
+            raise self._not_nested(f"the other is a {type(other).__name__}")
         model = self._without_penalty(codes, weights)
         other._warn_of_other_rows(codes, weights)
         other = other._without_penalty(codes, weights)
@@ -256,8 +258,6 @@ class Comparison:
 
     def _dropped(self, other):
         """Which couplings of this network another one lacks, (d, d); an error if not nested."""
-        if not isinstance(other, Comparison):
-            raise self._not_nested(f"the other is a {type(other).__name__}")
         other._check_unselected()
         other._check_pairwise()
         if self._input_names() != other._input_names() or not np.array_equal(
