@@ -238,8 +238,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     See Also
     --------
-    sklearn_boltz.SDCPRBM : RBM without labels. sklearn.neural_network.MLPClassifier : A network
-    with hidden units, without a density.
+    sklearn_boltz.SDCPRBM : RBM without labels.
+    sklearn.neural_network.MLPClassifier : A network with hidden units, without a density.
 
     Notes
     -----
