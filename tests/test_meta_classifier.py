@@ -374,7 +374,7 @@ def test_priors_by_the_names_of_the_classes(animals):
     other = BoltzmannClassifier(priors=[0.2, 0.1, 0.7]).fit(table, y)
     assert_array_equal(model.predict_proba(table), other.predict_proba(table))
     for priors, message in (
-        ({"mammal": 0.7, "bird": 0.3}, "priors has no probability of the class 'fish'"),
+        ({"mammal": 0.7, "bird": 0.3}, "priors has no probability for class 'fish'"),
         (by_name | {"snake": 0.0}, "priors has a probability for 'snake', which is not a"),
         (by_name | {"fish": 0.3}, "priors must be 3 probabilities"),
         (by_name | {"fish": "few"}, "priors must be 3 probabilities"),

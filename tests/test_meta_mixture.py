@@ -404,7 +404,7 @@ def test_errors():
         BoltzmannMixture(TWO).fit(X[:2])
     with pytest.raises(NotFittedError):
         BoltzmannMixture(TWO).score_samples(X)
-    with pytest.raises(ValueError, match="column 1 has the value inf in row 3"):
+    with pytest.raises(ValueError, match="infinity"):
         BoltzmannMixture(TWO).fit(np.where(np.arange(160).reshape(40, 4) == 13, np.inf, X))
 
 
