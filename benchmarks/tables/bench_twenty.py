@@ -9,7 +9,8 @@ Parts:
 
 - ``default``: our estimators without an argument but the seed.
 - ``validated``: the settings in ``VALIDATED``, each of them tried; the page takes the one with the
-  best validation rows. Several machines in one entry make a mixture of equal parts.
+  best validation rows. Several models in one entry make a mixture, with the weights that are best
+  on the validation rows.
 - ``peers``: the tree of Chow and Liu, mixtures of Bernoulli products by EM, scikit-learn's
   ``BernoulliRBM`` and ``rbms`` (PyTorch) for as many seconds as the default ``SDCPRBM`` took, and
   circuits of ``deeprob-kit``, where these are installed.
