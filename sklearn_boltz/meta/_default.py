@@ -21,6 +21,8 @@ MOST_WORK = 1e8
 MANY_CELLS = 2**14
 # Number of hidden units of the RBM.
 N_HIDDEN = 64
+# Its mini-batches: their number, and their rows.
+N_BATCHES, BATCH_SIZE = 1500, 100
 
 
 def checked_table(estimator, X, reset):
@@ -95,7 +97,12 @@ def choose_density(n_values, ordered, n_rows, alpha, **options):
             n_values=np.maximum(n_values, 2), ordered=ordered, alpha=alpha, tol=TOL, **options
         )
     visible = [_unit(n) for n in n_values]
-    return SDCPRBM(N_HIDDEN, visible=visible, early_stopping=n_rows >= 100)
+    # Far fewer mini-batches than for the best likelihood: units of real numbers have no kernels.
+    max_iter = int(np.clip(N_BATCHES * BATCH_SIZE // max(n_rows, 1), 10, 1000))
+    return SDCPRBM(
+        N_HIDDEN, visible=visible, batch_size=BATCH_SIZE, max_iter=max_iter,
+        early_stopping=n_rows >= 100, learning_rate_schedule="constant", n_iter_no_change=10,
+    )  # fmt: skip
 
 
 def draws_of(codes):

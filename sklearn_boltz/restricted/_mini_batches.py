@@ -54,7 +54,7 @@ LEAST_EPOCHS, MOST_BEFORE_STOP, MOST_BATCHES_BEFORE_STOP = 10, 1000, 100_000
 PATIENCE, N_STAGES = 10, 4
 # Number of epochs and of mini-batches without improvement after which an adaptive learning rate is
 # multiplied by FALL.
-FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 800, 0.3
+FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
 
 
 class MiniBatchEstimator(BaseBoltzmannMachine):

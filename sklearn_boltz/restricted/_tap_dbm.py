@@ -178,7 +178,7 @@ class TAPDBM(BaseTAP):
     n_iter_no_change : int or "auto", default="auto"
         Number of epochs without improvement after which early stopping ends the training, or an
         adaptive learning rate is reduced. ``"auto"`` is 10, and with an adaptive learning rate as
-        many as 800 mini-batches take, but at least 8.
+        many as 400 mini-batches take, but at least 8.
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement.
