@@ -136,7 +136,7 @@ VALIDATED = {
     },
     "dna": {
         "network, l1": network(penalty="l1", alpha="cv"),
-        "network, l1, and tree of pairs": [
+        "3 sparse networks": [
             *network(penalty="l1", alpha="cv"),
             *network(penalty="l1", alpha="ebic"),
             *network(penalty="l1", alpha="cv", nodewise=True),
