@@ -117,7 +117,7 @@ class MomentsDisplay:
         Returns
         -------
         z : ndarray of float64
-            abs(model - data) / std_err for each point.
+            The absolute value of (model - data) / std_err for each point.
 
         Raises
         ------
