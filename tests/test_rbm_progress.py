@@ -129,7 +129,7 @@ class Fake:
         for epoch in range(1, len(self.history["free_energy_gap"]) + 1):
             rates.append(self.rate_factor)
             self.n_epochs, self.parameter[:] = epoch, epoch
-            if end_stage(self, monitor, plan, None):
+            if end_stage(self, monitor, plan):
                 return int(self.parameter[0]), rates
         return None, rates
 

@@ -208,7 +208,6 @@ class BaseTAP(MiniBatchEstimator):
             "_unit_types": layered.layers,
             "_base_units": training.seen.base,
             "_rows": like(layered.weights[0], training.seen.rows),
-            **{f"{name}_": value for name, value in self._chosen(training.learner).items()},
             **self._state(training),
         }
 

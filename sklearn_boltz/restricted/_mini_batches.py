@@ -68,6 +68,7 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
       attributes;
     - `_with_more(seen, X, weights)`, what is kept of the data, updated with more rows;
     - `_monitor(training, X, train, valid, weights)`, which measures the progress of training;
+    - `_chosen(learner)`, a dict of the parameters that may be ``"auto"``, as they are used;
     - `_side_base(training)`, independent units of the visible side of the model;
     - `_attributes(training)`, a dict of all attributes of the fitted estimator.
 
@@ -378,7 +379,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     def _state(self, training):
         """The attributes that all estimators have."""
+        chosen = self._chosen(training.learner)
         return {
+            **{f"{name}_": value for name, value in chosen.items()},
             "history_": {name: np.array(values) for name, values in training.history.items()},
             "n_iter_": training.n_epochs,
             "_training": training,

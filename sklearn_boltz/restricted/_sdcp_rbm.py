@@ -502,7 +502,6 @@ class SDCPRBM(MiniBatchRBM):
             **self._exposed(Layered([weights], units)),
             "_unit_types": units,
             "_base_units": self._first_units(training, training.dtype),
-            **{f"{name}_": value for name, value in self._chosen(training.learner).items()},
             **self._state(training),
         }
 

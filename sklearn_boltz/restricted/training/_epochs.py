@@ -187,7 +187,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
                 return last, "diverged"
             converged = False
             if plan.stages is not None:
-                converged = end_stage(training, monitor(), plan, workers)
+                converged = end_stage(training, monitor(), plan)
             elif plan.patience or plan.keep_best or plan.fall:
                 remember_best(training, monitor(), plan, workers)
                 waited = training.n_epochs - training.best["waiting_since"]

@@ -87,7 +87,7 @@ def return_to(training, epoch):
     training.tracker = deepcopy(epoch["tracker"])
 
 
-def end_stage(training, monitor, plan, workers):
+def end_stage(training, monitor, plan):
     """End a stage if it is time, and go on with smaller steps.
 
     The log-likelihood of an epoch is uncertain, and of many epochs the one whose ln Z is most
@@ -101,7 +101,6 @@ def end_stage(training, monitor, plan, workers):
         Changed in place.
     monitor : Monitor
     plan : Plan
-    workers : Workers
 
     Returns
     -------

@@ -325,19 +325,22 @@ class Tracker:
         """ln Z by many chains that are annealed slowly.
 
         Of many epochs, the one whose ln Z is most underestimated looks like the best. So an epoch
-        that looks so is measured once more, the better the longer it is since the last time.
+        that looks so is measured once more.
         """
-        cost = self._cost_of_verifying(model, 1)
-        wanted = np.clip(self._verifying / cost, LEAST_VERIFYING, MOST_VERIFYING)
-        self._verifying = 0.0
-        found = self._annealed(laid_out(model), int(wanted), VERIFYING_CHAINS, workers)
+        self._verifying -= self._cost_of_verifying(model)
+        found = self._annealed(
+            laid_out(model), self._slow_temperatures(), VERIFYING_CHAINS, workers
+        )
         return Tracked(found.value, found.std_err, "ais")
 
     def can_verify(self, model):
         """Whether enough has been trained since the last time that it was done."""
-        wanted = np.clip(SLOWER * self._n_temperatures, LEAST_VERIFYING, MOST_VERIFYING)
-        return self._verifying >= self._cost_of_verifying(model, int(wanted))
+        return self._verifying >= self._cost_of_verifying(model)
 
-    @staticmethod
-    def _cost_of_verifying(model, n_temperatures):
-        return n_temperatures * (2.5 * VERIFYING_CHAINS * model.n_weights + CALLS / 20)
+    def _slow_temperatures(self):
+        wanted = np.clip(SLOWER * self._n_temperatures, LEAST_VERIFYING, MOST_VERIFYING)
+        return int(wanted)
+
+    def _cost_of_verifying(self, model):
+        n_multiplications = 2.5 * VERIFYING_CHAINS * model.n_weights + CALLS / 20
+        return self._slow_temperatures() * n_multiplications
