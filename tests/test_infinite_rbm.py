@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
+from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
 from sklearn_boltz.restricted.training._frank_wolfe import (
     SCALES,
@@ -463,13 +464,23 @@ def test_goes_on_from_a_fitted_rbm(X):
     assert model.n_components_ > 2
     frozen = clone(InfiniteRBM(init=FrozenEstimator(start)))
     assert fitted(X, init=frozen.init, mode="safeguarded").score(X) == model.score(X)
-    with pytest.raises(ValueError, match="FrozenEstimator"):
-        fitted(X, init=clone(start))
-    with pytest.raises(ValueError, match="init has 12 visible units, and X has 5"):
+    unfitted = fitted(X, init=clone(start), mode="safeguarded")
+    np.testing.assert_array_equal(unfitted.init_.components_, start.components_)
+    assert unfitted.score(X) == model.score(X)
+    with pytest.raises(ValueError, match="init was fitted to other columns"):
         fitted(X[:, :5], init=start)
-    bernoulli = BernoulliRBM(3, n_iter=1, random_state=0).fit(X)
-    assert fitted(X, init=bernoulli).n_components_ >= 3
-    assert fitted(X[:, :6], init=SDCPRBM(2, max_iter=1).fit(X[:, :6])).score(X[:, :6]) < 0
+    with pytest.raises(ValueError, match="init must be an RBM of this library"):
+        fitted(X, init=BernoulliRBM(3, n_iter=1, random_state=0).fit(X))
+    with pytest.raises(ValueError, match="hidden units of init must be Bernoulli"):
+        fitted(X, init=SDCPRBM(2, hidden="gaussian", max_iter=1).fit(X))
+
+
+def test_goes_on_from_a_network(X):
+    """Before the first insertion, it is the distribution of the network."""
+    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    model = fitted(X, init=network, max_components=66, early_stopping=False)
+    assert model.history_["n_components"][0] == 66 == model.n_components_
+    np.testing.assert_allclose(model.score_samples(X), network.score_samples(X), atol=1e-4)
 
 
 @pytest.mark.parametrize("persistent", [True, False])

@@ -18,13 +18,13 @@ from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
-from sklearn_boltz.restricted.model._columns import parameter_names, with_published
 from sklearn_boltz.restricted.model._enumeration import n_bits
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, IncompleteSample, Sample
 from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
+from sklearn_boltz.restricted.training._initial import n_units_of, start_of
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, Monitor, no_better
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import (
@@ -117,9 +117,13 @@ class InfiniteRBM(BaseRBM):
         objective.
 
     init : estimator, default=None
-        A fitted RBM to start from, of any class that has `components_`, `intercept_hidden_` and
-        `intercept_visible_`. Cloning, as in cross-validation, would undo its fit; to prevent this,
-        wrap it in :class:`sklearn.frozen.FrozenEstimator`.
+        The initial model: an RBM of the same columns with binary hidden units, or a network,
+        :class:`~sklearn_boltz.FVBMPseudoLikelihood`, of which each coupling becomes a hidden unit
+        with the same effect.
+
+        An estimator that is not fitted is cloned and fitted to the rows first. Cloning, as in
+        cross-validation, undoes the fit of `init`; to keep it, wrap it in
+        :class:`sklearn.frozen.FrozenEstimator`.
 
     early_stopping : bool, default=True
         Whether to set validation rows aside and to stop when their log-likelihood no longer
@@ -210,6 +214,9 @@ class InfiniteRBM(BaseRBM):
         - ``"scale"`` and ``"norm"`` of the inserted unit;
         - ``"seconds"``.
 
+    init_ : estimator
+        The fitted initial model, if `init` is given.
+
     n_iter_ : int
         Number of insertions.
 
@@ -273,7 +280,7 @@ class InfiniteRBM(BaseRBM):
         "n_corrective": [Interval(Integral, 0, None, closed="left")],
         "away_steps": ["boolean"],
         "sampler": [StrOptions({"gibbs", "tempered"})],
-        "init": [HasMethods(["fit", "transform"]), None],
+        "init": [HasMethods(["fit"]), None],
     }
 
     def __init__(
@@ -378,6 +385,8 @@ class InfiniteRBM(BaseRBM):
         with unchanged_on_error(self), Workers(self.n_jobs) as workers:
             going_on = self.warm_start and hasattr(self, "components_")
             rows, weights = self._rows_of_fit(X, sample_weight, reset=not going_on)
+            if not going_on:
+                self._fit_init(X, sample_weight)
             growth = self._resumed() if going_on else self._begun(rows, weights)
             rows = rows.astype(growth.learner.weights.dtype, copy=False)
             fraction = self.validation_fraction if self.early_stopping else 0
@@ -500,33 +509,14 @@ class InfiniteRBM(BaseRBM):
         return Tracker.begun(growth.tracker, growth.base, self, seed, tempered)
 
     def _initial_learner(self, visible, seen, stream):
-        """The parameters at the start: of a fitted RBM, or of independent visible units."""
-        dtype, n_visible, start = visible._dtype, len(visible), self.init
-        weights, hidden_bias = np.zeros((1, n_visible), dtype), np.zeros(1, dtype)
-        if start is not None:
-            names = "components_", "intercept_visible_", "intercept_hidden_"
-            if not all(hasattr(start, name) for name in names):
-                raise ValueError(
-                    f"init must be a fitted RBM with the attributes {', '.join(names)}. If it was "
-                    "fitted and then cloned, wrap it in sklearn.frozen.FrozenEstimator."
-                )
-            if any(not units.is_binary for units in getattr(start, "_unit_types", ())[1:]):
-                raise ValueError("init must have Bernoulli hidden units, like InfiniteRBM.")
-            weights, hidden_bias = (
-                np.array(getattr(start, name), dtype=dtype)
-                for name in ("components_", "intercept_hidden_")
-            )
-            if weights.shape[1] != n_visible:
-                raise ValueError(
-                    f"init has {weights.shape[1]} visible units, and X has {n_visible} features."
-                )
-            values = {
-                name: np.array(getattr(start, f"{name}_visible_"), dtype=dtype)
-                for name in parameter_names(visible)
-            }
-            visible = with_published(visible, values, dtype)
+        """The initial parameters: of `init`, or of independent visible units."""
+        dtype, n_units = visible._dtype, 1 if self.init is None else n_units_of(self.init_)
+        weights = np.zeros((n_units, len(visible)), dtype)
+        hidden = Bernoulli(np.zeros(n_units, dtype))
+        if self.init is not None:
+            visible = start_of(self, self.init_, n_units).give(weights, visible, hidden)
         return GrowingLearner(
-            weights, visible, Bernoulli(hidden_bias), seen.means(dtype), Scheme(), SGD(), stream
+            weights, visible, hidden, seen.means(dtype), Scheme(), SGD(), stream
         )
 
     def _attributes(self, growth):
