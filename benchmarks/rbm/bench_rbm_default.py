@@ -1,4 +1,4 @@
-"""The default RBM beside a grid of 30 settings, on scikit-learn's digits.
+"""The default RBM: beside a grid of 30 settings on the digits, and on MNIST until it stops.
 
 ``SDCPRBM(random_state=seed)`` learns from 360, 720 and 1,437 binary digits, and so does each of a
 grid of sizes, learning rates and penalties, with the number of epochs chosen on validation rows.
@@ -7,8 +7,12 @@ or estimated by annealing, 95 % of whose error the table has. The last table has
 logistic regression on pixels and on the features of the default, in three folds in the order of
 the file.
 
-    python bench_rbm_default.py
-    python bench_rbm_default.py --quick
+``--parts mnist`` trains the default on 60,000 rows of MNIST, whose bits are drawn once, in one
+thread, until it stops. Its log-likelihood of the test rows is that by a ladder of models, by AIS
+and by RAISE with 100 chains and 5,000 temperatures.
+
+    python bench_rbm_default.py --data DIR
+    python bench_rbm_default.py --parts digits --quick
 """
 
 import warnings
@@ -18,10 +22,11 @@ from time import process_time
 import _path  # noqa: F401
 import numpy as np
 from _common import make_parser, print_check, print_table, report, run_script, unconverged_is_fine
-from _data import binary, load_small_digits
+from _data import binary, load_images, load_small_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
+from threadpoolctl import threadpool_limits
 
 from sklearn_boltz import SDCPRBM, TAPRBM
 
@@ -98,23 +103,66 @@ def compare_features(X, y):
     print_table(["features", "accuracy"], rows)
 
 
-def main():
-    """Run the comparison."""
-    parser = make_parser(__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="few settings, one size")
-    args = parser.parse_args()
+def compare_digits(args):
+    """Print the tables of the digits."""
     grey, y = load_small_digits()
     X = binary(grey).astype(np.float32)
     order = np.random.default_rng(0).permutation(len(X))
     train, test = X[order[:-N_TEST]], X[order[-N_TEST:]]
-    with (
-        report(args.output / "rbm_default.txt", "The default RBM on the digits"),
-        unconverged_is_fine(),
-        warnings.catch_warnings(),
-    ):
-        compare_grid(args, train, test)
-        compare_features(X, y)
+    compare_grid(args, train, test)
+    compare_features(X, y)
+
+
+def stop_on_mnist(args):
+    """Print what the default chose on MNIST, and its likelihood."""
+    grey, grey_test, *_ = load_images("mnist", args.data, 500 if args.quick else None)
+    rng = np.random.default_rng(0)
+    X, test = (binary(part, rng=rng).astype(np.float32) for part in (grey, grey_test))
+    start = process_time()
+    with threadpool_limits(1):
+        model = SDCPRBM(random_state=0, n_jobs=1, verbose=1).fit(X)
+    tell_of_mnist(model, X, test, process_time() - start, args)
+
+
+def tell_of_mnist(model, X, test, seconds, args):
+    """Print the tables of a fit."""
+    history = model.history_
+    rates = history["learning_rate"]
+    print(f"{len(X)} rows, {model.n_components_} hidden units, {seconds:.0f} seconds\n")
+    rows = []
+    for rate in np.unique(rates)[::-1]:
+        last = np.flatnonzero(rates == rate)[-1]
+        value = history["validation_log_likelihood"][last]
+        rows.append([f"{rate:.5f}", int((rates == rate).sum()), f"{value:.2f}"])
+    print_table(["learning rate", "epochs", "of validation rows, in the end"], rows)
+    options = dict(n_chains=100, n_temperatures=200 if args.quick else 5000, random_state=0)
+    free_energy = model.free_energy(test).mean()
+    estimates = {
+        "ladder": model.log_partition("ladder", random_state=0),
+        "AIS": model.log_partition("ais", **options),
+        "RAISE": model.log_partition("raise", X=test[:100], **options),
+    }
+    rows = [[name, -free_energy - e.value, e.std_err] for name, e in estimates.items()]
+    print_table(["ln Z by", "test log-likelihood", "std. err."], rows)
+    low = min(value - 2 * error for name, value, error in rows if name != "RAISE")
+    print_check("low end of the ladder and AIS", ">= -88", f"{low:.2f}", low >= -88)
+
+
+def main():
+    """Run the comparisons."""
+    parser = make_parser(__doc__)
+    parser.add_argument("--parts", nargs="+", choices=["digits", "mnist"],
+                        default=["digits", "mnist"])  # fmt: skip
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--quick", action="store_true", help="few settings, one size")
+    args = parser.parse_args()
+    with unconverged_is_fine(), warnings.catch_warnings():
+        if "digits" in args.parts:
+            with report(args.output / "rbm_default.txt", "The default RBM on the digits"):
+                compare_digits(args)
+        if "mnist" in args.parts and args.data is not None:
+            with report(args.output / "rbm_default_mnist.txt", "The default RBM on MNIST"):
+                stop_on_mnist(args)
 
 
 if __name__ == "__main__":

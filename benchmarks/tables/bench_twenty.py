@@ -616,7 +616,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--seconds", type=float, dest="fixed_seconds",
                         help="of training for the RBMs of others")  # fmt: skip
-    parser.add_argument("--temperatures", type=int, default=5000)
+    parser.add_argument("--temperatures", type=int, default=20_000)
     parser.add_argument("--chains", type=int, default=200)
     parser.add_argument("--again", action="store_true", help="also fits that the table has")
     args = parser.parse_args()

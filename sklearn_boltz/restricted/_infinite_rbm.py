@@ -515,9 +515,7 @@ class InfiniteRBM(BaseRBM):
         hidden = Bernoulli(np.zeros(n_units, dtype))
         if self.init is not None:
             visible = start_of(self, self.init_, n_units).give(weights, visible, hidden)
-        return GrowingLearner(
-            weights, visible, hidden, seen.means(dtype), Scheme(), SGD(), stream
-        )
+        return GrowingLearner(weights, visible, hidden, seen.means(dtype), Scheme(), SGD(), stream)
 
     def _attributes(self, growth):
         """All attributes of a fitted model, from the state of its training."""

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn_boltz._arrays import copied
 
 # Epochs over which an uncertain log-likelihood is averaged before it is compared.
-AVERAGED = 3
+AVERAGED = 5
 
 
 class Fall(NamedTuple):
@@ -109,9 +109,11 @@ def end_stage(training, monitor, plan):
     """
     stages, stage, now = plan.stages, training.stage, training.n_epochs
     figures = training.figures(now)
-    started = monitor.has_started(figures) or (stage is not None and stage["has_started"])
     is_exact = training.tracker is None or not figures["log_likelihood_std_err"]
-    n_averaged = 1 if is_exact else min(AVERAGED, now - training.fallen_at)
+    n_averaged = 1 if is_exact else AVERAGED
+    if now - training.fallen_at < n_averaged:
+        return False
+    started = monitor.has_started(figures) or (stage is not None and stage["has_started"])
     last = [training.figures(epoch) for epoch in range(now - n_averaged + 1, now + 1)]
     score = np.mean([monitor.of_interest(figures) for figures in last])
     gap = np.mean([figures["free_energy_gap"] for figures in last])
