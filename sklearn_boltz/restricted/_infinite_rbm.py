@@ -24,7 +24,7 @@ from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._frank_wolfe import GrowingLearner, IncompleteSample, Sample
 from sklearn_boltz.restricted.training._growth import Growth, GrowthPlan, grow
-from sklearn_boltz.restricted.training._initial import n_units_of, start_of
+from sklearn_boltz.restricted.training._initial import fitted_init, n_units_of, start_of
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, Monitor, no_better
 from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import (
@@ -385,8 +385,8 @@ class InfiniteRBM(BaseRBM):
         with unchanged_on_error(self), Workers(self.n_jobs) as workers:
             going_on = self.warm_start and hasattr(self, "components_")
             rows, weights = self._rows_of_fit(X, sample_weight, reset=not going_on)
-            if not going_on:
-                self._fit_init(X, sample_weight)
+            if self.init is not None and not going_on:
+                self.init_ = fitted_init(self, X, sample_weight)
             growth = self._resumed() if going_on else self._begun(rows, weights)
             rows = rows.astype(growth.learner.weights.dtype, copy=False)
             fraction = self.validation_fraction if self.early_stopping else 0

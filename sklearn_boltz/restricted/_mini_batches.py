@@ -31,6 +31,7 @@ from sklearn_boltz.restricted.training._auto import (
 )
 from sklearn_boltz.restricted.training._epochs import QUIET, Plan, train
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues
+from sklearn_boltz.restricted.training._initial import fitted_init
 from sklearn_boltz.restricted.training._monitor import BETTER, EXACT_UNITS, no_better
 from sklearn_boltz.restricted.training._progress import Fall, Stages
 from sklearn_boltz.restricted.training._rows import (
@@ -231,6 +232,11 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return self._device_source(X, sample_weight, reset)
         X = self._validated(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         return with_information(X, sample_weight)
+
+    def _fit_init(self, X=None, sample_weight=None):
+        """Find the initial model, if the estimator has a parameter `init`."""
+        if getattr(self, "init", None) is not None:
+            self.init_ = fitted_init(self, X, sample_weight)
 
     def _mini_batch(self, X):
         """Rows in the form that a training learns from."""

@@ -30,7 +30,6 @@ from sklearn_boltz.restricted.model._model import CONTINUUM, Model, log_pseudo_l
 from sklearn_boltz.restricted.sampling import _array_chains, _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._gaps import complete
-from sklearn_boltz.restricted.training._initial import fitted_init
 
 # Number of transitions of a chain that draws missing values.
 N_STEPS = 1000
@@ -51,11 +50,6 @@ class BaseRBM(BaseBoltzmannMachine):
 
     def _layered(self):
         return Layered([self.components_], self._units())
-
-    def _fit_init(self, X=None, sample_weight=None):
-        """Find the initial model, if the estimator has a parameter `init`."""
-        if getattr(self, "init", None) is not None:
-            self.init_ = fitted_init(self, X, sample_weight)
 
     def _units(self):
         """The visible and the hidden units, with the public attributes as their parameters."""
