@@ -65,38 +65,37 @@ class Drawing:
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         given : dict, default=None
-            Values of some columns, by name or number, as they are in the rows that this method
-            returns: the other columns are drawn from their distribution given these.
+            Values of some columns, by name or number, in the coding of the returned rows. The other
+            columns are drawn from their distribution given these.
         temperature : float, default=1.0
-            T > 0: rows are drawn with probabilities in proportion to P(x)^(1/T).
+            T > 0: rows are drawn with probabilities proportional to P(x)^(1/T).
         n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) that lead to each sample, those at all
-            temperatures together, if connected variables that are not given have more than 2**26
-            joint states.
+            Transitions (sweeps of Gibbs sampling) for each sample, at all temperatures together. It
+            is used if connected variables that are not given have more than 2**26 joint states.
         n_temperatures : "auto" or int, default="auto"
-            How many temperatures there are, if connected variables that are not given have more
-            than 2**26 joint states. Chains at neighbouring temperatures exchange their states;
-            the highest has independent columns. So samples find all modes, in the right shares.
-            ``"auto"`` chooses temperatures between which exchanges are accepted, an int takes
-            equal steps. 1 is Gibbs sampling of the model alone, with a chain for each sample.
+            Number of temperatures. It is used if connected variables that are not given have more
+            than 2**26 joint states. Chains at neighbouring temperatures exchange their states; at
+            the highest one the columns are independent. So samples find all modes, in the right
+            shares. ``"auto"`` chooses temperatures between which exchanges are accepted, an int
+            takes equal steps. 1 is Gibbs sampling of the model alone, with a chain for each sample.
 
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            Samples as a table like the training data, with its columns and types; exact and
-            independent up to 2**26 joint states of connected variables, which 26 binary ones have.
-            Beyond, of more than 1,000 samples, each chain gives several.
+            Samples as a table like the training data, with its columns and types. They are exact
+            and independent up to 2**26 joint states of connected variables, which 26 binary ones
+            have. Beyond that, each chain gives several samples if more than 1,000 are drawn.
 
         Warns
         -----
         UserWarning
             If temperatures hardly exchange states, so that the shares of modes are not to be
             trusted.
-            If the rate of a column differs from that in the training data by 0.05 and more
-            than chance explains: the model then has mass far from the data, see Notes of the
-            class. This is looked at without `given` and at temperature 1. While no rate under
-            the model differs by more than 0.05, it happens in one call of 10,000 at most. Of
-            fewer than about ten samples it cannot be told.
+            If the rate of a column differs from that in the training data by more than 0.05 and
+            by more than chance explains: the model then has mass far from the data, see Notes of
+            the class. This is checked without `given` and at temperature 1, and needs about ten
+            samples or more. If no rate under the model differs by more than 0.05, at most one call
+            in 10,000 warns.
         """
         check_is_fitted(self)
         columns, places = self._given(given, self._coding.values)
@@ -138,15 +137,15 @@ class Drawing:
             All are exact in rows whose missing values have no more than 2**20 joint states, as
             20 binary ones have. Words and levels have no mean: they get the mode.
         n_steps : int, default=1000
-            Transitions (sweeps of Gibbs sampling) before anything is kept, for rows with more
-            joint states; as many follow for the mean, and for the best state met.
+            Transitions (sweeps of Gibbs sampling) that are discarded, for rows with more joint
+            states. As many follow, from which the mean is taken, or the most probable state.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness for ``how="sample"``, and for rows with more joint states.
 
         Returns
         -------
         X : of the type of X
-            A copy with the missing values filled; observed values are as they were given.
+            A copy with the missing values filled; observed values are unchanged.
         """
         check_is_fitted(self)
         cells = self._validate(X, reset=False, allow_nan=True)
@@ -182,20 +181,20 @@ class Drawing:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data. What stands in the column is ignored; other missing values (NaN) are
-            summed out, exactly in rows whose connected missing values, the column included, have
-            no more than 2**20 joint states. In other rows they are estimated by annealed
-            importance sampling for each value of the column, until their standard errors are at
-            most 0.03 or there are 1,600 temperatures.
+            The data. The values in `column` are ignored. Missing values (NaN) in other columns are
+            summed out. This is exact in rows whose connected missing values, `column` included,
+            have no more than 2**20 joint states. In other rows the probabilities are estimated by
+            annealed importance sampling for each value of the column, until their standard errors
+            are at most 0.03 or there are 1,600 temperatures.
         column : int or str
             Number or name of the column.
 
         Returns
         -------
         probabilities : ndarray of float64 of shape (n_samples, n_values)
-            Of the values of the column in their order, for words that of `categories_`; each
-            row sums to 1. They depend on the row alone: equal rows have equal probabilities in
-            any table, and they are the same each time.
+            The probabilities of the values of the column in their order, for words that of
+            `categories_`. Each row sums to 1. They depend on the row alone: equal rows have equal
+            probabilities in any table, and in each call.
         """
         check_is_fitted(self)
         codes, j = self._codes_but(X, column)

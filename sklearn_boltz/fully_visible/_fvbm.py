@@ -35,28 +35,29 @@ MIN_THREADED_FIT = 20_000
 class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     """Fully visible Boltzmann machine, fitted by maximum pseudo-likelihood.
 
-    A network of pairwise interactions of discrete variables. Binary ones make the Ising model:
-    with x in {-1, 1}^d,
+    A network of pairwise interactions of discrete variables. With binary variables it is the Ising
+    model: with x in {-1, 1}^d,
 
         P(x) = exp(½ xᵀ M x + bᵀ x) / Z.
 
-    If some have more values, it is the Potts model: the same with one-hot x, where M has a block
-    for each pair of variables. Rows may have missing cells.
+    If some variables have more values, it is the Potts model: the same with one-hot x, where M has
+    a block for each pair of variables. Rows may have missing cells.
 
-    The maximum pseudo-likelihood estimate is consistent and asymptotically normal, and needs
-    no normalising constant. So each coupling comes with a standard error: see `inference`.
+    The maximum pseudo-likelihood estimate needs no normalising constant. It is consistent and
+    asymptotically normal, so each coupling has a standard error: see `inference`.
 
     Parameters
     ----------
     n_values : "auto", int or array-like of int of shape (n_features,), default="auto"
-        Number of values of the variables, whose values are 0, 1, ..., n_values - 1. With
-        ``"auto"``, one more than the largest value of the column, and at least 2. Where all are 2,
-        the values may be -1 and 1, too.
+        Number of values of each variable. The values are 0, 1, ..., n_values - 1. ``"auto"`` takes
+        one more than the largest value of the column, and at least 2. If all variables have two
+        values, these may also be -1 and 1.
 
     max_order : int, default=2
         Largest number of (binary) variables in a term. With 3, the model has all pairs, and those
-        terms of three variables that are worth their description; with 4 and more, also larger
-        terms all of whose sub-terms with one variable less have been chosen. See Notes.
+        terms of three variables whose gain exceeds their description length. With 4 and more, a
+        larger term may be chosen if all its sub-terms with one variable less have been chosen. See
+        Notes.
 
     term_price : float, default=1.0
         Factor on the description length that the gain of a term must exceed. With 1, hardly any
@@ -69,39 +70,42 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     count_potential : bool, default=False
         Whether the model has a potential V(K) of the number K of variables at their higher value
-        (K-pairwise model [4]_), with ``objective="likelihood"``: P(K) is then that of the rows and
-        one more, spread evenly over all K. With more than 25 columns the fit by chains is slow.
+        (K-pairwise model [4]_), with ``objective="likelihood"``. The model then has the
+        distribution of K in the rows, with one more row spread evenly over all K. With more than
+        25 columns the fit by chains is slow.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
-        ``"em"`` completes them by the model, each by all values that the missing cells may have,
-        with their probabilities given the observed cells, and fits the model again until nothing
-        changes. A row with more than 4,096 completions is completed by `n_draws` draws, new ones in
-        each of 20 rounds. ``"observed"`` leaves out the terms of missing cells and their
-        contributions to others: faster, without iteration, and slightly biased. Rows without an
-        observed cell are ignored.
+        ``"em"`` replaces such a row by all its completions, weighted by their probabilities given
+        the observed cells, and fits the model again until nothing changes. A row with more than
+        4,096 completions is completed by `n_draws` draws, new ones in each of 20 rounds.
+        ``"observed"`` leaves out the terms of missing cells and their contributions to others. It
+        is faster, as it needs a single fit, and slightly biased. Rows without an observed cell are
+        ignored.
 
     n_draws : int, default=10
         With ``missing="em"``, the number of draws, in each round, for each row that has too many
-        completions. Fewer draws are faster and make the estimates vary more; in large tables, fewer
-        completions are enumerated, too.
+        completions. With fewer draws, a fit is faster and the estimates vary more. In large tables,
+        the completions of fewer rows are then enumerated.
 
     objective : {"pseudo-likelihood", "likelihood"}, default="pseudo-likelihood"
-        What is maximised. ``"likelihood"``, for binary columns, is the model of maximum entropy
-        with the means and the correlations of the rows [3]_: exact up to 25 columns, of a table of
-        all states; beyond, by the moments of Gibbs chains at several temperatures. It does not
-        put mass far from the data, as the pseudo-likelihood may (see Notes), and takes longer.
+        What is maximised. ``"likelihood"``, for binary columns, gives the model of maximum entropy
+        with the means and the correlations of the rows [3]_. Up to 25 columns it is exact, from a
+        table of all states; beyond, the moments are estimated by Gibbs chains at several
+        temperatures. It does not put mass far from the data, as the pseudo-likelihood may (see
+        Notes), and takes longer.
 
     solver : {"newton", "lbfgs", "bslm", "ga"}, default="newton"
-        ``"bslm"`` is block successive lower-bound maximisation, the algorithm of [1]_: no
-        step lowers the objective. ``"ga"`` is gradient ascent, the same with all steps
-        multiplied by `step_size`. ``"newton"`` is Newton's method with a line search; with
-        more than 3,000 parameters (77 variables), and with terms of three, ``"lbfgs"`` takes its
-        place. All reach the same, unique maximum. Penalties that select, `edges` and `nodewise`
-        have a solver of their own, a proximal form of ``"newton"``: see Notes.
+        ``"newton"`` is Newton's method with a line search. With more than 3,000 parameters (77
+        variables), and with terms of three, ``"lbfgs"`` takes its place. ``"bslm"`` is block
+        successive lower-bound maximisation, the algorithm of [1]_: no step lowers the objective.
+        ``"ga"`` is gradient ascent, the same with all steps multiplied by `step_size`. All reach
+        the same, unique maximum. Penalties that select, `edges` and `nodewise` have their own
+        solver, a proximal form of ``"newton"``: see Notes.
 
     step_size : float, default=1.0
-        Factor μ on the steps of ``solver="ga"``. Above 1 nothing is guaranteed.
+        Factor μ on the steps of ``solver="ga"``. Above 1, the objective may fall, and the fit need
+        not converge.
 
     penalty : {"l2", "l1", "elasticnet", "group"}, default="l2"
         What is subtracted from the mean log pseudo-likelihood of the rows. Intercepts are never
@@ -114,22 +118,25 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     alpha : float, "auto", "ebic" or "cv", default="auto"
         Strength α of the penalty, per row. With ``"l2"`` and ``alpha > 0`` the maximum exists for
-        all data; if some variable has more than two values, the penalty is α/8 times the sum of
-        the squares of all entries of the blocks j < k, which for binary variables is the same.
+        all data. If some variable has more than two values, the ``"l2"`` penalty is α/8 times the
+        sum of the squares of all entries of the blocks j < k. For binary variables this is the
+        same.
+
         ``"auto"`` estimates the variance of the couplings from the rows: with N rows of d binary
         columns, α is 2 (d - 1) / N, and larger where couplings are weak; see Notes. `inference`,
         tests, criteria and `bootstrap` are then those of the estimate without the penalty. With
-        penalties that select, ``"auto"`` is ``"ebic"``; with ``penalty="l2"`` and any of `edges`,
+        penalties that select, ``"auto"`` is ``"ebic"``. With ``penalty="l2"`` and any of `edges`,
         `nodewise`, terms of three, or ``objective="likelihood"``, it is 0.
-        ``"ebic"`` and ``"cv"`` choose it from `n_alphas` values on a path, from the least with
-        which there is no pair down to a 10,000th of it, or a 100th if there are fewer rows than
-        parameters. The path ends where 15 values in a row have not improved the criterion.
-        ``"ebic"`` minimises the extended Bayesian information criterion [6]_: -2 ℓ + k ln N +
-        2 γ κ ln(d - 1), for a variable with the log-likelihood ℓ given the others, κ neighbours and
-        k couplings to them (κ = k if they are binary), N rows and d columns; with
-        ``nodewise=False`` the sum of these over the variables, in which each pair counts at both
-        of its ends. ``"cv"`` maximises the log pseudo-likelihood of rows held out. With missing
-        cells α is chosen as with ``missing="observed"``, also if EM follows.
+
+        ``"ebic"`` and ``"cv"`` choose α from a path of `n_alphas` values. The path begins with the
+        smallest α that leaves no pair, and ends at a 10,000th of it, or at a 100th if there are
+        fewer rows than parameters. It ends earlier if 15 values in a row have not improved the
+        criterion. ``"ebic"`` minimises the extended Bayesian information criterion [6]_: -2 ℓ +
+        k ln N + 2 γ κ ln(d - 1), for a variable with the log-likelihood ℓ given the others, κ
+        neighbours and k couplings to them (κ = k if they are binary), N rows and d columns. With
+        ``nodewise=False`` it is the sum of these over the variables, in which each pair counts at
+        both of its ends. ``"cv"`` maximises the log pseudo-likelihood of held-out rows. With
+        missing cells α is chosen as with ``missing="observed"``, also if EM follows.
 
     l1_ratio : float, default=0.5
         The share ρ of L1 in ``penalty="elasticnet"``, above 0 and at most 1.
@@ -137,10 +144,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     standardize : bool, default=True
         Whether penalties that select pairs are weighted by how much the columns vary, so that pairs
         with a rare value are not left out for that reason alone. With the standard deviations σ of
-        the columns, coded as -1 and 1: w_jk = σ_j σ_k; with `nodewise` it is that of the regressor
-        alone, as in glmnet, which is the lasso with standardised columns. Of a variable with q
-        values, σ² is 1 - Σ p² in ratio to 1 - 1/q. False means 1. A group has the factor √((q_j -
-        1)(q_k - 1)) in any case.
+        the columns, coded as -1 and 1, w_jk = σ_j σ_k. With `nodewise`, w_jk is the σ of the
+        regressor alone, as in glmnet; this is the lasso with standardised columns. For a variable
+        with q values, σ² is (1 - Σ p²) / (1 - 1/q). False means w_jk = 1. A group has the factor
+        √((q_j - 1)(q_k - 1)) in any case.
 
     ebic_gamma : float, default=0.25
         The γ of ``alpha="ebic"``. 0 is the BIC; larger values give sparser networks.
@@ -154,12 +161,12 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     edges : list of pairs, or array-like of bool of shape (n_features, n_features), default=None
         The variables that may be connected: pairs of their names or numbers, as in
-        ``[("age", "income"), (0, 3)]``, or a symmetric mask, whose diagonal is not looked at. All
-        other couplings are 0. None means all pairs.
+        ``[("age", "income"), (0, 3)]``, or a symmetric mask, whose diagonal is ignored. All other
+        couplings are 0. None means all pairs.
 
     nodewise : bool, default=False
         Whether each variable is fitted by itself, by its regression on all others (eLasso, the
-        algorithm of the R package IsingFit [7]_), with an α of its own if that is chosen. A pair
+        algorithm of the R package IsingFit [7]_). If α is chosen, each variable has its own. A pair
         then has two estimates; `coupling_` is their mean, or 0 by `rule`. With ``penalty="l1",
         alpha="ebic", nodewise=True`` the result is that of IsingFit, whose λ is α/2 and whose
         weights, for 0 and 1, are 4 m_jk.
@@ -169,12 +176,12 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         does.
 
     ordered : "auto", bool or array-like of bool of shape (n_features,), default=False
-        Which variables have ordered values, for the penalty: it matters for variables with more
-        than two values and ``alpha > 0``. Between two such variables a block that is a trend,
-        linear in the places of both values, is penalised 5 times less than `alpha` says, and one
-        that jumps up and down in both 24 times more, so that neighbouring values get similar
-        parameters. ``"auto"`` takes whole numbers, and categories declared as ordered. The solver
-        is ``"lbfgs"``, and `inference` has no standard errors.
+        Which variables have ordered values. The penalty then prefers similar parameters for
+        neighbouring values. This matters for variables with more than two values and
+        ``alpha > 0``. For two such variables, a block that is a trend, linear in the positions of
+        both values, is penalised 5 times less than `alpha` says, and one that jumps up and down in
+        both 24 times more. ``"auto"`` takes whole numbers, and categories declared as ordered. The
+        solver is ``"lbfgs"``, and `inference` has no standard errors.
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
@@ -194,17 +201,17 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     max_iter : int, default=None
         Number of iterations at most. None means 100 for ``"newton"``, 5,000 for ``"lbfgs"``, 300
-        for the likelihood by chains, 10,000 sweeps for ``"bslm"`` and ``"ga"``, and 1,000 where
-        networks are sparse. With missing cells and ``missing="em"``, the number of rounds, each
-        with a fit in it; None means 500. With terms of three, the number of rounds, which append
-        terms, fit all and remove terms; None means 100.
+        for the likelihood by chains, 10,000 sweeps for ``"bslm"`` and ``"ga"``, and 1,000 for
+        sparse networks. With missing cells and ``missing="em"``, the number of rounds, each of
+        which is a fit; None means 500. With terms of three, the number of rounds, each of which
+        appends terms, fits all parameters and removes terms; None means 100.
 
     warm_start : bool, default=False
         Whether `fit` begins at the parameters of the previous fit.
 
     unknown : {"error", "missing"}, default="error"
-        What to do, after `fit`, with a word or level that did not occur in `fit`: raise an error,
-        or treat the cell as missing.
+        What later methods do with a word or level that did not occur in `fit`: raise an error, or
+        treat the cell as missing.
 
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness of ``objective="likelihood"`` with more than 25 columns. All other
@@ -217,50 +224,53 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     ----------
     coupling_ : ndarray of shape (n_features, n_features) or (Σ n_values, Σ n_values)
         M, symmetric with a zero diagonal. If all variables are binary, it refers to values -1 and
-        1, whatever the coding of the data. Else it refers to one-hot columns, the values of all
-        variables one after another, as `get_feature_names_out` names them: blocks whose rows
-        and columns sum to 0, and blocks of zeros on the diagonal.
+        1, whatever the coding of the data. Otherwise it refers to one-hot columns, the values of
+        all variables one after another, as `get_feature_names_out` names them. The rows and columns
+        of each block sum to 0, and the blocks on the diagonal are 0.
 
     intercept_ : ndarray of shape (n_features,) or (Σ n_values,)
-        b, likewise; of each variable with more values, it sums to 0.
+        b, in the same coding. If a variable has more than two values, the entries of each variable
+        sum to 0.
 
     terms_ : list of tuples of int
         The terms of three variables and more.
 
     count_potential_ : ndarray of shape (n_features + 1,)
-        V(0), ..., V(n_features). A quadratic of K is in pairs and intercepts as well, so V is 0 at
-        the three most frequent K, or with ``alpha > 0`` at two. All 0 without `count_potential`.
+        V(0), ..., V(n_features). Pairs and intercepts can represent any quadratic of K, so V is set
+        to 0 at the three most frequent K, or with ``alpha > 0`` at two. All 0 without
+        `count_potential`.
 
     term_weights_ : ndarray of shape (n_terms,)
-        Their weights θ_t: of binary variables, in values -1 and 1, the log-weight of a row is
+        The weights θ_t of `terms_`: with variables of -1 and 1, the log-weight of a row is
         ½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i.
 
     n_values_ : ndarray of int64 of shape (n_features,)
         Number of values of each variable.
 
     ordered_ : ndarray of bool of shape (n_features,)
-        The variables whose order the penalty knew.
+        The variables whose order the penalty took into account.
 
     values_ : ndarray of shape (2,)
         The coding of binary data: -1 and 1, or 0 and 1 (also where -1 does not occur). It does not
         exist if some variable has more than two values.
 
     alpha_ : float or ndarray of shape (n_features,)
-        The strength of the penalty that was used, given or chosen; chosen with ``nodewise=True``,
-        that of each variable, NaN if its column is constant.
+        The strength of the penalty that was used, given or chosen. If it was chosen with
+        ``nodewise=True``, that of each variable, NaN if its column is constant.
 
     alphas_ : ndarray of shape (n,) or (n, n_features)
-        With ``alpha="ebic"`` or ``"cv"``, the path: n <= `n_alphas` falling values, of each
-        variable with ``nodewise=True``, NaN after the end of the path of a variable.
+        With ``alpha="ebic"`` or ``"cv"``, the path: n <= `n_alphas` falling values. With
+        ``nodewise=True`` each variable has its own path, with NaN after its end.
 
     path_ : Bunch
-        What was found there, row after row. ``alphas``, as above; ``coupling`` and ``intercept`` of
-        the shapes (n, \\*coupling_.shape) and (n, \\*intercept_.shape); ``n_edges``, the number of
-        pairs, of shape (n,); and the criterion, ``ebic`` or ``cv_score``, the mean of held-out rows
-        in nats. With ``nodewise=True``, row j of a coupling has what enters the regression of
-        variable j, so that it is not symmetric; ``n_edges`` counts the neighbours of each
-        variable, and is, like the criterion, of shape (n, n_features). Minima on the path are found
-        to a 1,000th of α, or to `tol`.
+        The fits along the path, with a row for each value. ``alphas``, as above; ``coupling`` and
+        ``intercept`` of the shapes (n, \\*coupling_.shape) and (n, \\*intercept_.shape);
+        ``n_edges``, the number of pairs, of shape (n,); and the criterion, ``ebic`` or
+        ``cv_score``, the mean of held-out rows in nats. With ``nodewise=True``, row j of a coupling
+        has the coefficients of the regression of variable j, so it is not symmetric. ``n_edges``
+        then counts the neighbours of each variable, and is, like the criterion, of shape (n,
+        n_features). A fit on the path ends within a 1,000th of α, or within `tol` if that is
+        larger.
 
     solver_ : str
         The solver that ran; ``"sampling"`` for the likelihood by chains.
@@ -269,15 +279,16 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Number of iterations (sweeps of ``"bslm"`` and ``"ga"``, or rounds of EM).
 
     converged_ : bool
-        Whether the fit ended because of `tol` or `moment_tol`, and a maximum exists as far as is
-        known.
+        Whether the fit ended because of `tol` or `moment_tol`, and no sign was found that the
+        maximum does not exist.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"log_pseudo_likelihood"`` or ``"log_likelihood"``, the objective after each iteration:
         the mean over the rows in nats, less the penalty; and ``"seconds"`` of each iteration. With
-        missing cells and ``missing="em"``, of each round, the rows as completed in it. With terms
-        of three, of each round, and ``"n_terms"``. The likelihood by chains is an estimate;
-        ``"largest_difference"`` is then that of the moments, in standard errors of the data.
+        missing cells and ``missing="em"`` there is an entry for each round, for the rows as
+        completed in it. With terms of three there is an entry for each round, and also
+        ``"n_terms"``. With the likelihood by chains, the log-likelihood is an estimate, and
+        ``"largest_difference"`` is that of the moments, in standard errors of the data.
 
     n_features_in_ : int
         Number of variables.
@@ -292,30 +303,31 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     Notes
     -----
-    Equal rows are collapsed first. `sample_weight` are counts: a row of weight 2 is the same as two
+    Equal rows are merged first. `sample_weight` are counts: a row of weight 2 is the same as two
     rows.
 
-    A constant column carries no information on its couplings, which stay 0; its intercept is that
+    A constant column carries no information on its couplings, which stay 0. Its intercept is that
     of the data plus one observation spread evenly over its values. The same holds for a value that
     never occurs.
 
-    The penalty ``"l2"`` is a normal prior of the couplings, and ``alpha="auto"`` an estimate of its
-    variance s. αN is 2/s for independent columns, as the pseudo-likelihood counts what a row says
-    of a pair twice; in general the 2 is the variance of the scores of the couplings over the
-    information on them. The first fit has s = 1 / (d - 1), by which the other columns together move
-    the field of each with a variance of 1. If its couplings are smaller than that, s is what
-    explains the sum of their squares beside the errors of the estimates [10]_, and there is a fit
-    with that, twice at most. s is not made larger: where few rows separate columns the couplings
-    grow by that alone. A column of q values counts 2 (1 - 1/q) times in d - 1. So αN is bounded
-    as the rows grow in number, and the penalty is of no account in the end, unless all couplings
-    are 0. In simulations and on real tables the held-out pseudo-likelihood is near the best of a
-    grid, and with few rows far better than without a penalty.
+    The penalty ``"l2"`` is a normal prior of the couplings, and ``alpha="auto"`` estimates its
+    variance s. For independent columns, αN is 2/s, as each pair enters the pseudo-likelihood
+    twice. In general the 2 is the variance of the scores of the couplings over the information on
+    them. The first fit has s = 1 / (d - 1): with this variance, the other columns together move the
+    field of each column with a variance of 1. If the couplings found are smaller than that, the
+    next s explains the sum of their squares, the errors of the estimates included [10]_. There are
+    at most two fits with such an s. s is never made larger: where few rows separate columns, the
+    couplings grow for that reason alone. A column of q values counts 2 (1 - 1/q) times in d - 1.
+    αN is bounded as the number of rows grows, so the effect of the penalty vanishes, unless all
+    couplings are 0. In simulations and on real tables the held-out pseudo-likelihood is near the
+    best of a grid, and with few rows far better than without a penalty.
 
-    Sparse networks are fitted by a proximal Newton method [9]_: the second-order expansion of the
-    log pseudo-likelihood, in a working set of pairs, plus the penalty is solved by coordinate
-    descent, block by block, and all pairs are checked in each iteration. Along a path each fit
-    starts from the previous one, and keeps its second derivatives as long as they are accurate
-    enough. `inference` gives no standard errors for what was selected by the same rows.
+    Sparse networks are fitted by a proximal Newton method [9]_. Each iteration expands the log
+    pseudo-likelihood to second order in a working set of pairs, and maximises this expansion less
+    the penalty by coordinate descent, block by block. All pairs are checked in each iteration.
+    Along a path each fit starts from the previous one, and keeps its second derivatives as long as
+    they are accurate enough. `inference` gives no standard errors for couplings that were selected
+    by the same rows.
 
     The estimate from rows with missing cells solves an unbiased equation: the expected score given
     the observed cells is 0. `score_samples` and `log_pseudo_likelihood` are those of
@@ -323,37 +335,37 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     With ``max_order=3``, the scores of all triples are found at once by products of matrices. The
     gain of a term is half the square of its score in standard deviations, adjusted for the
-    parameters of its parts. The term is chosen if that exceeds ½ ln N + ln C(d, 3) nats, its
+    parameters of its parts. The term is chosen if its gain exceeds ½ ln N + ln C(d, 3) nats, its
     description length in a table of N rows and d variables. The standard deviations are those of
     the scores of the rows [8]_, since the information of a pseudo-likelihood is too large. Terms
     are appended, all parameters are fitted jointly, and terms that are no longer worth their
-    description are removed, until nothing changes. `alpha` penalises the weights θ_t as it does the
-    couplings. Without it, only terms are eligible whose joint values all occur in at least five
-    rows. Standard errors and information criteria are for pairs only.
+    description length are removed, until nothing changes. `alpha` penalises the weights θ_t as it
+    does the couplings. With ``alpha=0``, a term is eligible only if all joint values of its columns
+    occur in at least five rows. Standard errors and information criteria are for pairs only.
 
     The pseudo-likelihood compares each row with those that differ from it in one variable. It
-    ignores states far from all rows, and if the data do not come from a pairwise model, the
-    estimate may have nearly all its mass there. This is common where rare values have common
-    causes: 20 columns can be enough, and more rows do not help. `sample` and, beyond 26 connected
-    variables, `log_partition_` compare the rate of each column with that in the training data and
-    warn. What helps is a large penalty, an `alpha` of 0.05 to 0.5 in our measurements, chosen by
-    the held-out `score`; or fewer columns; or ``objective="likelihood"``, which looks at all
-    states.
+    ignores states far from all rows. If the data do not come from a pairwise model, the estimate
+    may have nearly all its mass there. This is common where rare values have common causes: 20
+    columns can be enough, and more rows do not help. `sample` and, beyond 26 connected variables,
+    `log_partition_` compare the rate of each column with that in the training data and warn. There
+    are three remedies: a large penalty, an `alpha` of 0.05 to 0.5 in our measurements, chosen by
+    the held-out `score`; fewer columns; or ``objective="likelihood"``, which takes all states into
+    account.
 
-    Beyond 25 columns the likelihood is maximised by Newton's method with the moments of 200 chains
-    at each of a few temperatures that exchange states. The penalised pseudo-likelihood gives the
-    initial model. The number of states is doubled when the differences of moments are within their
-    noise; a step is accepted if the likelihood rises, by Bennett's acceptance ratio. It takes
-    longer the more rows there are, as their moments are known more precisely.
+    Beyond 25 columns the likelihood is maximised by Newton's method. The moments come from 200
+    chains at each of a few temperatures, which exchange states. The penalised pseudo-likelihood
+    gives the initial model. The number of states is doubled when the differences of moments are
+    within their noise. A step is accepted if the likelihood rises, by Bennett's acceptance ratio.
+    The more rows there are, the longer it takes, as their moments are known more precisely.
 
     Up to 26 connected binary variables, or 2**26 joint states, everything is exact:
     `log_partition_`, `score_samples`, `marginal`, independent samples from `sample`. Beyond,
     samples, the normalising constant, `entropy` and `specific_heat` come from Gibbs chains at
     several temperatures that exchange states. `log_partition_` and `entropy` then have a fixed seed
-    and a standard error of 0.05 nats or less, if 5,000 rounds are enough; `log_partition` and
-    `thermodynamics` report how far to trust them, and an estimate not to be trusted warns.
+    and a standard error of 0.05 nats or less, if 5,000 rounds are enough. `log_partition` and
+    `thermodynamics` report how far to trust an estimate, and warn if it is not to be trusted.
 
-    The time of a fit is spent in BLAS, which has threads of its own, so there is no `n_jobs`.
+    There is no `n_jobs`: a fit spends its time in BLAS, which has its own threads.
 
     References
     ----------
@@ -518,22 +530,21 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or batches
-            Values -1 and 1, bool, or integers from 0 on; anything real if `binarize` is set. NaN
-            is a missing cell. Of
-            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, the
-            distinct rows are kept if they have no more than four million entries; if they
-            have, there is a pass over the batches for each evaluation of the objective. Rows with
-            missing cells or more than two values a column are always kept.
+            Values -1 and 1, bool, or integers from 0 on; any real numbers if `binarize` is set. NaN
+            is a missing cell. From :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask
+            collections, the distinct rows are kept in memory if they have no more than four million
+            entries. If they have more, there is a pass over the batches for each evaluation of the
+            objective. Rows with missing cells or more than two values per column are always kept.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts. None counts each once.
         coupling_init : array-like of the shape of `coupling_`, default=None
             Initial couplings, symmetric. None means 0, or with `warm_start` those of
-            the fit before.
+            the previous fit.
         intercept_init : array-like of the shape of `intercept_`, default=None
             Initial intercepts. None means those of independent variables, or with
-            `warm_start` those of the fit before.
+            `warm_start` those of the previous fit.
 
         Returns
         -------
@@ -553,8 +564,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
         Notes
         -----
-        Ctrl-C leaves the parameters of the last complete iteration, if there is one, and those
-        of before the fit if not. With `warm_start`, the next fit goes on from there.
+        After Ctrl-C the estimator has the parameters of the last complete iteration. If there is
+        none, it is as before the fit. With `warm_start`, the next fit continues from there.
         """
         if self.solver == "ga" and self.step_size > 1:
             warnings.warn(
@@ -576,9 +587,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Add rows to those seen before, and fit all of them.
 
-        The result is that of `fit` on all rows at once: of the rows seen before, each distinct
-        one and its weight are kept, at 1 bit an entry if all are complete and binary. The fit
-        begins at the parameters of the last one.
+        The result is that of `fit` on all rows at once. The distinct rows seen before and their
+        weights are kept, at 1 bit per entry if all are complete and binary. The fit begins at the
+        parameters of the last one.
 
         Parameters
         ----------

@@ -88,29 +88,30 @@ class Inference(Comparison, Resampling):
             The weights of the fit, or with `refit` of these rows.
         null : float or array-like of shape (n_parameters,), default=None
             Values of the parameters under the null hypotheses, in the order b_1, ..., b_d,
-            m_12, m_13, ..., m_{d-1,d}; if some variable has more than two values, each b_j and
-            m_jk is an array, row by row. None means 0.
+            m_12, m_13, ..., m_{d-1,d}. If some variable has more than two values, each b_j and
+            m_jk is an array, whose entries follow row by row. None means 0.
         confidence_level : float, default=0.95
             Level of the confidence intervals.
         covariance : {"auto", "jackknife", "sandwich"}, default="auto"
             ``"sandwich"`` is the asymptotic covariance. ``"jackknife"`` sums the squared changes of
-            the estimate when each row is left out, by one step of Newton's method; it is accurate
+            the estimate when each row is left out, by one step of Newton's method. It is accurate
             for few rows, too. There is no jackknife for rows that EM has completed, nor for
             ``objective="likelihood"``. ``"auto"`` is the jackknife where there is one, and the
             sandwich otherwise.
         refit : bool, default=False
-            Whether the couplings that a sparse penalty has selected are estimated again, without
-            the penalty, from `X`, which must be rows that the selection has not seen. The
-            inference is on that estimate, and is valid given the selection.
+            Whether to estimate the couplings that a sparse penalty has selected again from `X`,
+            without the penalty. `X` must be rows that the selection has not used. The inference is
+            then about the new estimate, and is valid given the selection.
 
         Returns
         -------
         inference : PairwiseInference
-            Of variables with more than two values, the parameters are those of the zero-sum gauge:
-            how a value differs from the mean over all values, ``b[x0=2]``, and a pair of values
-            from the means over both, ``m[x0=2,x1=0]``. With ``estimate, std_err, z, p_value,
-            ci_low, ci_high, names, covariance``; printed, it is a table. NaN where a column was
-            constant in the fit, a value never occurred, or a coupling is not in the model.
+            It has ``estimate, std_err, z, p_value, ci_low, ci_high, names, covariance``, and prints
+            as a table. Entries are NaN where a column was constant in the fit, a value never
+            occurred, or a coupling is not in the model. For variables with more than two values,
+            the parameters are those of the zero-sum gauge: how a value differs from the mean over
+            all values, ``b[x0=2]``, and a pair of values from the means over both,
+            ``m[x0=2,x1=0]``.
 
         Raises
         ------
@@ -131,32 +132,35 @@ class Inference(Comparison, Resampling):
 
         Notes
         -----
-        With ``alpha="auto"``, `fit` draws the couplings towards 0, for the model to be good at
-        other rows. Intervals about such estimates would not cover the truth as often as they
-        promise. So the estimates here, too, are those without the penalty, to which the rows of the
-        fit are fitted again, once: ``inference.estimate`` is not `coupling_`.
+        With ``alpha="auto"``, `fit` shrinks the couplings towards 0, so that the model predicts
+        other rows well. Intervals around such estimates would cover the truth less often than they
+        should. So the rows of the fit are fitted once more without the penalty, and all results are
+        about this estimate: ``inference.estimate`` is not `coupling_`.
 
         The sandwich is H⁻¹ J H⁻¹ with the information H and the products of the scores J (reference
         2 of the class), both summed over the rows. With few rows it is too small, as the scores
         are those at an estimate that has adapted to the rows. The jackknife has the scores
-        H (H - H_i)⁻¹ s_i instead, H_i being the information of the row itself [1]_, so that it is
-        the sum of the squared changes of the estimate when a row is left out, by one step of
-        Newton's method. In simulations of sparse networks with 10 to 40 columns, 95 % intervals
-        covered the truth in 95 to 97 % of the cases with 5 and more rows a column; those of the
-        sandwich in 88 % with 5 and in 93 to 94 % with 10 to 20. The guide has the table.
+        H (H - H_i)⁻¹ s_i instead, with H_i the information of the row itself [1]_. So it is the sum
+        of the squared changes of the estimate when a row is left out, by one step of Newton's
+        method. In simulations of sparse networks with 10 to 40 columns, 95 % intervals of the
+        jackknife covered the truth in 95 to 97 % of the cases with 5 and more rows per column.
+        Those of the sandwich did so in 88 % with 5 rows per column, and in 93 to 94 % with 10 to
+        20. The user guide has the table.
 
         With a number ``alpha > 0`` H contains the penalty; intervals then do not account for the
         bias of the estimates. After a sparse penalty, estimates are biased and those that were not
-        selected are missing: there are no standard errors for the same rows. With
-        ``objective="likelihood"`` H and J are those of the likelihood, and always the sandwich's.
+        selected are missing, so there are no standard errors for the same rows. With
+        ``objective="likelihood"`` H and J are those of the likelihood, and the covariance is always
+        the sandwich.
 
         With missing cells and ``missing="em"``, the scores are the expected ones given the observed
-        cells, and H is less by what the missing cells would have told: the covariance of the scores
-        with the sufficient statistics of the model, given the observed cells. Both are estimated
-        from 50 completions of each row, with a fixed seed.
+        cells. From H the information of the missing cells is subtracted: the covariance of the
+        scores with the sufficient statistics of the model, given the observed cells. Both are
+        estimated from 50 completions of each row, with a fixed seed.
 
-        A penalty that knows the order of values (`ordered`) draws the estimates towards trends, far
-        more than it lets them vary: intervals would be too narrow, and there are none.
+        There are no intervals with a penalty that takes the order of values into account
+        (`ordered`). It shrinks the estimates towards trends, far more than it lets them vary, and
+        intervals would be too narrow.
 
         References
         ----------
@@ -331,18 +335,18 @@ class Inference(Comparison, Resampling):
 
     @validate_arguments({"apc": ["boolean"], "ignore": [Integral, "array-like", None]})
     def interaction_scores(self, X=None, *, apc=True, ignore=None):
-        """Return how strongly each two variables interact.
+        """Return a number for each pair of variables: how strongly they interact.
 
         Parameters
         ----------
         X : Ignored
             Present for API consistency: the scores follow from the couplings.
         apc : bool, default=True
-            Whether the average product is subtracted: from S_ij the product of the means of both
-            variables over all others, divided by the mean over all pairs.
+            Whether to apply the average product correction: from S_ij, the product of the means of
+            both variables over all others is subtracted, divided by the mean over all pairs.
         ignore : int or array-like of int of shape (n_features,), default=None
-            The number of a value, for example that of a gap in a sequence, which is left out; -1
-            for no such value.
+            The number of a value to leave out, for example that of a gap in a sequence; -1 leaves
+            out none.
 
         Returns
         -------

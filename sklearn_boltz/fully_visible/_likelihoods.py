@@ -79,8 +79,8 @@ class Likelihoods(BaseBoltzmann):
         Returns
         -------
         names : ndarray of str
-            Those of the variables, if all are binary; else ``name=value`` for each value of each
-            variable, which is the order of `coupling_` and `intercept_`, too.
+            The names of the variables, if all are binary. Otherwise ``name=value`` for each value
+            of each variable, which is also the order of `coupling_` and `intercept_`.
         """
         check_is_fitted(self)
         names = self._input_names(input_features)
@@ -100,10 +100,10 @@ class Likelihoods(BaseBoltzmann):
         Returns
         -------
         expectation : ndarray of shape (n_samples, n_features) or (n_samples, Σ n_values)
-            Of binary variables in the coding of the training data: tanh(M x + b), from -1 to 1,
+            For binary variables, in the coding of the training data: tanh(M x + b), from -1 to 1,
             for -1 and 1, and the probabilities of a 1 for 0 and 1. If any variable has more
-            values, the probabilities of all values of all variables, one after another. float32
-            for float32 data and float64 else.
+            values, the probabilities of all values of all variables, one after another. The type is
+            float32 for float32 data, and otherwise float64.
         """
         codes, dtype = self._codes(X)
         expectation = self._model().expectation(codes)
@@ -122,9 +122,9 @@ class Likelihoods(BaseBoltzmann):
         Returns
         -------
         log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
-            The sum over the observed cells of ln p(x_j | all other observed cells), in nats. The
-            missing cells are summed out: exactly if those that are connected have no more than
-            2**20 joint states, else by Gibbs sampling with a fixed seed.
+            The sum over the observed cells of ln p(x_j | all other observed cells), in nats.
+            Missing cells are summed out. This is exact if the connected ones have no more than
+            2**20 joint states; otherwise Gibbs sampling with a fixed seed estimates it.
         """
         codes, _ = self._codes(X)
         return self._model().log_pseudo_likelihood(codes)
@@ -140,9 +140,9 @@ class Likelihoods(BaseBoltzmann):
         Returns
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
-            In nats, normalised by `log_partition_`. Missing cells are summed out: exactly if those
-            that are connected have no more than 2**20 joint states, else by annealed importance
-            sampling with a fixed seed.
+            In nats, normalised by `log_partition_`. Missing cells are summed out. This is exact if
+            the connected ones have no more than 2**20 joint states; otherwise annealed importance
+            sampling with a fixed seed estimates it.
         """
         return -self.free_energy(X) - self.log_partition_
 
@@ -157,8 +157,8 @@ class Likelihoods(BaseBoltzmann):
         Returns
         -------
         energy : ndarray of float64 of shape (n_samples,)
-            E(x), with which P(x) = exp(-E(x)) / Z: -½ xᵀ M x - bᵀ x, with x of -1 and 1 if all
-            variables are binary, else with the one-hot x of length Σ n_values.
+            E(x) = -½ xᵀ M x - bᵀ x, so that P(x) = exp(-E(x)) / Z. x has values -1 and 1 if all
+            variables are binary, and otherwise is the one-hot vector of length Σ n_values.
         """
         return -self._model().log_weight(self._complete_codes(X))
 
@@ -177,7 +177,7 @@ class Likelihoods(BaseBoltzmann):
     def free_energy(self, X):
         """Return the free energy of each row: its energy, with missing cells summed out.
 
-        There are no hidden units; missing cells take their place.
+        Other models sum out hidden units. This one has none, and sums out missing cells.
 
         Parameters
         ----------
@@ -188,8 +188,8 @@ class Likelihoods(BaseBoltzmann):
         -------
         free_energy : ndarray of float64 of shape (n_samples,)
             F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
-            have the probability exp(-F) / Z. ``energy(X)`` for complete rows. With more than 2**20
-            joint states of connected missing cells, an estimate, as in `score_samples`.
+            have the probability exp(-F) / Z. For complete rows it is ``energy(X)``. With more than
+            2**20 joint states of connected missing cells it is an estimate, as in `score_samples`.
         """
         codes, _ = self._codes(X)
         return -self._model().log_sums(codes, self._base)
@@ -234,42 +234,49 @@ class Likelihoods(BaseBoltzmann):
         Parameters
         ----------
         method : {"auto", "exact", "ladder", "ais"}, default="auto"
-            ``"exact"`` enumerates the states of connected variables, 2**26 at most. ``"ladder"``
-            runs Gibbs chains at several inverse temperatures, from independent columns with the
-            rates of the model to the model, which exchange states (parallel
-            tempering); ln Z is the sum of Bennett's acceptance ratios [1]_ of neighbours.
-            ``"ais"`` is annealed importance sampling from the base rates of the training data: the
-            estimate of Z is unbiased, that of ln Z too low in the mean, and with probability
-            95 % ln Z is greater than the estimate less 3 nats, however few chains carry it.
-            ``"auto"`` is exact up to 2**26 joint states of connected variables, else the ladder.
+            ``"exact"`` enumerates the states of connected variables, 2**26 at most.
+
+            ``"ladder"`` runs Gibbs chains at several inverse temperatures, from independent columns
+            with the rates of the model to the model itself. The chains exchange states (parallel
+            tempering). ln Z is the sum of Bennett's acceptance ratios [1]_ of neighbours.
+
+            ``"ais"`` is annealed importance sampling from the base rates of the training data. The
+            estimate of Z is unbiased, and that of ln Z is too low on average. With a probability of
+            95 % ln Z is greater than the estimate less 3 nats, however few chains have most of the
+            weight.
+
+            ``"auto"`` is exact up to 2**26 joint states of connected variables, and beyond that the
+            ladder.
         n_chains : int, default=None
-            Number of independent chains, of the ladder at each temperature, 2 or more. None for
-            100 of the ladder and 500 of AIS.
+            Number of independent chains; for the ladder, at each temperature, and 2 or more. None
+            means 100 for the ladder and 500 for AIS.
         n_temperatures : int or array-like of float, default=None
             Number of equal steps of the inverse temperature, or all its values from 0 up to 1.
-            None chooses those of the ladder so that enough exchanges are accepted, and 1,000 of
-            AIS.
+            None chooses temperatures for the ladder so that enough exchanges are accepted, and
+            means 1,000 for AIS.
         temperature : float, default=1.0
-            T > 0: that of the model P(x)^(1/T), of which Z = Σ_x exp(-E(x) / T).
+            T > 0: the model is P(x)^(1/T), with Z = Σ_x exp(-E(x) / T).
         tol : float, default=0.05
-            The ladder ends when the standard error is no greater, in nats, each chain has been
-            renewed once in the mean, and two halves of the rounds agree.
+            The ladder ends when the standard error, in nats, is at most this, each chain has been
+            renewed once on average, and two halves of the rounds agree.
         max_rounds : int, default=5000
-            Rounds of the ladder at most: a sweep at every temperature, and exchanges.
+            Maximum number of rounds of the ladder. A round is a sweep at every temperature, and
+            exchanges.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
         Returns
         -------
         estimate : Bunch
-            `value` in nats; `std_err`, its standard error by the delta method; `low` and
-            `high`, between which ln Z lies with a probability of 95 % each, of the ladder two
-            standard errors away, infinite where the method cannot tell; `trusted` and `verdict`,
-            what the estimate is worth; `ess`, the effective number of chains, of the ladder the
-            number of states that came from independent columns to the model; `log_weights` of the
-            chains; `states` where they ended, in the coding of the training data; and `method`.
-            Of the ladder also `betas`, the inverse temperatures; `log_partitions` at these, and
-            `log_partition_errors`; `acceptances` of exchanges between neighbours; and `n_rounds`.
+            `value`, in nats; `std_err`, its standard error by the delta method; `low` and `high`,
+            bounds of ln Z that hold with a probability of 95 % each (for the ladder, two standard
+            errors away; infinite where the method gives no bound); `trusted` and `verdict`, whether
+            the estimate can be trusted, and why; `ess`, the effective number of chains (for the
+            ladder, the number of states that moved from independent columns to the model);
+            `log_weights` of the chains; `states` where they ended, in the coding of the training
+            data; and `method`. The ladder also has `betas`, the inverse temperatures;
+            `log_partitions` at these, and `log_partition_errors`; `acceptances` of exchanges
+            between neighbours; and `n_rounds`.
 
         Raises
         ------
@@ -285,15 +292,15 @@ class Likelihoods(BaseBoltzmann):
         Notes
         -----
         `log_partition_`, and with it `score_samples`, is the estimate of ``method="auto"``. If
-        `low` of a later run is above that, the estimate of this run takes its place for as long
-        as the parameters are the same.
+        `low` of a later run is above that, the estimate of this run replaces it as long as the
+        parameters are the same.
 
         The standard error of the ladder is that of the mean of `n_chains` independent
-        simulations, since states are exchanged between chains of the same number only; so it
-        knows of correlations in time and between temperatures. Half of the chains begin at
+        simulations, since states are exchanged between chains of the same number only. So it
+        includes correlations in time and between temperatures. Half of the chains begin at
         independent columns, half where plain Gibbs chains of the model from several starts have
-        ended. It does not know of a mode that no chain has seen. If `low` of an earlier AIS run
-        is above `high`, the verdict says so.
+        ended. The standard error does not include modes that no chain has found. If `low` of an
+        earlier AIS run is above `high`, the verdict says so.
 
         References
         ----------
@@ -412,8 +419,8 @@ class Likelihoods(BaseBoltzmann):
         Returns
         -------
         table : ndarray of float64 with one axis for each of `features`
-            ``table[0, 1]`` is the probability that the first has the first and the second the
-            second of its values; the sum is 1.
+            ``table[0, 1]`` is the probability that the first variable has its first value and the
+            second variable its second value. The sum is 1.
 
         Raises
         ------
@@ -431,10 +438,11 @@ class Likelihoods(BaseBoltzmann):
         Returns
         -------
         table : pandas.DataFrame, or Bunch of arrays where pandas is not installed
-            Columns ``term`` (names of the variables), ``order`` (number of variables), ``weight``
-            (b_j, m_jk or θ_t, with variables of -1 and 1; not those that are 0) and
-            ``expectation`` of the product of the variables under the model: exact up to 26
-            connected variables, else the mean over 2,000 samples with a fixed seed.
+            A row for each weight that is not 0. Its columns are ``term`` (names of the variables),
+            ``order`` (number of variables), ``weight`` (b_j, m_jk or θ_t, with variables of -1
+            and 1) and ``expectation``, that of the product of the variables under the model. The
+            expectation is exact up to 26 connected variables; otherwise it is the mean over 2,000
+            samples with a fixed seed.
 
         Raises
         ------
@@ -443,8 +451,8 @@ class Likelihoods(BaseBoltzmann):
 
         See Also
         --------
-        FSLLDensity.interactions : The same table. There, the sign of a variable is 1 for its first
-            value and -1 for its second, so that weights of odd orders have the other sign.
+        FSLLDensity.interactions : The same table. There, a variable is 1 for its first value and -1
+            for its second, so that weights of odd orders have the opposite sign.
 
         Examples
         --------
@@ -506,20 +514,24 @@ class Likelihoods(BaseBoltzmann):
         Parameters
         ----------
         inference : PairwiseInference or NetworkBootstrap, default=None
-            What `inference` returns for the training data: edges then have its p values, too. Or
-            what `bootstrap` returns: edges then have `frequency`, see its `edge_frequency`.
+            The result of `inference` for the training data: edges then also have p values. Or the
+            result of `bootstrap`: edges then have `frequency`, its `edge_frequency`.
 
         Returns
         -------
         graph : networkx.Graph
             A node for each variable, by name, and an edge for each pair with a coupling that is
-            not 0. All attributes are plain numbers, which networkx writes to any format. Of binary
-            variables, nodes have `intercept`; edges have `weight`, the coupling m_jk with its
-            sign, `sign`, which is 1 or -1, and `strength`, abs(m_jk), for algorithms that want no
-            negative weights; and with `inference`, `std_err` and `p_value`. If some variable has
-            more than two values, nodes have ``intercept[value]`` for each value; both `weight` and
-            `strength` of an edge are the Frobenius norm of the block, as `interaction_scores`
-            without correction, which has no sign; and `p_value` is that of the joint Wald test.
+            not 0. All attributes are plain numbers, which networkx writes to any format.
+
+            With binary variables, nodes have `intercept`. Edges have `weight`, the coupling m_jk
+            with its sign; `sign`, which is 1 or -1; and `strength`, abs(m_jk), for algorithms that
+            need weights without a sign. With `inference` they have `std_err` and `p_value`.
+
+            If some variable has more than two values, nodes have ``intercept[value]`` for each
+            value. Both `weight` and `strength` of an edge are then the Frobenius norm of the block,
+            as in `interaction_scores` without correction, which has no sign. `p_value` is that of
+            the joint Wald test.
+
             P values are not adjusted for their number. Terms of three variables and more are left
             out.
 
@@ -528,9 +540,9 @@ class Likelihoods(BaseBoltzmann):
         ImportError
             If networkx is not installed.
         TypeError
-            If `inference` is something else, such as the training data.
+            If `inference` is of another type, such as the training data.
         ValueError
-            If `inference` is that of another fit.
+            If `inference` belongs to another fit.
 
         See Also
         --------

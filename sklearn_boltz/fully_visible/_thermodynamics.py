@@ -37,13 +37,14 @@ class Thermodynamics:
         Parameters
         ----------
         temperature : float, default=1.0
-            T > 0: that of the model P(x)^(1/T).
+            T > 0: the model is P(x)^(1/T).
 
         Returns
         -------
         entropy : float
-            -Σ_x P(x) ln P(x), in nats: exact up to 2**26 joint states of connected variables, else
-            by `thermodynamics` with a fixed seed, which gives the standard error, too.
+            -Σ_x P(x) ln P(x), in nats. It is exact up to 2**26 joint states of connected variables.
+            Otherwise it is estimated by `thermodynamics` with a fixed seed; call that method for
+            the standard error.
 
         Warns
         -----
@@ -63,15 +64,16 @@ class Thermodynamics:
         Parameters
         ----------
         temperature : float, default=1.0
-            T > 0: that of the model P(x)^(1/T).
+            T > 0: the model is P(x)^(1/T).
 
         Returns
         -------
         specific_heat : float
-            The slope dU/dT = Var(E) / T² of the mean energy U, of the whole model, in nats for a
-            unit of temperature; divide by the number of variables for that of a variable. Exact up
-            to 2**26 joint states of connected variables, else by the fluctuation of the energy in
-            `thermodynamics` with a fixed seed, which gives the standard error, too.
+            The slope dU/dT = Var(E) / T² of the mean energy U, in nats per unit of temperature. It
+            is that of the whole model; divide by the number of variables for a value per variable.
+            It is exact up to 2**26 joint states of connected variables. Otherwise it is estimated
+            from the variance of the energy by `thermodynamics` with a fixed seed; call that method
+            for the standard error.
 
         Warns
         -----
@@ -102,10 +104,10 @@ class Thermodynamics:
     ):
         """Return ln Z, energy, entropy and specific heat at some temperatures.
 
-        Of the models P(x)^(1/T) / Z_T, with the energy of `energy`. Boltzmann's constant is 1.
-        Exact up to 2**26 joint states of connected variables. Beyond, all are means over one
-        ladder: Gibbs chains at these temperatures and at others between them, up to an infinite
-        one, that exchange states.
+        The model at temperature T is P(x)^(1/T) / Z_T, with the energy of `energy`. Boltzmann's
+        constant is 1. The results are exact up to 2**26 joint states of connected variables.
+        Beyond that, all are means over one ladder: Gibbs chains that exchange states, at these
+        temperatures and at others between them, up to an infinite one.
 
         Parameters
         ----------
@@ -114,10 +116,11 @@ class Thermodynamics:
         n_chains : int, default=100
             Number of chains at each temperature.
         tol : float, default=0.05
-            The ladder ends when the standard errors of ln Z and of the entropy are no greater, in
-            nats, at all temperatures.
+            The ladder ends when the standard errors of ln Z and of the entropy, in nats, are at
+            most this at all temperatures.
         max_rounds : int, default=5000
-            Rounds of the ladder at most: a sweep at every temperature, and exchanges.
+            Maximum number of rounds of the ladder. A round is a sweep at every temperature, and
+            exchanges.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 
@@ -128,7 +131,7 @@ class Thermodynamics:
             ln Σ_x exp(-E(x)/T); `energy`, the mean U of E; `entropy`, S = ln Z + U/T, in nats; and
             `specific_heat`, C = Var(E)/T², of the whole model. `std_err` is a Bunch of the
             standard errors of these four, 0 where they are exact. `method` is ``"exact"`` or
-            ``"ladder"``; `trusted` and `verdict` say what an estimate is worth.
+            ``"ladder"``. `trusted` and `verdict` say whether an estimate can be trusted, and why.
 
         Warns
         -----
@@ -138,7 +141,7 @@ class Thermodynamics:
         Notes
         -----
         The standard errors are those of the mean of `n_chains` independent simulations. They do
-        not know of a mode that no chain has seen.
+        not include modes that no chain has found.
 
         References
         ----------
@@ -147,7 +150,8 @@ class Thermodynamics:
 
         Examples
         --------
-        A chain of 20 spins, whose entropy rises from ln 2, that of its two ground states.
+        The model is a chain of 20 spins. Its entropy rises from ln 2, that of its two ground
+        states.
 
         >>> import numpy as np
         >>> from sklearn_boltz import FVBMPseudoLikelihood
@@ -202,15 +206,15 @@ class Thermodynamics:
     def local_minima(self, X=None, *, n_starts=1000, random_state=None):
         """Return local minima of the energy, and the basin that each row belongs to.
 
-        From each row, the cell whose change lowers the energy most is changed, again and
-        again, until no change of a single cell lowers it. The rows that arrive at the same
+        Starting at each row, the cell whose change lowers the energy most is changed. This is
+        repeated until no change of a single cell lowers the energy. The rows that end at the same
         minimum are its basin.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), default=None
-            Where to begin, without missing cells. None begins at random states, all equally
-            likely.
+            The rows to start from, without missing cells. None starts from random states, all
+            equally likely.
         n_starts : int, default=1000
             Number of random states, without `X`.
         random_state : int, RandomState instance, Generator or None, default=None
@@ -231,7 +235,7 @@ class Thermodynamics:
 
         Examples
         --------
-        Two patterns of five columns, a tenth of whose cells is changed.
+        The rows are copies of two patterns of five columns, with a tenth of the cells changed.
 
         >>> import numpy as np
         >>> from sklearn_boltz import FVBMPseudoLikelihood

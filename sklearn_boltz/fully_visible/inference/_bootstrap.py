@@ -23,7 +23,7 @@ N_STEPS = 200
 class NetworkBootstrap(NetworkParameters):
     """Estimates from resampled rows.
 
-    What `FVBMPseudoLikelihood.bootstrap` returns. Parameters are in the order of
+    The result of `FVBMPseudoLikelihood.bootstrap`. Parameters are in the order of
     `PairwiseInference`.
 
     Parameters
@@ -31,7 +31,7 @@ class NetworkBootstrap(NetworkParameters):
     estimate : ndarray of shape (n_parameters,)
         The estimates from the rows themselves.
     resamples : ndarray of shape (n_resamples, n_parameters)
-        Those from each resample.
+        The estimates from each resample.
     converged : ndarray of bool of shape (n_resamples,)
         Whether the fit of each resample converged.
     names : ndarray of str of shape (n_parameters,)
@@ -41,9 +41,9 @@ class NetworkBootstrap(NetworkParameters):
     n_values : ndarray of shape (n_features,) or None
         Number of values of each variable; None if all are binary.
     seed : int
-        From which, and the number of a resample, its random numbers come.
+        The random numbers of a resample are made from this seed and the number of the resample.
     source : str
-        A digest of what was resampled, and how.
+        A digest of the rows and of how they were resampled.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class NetworkBootstrap(NetworkParameters):
     >>> result.names[(low > 0) | (high < 0)]
     array(['m[x0,x2]'], dtype=object)
 
-    100 more, as if there had been 200 from the beginning:
+    100 more resamples give the same result as 200 in a single call:
 
     >>> result = model.bootstrap(X, 100, previous=result)
     >>> result.resamples.shape
@@ -81,7 +81,7 @@ class NetworkBootstrap(NetworkParameters):
 
     @property
     def edge_frequency(self):
-        """How often each two variables are coupled: the share of the resamples with a coupling.
+        """The share of the resamples in which each pair of variables has a coupling.
 
         An ndarray of shape (n_features, n_features), symmetric, 0 on the diagonal. Without a
         penalty that sets couplings to 0, all are 1.
@@ -108,8 +108,8 @@ class NetworkBootstrap(NetworkParameters):
         Parameters
         ----------
         method : {"bias-corrected", "percentile"}, default="bias-corrected"
-            ``"percentile"``: the quantiles of the resamples. ``"bias-corrected"``: quantiles moved
-            by as much as the resamples are off the estimate in the median [1]_.
+            ``"percentile"`` takes quantiles of the resamples. ``"bias-corrected"`` shifts these
+            quantiles, to correct for the median of the resamples not being the estimate [1]_.
 
         Returns
         -------
@@ -123,8 +123,8 @@ class NetworkBootstrap(NetworkParameters):
 
         Notes
         -----
-        After a penalty, intervals are about what the penalised estimate is in the mean, which is
-        nearer to 0 than the truth; read them as a measure of stability.
+        With a penalty, intervals are for the mean of the penalised estimate, which is nearer to 0
+        than the truth. Read them as a measure of stability.
 
         References
         ----------
@@ -155,7 +155,7 @@ class NetworkBootstrap(NetworkParameters):
         Raises
         ------
         ImportError
-            If pandas is not installed. The columns are there without it, as attributes.
+            If pandas is not installed. Without it, use the attributes and `interval`.
         ValueError
             If there is one resample only.
         """
@@ -230,14 +230,14 @@ class Resampling:
         X : array-like of shape (n_samples, n_features)
             The training data; NaN is a missing cell.
         n_resamples : int, default=200
-            Number of resamples; with `previous`, of more resamples.
+            Number of resamples; with `previous`, of additional resamples.
         sample_weight : array-like of shape (n_samples,), default=None
             The weights of the fit. As many rows are drawn as the weights sum to.
         method : {"nonparametric", "parametric"}, default="nonparametric"
-            Whether rows are drawn from `X` with replacement, or by the model; these get the missing
-            cells and weights of `X`.
+            ``"nonparametric"`` draws rows from `X` with replacement. ``"parametric"`` draws rows
+            from the model, with the missing cells and weights of `X`.
         reselect : bool, default=False
-            Whether each resample chooses its penalty by itself, if ``alpha`` is ``"ebic"`` or
+            Whether the penalty is chosen again for each resample, if ``alpha`` is ``"ebic"`` or
             ``"cv"``. If not, all have `alpha_`. With ``penalty="l2", alpha="auto"`` neither the
             estimate nor the resamples have a penalty, as in `inference`.
         previous : NetworkBootstrap, default=None
@@ -265,7 +265,7 @@ class Resampling:
         Warns
         -----
         UserWarning
-            If fits of resamples did not converge, for example as they had no maximum.
+            If fits of resamples did not converge, for example because there was no maximum.
         """
         check_is_fitted(self)
         codes, weights = self._counted(X, sample_weight)

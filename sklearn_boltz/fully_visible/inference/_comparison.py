@@ -51,16 +51,16 @@ class Comparison:
         Notes
         -----
         tr(H⁻¹ J) is the effective number of parameters, with the information H and the products of
-        the scores J of `inference`. A pseudo-likelihood counts what a row says of a pair twice,
-        once for each of its columns, and so does the trace: it is about 2 for each coupling. With
-        a number ``alpha > 0`` H contains the penalty; with ``alpha="auto"`` the criterion is that
-        of the estimate without the penalty, as in `inference`. With ``objective="likelihood"``, l,
-        H and J are those of the likelihood, and the trace is about 1 for each coupling. After a
-        sparse penalty, and with a mask `edges`, H and J are those of the couplings that are not 0,
-        without the penalty, as if the others had been known to be 0.
+        the scores J of `inference`. Each pair enters the pseudo-likelihood twice, once for each of
+        its columns, so the trace is about 2 for each coupling. With a number ``alpha > 0`` H
+        contains the penalty. With ``alpha="auto"`` the criterion is that of the estimate without
+        the penalty, as in `inference`. With ``objective="likelihood"``, l, H and J are those of the
+        likelihood, and the trace is about 1 for each coupling. After a sparse penalty, and with a
+        mask `edges`, H and J are those of the couplings that are not 0, without the penalty, as if
+        the others had been known to be 0.
 
-        Where EM has completed rows, H and J are those of `inference`, and the trace is only near
-        the bias of l.
+        For rows that EM has completed, H and J are those of `inference`, and the trace is only
+        close to the bias of l.
 
         References
         ----------
@@ -116,8 +116,8 @@ class Comparison:
         sample_weight : array-like of shape (n_samples,), default=None
             The weights of the fit.
         gamma : float, default=None
-            What is added for the number of models with as many couplings: with 0, nothing, which
-            is `bic`. None means the parameter `ebic_gamma`.
+            The weight γ of the last term, which grows with the number of possible couplings. With 0
+            the criterion is `bic`. None means the parameter `ebic_gamma`.
 
         Returns
         -------
@@ -177,7 +177,7 @@ class Comparison:
 
     @validate_arguments({**ROWS, "other": [BaseBoltzmann]})
     def likelihood_ratio(self, X, other, sample_weight=None):
-        """Test whether a smaller network does as well: the composite likelihood ratio.
+        """Test a smaller network against this one by the composite likelihood ratio.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Comparison:
         Raises
         ------
         ValueError
-            If one network is not within the other, or the two were penalised differently.
+            If the networks are not nested, or were penalised differently.
 
         Warns
         -----
@@ -207,11 +207,11 @@ class Comparison:
         Notes
         -----
         The statistic is twice the difference of the log pseudo-likelihoods, summed over the rows,
-        less the penalties. If the smaller network is true, it is asymptotically a sum of
-        independent chi-squared variables of one degree of freedom, whose weights are the
-        eigenvalues of ((H⁻¹)_f)⁻¹ (H⁻¹ J H⁻¹)_f, with f the couplings that are 0 in the smaller
-        one [1]_, and H and J those of the jackknife, see `inference`. The p value is that of
-        this sum. With ``alpha="auto"`` the estimates are those without the penalty.
+        less the penalties. If the smaller network is true, it is asymptotically a weighted sum of
+        independent chi-squared variables of one degree of freedom. The weights are the eigenvalues
+        of ((H⁻¹)_f)⁻¹ (H⁻¹ J H⁻¹)_f, with f the couplings that are 0 in the smaller network [1]_,
+        and H and J those of the jackknife, see `inference`. With ``alpha="auto"`` the estimates are
+        those without the penalty.
 
         References
         ----------

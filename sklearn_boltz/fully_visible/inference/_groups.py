@@ -29,7 +29,7 @@ N_SHOWN = 5
 class GroupComparison:
     """Differences of the networks of two groups, with p values by permutation.
 
-    What `compare_groups` returns.
+    The result of `compare_groups`.
 
     Parameters
     ----------
@@ -38,25 +38,25 @@ class GroupComparison:
     coupling : ndarray of shape (2, n_features, n_features)
         The couplings of each group, m_jk, or the Frobenius norms of the blocks.
     difference : ndarray of shape (n_features, n_features)
-        How much stronger each two variables are coupled in the first group than in the second:
-        m_jk less m_jk; if some variable has more than two values, the Frobenius norm of the
-        difference of the blocks, which has no sign.
+        The coupling m_jk of each pair in the first group less that in the second. If some variable
+        has more than two values, the Frobenius norm of the difference of the blocks, which has no
+        sign.
     p_value : ndarray of shape (n_features, n_features)
-        Of each difference by itself; NaN on the diagonal.
+        The p value of each difference; NaN on the diagonal.
     adjusted_p_value : ndarray of shape (n_features, n_features)
-        The same adjusted for the number of pairs.
+        These p values adjusted for the number of pairs.
     max_difference : float
         The largest absolute difference.
     max_difference_p_value : float
-        Its p value: whether the networks differ anywhere.
+        The p value of `max_difference`, for the hypothesis that the networks do not differ.
     strength : ndarray of shape (2,)
         The sum of the strengths of all couplings of each group, abs(m_jk) or the norm of a block.
     strength_p_value : float
-        Of the difference of these sums.
+        The p value of the difference of these sums.
     n_permutations : int
-        The number of permutations, the groups as they are included.
+        The number of permutations, including the original groups.
     is_exact : bool
-        Whether these are all permutations that there are.
+        Whether all possible permutations were used.
     feature_names : ndarray of str of shape (n_features,)
         Names of the variables.
 
@@ -93,7 +93,7 @@ class GroupComparison:
         Returns
         -------
         frame : pandas.DataFrame
-            A row for each two variables, with their names as the index.
+            A row for each pair of variables, with their names as the index.
         """
         both = zip(self.groups, self.coupling, strict=True)
         matrices = {f"coupling[{label}]": coupling for label, coupling in both}
@@ -131,24 +131,24 @@ def compare_groups(
 ):
     """Test whether two groups of rows have the same network.
 
-    The network comparison test [1]_: the estimator is fitted to each group, and again to groups
-    that have been mixed at random.
+    This is the network comparison test [1]_: the estimator is fitted to each group, and again after
+    random permutations of the group labels.
 
     Parameters
     ----------
     estimator : FVBMPseudoLikelihood
-        What is fitted to each group; with ``alpha="auto"``, ``"ebic"`` or ``"cv"``, each fit
-        chooses its penalty. It is not changed.
+        The estimator to fit to each group; it is not changed. With ``alpha="auto"``, ``"ebic"`` or
+        ``"cv"``, each fit chooses its penalty.
     X : array-like of shape (n_samples, n_features)
         The rows of both groups; NaN is a missing cell.
     groups : array-like of shape (n_samples,)
-        The group of each row, of which there are two; no label is missing.
+        The group of each row. There must be two groups, and no missing labels.
     n_permutations : int, default=1000
-        Number of random permutations. If there are no more than that in all, all are used, and p
-        values are exact.
+        Number of random permutations. If no more than that exist, all are used, and p values are
+        exact.
     adjust : {"holm", "fdr_bh", "max"}, default="holm"
         How the p values of pairs are adjusted: as in `PairwiseInference.adjusted_p_value`, or
-        ``"max"``, by the distribution of the largest difference of all pairs [2]_, which needs
+        with ``"max"`` by the distribution of the largest difference of all pairs [2]_, which needs
         fewer permutations.
     n_jobs : int, default=None
         Number of fits at a time, in processes of joblib. None means 1, unless in a context of

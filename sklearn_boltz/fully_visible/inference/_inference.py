@@ -61,7 +61,7 @@ def turned_round(name):
 class PairwiseInference(NetworkParameters):
     """Estimates of a fully visible Boltzmann machine with their uncertainty.
 
-    What `FVBMPseudoLikelihood.inference` returns. The parameters are in the order
+    The result of `FVBMPseudoLikelihood.inference`. The parameters are in the order
     b_1, ..., b_d, m_12, m_13, ..., m_{d-1,d}.
 
     Parameters
@@ -141,8 +141,9 @@ class PairwiseInference(NetworkParameters):
         Parameters
         ----------
         method : {"holm", "fdr_bh"}, default="holm"
-            Holm's step-down method, which controls the probability of any false rejection, or
-            Benjamini and Hochberg's, which controls the expected share of false ones.
+            ``"holm"`` is Holm's step-down method, which controls the probability of any false
+            rejection. ``"fdr_bh"`` is Benjamini and Hochberg's method, which controls the expected
+            share of false rejections among all.
 
         Returns
         -------
@@ -217,21 +218,21 @@ class PairwiseInference(NetworkParameters):
         Parameters
         ----------
         parameters : str, list, or array-like of bool of shape (n_parameters,)
-            Names of parameters as in `names`, and tuples of the names of two variables for all
-            couplings of these; or a mask.
+            Names of parameters as in `names`, and tuples of the names of two variables, which stand
+            for all couplings of these; or a mask.
 
         Returns
         -------
         test : HypothesisTest
-            The statistic is δᵀ C⁻¹ δ with the differences δ of the estimates to the hypothesis
-            and their covariance C, asymptotically chi-squared. Parameters that follow from others,
-            as in the blocks of variables of more than two values, whose rows and columns sum to 0,
-            do not count in `df`.
+            The statistic is δᵀ C⁻¹ δ, with δ the estimates less their values under the hypothesis
+            and C their covariance. It is asymptotically chi-squared. Parameters that follow from
+            others do not count in `df`. There are such parameters in the blocks of variables with
+            more than two values, whose rows and columns sum to 0.
 
         Raises
         ------
         ValueError
-            If there is no such parameter, or no estimate of one.
+            If a parameter does not exist or was not estimated.
         """
         places = self._places_of(parameters)
         if not len(places):
@@ -243,13 +244,13 @@ class PairwiseInference(NetworkParameters):
         return wald_test((self.estimate - self.null)[places], covariance)
 
     def pair_p_value(self, method=None):
-        """P values of the joint Wald test of all couplings of each two variables.
+        """P values of the joint Wald test of all couplings of each pair of variables.
 
         Parameters
         ----------
         method : {"holm", "fdr_bh"}, default=None
-            How they are adjusted for the number of pairs, as in `adjusted_p_value`; None for not
-            at all.
+            How they are adjusted for the number of pairs, as in `adjusted_p_value`. None means no
+            adjustment.
 
         Returns
         -------
@@ -273,13 +274,13 @@ class PairwiseInference(NetworkParameters):
         Parameters
         ----------
         weights : dict
-            From names of parameters to weights. For example, ``{"m[x0=1,x1=2]": 1,
-            "m[x0=1,x1=0]": -1}`` asks whether value 1 of x0 goes with 2 of x1 more than with 0.
+            A weight for each name of a parameter. For example, ``{"m[x0=1,x1=2]": 1,
+            "m[x0=1,x1=0]": -1}`` tests whether value 1 of x0 occurs more with 2 of x1 than with 0.
 
         Returns
         -------
         inference : PairwiseInference
-            Of this single parameter, with 0 as its value under the null hypothesis.
+            The inference on this single sum, with 0 as its value under the null hypothesis.
         """
         names = self.names.tolist()
         unknown = [name for name in weights if name not in names]
@@ -304,7 +305,7 @@ class PairwiseInference(NetworkParameters):
         )
 
     def to_frame(self):
-        """Return all but the covariance as a table; needs pandas.
+        """Return all results but the covariance as a table; needs pandas.
 
         Returns
         -------
@@ -314,12 +315,12 @@ class PairwiseInference(NetworkParameters):
         Raises
         ------
         ImportError
-            If pandas is not installed. The columns are there without it, as attributes.
+            If pandas is not installed. Without it, use the attributes of the same names.
 
         Notes
         -----
-        ``frame.to_latex(escape=True, float_format="%.3f")`` is a LaTeX table in the style of the
-        booktabs package, and ``frame.style`` formats each column by itself. Both need Jinja2.
+        ``frame.to_latex(escape=True, float_format="%.3f")`` makes a LaTeX table in the style of the
+        booktabs package, and ``frame.style`` formats each column separately. Both need Jinja2.
         """
         columns = ("estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high")
         return parameter_frame(self.names, {name: getattr(self, name) for name in columns})

@@ -18,18 +18,18 @@ N_ALPHAS, LEAST_SHARE = 50, 0.01
 
 @dataclass(frozen=True, repr=False)
 class StabilitySelection:
-    """How often each two variables are coupled in networks of half the rows.
+    """How often each pair of variables is coupled in networks of half the rows.
 
-    What `stability_selection` returns.
+    The result of `stability_selection`.
 
     Parameters
     ----------
     alphas : ndarray of shape (n_alphas,)
         The penalties, falling.
     path : ndarray of shape (n_alphas, n_features, n_features)
-        The share of the halves that have selected each pair by this penalty, or by a larger one.
+        The share of the halves that have selected each pair with this penalty, or a larger one.
     threshold : float
-        The share from which on a pair is selected.
+        The smallest share of the halves with which a pair is selected.
     max_edges : int
         The number of pairs at which the path of each half ends.
     max_false : float
@@ -75,7 +75,7 @@ class StabilitySelection:
         Returns
         -------
         frame : pandas.DataFrame
-            A row for each two variables, with their names as the index.
+            A row for each pair of variables, with their names as the index.
         """
         matrices = {"probability": self.probability, "selected": self.selected}
         frame = pair_frame(self.feature_names, matrices)
@@ -115,30 +115,29 @@ def stability_selection(
     n_jobs=None,
     random_state=None,
 ):
-    """Select the couplings that networks of random halves of the rows have again and again.
+    """Select the couplings that occur in most networks of random halves of the rows.
 
-    Each random half of the rows, and the other half [2]_, goes down a path of penalties until it
-    has selected a given number of pairs. A pair counts if it is among those of at least `threshold`
-    of all halves [1]_.
+    The rows are divided at random into two halves [2]_, again and again. For each half, the penalty
+    falls along a path until a given number of pairs is selected. A pair is selected in the end if
+    at least a share `threshold` of all halves has selected it [1]_.
 
     Parameters
     ----------
     estimator : FVBMPseudoLikelihood
-        With a penalty that selects, such as ``penalty="l1"``; its `alpha` is not used. It is not
-        changed.
+        An estimator with a penalty that selects, such as ``penalty="l1"``. Its `alpha` is not used.
+        It is not changed.
     X : array-like of shape (n_samples, n_features)
         The data; NaN is a missing cell.
     n_pairs : int, default=50
-        Number of random divisions into halves: of so many pairs of fits.
+        Number of random divisions into two halves.
     threshold : float, default=0.75
         The share π of the halves, above 0.5.
     max_false : float, default=1.0
-        The bound on the expected number of pairs that are selected though they are rare: with a
-        probability of no more than q / p, q being the number of pairs where a path ends, and p that
-        of all pairs, or of those that `edges` allows. q follows from it.
+        The bound on the expected number of false pairs, see Notes. The number of pairs at which a
+        path ends follows from it.
     alphas : array-like of shape (n_alphas,), default=None
-        The penalties. None means 50 values from the least without a coupling, in all rows, down to
-        its hundredth.
+        The penalties. None means 50 values, from the smallest with which a fit to all rows has no
+        coupling, down to a hundredth of it.
     sample_weight : array-like of shape (n_samples,), default=None
         How often each row counts, whole numbers. None counts each once.
     n_jobs : int, default=None
@@ -155,15 +154,17 @@ def stability_selection(
     Raises
     ------
     ValueError
-        If the penalty does not select, if weights are not whole numbers, or if the bound leaves no
-        room for a single pair.
+        If the penalty does not select, if weights are not whole numbers, or if the bound is so
+        small that no pair could be selected.
 
     Notes
     -----
-    The expected number of selected pairs that a half selects with a probability of no more than
-    q / p is at most q² / ((2π - 1) p) [2]_, without assumptions about the data. If false pairs are
-    exchangeable and a half does better than at random, it is a bound on the number of false
-    pairs [1]_. Hence q = √((2π - 1) p `max_false`), rounded down.
+    Let q be the number of pairs at which a path ends, and p the number of all pairs, or of those
+    that `edges` allows. Call a pair rare if a half selects it with a probability of no more than
+    q / p. The expected number of rare pairs that are selected is at most q² / ((2π - 1) p) [2]_,
+    without assumptions about the data. If false pairs are exchangeable and a half does better than
+    at random, this is a bound on the number of false pairs [1]_. Hence
+    q = √((2π - 1) p `max_false`), rounded down.
 
     References
     ----------

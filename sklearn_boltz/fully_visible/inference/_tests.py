@@ -16,7 +16,7 @@ RANK_TOL = 1e-9
 class HypothesisTest:
     """A test of several parameters at once.
 
-    What `PairwiseInference.wald_test` and `FVBMPseudoLikelihood.likelihood_ratio` return.
+    The result of `PairwiseInference.wald_test` and `FVBMPseudoLikelihood.likelihood_ratio`.
 
     Parameters
     ----------
