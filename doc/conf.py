@@ -140,7 +140,6 @@ sphinx_gallery_conf = {
     "filename_pattern": r"/plot_",
     "ignore_pattern": r"__init__\.py|quick_start\.py",
     "doc_module": ("sklearn_boltz",),
-    "reference_url": {"sklearn_boltz": None},
     "backreferences_dir": os.path.join("api", "generated", "backreferences"),
     "within_subsection_order": "FileNameSortKey",
     "plot_gallery": True,

@@ -107,7 +107,8 @@ for (i, j), right in zip(best.pairs_, best.is_contact_, strict=True):
     style = {"color": "#0072b2", "lw": 2} if right else {"color": "#d55e00", "lw": 1, "ls": "--"}
     axes[0].plot(*place[[i, j]].T, zorder=2, **style)
 for number in (1, 10, 20, 30, 40):
-    axes[0].text(*place[number - 1], number, ha="center", va="center", zorder=3)
+    ground = {"boxstyle": "round", "facecolor": "white", "edgecolor": "0.7", "pad": 0.2}
+    axes[0].text(*place[number - 1], number, ha="center", va="center", bbox=ground, zorder=3)
 axes[0].set_title("The chain, and the pairs found")
 axes[0].set_axis_off()
 

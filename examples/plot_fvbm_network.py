@@ -54,7 +54,7 @@ plt.show()
 # %%
 # Which edges are there?
 # ----------------------
-# `inference` gives sandwich standard errors, Wald tests and confidence intervals. The p
+# `inference` gives standard errors, Wald tests and confidence intervals. The p
 # values of 136 parameters have to be adjusted for their number; drawn are the couplings that
 # Benjamini and Hochberg's method calls significant at 1 %. The rows of chairs are bent, as
 # in a real parliament, so that no edge hides another.
@@ -101,13 +101,14 @@ inference.to_frame().iloc[[0, 1, 16, 17, 18]].round(4)
 # Two ways to one maximum
 # -----------------------
 # By default the maximum is found by Newton's method. The algorithm of Nguyen and Wood (2016),
-# ``solver="bslm"``, makes many cheap steps instead, none of which ever goes down.
+# ``solver="bslm"``, makes many cheap steps instead, none of which ever goes down. Both are drawn
+# without a penalty.
 
 fig, ax = plt.subplots(layout="constrained")
 for solver in ["bslm", "newton"]:
-    fitted = FVBMPseudoLikelihood(solver=solver).fit(X)
+    fitted = FVBMPseudoLikelihood(solver=solver, alpha=0).fit(X)
     HistoryDisplay.from_estimator(fitted, label=solver, show_increase=True, ax=ax, marker=".")
-ax.legend(loc="center")
+ax.legend(loc="center right")
 plt.show()
 
 # %%

@@ -137,6 +137,9 @@ class HistoryDisplay:
             The display itself.
         """
         self.ax_ = ax = axes_or_new(ax)
+
+        from matplotlib.ticker import MaxNLocator
+
         self.figure_ = ax.figure
         (self.line_,) = ax.plot(self.at, self.values, **{"label": self.label, **line_kw})
         self.band_ = None
@@ -148,6 +151,9 @@ class HistoryDisplay:
         for words in ("pseudo likelihood", "log likelihood", "free energy"):
             ylabel = ylabel.replace(words, words.replace(" ", "-"))
         ax.set(xlabel=self.against, ylabel=ylabel)
+        locator = ax.xaxis.get_major_locator()
+        if self.against == "iteration" and isinstance(locator, MaxNLocator):
+            locator.set_params(integer=True)
         if self.label is not None:
             ax.legend()
         self.increase_ax_ = self.increase_line_ = None
