@@ -16,6 +16,18 @@ DISAGREEMENT = 5.0
 MARKOV = 3.0
 
 
+class LogPartition(Bunch):
+    """An estimate of ln Z, whose printed form leaves out the arrays."""
+
+    def __repr__(self):
+        figures = f"ln Z = {self.value:.6g}"
+        if self.std_err > 0:
+            figures += f" ± {self.std_err:.2g}"
+        if -math.inf < self.low < self.high:
+            figures += f", from {self.low:.6g} to {self.high:.6g}"
+        return f"{figures} ({self.method}). {self.verdict}"
+
+
 def estimate_from_value(value):
     """An exact ln Z in the form of an estimate.
 
@@ -27,7 +39,7 @@ def estimate_from_value(value):
     -------
     estimate : Bunch
     """
-    return Bunch(
+    return LogPartition(
         value=value, std_err=0.0, low=value, high=value, ess=math.inf, log_weights=None,
         method="exact", states=None, trusted=True, verdict="Exact, by enumeration.",
     )  # fmt: skip
@@ -57,7 +69,7 @@ def estimate_from_weights(method, log_weights, sign, states):
     if n_chains > 1:
         std_err = float(weights.std(ddof=1) / weights.mean() / math.sqrt(n_chains))
     low = value - MARKOV if method == "ais" else -math.inf
-    estimate = Bunch(
+    estimate = LogPartition(
         value=value, std_err=std_err, low=low, high=math.inf, ess=ess, log_weights=log_weights,
         method=method, states=states, trusted=True, verdict="",
     )  # fmt: skip

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
-from sklearn.utils import Bunch
 
-from sklearn_boltz._estimates import MAX_STD_ERR, distrust
+from sklearn_boltz._estimates import MAX_STD_ERR, LogPartition, distrust
 from sklearn_boltz._ladder import BROKEN, bennett
 
 # Rounds of a block of a record; blocks before the first look at them; and the share of all
@@ -147,7 +146,7 @@ class Record:
         """
         values, errors = mean_and_error(self.log_partitions())
         value, std_err = float(values[-1]), float(errors[-1])
-        estimate = Bunch(
+        estimate = LogPartition(
             value=value, std_err=std_err, low=value - 2 * std_err, high=value + 2 * std_err,
             ess=float(self.n_arrivals()), log_weights=None, method="ladder", states=None,
             acceptances=self.acceptances(), log_partitions=values, log_partition_errors=errors,

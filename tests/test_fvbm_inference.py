@@ -239,6 +239,11 @@ def test_frame_and_printed_table(result):
     ]  # fmt: skip
     assert_array_equal(frame.index, result.names)
     assert_array_equal(frame["z"], result.z)
+    adjusted = result.to_frame("fdr_bh")
+    assert_array_equal(adjusted["adjusted_p_value"], result.adjusted_p_value("fdr_bh"))
+    assert adjusted.drop(columns="adjusted_p_value").equals(frame)
+    with pytest.raises(ValueError, match="method must be 'holm' or 'fdr_bh'"):
+        result.to_frame("bonferroni")
     X = pd.DataFrame(known_machine(3, 0.4)[0].sample(300, random_state=0), columns=list("abc"))
     printed = str(FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X))
     assert "m[a,c]" in printed and "95 % interval" in printed and "300 samples" in printed

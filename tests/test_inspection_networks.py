@@ -1,6 +1,7 @@
 """Pictures of networks: what they show, and that it can be read."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -98,6 +99,18 @@ def test_heatmap_of_categories(survey_model, survey):
     blank = np.zeros((8, 8), dtype=bool)
     blank[:3, :3] = blank[3:5, 3:5] = blank[5:, 5:] = True
     assert_array_equal(display.image_.get_array().mask, blank)
+
+
+def test_long_names_of_rows_do_not_overlap():
+    n_names = 16
+    names = [f"export-administration-act-south-africa-{j}" for j in range(n_names)]
+    display = CouplingDisplay(coupling=np.zeros((n_names, n_names)), names=names).plot()
+    display.figure_.canvas.draw()
+    boxes = [label.get_window_extent() for label in display.ax_.get_yticklabels()]
+    assert all(above.y0 >= below.y1 - 1 for above, below in pairwise(boxes))
+    assert min(box.x0 for box in boxes) >= 0
+    given = plt.figure(figsize=(5, 5)).add_subplot()
+    assert display.plot(ax=given).figure_.get_size_inches().tolist() == [5, 5]
 
 
 def test_names_without_room_are_left_out():

@@ -5,6 +5,7 @@ from copy import deepcopy
 import numpy as np
 from scipy.special import logsumexp
 
+from sklearn_boltz._estimates import estimate_from_value, estimate_from_weights
 from sklearn_boltz._ladder import Ladder, bennett
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
@@ -151,3 +152,13 @@ def test_rungs_come_and_go():
     assert abs(three[0][-1] - exact) < 4 * three[1][-1]
     # A copy has states of its own.
     assert (kept.rungs[0].states == start).all() and kept.n_rounds == 0
+
+
+def test_estimates_are_printed_without_their_arrays():
+    states = np.zeros((100, 3))
+    exact, ais = estimate_from_value(2.5), estimate_from_weights("ais", np.ones(100), 1, states)
+    assert str(exact) == "ln Z = 2.5 (exact). Exact, by enumeration."
+    assert str(ais).startswith("ln Z = 1, from -2 to inf (ais). ")
+    ais.update(std_err=0.0123, high=1.25)
+    assert str(ais).startswith("ln Z = 1 ± 0.012, from -2 to 1.25 (ais). ")
+    assert "array" not in repr(ais) and ais["states"] is states

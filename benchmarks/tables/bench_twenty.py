@@ -174,7 +174,7 @@ def log_partitions(model, valid, args):
         pass
     else:
         return dict(low=exact, high=exact, ladder=np.nan, ais=np.nan), np.nan
-    ladder = model.log_partition("ladder", random_state=0)
+    ladder = model.log_partition("ladder", tol=args.ladder_tol, max_rounds=5000, random_state=0)
     ais = model.log_partition(
         "ais", n_chains=args.chains, n_temperatures=args.temperatures, random_state=0
     )
@@ -617,7 +617,8 @@ def main():
     parser.add_argument("--seconds", type=float, dest="fixed_seconds",
                         help="of training for the RBMs of others")  # fmt: skip
     parser.add_argument("--temperatures", type=int, default=20_000)
-    parser.add_argument("--chains", type=int, default=200)
+    parser.add_argument("--chains", type=int, default=500)
+    parser.add_argument("--ladder-tol", type=float, default=0.015, help="standard error, in nats")
     parser.add_argument("--again", action="store_true", help="also fits that the table has")
     args = parser.parse_args()
     args.path = args.output / "twenty.csv"

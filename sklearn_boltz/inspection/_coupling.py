@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_scalar
 
-from sklearn_boltz.inspection._axes import axes_or_new
+from sklearn_boltz.inspection._axes import axes_or_new, require_pyplot
 from sklearn_boltz.inspection._network import (
     EdgeStyle,
     draw_network,
@@ -20,6 +20,9 @@ from sklearn_boltz.inspection._pairs import block_norms, names_of
 READABLE_EDGES = 40
 # Smallest font of names beside the heat map, in points. If they do not fit, they are left out.
 SMALLEST_FONT, LARGEST_FONT = 4.5, 10.0
+# The default size of a figure has room for names of so many letters beside the heat map. Beyond, a
+# letter needs so many inches.
+USUAL_LENGTH, LONGEST, LETTER = 12, 60, 0.08
 
 
 class CouplingDisplay:
@@ -114,7 +117,8 @@ class CouplingDisplay:
             The fitted estimator.
         X : array-like of shape (n_samples, n_features), default=None
             The training data. If given, couplings that are not significant are hatched in the heat
-            map and left out of the graph.
+            map and left out of the graph. The tests are those of `inference`, whose estimates are
+            without the default penalty; colours and widths are those of `coupling_`.
         kind : {"heatmap", "graph"}, default="heatmap"
             Type of plot.
         significance_level : float, default=0.05
@@ -231,8 +235,8 @@ class CouplingDisplay:
             raise ValueError(f"kind must be 'heatmap' or 'graph', got {kind!r}.")
         return self
 
-    def _new_axes(self, ax):
-        self.ax_ = axes_or_new(ax)
+    def _new_axes(self, ax, figsize=None):
+        self.ax_ = axes_or_new(ax, figsize)
         self.figure_ = self.ax_.figure
 
     @property
@@ -265,7 +269,7 @@ class CouplingDisplay:
     # The heat map.
 
     def _draw_matrix(self, ax, cmap, limit, colorbar):
-        self._new_axes(ax)
+        self._new_axes(ax, self._heatmap_size() if ax is None else None)
         limit = np.abs(self.coupling).max(initial=0) if limit is None else limit
         variable = np.repeat(np.arange(len(self.names)), np.diff(self._starts))
         same = variable[:, None] == variable
@@ -277,6 +281,13 @@ class CouplingDisplay:
         if colorbar:
             self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, label="coupling")
         self._write_names()
+
+    def _heatmap_size(self):
+        """Size of a new figure, with room for long names on two sides."""
+        longest = min(max((len(str(name)) for name in self.names), default=0), LONGEST)
+        room = LETTER * max(longest - USUAL_LENGTH, 0)
+        width, height = require_pyplot().rcParams["figure.figsize"]
+        return width + room, height + room
 
     def _hatch(self, cells):
         from matplotlib.collections import PatchCollection

@@ -34,7 +34,13 @@ from sklearn_boltz._base import (
 )
 from sklearn_boltz._batches import fresh, rows_of
 from sklearn_boltz._cells import foreign_coding, shown
-from sklearn_boltz._estimates import best_known, greater, raise_floor, temperature_ladder
+from sklearn_boltz._estimates import (
+    LogPartition,
+    best_known,
+    greater,
+    raise_floor,
+    temperature_ladder,
+)
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._tables import Table
 from sklearn_boltz._threads import Workers
@@ -832,7 +838,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return Bunch(
+        return LogPartition(
             value=total_log_partition(chosen), std_err=np.nan, low=-np.inf, high=np.inf,
             ess=float(len(kept)), log_weights=-chosen.free_energy, method="tap",
             states=like(model.weights, chosen.visible_mean), trusted=bool(chosen.converged.any()),

@@ -304,8 +304,14 @@ class PairwiseInference(NetworkParameters):
             feature_names=None,
         )
 
-    def to_frame(self):
+    def to_frame(self, method=None):
         """Return all results but the covariance as a table; needs pandas.
+
+        Parameters
+        ----------
+        method : {"holm", "fdr_bh"}, default=None
+            How `adjusted_p_value` adjusts the p values for their number. They are then in a column
+            of that name. None means no such column.
 
         Returns
         -------
@@ -323,7 +329,10 @@ class PairwiseInference(NetworkParameters):
         booktabs package, and ``frame.style`` formats each column separately. Both need Jinja2.
         """
         columns = ("estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high")
-        return parameter_frame(self.names, {name: getattr(self, name) for name in columns})
+        columns = {name: getattr(self, name) for name in columns}
+        if method is not None:
+            columns["adjusted_p_value"] = self.adjusted_p_value(method)
+        return parameter_frame(self.names, columns)
 
     def __str__(self):
         width = max(len("parameter"), *(len(name) for name in self.names))
