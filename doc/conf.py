@@ -211,6 +211,15 @@ def visit_displayed_math(translator, node):
     raise nodes.SkipNode
 
 
+def drop_modules_without_source(app):
+    """Keep compiled modules out of the list of sources, which has no page for them."""
+    sources = getattr(app.env, "_viewcode_modules", {})
+    for name in [name for name, source in sources.items() if not source]:
+        del sources[name]
+    return []
+
+
 def setup(app):
-    """Register the renderer of formulas."""
+    """Register the renderer of formulas, and what goes before the pages of the sources."""
+    app.connect("html-collect-pages", drop_modules_without_source, priority=400)
     app.add_html_math_renderer("mathml", (visit_inline_math, None), (visit_displayed_math, None))

@@ -44,8 +44,10 @@ print(f"rates {X.mean(axis=0).min():.3f} to {X.mean(axis=0).max():.3f}, at most 
 # with both: a small penalty keeps their couplings finite.
 
 model = FVBMPseudoLikelihood(objective="likelihood", alpha=1e-3).fit(train)
-fig, ax = plt.subplots(figsize=(5.5, 4.6), layout="constrained")
-CouplingDisplay.from_estimator(model, kind="graph", layout=places, ax=ax)
+shown = places.copy()
+shown[14] += 0.05, -0.01  # beside its neighbour, so that both names can be read
+fig, ax = plt.subplots(figsize=(8, 6.4), layout="constrained")
+CouplingDisplay.from_estimator(model, kind="graph", layout=shown, ax=ax)
 ax.set_title("Couplings, each neuron at its place")
 plt.show()
 

@@ -74,7 +74,7 @@ for name, machine in {"BernoulliRBM": lent, "SDCPRBM": model}.items():
 # The weights of a hidden unit are an image: what the unit looks for.
 # :class:`~sklearn_boltz.inspection.ReceptiveFieldDisplay` takes both machines.
 
-fig, axes = plt.subplots(1, 2, figsize=(9, 2.9), layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(9, 2.2), layout="constrained")
 for ax, (name, machine) in zip(axes, {"BernoulliRBM": old, "SDCPRBM": model}.items(), strict=True):
     ReceptiveFieldDisplay.from_estimator(machine, n_units=40, n_columns=10, ax=ax)
     ax.set_title(name)
@@ -102,7 +102,7 @@ make_pipeline(SDCPRBM(100, max_iter=10), LogisticRegression(max_iter=2000))
 # ``BernoulliRBM`` can make a Gibbs step; ``sample`` makes many. Chains that start at random
 # pixels and forget where they began show what a machine takes for a digit.
 
-fig, axes = plt.subplots(2, 1, figsize=(8, 4.6), layout="constrained")
+fig, axes = plt.subplots(2, 1, figsize=(8, 3.9), layout="constrained")
 for ax, (name, machine) in zip(axes, {"BernoulliRBM": lent, "SDCPRBM": model}.items(), strict=True):
     SampleDisplay.from_estimator(machine, 48, n_columns=16, random_state=0, ax=ax)
     ax.set_title(f"samples of {name}")

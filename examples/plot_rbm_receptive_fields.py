@@ -66,7 +66,7 @@ plt.show()
 # look at the scale, and at the border, where no digit has ink. With far too large a rate the
 # weights become several times as large as they need to be, and chains stick.
 
-fig, axes = plt.subplots(3, 1, figsize=(7, 5), layout="constrained")
+fig, axes = plt.subplots(3, 1, figsize=(7, 3.9), layout="constrained")
 for ax, rate in zip(axes, [0.001, 0.1, 2.0], strict=True):
     short = SDCPRBM(100, learning_rate=rate, batch_size=50, max_iter=20, random_state=0).fit(X)
     ReceptiveFieldDisplay.from_estimator(short, n_units=28, n_columns=14, ax=ax)

@@ -39,11 +39,9 @@ def models():
     yield "FSLLDensity(greedy)", FSLLDensity(solver="greedy"), _terms
     yield "FSLLDensity(alpha=0.2)", FSLLDensity(alpha=0.2), _terms
     yield "FVBMPseudoLikelihood", FVBMPseudoLikelihood(alpha=0.01), _couplings
-    yield "SDCPRBM", SDCPRBM(n_components=16, max_iter=60, random_state=0), _epochs
-    tap = TAPRBM(n_components=16, learning_rate=0.2, max_iter=60, random_state=0)
-    yield "TAPRBM", tap, _epochs
-    deep = TAPDBM((16, 8), learning_rate=0.2, pretrain_max_iter=10, max_iter=30, random_state=0)
-    yield "TAPDBM", deep, _layers
+    yield "SDCPRBM", SDCPRBM(n_components=16, random_state=0), _epochs
+    yield "TAPRBM", TAPRBM(n_components=16, random_state=0), _epochs
+    yield "TAPDBM", TAPDBM((16, 8), random_state=0), _layers
     yield "InfiniteRBM", InfiniteRBM(max_components=16, random_state=0), _units
 
 
@@ -58,12 +56,12 @@ def _couplings(model):
 
 
 def _epochs(model):
-    return f"{len(model.components_)} hidden units in {model.max_iter} epochs"
+    return f"{len(model.components_)} hidden units in {model.n_iter_} epochs"
 
 
 def _layers(model):
     sizes = ", ".join(str(len(weights)) for weights in model.components_)
-    return f"layers of {sizes} hidden units, {model.max_iter} epochs together"
+    return f"layers of {sizes} hidden units, {model.n_iter_} epochs together"
 
 
 def _units(model):

@@ -46,7 +46,7 @@ _PARAMETERS = {
 
 
 @validate_params(
-    {"name": [StrOptions(set(_TITLES))], **_PARAMETERS},
+    {"name": [StrOptions(set(_TITLES))]} | _PARAMETERS,
     prefer_skip_nested_validation=True,
 )
 def fetch_density_benchmark(name, *, data_home=None, download_if_missing=True, verbose=1):

@@ -432,7 +432,7 @@ class BaseTAP(MiniBatchEstimator):
             solutions = _tap.solve(model, mean, iteration, workers, variance, evidence)
         return solutions.visible_mean[:, : self._n_numbers()]
 
-    @validate_arguments({**IMPUTE_CONSTRAINTS, "method": [StrOptions({"auto", "tap", "gibbs"})]})
+    @validate_arguments(IMPUTE_CONSTRAINTS | {"method": [StrOptions({"auto", "tap", "gibbs"})]})
     def impute(self, X, *, how="mean", method="auto", n_steps=1000, random_state=None):
         """Fill missing values from their distribution given the observed values of the row.
 

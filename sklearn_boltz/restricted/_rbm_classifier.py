@@ -1102,7 +1102,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     # Rows that the machine makes.
 
-    @validate_arguments({**SAMPLE_CONSTRAINTS, "y": ["array-like", str, Real, None]})
+    @validate_arguments(SAMPLE_CONSTRAINTS | {"y": ["array-like", str, Real, None]})
     def sample(
         self,
         n_samples=1,

@@ -105,7 +105,7 @@ class Comparison:
         """
         return self.ebic(X, sample_weight, gamma=0.0)
 
-    @validate_arguments({**ROWS, "gamma": [Interval(Real, 0, None, closed="left"), None]})
+    @validate_arguments(ROWS | {"gamma": [Interval(Real, 0, None, closed="left"), None]})
     def ebic(self, X, sample_weight=None, *, gamma=None):
         """Return the extended Bayesian information criterion; the lower, the better.
 
@@ -175,7 +175,7 @@ class Comparison:
             rows = self._model().log_pseudo_likelihood(codes)
         return float(weights @ rows)
 
-    @validate_arguments({**ROWS, "other": [BaseBoltzmann]})
+    @validate_arguments(ROWS | {"other": [BaseBoltzmann]})
     def likelihood_ratio(self, X, other, sample_weight=None):
         """Test a smaller network against this one by the composite likelihood ratio.
 
