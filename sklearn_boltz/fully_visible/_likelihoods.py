@@ -451,6 +451,7 @@ class Likelihoods(BaseBoltzmann):
 
         See Also
         --------
+        inference : Estimates without the default penalty, with standard errors and tests.
         FSLLDensity.interactions : The same table. There, a variable is 1 for its first value and -1
             for its second, so that weights of odd orders have the opposite sign.
 

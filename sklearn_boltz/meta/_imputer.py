@@ -76,6 +76,11 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
     A value that did not occur in `fit` is left unchanged and is not used to fill other cells. Rows
     without missing cells are returned unchanged.
 
+    In a pipeline, encode the words after the imputer and leave numbers as they are, with a
+    :class:`~sklearn.compose.ColumnTransformer`. Tables with real numbers need an RBM, whose fit
+    takes seconds to minutes. If a search does not change the imputer, ``memory`` of the pipeline
+    avoids fitting it again.
+
     Examples
     --------
     >>> import numpy as np
