@@ -13,7 +13,7 @@ from sklearn_boltz.restricted._mini_batches import MiniBatchRBM
 from sklearn_boltz.restricted.model._columns import initial_hidden
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
-from sklearn_boltz.restricted.training._auto import MOST_UNITS, chosen_decay
+from sklearn_boltz.restricted.training._auto import chosen_decay
 from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import n_units_of, start_of
 from sklearn_boltz.restricted.training._monitor import Monitor
@@ -21,6 +21,9 @@ from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
 from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
 from sklearn_boltz.units import Bernoulli
+
+# Couplings of an initial network that become hidden units, at most, where n_components is "auto".
+MOST_OF_INIT = 1000
 
 
 class SDCPRBM(MiniBatchRBM):
@@ -40,8 +43,8 @@ class SDCPRBM(MiniBatchRBM):
     ----------
     n_components : int or "auto", default="auto"
         Number of hidden units. ``"auto"`` is twice the number of columns (of numbers in
-        `visible_names_`), but at most twice the square root of the number of rows, between 8 and
-        1,000. See `n_components_` for what was chosen.
+        `visible_names_`), but at most 6 times the square root of the number of rows, between 8
+        and 500. See `n_components_` for what was chosen.
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or
@@ -417,7 +420,7 @@ class SDCPRBM(MiniBatchRBM):
         rng, seen = make_generator(self.random_state), ColumnSums.of(X, weights)
         n_hidden = self._n_hidden(n_rows, X.shape[1])
         if self.n_components == "auto" and self.init is not None:
-            n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_UNITS))
+            n_hidden = max(n_hidden, min(n_units_of(self.init_), MOST_OF_INIT))
         hidden = initial_hidden(self.hidden, n_hidden, X.dtype)
         matrix = self._initial_weights(rng, len(hidden), X.shape[1], X.dtype)
         visible = self._initial_visible(X, weights)

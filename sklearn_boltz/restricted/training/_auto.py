@@ -2,8 +2,9 @@
 
 import math
 
-# Hidden units: so many for each column, and for the root of the number of rows, within limits.
-UNITS_PER_COLUMN, UNITS_PER_ROOT, LEAST_UNITS, MOST_UNITS = 2, 2, 8, 1000
+# Hidden units: so many for each column, and for the root of the number of rows, within limits. The
+# penalty below allows for more units than few rows could determine.
+UNITS_PER_COLUMN, UNITS_PER_ROOT, LEAST_UNITS, MOST_UNITS = 2, 6, 8, 500
 # Mini-batches in an epoch, at least, as far as the limits of their size allow.
 MINI_BATCHES, LEAST_BATCH, MOST_BATCH = 20, 10, 100
 # The prior distribution of each weight has this variance, divided by the number
