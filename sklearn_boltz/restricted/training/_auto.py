@@ -2,9 +2,8 @@
 
 import math
 
-# Hidden units: so many for each column, and for the root of the number of rows, within limits. The
-# penalty below allows for more units than few rows could determine.
-UNITS_PER_COLUMN, UNITS_PER_ROOT, LEAST_UNITS, MOST_UNITS = 2, 6, 8, 500
+# Hidden units: so many for each column, within limits.
+UNITS_PER_COLUMN, LEAST_UNITS, MOST_UNITS = 2, 8, 500
 # Mini-batches in an epoch, at least, as far as the limits of their size allow.
 MINI_BATCHES, LEAST_BATCH, MOST_BATCH = 20, 10, 100
 # The prior distribution of each weight has this variance, divided by the number
@@ -18,9 +17,9 @@ STREAMED_ROWS = 10_000
 LEAST_DIVIDED = 100
 
 
-def chosen_components(n_rows, n_columns):
-    """Number of hidden units."""
-    by_rows = UNITS_PER_ROOT * math.isqrt(n_rows)
+def chosen_components(n_rows, n_columns, per_root):
+    """Number of hidden units, at most `per_root` times the root of the number of rows."""
+    by_rows = per_root * math.isqrt(n_rows)
     return min(max(min(UNITS_PER_COLUMN * n_columns, by_rows), LEAST_UNITS), MOST_UNITS)
 
 
