@@ -8,8 +8,8 @@ from calls import FITS, calls_to_kernel
 
 PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
 FAMILIES = {"loglinear", "fully_visible", "restricted"}
-# Which other places each may import from. The ground floor is open to all families.
-GROUND = {
+# What each place may import besides itself. The shared modules are open to all families.
+SHARED = {
     "_arrays", "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates", "_labels",
     "_ladder", "_ladder_record", "_random", "_random_kernel", "_tables", "_threads", "_warnings",
 }  # fmt: skip
@@ -31,12 +31,12 @@ MAY_IMPORT = {
     "_completion": {"_batches"},
     "_base": {"_arrays", "_callbacks", "_cells", "_tables", "_warnings"},
     "units": {"_arrays", "_random", "_random_arrays", "_random_kernel"},
-    "loglinear": GROUND,
-    "fully_visible": GROUND | {"loglinear"},
-    "restricted": GROUND | {"units"},
-    "meta": GROUND | FAMILIES | {"units"},
+    "loglinear": SHARED,
+    "fully_visible": SHARED | {"loglinear"},
+    "restricted": SHARED | {"units"},
+    "meta": SHARED | FAMILIES | {"units"},
 }
-# The rooms of a family, from the ground up. Estimators and their bases stand above all.
+# The folders of a family, from the lowest. Estimators and their bases are above all of them.
 FLOORS = {
     "restricted": ["model", "sampling", "mean_field", "training"],
     "fully_visible": [

@@ -144,7 +144,13 @@ VALIDATED = {
     },
     "pumsb_star": {
         "tempered RBM": rbm(
-            (0.01, 0.002), (30, 20), n_components=200, sampler="tempered", max_rungs=60
+            (0.025, 0.008, 0.002),
+            (170, 80, 40),
+            n_components=200,
+            sampler="tempered",
+            tempered_fraction=0.2,
+            weight_decay=6e-4,
+            max_rungs=60,
         ),
     },
     "bbc": {"3 RBMs": rbm(**STAGES, epochs=(250, 60, 40), copies=3, weight_decay=1.6e-2)},

@@ -1,7 +1,7 @@
 """Thumbnails of the gallery: a part of a picture, large enough to be read, with a text for it.
 
-sphinx-gallery shrinks whole pictures. Here a story has the number of a picture and a part of it:
-left, top, right and bottom as shares of its width and height. Stories that are not in the table
+sphinx-gallery shrinks whole pictures. Here an example has the number of a picture and a part of it:
+left, top, right and bottom as shares of its width and height. Examples that are not in the table
 keep what sphinx-gallery makes.
 """
 
@@ -54,9 +54,9 @@ def thumbnail(picture, part):
 def make_thumbnails(app):
     """Replace the thumbnails, once sphinx-gallery has made the pictures."""
     images = Path(app.srcdir) / "auto_examples" / "images"
-    for story, (number, part) in PARTS.items():
-        picture = images / f"sphx_glr_{story}_{number:03}_2_00x.png"
-        target = images / "thumb" / f"sphx_glr_{story}_thumb.png"
+    for example, (number, part) in PARTS.items():
+        picture = images / f"sphx_glr_{example}_{number:03}_2_00x.png"
+        target = images / "thumb" / f"sphx_glr_{example}_thumb.png"
         if picture.is_file() and target.is_file():
             with Image.open(picture) as whole:
                 thumbnail(whole, part).save(target)
