@@ -83,7 +83,10 @@ def compare_grid(args, X, test):
         independent = (test * np.log(p) + (1 - test) * np.log1p(-p)).sum(axis=1).mean()
         rows.append([n_rows, "independent pixels", independent, 0.0, 0.0])
     header = ["rows", "model (units, rate, penalty)", "log-likelihood", "error", "seconds"]
-    print_table(header, rows)
+    print_table(header, [
+        [n_rows, name, f"{value:.2f}", f"{error:.2f}", f"{seconds:.0f}"]
+        for n_rows, name, value, error, seconds in rows
+    ])  # fmt: skip
     worst = max(differences)
     print_check("nats below the best of the grid, at most", "0.3", f"{worst:.2f}", worst <= 0.3)
 
@@ -100,7 +103,7 @@ def compare_features(X, y):
             for model in (SDCPRBM(random_state=0), TAPRBM(random_state=0))
         ),
     ]  # fmt: skip
-    print_table(["features", "accuracy"], rows)
+    print_table(["features", "accuracy"], [[name, f"{value:.3f}"] for name, value in rows])
 
 
 def compare_digits(args):
@@ -143,7 +146,10 @@ def tell_of_mnist(model, X, test, seconds, args):
         "RAISE": model.log_partition("raise", X=test[:100], **options),
     }
     rows = [[name, -free_energy - e.value, e.std_err] for name, e in estimates.items()]
-    print_table(["ln Z by", "test log-likelihood", "std. err."], rows)
+    print_table(
+        ["ln Z by", "test log-likelihood", "std. err."],
+        [[name, f"{value:.2f}", f"{error:.2f}"] for name, value, error in rows],
+    )
     low = min(value - 2 * error for name, value, error in rows if name != "RAISE")
     print_check("low end of the ladder and AIS", ">= -88", f"{low:.2f}", low >= -88)
 
