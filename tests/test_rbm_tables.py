@@ -656,7 +656,7 @@ def test_what_does_not_go_with_other_units():
     model = SDCPRBM(3, hidden=("categorical", 2), max_iter=1, random_state=0).fit(X)
     with pytest.raises(ValueError, match="units are all binary"):
         FractionalModel.from_estimator(model, 2.0)
-    with pytest.raises(ValueError, match="init must have Bernoulli hidden units"):
+    with pytest.raises(ValueError, match="hidden units of init must be Bernoulli"):
         InfiniteRBM(4, init=model).fit(X)
 
 
