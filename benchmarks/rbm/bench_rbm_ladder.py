@@ -208,11 +208,11 @@ def pumsb(args):
     """Test log-likelihoods with the two sources of the negative phase."""
     X, _, test = (part.astype(np.float32) for part in load_density("pumsb_star", args.data))
     # Most is learned at the first rate; the others take out modes that do not last.
-    tempered = {0.025: 170, 0.008: 80, 0.002: 40}
+    tempered = {0.02: 175, 0.006: 85, 0.002: 40}
     common = {"learning_rate_schedule": "constant", "early_stopping": False, "n_jobs": 1}
     settings = {
         "gibbs": {"weight_decay": 0.0},
-        "tempered": {"weight_decay": 6e-4, "tempered_fraction": 0.2, "max_rungs": 60},
+        "tempered": {"weight_decay": 5e-4, "tempered_fraction": 0.2, "max_rungs": 60},
     }
     runs = [("gibbs", {0.05: 40}, 0)]
     runs += [("tempered", tempered, seed) for seed in range(args.seeds)]

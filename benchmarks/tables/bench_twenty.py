@@ -144,12 +144,12 @@ VALIDATED = {
     },
     "pumsb_star": {
         "tempered RBM": rbm(
-            (0.025, 0.008, 0.002),
-            (170, 80, 40),
+            (0.02, 0.006, 0.002),
+            (175, 85, 40),
             n_components=200,
             sampler="tempered",
             tempered_fraction=0.2,
-            weight_decay=6e-4,
+            weight_decay=5e-4,
             max_rungs=60,
         ),
     },
