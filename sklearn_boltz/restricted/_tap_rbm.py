@@ -270,6 +270,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     """
 
     _computes_on_devices = True
+    _units_per_root = 2  # with 6, the likelihood of the digits is worse
     _parameter_constraints = {
         **MiniBatchRBM._parameter_constraints,
         **BaseTAP._parameter_constraints,
