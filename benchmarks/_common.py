@@ -122,6 +122,36 @@ def log_likelihood(model, X, *, reverse=False, **ladder):
     return -free_energy - ais.value, -free_energy - other.value, ais.std_err
 
 
+def print_bracket(model, X, **annealing):
+    """Print the mean log-likelihood of rows with ln Z by each method.
+
+    Parameters
+    ----------
+    model : fitted SDCPRBM
+    X : ndarray of shape (n_samples, n_visible)
+    **annealing
+        Options of ``log_partition`` for AIS and RAISE.
+
+    Returns
+    -------
+    low : float
+        The smaller of the values by the ladder and by AIS, less two standard errors.
+    """
+    annealing = {"random_state": 0} | annealing
+    free_energy = model.free_energy(X).mean()
+    estimates = {
+        "ladder": model.log_partition("ladder", random_state=0),
+        "AIS": model.log_partition("ais", **annealing),
+        "RAISE": model.log_partition("raise", X=X[:100], **annealing),
+    }
+    rows = [[name, -free_energy - e.value, e.std_err] for name, e in estimates.items()]
+    print_table(
+        ["ln Z by", "test log-likelihood", "std. err."],
+        [[name, f"{value:.2f}", f"{error:.2f}"] for name, value, error in rows],
+    )
+    return min(value - 2 * error for name, value, error in rows if name != "RAISE")
+
+
 @contextmanager
 def unconverged_is_fine():
     """No ConvergenceWarning inside: how far a fit has come is measured, or does not matter."""

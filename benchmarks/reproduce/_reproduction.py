@@ -6,16 +6,18 @@ beside what came out; and keeps a report (.txt), the comparison (.csv), the poin
 """
 
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from time import perf_counter
 
 import _path  # noqa: F401
+import joblib
 import matplotlib.pyplot as plt
 from _common import make_parser, print_table, report, save_table
 
 
 def settings(description, full, quick):
-    """Options of a script: --data, --output, --quick and one for each setting.
+    """Options of a script: --data, --output, --quick, --models and one for each setting.
 
     Parameters
     ----------
@@ -25,6 +27,7 @@ def settings(description, full, quick):
     """
     parser = make_parser(description)
     parser.add_argument("--quick", action="store_true", help="small settings, a minute or two")
+    parser.add_argument("--models", type=Path, help="folder of models, to go on with a run")
     for name, value in full.items():
         first = value[0] if isinstance(value, list) else value
         parser.add_argument(
@@ -46,12 +49,36 @@ def settings(description, full, quick):
 def reproduction(name, title, args):
     """Keep all that is printed in a report, with the settings and the seconds."""
     args.stem = str(args.output / f"reproduce_{name}")
-    start = perf_counter()
+    args.start = perf_counter()
     with report(Path(f"{args.stem}.txt"), title):
         values = {key: getattr(args, key) for key in args.settings}
         print(", ".join(f"{key} {value}" for key, value in values.items()), end="\n\n")
         yield
-        print(f"{name}: {perf_counter() - start:.0f} seconds")
+        print(f"{name}: {seconds(args):.0f} seconds")
+
+
+def seconds(args):
+    """Since the start of the script, and for what it took from the folder of models."""
+    return perf_counter() - args.start
+
+
+def kept(args, name, make):
+    """What `make` returns; from the folder of models, if an earlier run has put it there.
+
+    Its seconds count among those of the script in both cases.
+    """
+    if args.models is None:
+        return make()
+    path = args.models / f"{name}.joblib"
+    if path.exists():
+        value, spent = joblib.load(path)
+        args.start -= spent
+        return value
+    begin = perf_counter()
+    value = make()
+    args.models.mkdir(parents=True, exist_ok=True)
+    joblib.dump((value, perf_counter() - begin), path)
+    return value
 
 
 def compare(args, rows):
@@ -65,6 +92,7 @@ def compare(args, rows):
     """
     words = {True: "yes", False: "no", None: ""}
     rows = [[what, paper, here, words[agrees]] for what, paper, here, agrees in rows]
+    rows.insert(1, ["date, seconds", "", f"{date.today()}, {seconds(args):,.0f}", ""])
     header = ["", "paper", "here", "agrees"]
     print_table(header, rows)
     save_table(f"{args.stem}.csv", header, rows)

@@ -7,13 +7,15 @@ many Gibbs transitions for a mini-batch: 12 on the small sets (`reproduce_small`
 seconds an epoch of MNIST and one thread, some ten hours for a trial of one curve.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import _path  # noqa: F401
+import joblib
 import numpy as np
 from _common import log_likelihood, print_table, save_table
 from _data import load_bits
-from _reproduction import compare, plt, reproduction, save_picture, settings
+from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 from rbm.bench_rbm_mnist import ALGORITHMS
 from rbm.bench_rbm_small import ALGORITHMS as SMALL_ALGORITHMS
 from rbm.bench_rbm_small import RATES, SETS, plot, run
@@ -179,22 +181,32 @@ def paper_and_here(args, batch=200, epochs=200):
 
 def learn(X, X_test, options, args):
     """Mean test log-likelihood at `args.points` epochs, over the trials; `options` of a `Curve`."""
-    values = np.empty((args.trials, args.points))
+    chosen = [getattr(args, name) for name in FULL if name not in ("trials", "jobs")]
+    values = []
+    for trial in range(args.trials):
+        name = f"sdcp_{joblib.hash((X, X_test, sorted(options.items()), trial, chosen))}"
+        values.append(kept(args, name, partial(learn_once, X, X_test, options, trial, args)))
+    values = np.mean(values, axis=0)
+    print(f"{values[-1]:.2f} with {options}", flush=True)
+    return values
+
+
+def learn_once(X, X_test, options, trial, args):
+    """Test log-likelihood at `args.points` epochs of one trial."""
     parameters = {"batch_size": args.batch} | options
     visible_bias = parameters.pop("visible_bias", None)
-    for trial in range(args.trials):
-        model = SDCPRBM(args.hidden, warm_start=True, max_iter=0, weights_init=0.01,
-                        random_state=trial, n_jobs=args.jobs)  # fmt: skip
-        model.set_params(**parameters).fit(X)
-        if visible_bias is not None:
-            model.intercept_visible_ = np.full_like(model.intercept_visible_, visible_bias)
-        model.set_params(max_iter=args.epochs // args.points)
-        for k in range(args.points):
-            model.fit(X)
-            ladder = dict(n_chains=100, n_temperatures=args.temperatures)
-            values[trial, k], _ = log_likelihood(model, X_test, **ladder)
-    print(f"{values[:, -1].mean():.2f} with {options}", flush=True)
-    return values.mean(axis=0)
+    model = SDCPRBM(args.hidden, warm_start=True, max_iter=0, weights_init=0.01,
+                    random_state=trial, n_jobs=args.jobs)  # fmt: skip
+    model.set_params(**parameters).fit(X)
+    if visible_bias is not None:
+        model.intercept_visible_ = np.full_like(model.intercept_visible_, visible_bias)
+    model.set_params(max_iter=args.epochs // args.points)
+    values = []
+    for _ in range(args.points):
+        model.fit(X)
+        ladder = dict(n_chains=100, n_temperatures=args.temperatures)
+        values.append(log_likelihood(model, X_test, **ladder)[0])
+    return values
 
 
 def keep(paths, args):

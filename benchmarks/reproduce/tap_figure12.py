@@ -5,11 +5,13 @@ The three measures of the same machine in the course of its TAP training on bina
 E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 """
 
+from functools import partial
+
 import _path  # noqa: F401
 import numpy as np
 from _common import print_table, run_script, save_table, unconverged_is_fine
 from _data import load_bits
-from _reproduction import compare, plt, reproduction, save_picture, settings
+from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 from tap.bench_tap_mnist import evaluate
 
 from sklearn_boltz import TAPRBM
@@ -24,16 +26,19 @@ def main():
                    test_rows=500),
     )  # fmt: skip
     X, X_test = load_bits("mnist", args.data, args.rows, args.test_rows)
-    model = TAPRBM(args.hidden, learning_rate=args.rate, max_iter=args.epochs // args.points,
-                   warm_start=True, weights_init=0.01, n_jobs=args.jobs,
-                   random_state=0)  # fmt: skip
+    epochs = args.epochs // args.points
+    model = TAPRBM(args.hidden, learning_rate=args.rate, max_iter=epochs, warm_start=True,
+                   weights_init=0.01, n_jobs=args.jobs, random_state=0)  # fmt: skip
     names = ["TAP", "AIS", "std. err.", "pseudo"]
     with reproduction("tap_figure12", "TAP, Figure 12", args):
         rows = []
-        for _ in range(args.points):
+        for point in range(1, args.points + 1):
+            name = f"tap_{args.hidden}_{args.rows}_{args.rate}_{point * epochs}"
             with unconverged_is_fine():
-                model.fit(X)
-            rows.append([model.n_iter_, *(float(x) for x in evaluate(model, X_test, args))])
+                model = kept(args, name, partial(model.fit, X))
+            figures = kept(args, f"{name}_{args.temperatures}_{args.test_rows}",
+                           partial(evaluate, model, X_test, args))  # fmt: skip
+            rows.append([model.n_iter_, *map(float, figures)])
         printed = [[row[0], *(f"{x:.2f}" for x in row[1:])] for row in rows]
         print_table(["epoch", *names], printed)
         save_table(f"{args.stem}_rows.csv", ["epoch", *names], printed)

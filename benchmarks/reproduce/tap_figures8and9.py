@@ -6,12 +6,14 @@ itself (OPE) and the nearest training image (1-NN); and all estimates of one dig
 E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 """
 
+from functools import partial
+
 import _path  # noqa: F401
 import numpy as np
 from _baselines import nearest, pixelwise
 from _common import print_table, run_script, save_table, timed, unconverged_is_fine
 from _data import load_bits
-from _reproduction import compare, plt, reproduction, save_picture, settings
+from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 from sklearn.metrics import matthews_corrcoef
 from tap.bench_tap_denoise import plot
 
@@ -95,10 +97,11 @@ def main():
     with reproduction("tap_figures8and9", "TAP, Figures 8 and 9", args):
         models = {}
         for n in args.hidden:
-            models[n] = TAPRBM(n, learning_rate=args.rate, max_iter=args.epochs, weights_init=0.01,
-                               n_jobs=args.jobs, random_state=0)  # fmt: skip
+            model = TAPRBM(n, learning_rate=args.rate, max_iter=args.epochs, weights_init=0.01,
+                           n_jobs=args.jobs, random_state=0)  # fmt: skip
+            name = f"tap_{n}_{args.rows}_{args.rate}_{args.epochs}"  # figure 12 has the largest
             with unconverged_is_fine():
-                _, seconds = timed(models[n].fit, X)
+                models[n], seconds = timed(kept, args, name, partial(model.fit, X))
             print(f"{n} hidden units: trained in {seconds:.0f} s", flush=True)
         rng, curves = np.random.default_rng(0), {}
         for p in args.p:
