@@ -5,7 +5,8 @@ Statistically binarised with a fixed seed; 100 chains, 2,000 temperatures. For e
     python bench_rbm_mnist.py --data DIR --algorithms cs-dcp s-dcp --epochs 10
     python bench_rbm_mnist.py --data DIR --phases 12:0.05 24:0.02 48:0.01 36:0.005 --redraw
     python bench_rbm_mnist.py --data DIR --hidden 1000 --redraw --decay 1e-4 --bracket \
-        --phases 18:0.05 20:0.015 16:0.0045 10:0.0015 --model FILE --name rbm_mnist_record
+        --phases 18:0.05 20:0.015 16:0.0045 40:0.02:centred-pcd-5 \
+        12:0.005:centred-pcd-5 8:0.0015:centred-pcd-5 --model FILE --name rbm_mnist_record
     python bench_rbm_mnist.py --data DIR --hidden 16 --threshold --algorithms pcd cs-dcp
 
 Claims at 10 epochs: CS-DCP 6×4 ≥ −92.5, S-DCP ≥ −101.5; `BernoulliRBM` at equal wall time at
@@ -156,6 +157,8 @@ def main():
     X, X_test = draw(grey), draw(grey_test)
     title = f"{args.set}, {len(X)} rows, {args.hidden} hidden units, learning rate {args.rate}"
     with report(args.output / f"{args.name}.txt", title):
+        if args.phases:
+            print(f"phases {' '.join(args.phases)}, decay {args.decay}\n")
         redraw = partial(draw, grey)
         rows = sum((train(name, X, X_test, redraw, args) for name in args.algorithms), [])
         if args.peer:

@@ -106,24 +106,24 @@ TRIPLES = dict(max_order=3, tol=0.01, solver="lbfgs")
 VALIDATED = {
     "nltcs": {
         "FSLL, alpha=0.3": table(alpha=0.3, tol=3e-5),
-        "FSLL, network and 2 RBMs": [
+        "FSLL, network and 4 RBMs": [
             *table(alpha=0.3, tol=3e-5),
             *network(alpha=0.001, term_price=0.5, **TRIPLES),
-            *rbm(copies=2),
+            *rbm(**STAGES, epochs=(100, 40, 20), copies=4, n_components=32),
         ],
     },
     "msnbc": {"FSLL, tol=3e-5": table(alpha=0.1, tol=3e-5)},
     "plants": {
-        "3 RBMs and network": [
-            *rbm(**STAGES, epochs=(60, 25, 12), copies=3, n_components=140, weight_decay=1e-4),
+        "9 RBMs and network": [
+            *rbm(**STAGES, epochs=(60, 25, 12), copies=9, n_components=140, weight_decay=1e-4),
             *network(alpha=0.001, term_price=0.5, **TRIPLES),
         ],
     },
-    "baudio": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, weight_decay=1.7e-4)},
+    "baudio": {"8 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=8, weight_decay=1.7e-4)},
     "jester": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, weight_decay=1.7e-4)},
     "bnetflix": {
-        "3 RBMs and network": [
-            *rbm(**STAGES, epochs=(25, 12, 6), copies=3, weight_decay=1.7e-4),
+        "8 RBMs and network": [
+            *rbm(**STAGES, epochs=(25, 12, 6), copies=8, weight_decay=1.7e-4),
             *network(alpha=0.01, term_price=0.5, **TRIPLES),
         ]
     },
@@ -136,10 +136,11 @@ VALIDATED = {
     },
     "dna": {
         "network, l1": network(penalty="l1", alpha="cv"),
-        "3 sparse networks": [
+        "4 networks": [
             *network(penalty="l1", alpha="cv"),
             *network(penalty="l1", alpha="ebic"),
             *network(penalty="l1", alpha="cv", nodewise=True),
+            *network(alpha=0.1, **TRIPLES),
         ],
     },
     "pumsb_star": {
