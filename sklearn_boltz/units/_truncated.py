@@ -75,7 +75,8 @@ class TruncatedGaussian(UnitType):
     ----------
     .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
        and generalized framework for unsupervised learning with restricted Boltzmann machines",
-       Physical Review X 8, 2018. Appendix C.1.
+       Physical Review X 8, 041006, 2018. Appendix C.1.
+       https://doi.org/10.1103/PhysRevX.8.041006
 
     Examples
     --------
@@ -233,7 +234,8 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     ----------
     .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
        and generalized framework for unsupervised learning with restricted Boltzmann machines",
-       Physical Review X 8, 2018. Appendix C.2.
+       Physical Review X 8, 041006, 2018. Appendix C.2.
+       https://doi.org/10.1103/PhysRevX.8.041006
 
     Examples
     --------
