@@ -16,6 +16,7 @@ import matplotlib
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.docscrape_sphinx import SphinxDocString
 from numpydoc.xref import DEFAULT_LINKS
 from sklearn.base import BaseEstimator, TransformerMixin
 from sphinx.transforms import SphinxTransform
@@ -70,6 +71,12 @@ autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
+# An attribute that is a property has the description of its class, like all others, and not the
+# first sentence of its own docstring.
+process_param = SphinxDocString._process_param
+SphinxDocString._process_param = lambda self, param, desc, _: process_param(
+    self, param, desc, False
+)
 # Types of parameters that are links. Most of numpydoc's own need inventories.
 DEFAULT_LINKS.clear()
 numpydoc_xref_param_type = True

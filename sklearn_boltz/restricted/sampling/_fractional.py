@@ -39,7 +39,7 @@ class FractionalModel:
 
     See Also
     --------
-    InfiniteRBM : The RBM that the algorithm of the paper gives.
+    sklearn_boltz.InfiniteRBM : The RBM that the algorithm of the paper gives.
 
     References
     ----------
