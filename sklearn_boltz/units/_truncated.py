@@ -64,6 +64,10 @@ class TruncatedGaussian(UnitType):
     ValueError
         If the interval is empty.
 
+    See Also
+    --------
+    UnitType : What the weight w and the field are.
+
     Notes
     -----
     Moments are computed by quadrature, for precisions of any sign and any position of the peak.
@@ -229,6 +233,10 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     ------
     ValueError
         If the interval does not contain zero, or ρ is not between 0 and 1.
+
+    See Also
+    --------
+    UnitType : What the weight w and the field are.
 
     References
     ----------
