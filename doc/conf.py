@@ -1,10 +1,11 @@
 """Configuration of Sphinx.
 
-The documentation builds without network. Links to scikit-learn, NumPy, SciPy and pandas follow
-the pattern of their pages (``_extensions/other_projects.py``); with the environment variable
+The documentation builds without network. Links to scikit-learn, NumPy, SciPy, pandas and joblib
+follow the pattern of their pages (``_extensions/other_projects.py``); with the environment variable
 ``SKLEARN_BOLTZ_DOC_INTERSPHINX`` they come from the projects' inventories.
 """
 
+import inspect
 import os
 import sys
 from html import escape
@@ -15,9 +16,14 @@ import matplotlib
 from docutils import nodes
 from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
+from numpydoc.docscrape_sphinx import SphinxDocString
 from numpydoc.xref import DEFAULT_LINKS
 from sklearn.base import BaseEstimator, TransformerMixin
+from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
+
+import sklearn_boltz
+from sklearn_boltz import batches, fully_visible, inspection, restricted, units
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +71,12 @@ autodoc_typehints = "none"
 autodoc_preserve_defaults = True
 toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
+# An attribute that is a property has the description of its class, like all others, and not the
+# first sentence of its own docstring.
+process_param = SphinxDocString._process_param
+SphinxDocString._process_param = lambda self, param, desc, _: process_param(
+    self, param, desc, False
+)
 # Types of parameters that are links. Most of numpydoc's own need inventories.
 DEFAULT_LINKS.clear()
 numpydoc_xref_param_type = True
@@ -123,9 +135,18 @@ for unit in ["Bernoulli", "Categorical", "Gaussian", "Stacked", "TruncatedGaussi
     GUIDE[unit] = [*DATA, "user_guide/units"]
 for unit in ["TruncatedGaussBernoulli", "UnitType"]:
     GUIDE[unit] = ["user_guide/units", "user_guide/tap"]
+# Properties of classes that are not listed among the attributes of their docstrings.
+PROPERTIES = {}
+for module in [sklearn_boltz, batches, fully_visible, inspection, restricted, units]:
+    for class_name, of_class in inspect.getmembers(module, inspect.isclass):
+        own = inspect.getmembers(of_class, lambda member: isinstance(member, property))
+        own = [name for name, _ in own if not name.startswith("_") and not name.endswith("_")]
+        if own:
+            PROPERTIES[class_name] = own
 # What every scikit-learn estimator has is not repeated on each page.
 autosummary_context = {
     "guide": GUIDE,
+    "properties": PROPERTIES,
     "common_methods": sorted(
         name
         for name in {*dir(BaseEstimator), *dir(TransformerMixin), "set_callbacks"}
@@ -211,6 +232,17 @@ def visit_displayed_math(translator, node):
     raise nodes.SkipNode
 
 
+class PlainQuotesInTypes(SphinxTransform):
+    """Leave the quotes in the types of parameters as they are in code: default="auto"."""
+
+    default_priority = 740  # before the typographic quotes
+
+    def apply(self):
+        """Exclude the types, which are the classifiers of definition lists."""
+        for node in self.document.findall(nodes.classifier):
+            node["support_smartquotes"] = False
+
+
 def drop_modules_without_source(app):
     """Keep compiled modules out of the list of sources, which has no page for them."""
     sources = getattr(app.env, "_viewcode_modules", {})
@@ -222,4 +254,5 @@ def drop_modules_without_source(app):
 def setup(app):
     """Register the renderer of formulas, and what goes before the pages of the sources."""
     app.connect("html-collect-pages", drop_modules_without_source, priority=400)
+    app.add_transform(PlainQuotesInTypes)
     app.add_html_math_renderer("mathml", (visit_inline_math, None), (visit_displayed_math, None))

@@ -196,7 +196,7 @@ class BaseBoltzmann(
         Returns
         -------
         score : float
-            Mean of `score_samples`, in nats; `GridSearchCV` maximises it.
+            Mean of `score_samples`, in nats. Higher is better.
         """
         log_probability = as_numpy(self.score_samples(X))
         if sample_weight is None:

@@ -35,7 +35,8 @@ class Batches:
           beginning;
         - a callable without arguments that returns such an iterable;
         - an iterator, such as a generator. It allows a single pass, which is enough for
-          `FSLLDensity`, and for `FVBMPseudoLikelihood` if there are few distinct rows;
+          :class:`~sklearn_boltz.FSLLDensity`, and for
+          :class:`~sklearn_boltz.FVBMPseudoLikelihood` if there are few distinct rows;
         - the path of a parquet file or of a folder of them, or a ``pyarrow.dataset.Dataset``
           (pyarrow must be installed);
         - a ``dask.array`` or ``dask.dataframe``, whose partitions are the batches. Where possible,

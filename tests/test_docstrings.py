@@ -2,9 +2,13 @@
 
 import importlib
 import inspect
+import re
+from pathlib import Path
 
 import pytest
 from numpydoc.validate import validate
+
+import sklearn_boltz
 
 PUBLIC_MODULES = [
     "sklearn_boltz",
@@ -51,3 +55,11 @@ def test_estimators_and_functions_have_examples(module_name):
         member = getattr(module, name)
         if inspect.isclass(member) or inspect.isfunction(member):
             assert ">>>" in inspect.getdoc(member), name
+
+
+def test_references_are_not_lists():
+    # reStructuredText takes "P. Name, ..." on a single line for the item P of a list.
+    initial = re.compile(r"^( *)\.\. \[\d+\] [A-Z]\. .*\n(?!\1   \S)", re.MULTILINE)
+    for path in Path(sklearn_boltz.__file__).parent.rglob("*.py"):
+        found = initial.search(path.read_text(encoding="utf-8"))
+        assert not found, f"{path}: break the line of {found.group().strip()}"

@@ -1,7 +1,7 @@
 """Links to other projects' documentation that need no network.
 
-The names of scikit-learn, NumPy, SciPy and pandas become addresses by the pattern of their API
-pages. Intersphinx, where it is switched on, comes first and knows better.
+The names of scikit-learn, NumPy, SciPy, pandas and joblib become addresses by the pattern of their
+API pages. Intersphinx, where it is switched on, comes first and knows better.
 """
 
 from docutils import nodes
@@ -11,6 +11,7 @@ PAGES = {
     "numpy": "https://numpy.org/doc/stable/reference/generated/{}.html",
     "scipy": "https://docs.scipy.org/doc/scipy/reference/generated/{}.html",
     "pandas": "https://pandas.pydata.org/docs/reference/api/{}.html",
+    "joblib": "https://joblib.readthedocs.io/en/stable/generated/{}.html",
 }
 # Pages that are not where the pattern has them.
 NUMPY_RANDOM = "https://numpy.org/doc/stable/reference/random"

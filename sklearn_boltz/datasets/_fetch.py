@@ -82,7 +82,8 @@ def fetch_density_benchmark(name, *, data_home=None, download_if_missing=True, v
 
     References
     ----------
-    .. [1] D. Lowd, J. Davis (2010). "Learning Markov Network Structure with Decision Trees". ICDM.
+    .. [1] D. Lowd, J. Davis (2010). "Learning Markov Network Structure with Decision Trees".
+       ICDM.
     .. [2] J. Van Haaren, J. Davis (2012). "Markov Network Structure Learning: A Randomized
        Feature Generation Approach". AAAI.
 
@@ -199,7 +200,8 @@ def fetch_omniglot(*, data_home=None, download_if_missing=True, verbose=1):
 
     References
     ----------
-    .. [1] Y. Burda, R. Grosse, R. Salakhutdinov (2016). "Importance Weighted Autoencoders". ICLR.
+    .. [1] Y. Burda, R. Grosse, R. Salakhutdinov (2016). "Importance Weighted Autoencoders".
+       ICLR.
     .. [2] B. Lake, R. Salakhutdinov, J. Tenenbaum (2015). "Human-level concept learning through
        probabilistic program induction". Science 350, 1332-1338.
 

@@ -273,7 +273,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         larger.
 
     solver_ : str
-        The solver that ran; ``"sampling"`` for the likelihood by chains.
+        The solver that ran: one of those of `solver`, ``"prox-newton"`` for a sparse network, or
+        ``"sampling"`` for the likelihood by chains.
 
     n_iter_ : int
         Number of iterations (sweeps of ``"bslm"`` and ``"ga"``, or rounds of EM).
@@ -289,6 +290,14 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         completed in it. With terms of three there is an entry for each round, and also
         ``"n_terms"``. With the likelihood by chains, the log-likelihood is an estimate, and
         ``"largest_difference"`` is that of the moments, in standard errors of the data.
+
+    log_partition_ : float
+        ln Z, the logarithm of the normalising constant, in nats. It is computed at first access;
+        Notes say when it is exact.
+
+    categories_ : list of length `n_features_in_`
+        For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
+        a column of numbers.
 
     n_features_in_ : int
         Number of variables.

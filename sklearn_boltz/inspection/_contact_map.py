@@ -75,7 +75,9 @@ class ContactMapDisplay:
     >>> from sklearn_boltz.inspection import ContactMapDisplay
     >>> alignment = make_alignment(2000, 12, alphabet="dna", random_state=0)
     >>> model = FVBMPseudoLikelihood(alpha=0.01).fit(alignment.codes)
-    >>> display = ContactMapDisplay.from_estimator(model, alignment.contacts, min_separation=1)
+    >>> display = ContactMapDisplay.from_estimator(
+    ...     model, alignment.contacts, min_separation=1
+    ... )
     >>> display.precision_, round(display.chance_, 2)
     (1.0, 0.18)
     """

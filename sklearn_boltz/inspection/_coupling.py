@@ -28,13 +28,13 @@ USUAL_LENGTH, LONGEST, LETTER = 12, 60, 0.08
 class CouplingDisplay:
     """Couplings of a pairwise model, as a heat map or as a graph.
 
-    Use `from_estimator` to create one.
+    Use `from_estimator` to create a display.
 
     Parameters
     ----------
     coupling : ndarray of shape (n_features, n_features) or (Σ n_values, Σ n_values)
         Symmetric matrix. If variables have more than two values, each pair of variables has a
-        block, in the zero-sum gauge.
+        block whose rows and columns sum to 0 (zero-sum gauge).
     names : list of str
         Names of the variables.
     significant : ndarray of bool of the shape of `coupling`, default=None
@@ -63,7 +63,6 @@ class CouplingDisplay:
 
     See Also
     --------
-    HistoryDisplay : A quantity after each iteration of a fit.
     PathDisplay : Couplings for each strength of a sparse penalty.
     ContactMapDisplay : Scores of pairs of sites beside known contacts.
 
@@ -136,6 +135,11 @@ class CouplingDisplay:
         -------
         display : CouplingDisplay
             The display with its data.
+
+        Raises
+        ------
+        ValueError
+            If `X` is given and the couplings have no standard errors, as after a sparse penalty.
         """
         check_is_fitted(estimator)
         names, value_names = names_of(estimator)

@@ -11,7 +11,7 @@ LIKELIHOODS = "validation_log_likelihood", "log_likelihood"
 class HistoryDisplay:
     """A quantity of the training history, by iteration or by time.
 
-    Use `from_estimator` to create one.
+    Use `from_estimator` to create a display.
 
     Parameters
     ----------
@@ -45,6 +45,8 @@ class HistoryDisplay:
 
     See Also
     --------
+    LadderDisplay : The ladder of models that measures the log-likelihood of an RBM.
+    LandscapeDisplay : The solutions of a mean-field model during training.
     CouplingDisplay : The couplings that were fitted.
 
     Examples
@@ -85,8 +87,8 @@ class HistoryDisplay:
             train with mini-batches), or the time, which is fairer between different algorithms.
         show_increase : bool, default=False
             Whether to add a dashed curve of the increase in each iteration after the first, on a
-            logarithmic axis on the right, as in Figure 1 of Nguyen and Wood (2016). It is meant
-            for fits in which each iteration uses all data and increases the quantity.
+            logarithmic axis on the right, as in Figure 1 of [1]_. It is meant for fits in which
+            each iteration uses all data and increases the quantity.
         label : str, default=None
             Name of the curve in the legend. None means no legend.
         ax : matplotlib Axes, default=None
@@ -98,6 +100,17 @@ class HistoryDisplay:
         -------
         display : HistoryDisplay
             The display with its data.
+
+        Raises
+        ------
+        ValueError
+            If the history has no entry `key`.
+
+        References
+        ----------
+        .. [1] H. D. Nguyen and I. A. Wood, "A Block Successive Lower-Bound Maximization Algorithm
+           for the Maximum Pseudo-Likelihood Estimation of Fully Visible Boltzmann Machines",
+           Neural Computation 28(3), 485–492, 2016. https://doi.org/10.1162/NECO_a_00813
         """
         check_is_fitted(estimator)
         history = estimator.history_

@@ -13,9 +13,12 @@ GOOD_COLOUR, BROKEN_COLOUR = "C0", "#d55e00"
 class LadderDisplay:
     """Diagnostics of a ladder of models: exchange rates, and ln Z of each model.
 
+    A ladder is a series of models from independent units to the fitted model. Markov chains of
+    neighbouring models exchange states, and the ratios of their normalising constants give ln Z.
+
     There are two plots. The first shows how often neighbours exchange states; pairs that almost
-    never do are marked as broken. The second shows ln Z of all models, from independent units to
-    the fitted model, with a band of two standard errors. Use `from_estimator` to create a display.
+    never do are marked as broken. The second shows ln Z of all models, with a band of two
+    standard errors. Use `from_estimator` to create a display.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ class LandscapeDisplay:
     """The fixed points of a mean-field model: during training, by free energy, and on a map.
 
     There are three plots. The first shows the number of distinct solutions after each epoch and
-    their free energies (Figure 5 of Tramel et al., 2018). The second is a histogram of the free
+    their free energies (Figure 5 of [1]_). The second is a histogram of the free
     energies of the solutions of the fitted model, where each solution counts once for each row
     that reaches it. The third shows rows and solutions on a plane, by Isomap (Figures 6 and 7).
     Use `from_estimator` to create a display.
@@ -39,7 +39,13 @@ class LandscapeDisplay:
 
     See Also
     --------
-    HistoryDisplay : The course of a fit.
+    HistoryDisplay : A quantity after each iteration of a fit.
+
+    References
+    ----------
+    .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
+       and generalized framework for unsupervised learning with restricted Boltzmann machines",
+       Physical Review X 8, 041006, 2018. https://doi.org/10.1103/PhysRevX.8.041006
 
     Examples
     --------
@@ -75,7 +81,7 @@ class LandscapeDisplay:
         n_neighbors : int, default=10
             Number of neighbours of each row for Isomap.
         **plot_kw : dict
-            Parameters of `plot`.
+            Further arguments of `plot`.
 
         Returns
         -------

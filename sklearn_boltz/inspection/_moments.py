@@ -26,11 +26,11 @@ class MomentsDisplay:
     """Moments of a model against those of data.
 
     There are four plots: the mean of each column, the covariance of each pair of columns, third
-    central moments of three columns, and the distribution P(K) of the number K of ones in a row.
-    In the first three, a correct model has about 95 % of the points within two standard errors of
-    the diagonal. The standard errors are those of the data and of the samples of the model
-    together. They do not include the error of the fit; use rows that were not in the fit to see
-    it. Use `from_estimator` to create a display.
+    central moments of three columns, and the distribution P(K) of the number K of ones in a row
+    [1]_. In the first three, a correct model has about 95 % of the points within two standard
+    errors of the diagonal. The standard errors are those of the data and of the samples of the
+    model together. They do not include the error of the fit; use rows that were not in the fit to
+    see it. Use `from_estimator` to create a display.
 
     Parameters
     ----------
@@ -53,8 +53,9 @@ class MomentsDisplay:
 
     References
     ----------
-    G. Tkačik et al., "Searching for Collective Behavior in a Large Network of Sensory Neurons",
-    PLoS Computational Biology 10(1), e1003408, 2014. https://doi.org/10.1371/journal.pcbi.1003408
+    .. [1] G. Tkačik et al., "Searching for Collective Behavior in a Large Network of Sensory
+       Neurons", PLoS Computational Biology 10(1), e1003408, 2014.
+       https://doi.org/10.1371/journal.pcbi.1003408
 
     Examples
     --------

@@ -99,6 +99,11 @@ class PathDisplay:
         -------
         display : PathDisplay
             The display with its data.
+
+        Raises
+        ------
+        ValueError
+            If the fit has no path, or if `node` is missing or unknown.
         """
         check_is_fitted(estimator)
         path = getattr(estimator, "path_", None)

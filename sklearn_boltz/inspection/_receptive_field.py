@@ -9,7 +9,7 @@ from sklearn_boltz.inspection._images import as_images, draw_grid
 class ReceptiveFieldDisplay:
     """Weights of hidden units as small images with a common colour scale.
 
-    Use `from_estimator` to create one.
+    Use `from_estimator` to create a display.
 
     Parameters
     ----------
@@ -72,8 +72,9 @@ class ReceptiveFieldDisplay:
         Parameters
         ----------
         estimator : estimator
-            A fitted estimator with `components_`, such as `SDCPRBM` or scikit-learn's
-            `BernoulliRBM`. For a `TAPDBM`, the first hidden layer is shown.
+            A fitted estimator with `components_`, such as :class:`~sklearn_boltz.SDCPRBM` or
+            :class:`sklearn.neural_network.BernoulliRBM`. For a :class:`~sklearn_boltz.TAPDBM`, the
+            first hidden layer is shown.
         X : array-like of shape (n_samples, n_features), default=None
             Rows for the mean activity of the units, for ``order="activity"``.
         image_shape : tuple of int, default=None

@@ -12,7 +12,7 @@ class ThermodynamicsDisplay:
     """Specific heat and entropy per column of a network, against the temperature.
 
     The fitted model is at temperature 1. A peak of the specific heat near 1 means that the
-    energies of the states differ more than they would for independent columns. Use
+    energies of the states differ more than they would for independent columns [1]_. Use
     `from_estimator` to create a display.
 
     Parameters
@@ -39,8 +39,8 @@ class ThermodynamicsDisplay:
 
     References
     ----------
-    G. Tkačik et al., "Thermodynamics and signatures of criticality in a network of neurons",
-    PNAS 112(37), 11508–11513, 2015. https://doi.org/10.1073/pnas.1514188112
+    .. [1] G. Tkačik et al., "Thermodynamics and signatures of criticality in a network of
+       neurons", PNAS 112(37), 11508–11513, 2015. https://doi.org/10.1073/pnas.1514188112
 
     Examples
     --------

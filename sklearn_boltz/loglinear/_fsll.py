@@ -138,6 +138,10 @@ class FSLLDensity(BaseBoltzmann):
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"cost"``, the number of terms ``"n_basis"`` and ``"seconds"`` of each move or refit.
 
+    categories_ : list of length `n_features_in_`
+        For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
+        a column of numbers.
+
     n_features_in_ : int
         Number of variables.
 
@@ -146,6 +150,7 @@ class FSLLDensity(BaseBoltzmann):
 
     See Also
     --------
+    FVBMPseudoLikelihood : Pairs of variables only; for tables with more columns.
     sklearn.mixture.GaussianMixture : Density model of real-valued data.
     sklearn.neural_network.BernoulliRBM : Boltzmann machine with hidden units.
 

@@ -27,7 +27,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
 
     A density model is fitted to all observed cells of the table, which may contain words and
     numbers. Missing cells are then filled given the observed cells of their row. Cells are assumed
-    to be missing at random: whether a cell is missing may depend only on observed cells.
+    to be missing at random [1]_: whether a cell is missing may depend only on observed cells.
 
     Parameters
     ----------
@@ -68,6 +68,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
 
     See Also
     --------
+    FVBMPseudoLikelihood : The network that is the default for words and levels.
     sklearn.impute.IterativeImputer : Repeated regressions, for numbers.
 
     Notes
@@ -80,6 +81,11 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
     :class:`~sklearn.compose.ColumnTransformer`. Tables with real numbers need an RBM, whose fit
     takes seconds to minutes. If a search does not change the imputer, ``memory`` of the pipeline
     avoids fitting it again.
+
+    References
+    ----------
+    .. [1] D. B. Rubin, "Inference and missing data", Biometrika 63(3), 581–592, 1976.
+       https://doi.org/10.1093/biomet/63.3.581
 
     Examples
     --------

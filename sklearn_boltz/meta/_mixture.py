@@ -68,7 +68,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         own `random_state` is None.
 
     verbose : int, default=0
-        Whether to print the seconds, the held-out log-likelihood and the weight of each part.
+        If positive, print the time, the held-out log-likelihood and the weight of each part.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         The fitted parts, in the order of `estimators`.
 
     named_estimators_ : Bunch
-        The same by their names.
+        The fitted parts by their names.
 
     weights_ : ndarray of float64 of shape (n_estimators,)
         The weights; their sum is 1.
@@ -85,7 +85,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         Number of columns.
 
     feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
-        Their names, if `X` had names.
+        Names of the columns, if `X` had names.
 
     See Also
     --------

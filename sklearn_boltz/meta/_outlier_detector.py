@@ -52,7 +52,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
     contamination : "auto" or float, default="auto"
         Share of outliers among the rows of `fit`, above 0 and at most 0.5; it determines
         `offset_`. With ``"auto"``, a row is an outlier if its score is more than 1.5 interquartile
-        ranges below the first quartile (Tukey's fence). The quartiles are those of held-out
+        ranges below the first quartile (Tukey's fence [1]_). The quartiles are those of held-out
         scores: each third of the rows is scored by a density of the other rows. For Gaussian
         scores, 0.35 % of the rows are outliers.
 
@@ -96,6 +96,11 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
 
     For novelties that differ in many columns at once, such as images, an RBM often detects more
     than the network; see :doc:`/user_guide/outliers`.
+
+    References
+    ----------
+    .. [1] J. W. Tukey, "Exploratory Data Analysis",
+       Addison-Wesley, 1977.
 
     Examples
     --------

@@ -19,6 +19,11 @@ def log_likelihood(estimator, X, y=None):
     score : float
         Mean over the rows, in nats. Higher is better.
 
+    See Also
+    --------
+    log_pseudo_likelihood : Score that needs no normalising constant.
+    tap_log_likelihood : Score of mean-field models.
+
     Examples
     --------
     >>> from sklearn.model_selection import GridSearchCV
@@ -26,7 +31,8 @@ def log_likelihood(estimator, X, y=None):
     >>> from sklearn_boltz.datasets import make_shifting_bar
     >>> from sklearn_boltz.metrics import log_likelihood
     >>> X = make_shifting_bar(4, n_samples=60, random_state=0)
-    >>> search = GridSearchCV(FSLLDensity(), {"alpha": [0.5, 50]}, scoring=log_likelihood, cv=3)
+    >>> grid = {"alpha": [0.5, 50]}
+    >>> search = GridSearchCV(FSLLDensity(), grid, scoring=log_likelihood, cv=3)
     >>> search.fit(X).best_params_
     {'alpha': 0.5}
     """
@@ -36,8 +42,9 @@ def log_likelihood(estimator, X, y=None):
 def log_pseudo_likelihood(estimator, X, y=None):
     """Score an estimator by its mean log pseudo-likelihood per row.
 
-    It needs no normalising constant. It is therefore fast, and exact also for models whose
-    likelihood can only be estimated.
+    The log pseudo-likelihood of a row is the sum of the log-probabilities of its values, each given
+    all other values of the row. It needs no normalising constant. It is therefore fast, and exact
+    also for models whose likelihood can only be estimated.
 
     Parameters
     ----------
@@ -53,6 +60,10 @@ def log_pseudo_likelihood(estimator, X, y=None):
     -------
     score : float
         Mean over the rows, in nats. Higher is better.
+
+    See Also
+    --------
+    log_likelihood : Score by the likelihood of whole rows.
 
     Examples
     --------
@@ -85,6 +96,10 @@ def tap_log_likelihood(estimator, X, y=None):
     -------
     score : float
         Mean over the rows, in nats. Higher is better.
+
+    See Also
+    --------
+    log_likelihood : Score by the exact or estimated likelihood.
 
     Examples
     --------

@@ -31,8 +31,17 @@ def sequence_weights(X, identity=0.8):
 
     Returns
     -------
-    weights : ndarray of shape (n_samples,), float64
+    weights : ndarray of float64 of shape (n_samples,)
         Weights from ``1 / n_samples`` to 1.
+
+    Raises
+    ------
+    ValueError
+        If `identity` is not above 0 and at most 1.
+
+    See Also
+    --------
+    sklearn_boltz.datasets.read_alignment : Reads an alignment from a file.
 
     Notes
     -----

@@ -154,8 +154,9 @@ class InfiniteRBM(BaseRBM):
         also in a pickle.
 
     binarize : float, default=None
-        Threshold: larger values become 1, all others 0. If None, values must lie in [0, 1]; values
-        strictly between 0 and 1 are taken as probabilities of a 1.
+        Threshold: larger values become 1, all others 0, except in columns of words and of real
+        numbers. If None, values of Bernoulli columns must lie in [0, 1]; values strictly between 0
+        and 1 are taken as probabilities of a 1.
 
     unknown : {"error", "missing"}, default="error"
         What to do, after the fit, with values of a column of categories that did not occur in
@@ -180,8 +181,8 @@ class InfiniteRBM(BaseRBM):
 
     components_ : ndarray of shape (`n_components_`, n_visible)
         The weights, in the order in which the units were inserted. A column of three or more
-        categories takes a number for each of them, any other column one: `visible_names_`
-        names all n_visible.
+        categories has one column here for each category, any other column has one, as named by
+        `visible_names_`.
 
     intercept_hidden_ : ndarray of shape (`n_components_`,)
         Biases of the hidden units.
@@ -220,6 +221,10 @@ class InfiniteRBM(BaseRBM):
     n_iter_ : int
         Number of insertions.
 
+    categories_ : list of length `n_features_in_`
+        For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
+        a column of numbers.
+
     n_features_in_ : int
         Number of columns.
 
@@ -229,6 +234,7 @@ class InfiniteRBM(BaseRBM):
     See Also
     --------
     SDCPRBM : RBM with a fixed number of hidden units.
+    TAPRBM : RBM trained without Markov chains.
 
     Notes
     -----
@@ -256,8 +262,8 @@ class InfiniteRBM(BaseRBM):
 
     Examples
     --------
+    >>> from sklearn_boltz import InfiniteRBM
     >>> from sklearn_boltz.datasets import make_bars_and_stripes
-    >>> from sklearn_boltz.restricted import InfiniteRBM
     >>> X = make_bars_and_stripes(3)
     >>> model = InfiniteRBM(12, early_stopping=False, random_state=0).fit(X)
     >>> model.n_components_
@@ -427,13 +433,13 @@ class InfiniteRBM(BaseRBM):
         Returns
         -------
         refined : SDCPRBM
-            The fitted copy of `trainer`. Its `history_` is that of this training; the history of
+            The fitted copy of `trainer`. Its `history_` is that of this training. The history of
             the insertions is in its attribute `initial_history_`.
 
         Raises
         ------
         ValueError
-            If `trainer` is not an `SDCPRBM`.
+            If `trainer` is not an :class:`~sklearn_boltz.SDCPRBM`.
         """
         check_is_fitted(self)
         if not isinstance(trainer, SDCPRBM):

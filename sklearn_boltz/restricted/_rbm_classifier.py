@@ -90,14 +90,14 @@ LEAST_SHARE = 1e-3
 
 
 class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
-    """Classifier by a restricted Boltzmann machine of features and label.
+    """Classify rows with a restricted Boltzmann machine of features and label.
 
     The label is one more visible unit, with a state for each class. Its probabilities given a row
     are exact, and so is the gradient of their logarithms: the machine is trained to predict the
     label (discriminative training), and with a part `alpha` to be a good density of rows and
-    labels (generative training) [1]_. The density gives what other classifiers have not: rows
-    without labels help, missing cells are summed out, and `score_samples` tells rows that are
-    unlike all that was seen.
+    labels (generative training) [1]_. With the density, rows without labels help,
+    missing cells are summed out, and `score_samples` is low for rows that are unlike the training
+    rows.
 
     Parameters
     ----------
@@ -105,8 +105,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Number of hidden units.
 
     visible : str, UnitType, type, list or dict, default="auto"
-        The units of the columns, as in :class:`~sklearn_boltz.SDCPRBM`: ``"auto"`` looks at the
-        table, and ``"gaussian"`` is for columns of real numbers.
+        The unit type of each column. ``"auto"`` gives categorical units to columns of three or
+        more categories and Bernoulli units to all others. A string (``"bernoulli"``,
+        ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
+        ``"truncated_gauss_bernoulli"``) or a class of `sklearn_boltz.units` applies to all
+        columns. A list has one entry for each column. A dict names some columns, as in
+        ``{"age": "gaussian"}``, by name or number; the others are ``"auto"``. For more, see
+        :class:`~sklearn_boltz.SDCPRBM`.
 
     alpha : float, default=0.01
         Weight of the generative term. Training maximises the mean of ln p(y | x) over labelled
@@ -123,11 +128,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     learning_rate : float, default=0.005
         Step size.
 
-    learning_rate_schedule : {"adaptive", "constant", "invscaling"}, default="adaptive"
+    learning_rate_schedule : {"auto", "adaptive", "constant", "invscaling"}, default="adaptive"
         ``"adaptive"`` multiplies the learning rate by 0.3 whenever `scoring` has not improved for
         three epochs and 400 mini-batches. With early stopping, it is the score of the validation
         rows that counts. With ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
-        ``learning_rate / t ** power_t``.
+        ``learning_rate / t ** power_t``. ``"auto"`` is ``"adaptive"`` with early stopping, and
+        ``"constant"`` otherwise.
 
     power_t : float, default=0.5
         Exponent of t for ``learning_rate_schedule="invscaling"``.
@@ -141,8 +147,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         most 100.
 
     max_iter : int or "auto", default="auto"
-        Number of epochs. ``"auto"`` makes up to 200 with early stopping, and more where these
-        are less than 10,000 mini-batches; without, some 3,000 mini-batches in 20 to 200 epochs.
+        Maximum number of epochs. With early stopping, ``"auto"`` is 200, or more if these are
+        fewer than 10,000 mini-batches. Without it, ``"auto"`` aims at about 3,000 mini-batches, in
+        at least 20 and at most 200 epochs.
 
     dynamic_binarization : bool, default=True
         Whether values of Bernoulli columns between 0 and 1, which are probabilities, are newly
@@ -156,8 +163,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     weight_decay : float, default=0.0
         Strength of the L2 penalty on the weights.
 
-    weights_init : float, default=0.01
-        Standard deviation of the initial weights.
+    weights_init : float or "auto", default=0.01
+        Standard deviation of the initial weights. ``"auto"`` is 1 / √(n + m) for weights between
+        layers of n and m numbers.
 
     init : estimator, default=None
         The initial model: an RBM of the same columns, such as :class:`~sklearn_boltz.SDCPRBM`,
@@ -214,7 +222,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The classes, in order; where the labels are.
+        The classes, in order, in the array library and on the device of the labels.
 
     components_ : ndarray of shape (n_components, n_visible)
         The weights W of the columns of X. A column of three or more categories has one column here
@@ -248,13 +256,17 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     history_ : dict of ndarray
         For each epoch of `fit`: ``"log_loss"`` (mean of −ln p(y | x), in nats) and ``"error"``
-        (part of wrong predictions) of up to 2,000 labelled training rows, with early stopping
+        (share of wrong predictions) of up to 2,000 labelled training rows, with early stopping
         ``"validation_log_loss"`` and ``"validation_error"`` of the rows set aside;
         ``"learning_rate"`` and ``"seconds"``. With `warm_start`, a figure is NaN in epochs of fits
         that did not measure it.
 
     n_iter_ : int
         Number of completed epochs.
+
+    categories_ : list of length `n_features_in_`
+        For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
+        a column of numbers.
 
     n_features_in_ : int
         Number of columns.
@@ -264,7 +276,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     See Also
     --------
-    sklearn_boltz.SDCPRBM : RBM without labels.
+    SDCPRBM : RBM without labels.
+    BoltzmannClassifier : Classifies with a density model of each class.
     sklearn.neural_network.MLPClassifier : A network with hidden units, without a density.
 
     Notes
@@ -280,8 +293,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     References
     ----------
     .. [1] H. Larochelle and Y. Bengio, "Classification using discriminative restricted Boltzmann
-       machines", ICML 2008.
-    .. [2] D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015.
+       machines", ICML 2008. https://doi.org/10.1145/1390156.1390224
+    .. [2] D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization",
+       ICLR 2015. https://arxiv.org/abs/1412.6980
 
     Examples
     --------

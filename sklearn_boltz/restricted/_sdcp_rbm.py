@@ -262,6 +262,10 @@ class SDCPRBM(MiniBatchRBM):
     n_iter_ : int
         Number of completed epochs.
 
+    categories_ : list of length `n_features_in_`
+        For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
+        a column of numbers.
+
     n_features_in_ : int
         Number of columns.
 
@@ -270,6 +274,9 @@ class SDCPRBM(MiniBatchRBM):
 
     See Also
     --------
+    TAPRBM : RBM trained without Markov chains.
+    InfiniteRBM : RBM that chooses its number of hidden units.
+    RBMClassifier : RBM of features and a label.
     sklearn.neural_network.BernoulliRBM : RBM trained by persistent contrastive divergence.
 
     Notes
@@ -302,8 +309,8 @@ class SDCPRBM(MiniBatchRBM):
 
     Examples
     --------
+    >>> from sklearn_boltz import SDCPRBM
     >>> from sklearn_boltz.datasets import make_bars_and_stripes
-    >>> from sklearn_boltz.restricted import SDCPRBM
     >>> X = make_bars_and_stripes(3)
     >>> model = SDCPRBM(n_components=8, learning_rate=0.3, max_iter=500, random_state=0)
     >>> model.fit(X).transform(X).shape

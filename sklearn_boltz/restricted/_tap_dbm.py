@@ -277,6 +277,10 @@ class TAPDBM(BaseTAP):
         Names of the columns of `components_`. A column of three or more categories has one for
         each category, such as ``city=Rome``; any other column has one.
 
+    categories_ : list of length `n_features_in_`
+        For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
+        a column of numbers.
+
     n_features_in_ : int
         Number of columns.
 
@@ -286,6 +290,7 @@ class TAPDBM(BaseTAP):
     See Also
     --------
     TAPRBM : The model with one hidden layer.
+    SDCPRBM : RBM trained with Markov chains.
 
     Notes
     -----
@@ -308,12 +313,13 @@ class TAPDBM(BaseTAP):
     ----------
     .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
        and generalized framework for unsupervised learning with restricted Boltzmann machines",
-       Physical Review X 8, 2018. Appendix E, Algorithm 4.
+       Physical Review X 8, 041006, 2018. Appendix E, Algorithm 4.
+       https://doi.org/10.1103/PhysRevX.8.041006
 
     Examples
     --------
+    >>> from sklearn_boltz import TAPDBM
     >>> from sklearn_boltz.datasets import make_bars_and_stripes
-    >>> from sklearn_boltz.restricted import TAPDBM
     >>> X = make_bars_and_stripes(3)
     >>> model = TAPDBM((8, 4), learning_rate=0.1, alpha=0, max_iter=300, random_state=0).fit(X)
     >>> model.transform(X).shape

@@ -176,7 +176,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     Attributes
     ----------
     components_ : ndarray of shape (`n_components_`, n_visible)
-        The weights.
+        The weights, with the columns named by `visible_names_`.
 
     intercept_hidden_ : ndarray of shape (`n_components_`,)
         Biases of the hidden units. Gaussian and truncated units also have `precision_hidden_`, and
@@ -221,6 +221,10 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Names of the columns of `components_`. A column of three or more categories has one for
         each category, such as ``city=Rome``; any other column has one.
 
+    categories_ : list of length `n_features_in_`
+        For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
+        a column of numbers.
+
     n_features_in_ : int
         Number of columns.
 
@@ -230,6 +234,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     See Also
     --------
     SDCPRBM : RBM trained with Markov chains.
+    TAPDBM : The model with several hidden layers.
 
     Notes
     -----
@@ -255,12 +260,13 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     ----------
     .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
        and generalized framework for unsupervised learning with restricted Boltzmann machines",
-       Physical Review X 8, 2018. Algorithms 1 (inference) and 2 (training).
+       Physical Review X 8, 041006, 2018. Algorithms 1 (inference) and 2 (training).
+       https://doi.org/10.1103/PhysRevX.8.041006
 
     Examples
     --------
+    >>> from sklearn_boltz import TAPRBM
     >>> from sklearn_boltz.datasets import make_bars_and_stripes
-    >>> from sklearn_boltz.restricted import TAPRBM
     >>> X = make_bars_and_stripes(3)
     >>> model = TAPRBM(8, learning_rate=0.1, alpha=0, max_iter=300, random_state=0).fit(X)
     >>> model.tap_solutions(X).assignment.shape

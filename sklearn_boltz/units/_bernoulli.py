@@ -41,6 +41,10 @@ class Bernoulli(UnitType):
     intercept : ndarray of shape (n_units,)
         U, the log-odds of the value 1 without a field.
 
+    See Also
+    --------
+    UnitType : What the weight w and the field are.
+
     Examples
     --------
     >>> import numpy as np

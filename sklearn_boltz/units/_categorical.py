@@ -40,6 +40,10 @@ class Categorical(UnitType):
     ValueError
         If the numbers of states do not match the length of the intercept.
 
+    See Also
+    --------
+    UnitType : What the weight w and the field are.
+
     Notes
     -----
     A column with mean m has the variance m (1 − m). The covariance of the columns a and b of one

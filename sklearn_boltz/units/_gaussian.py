@@ -38,6 +38,10 @@ class Gaussian(UnitType):
     ValueError
         If a precision is not greater than 0.
 
+    See Also
+    --------
+    UnitType : What the weight w and the field are.
+
     Notes
     -----
     The distribution exists only for V + A > 0. Mean-field inference may need other values on the

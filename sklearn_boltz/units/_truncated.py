@@ -64,6 +64,10 @@ class TruncatedGaussian(UnitType):
     ValueError
         If the interval is empty.
 
+    See Also
+    --------
+    UnitType : What the weight w and the field are.
+
     Notes
     -----
     Moments are computed by quadrature, for precisions of any sign and any position of the peak.
@@ -75,7 +79,8 @@ class TruncatedGaussian(UnitType):
     ----------
     .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
        and generalized framework for unsupervised learning with restricted Boltzmann machines",
-       Physical Review X 8, 2018. Appendix C.1.
+       Physical Review X 8, 041006, 2018. Appendix C.1.
+       https://doi.org/10.1103/PhysRevX.8.041006
 
     Examples
     --------
@@ -229,11 +234,16 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     ValueError
         If the interval does not contain zero, or ρ is not between 0 and 1.
 
+    See Also
+    --------
+    UnitType : What the weight w and the field are.
+
     References
     ----------
     .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
        and generalized framework for unsupervised learning with restricted Boltzmann machines",
-       Physical Review X 8, 2018. Appendix C.2.
+       Physical Review X 8, 041006, 2018. Appendix C.2.
+       https://doi.org/10.1103/PhysRevX.8.041006
 
     Examples
     --------

@@ -23,7 +23,8 @@ N_STEPS = 200
 class NetworkBootstrap(NetworkParameters):
     """Estimates from resampled rows.
 
-    The result of `FVBMPseudoLikelihood.bootstrap`. Parameters are in the order of
+    The result of :meth:`FVBMPseudoLikelihood.bootstrap
+    <sklearn_boltz.FVBMPseudoLikelihood.bootstrap>`. Parameters are in the order of
     `PairwiseInference`.
 
     Parameters
@@ -247,7 +248,7 @@ class Resampling:
             Level of the confidence intervals.
         n_jobs : int, default=None
             Number of fits at a time, in processes of joblib. None means 1, unless in a context of
-            ``joblib.parallel_config``. The result does not depend on it.
+            :class:`joblib.parallel_config`. The result does not depend on it.
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
 

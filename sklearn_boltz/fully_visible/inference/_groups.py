@@ -60,10 +60,12 @@ class GroupComparison:
     feature_names : ndarray of str of shape (n_features,)
         Names of the variables.
 
+    See Also
+    --------
+    compare_groups : The test, with its references.
+
     Examples
     --------
-    See `compare_groups`.
-
     >>> import numpy as np
     >>> from sklearn_boltz import FVBMPseudoLikelihood
     >>> from sklearn_boltz.fully_visible import compare_groups
@@ -152,7 +154,7 @@ def compare_groups(
         fewer permutations.
     n_jobs : int, default=None
         Number of fits at a time, in processes of joblib. None means 1, unless in a context of
-        ``joblib.parallel_config``. The result does not depend on it.
+        :class:`joblib.parallel_config`. The result does not depend on it.
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness.
 
@@ -172,6 +174,11 @@ def compare_groups(
     UserWarning
         If columns are constant in one of the groups.
 
+    See Also
+    --------
+    sklearn_boltz.FVBMPseudoLikelihood : The network of a table.
+    stability_selection : Pairs that are coupled in most random halves of the rows.
+
     Notes
     -----
     If the groups have the same distribution, each p value is at most α with a probability of no
@@ -185,7 +192,8 @@ def compare_groups(
     ----------
     .. [1] C. D. van Borkulo et al., "Comparing Network Structures on Three Aspects: A Permutation
        Test", Psychological Methods 28(6), 1273–1285, 2023. https://doi.org/10.1037/met0000476
-    .. [2] P. H. Westfall and S. S. Young, "Resampling-Based Multiple Testing", Wiley, 1993.
+    .. [2] P. H. Westfall and S. S. Young, "Resampling-Based Multiple Testing",
+       Wiley, 1993.
 
     Examples
     --------
@@ -198,7 +206,8 @@ def compare_groups(
     >>> X = rng.choice([-1, 1], size=(200, 3))
     >>> X[100:, 2] = X[100:, 0] * rng.choice([-1, 1], size=100, p=[0.2, 0.8])
     >>> groups = np.repeat(["before", "after"], 100)
-    >>> comparison = compare_groups(FVBMPseudoLikelihood(alpha=0.01), X, groups, 99, random_state=0)
+    >>> model = FVBMPseudoLikelihood(alpha=0.01)
+    >>> comparison = compare_groups(model, X, groups, 99, random_state=0)
     >>> comparison.max_difference_p_value
     0.01
     """

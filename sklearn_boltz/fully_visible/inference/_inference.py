@@ -61,7 +61,8 @@ def turned_round(name):
 class PairwiseInference(NetworkParameters):
     """Estimates of a fully visible Boltzmann machine with their uncertainty.
 
-    The result of `FVBMPseudoLikelihood.inference`. The parameters are in the order
+    The result of :meth:`FVBMPseudoLikelihood.inference
+    <sklearn_boltz.FVBMPseudoLikelihood.inference>`. The parameters are in the order
     b_1, ..., b_d, m_12, m_13, ..., m_{d-1,d}.
 
     Parameters

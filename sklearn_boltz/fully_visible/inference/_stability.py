@@ -37,10 +37,12 @@ class StabilitySelection:
     feature_names : ndarray of str of shape (n_features,)
         Names of the variables.
 
+    See Also
+    --------
+    stability_selection : The selection, with its references.
+
     Examples
     --------
-    See `stability_selection`.
-
     >>> import numpy as np
     >>> from sklearn_boltz import FVBMPseudoLikelihood
     >>> from sklearn_boltz.fully_visible import stability_selection
@@ -142,20 +144,25 @@ def stability_selection(
         How often each row counts, whole numbers. None counts each once.
     n_jobs : int, default=None
         Number of fits at a time, in processes of joblib. None means 1, unless in a context of
-        ``joblib.parallel_config``. The result does not depend on it.
+        :class:`joblib.parallel_config`. The result does not depend on it.
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness.
 
     Returns
     -------
     selection : StabilitySelection
-        With `probability`, `selected` and `path`.
+        How often each pair was selected, and which pairs are selected in the end.
 
     Raises
     ------
     ValueError
         If the penalty does not select, if weights are not whole numbers, or if the bound is so
         small that no pair could be selected.
+
+    See Also
+    --------
+    sklearn_boltz.FVBMPseudoLikelihood : The network of a table.
+    compare_groups : Tests whether two groups of rows have the same network.
 
     Notes
     -----

@@ -16,7 +16,8 @@ RANK_TOL = 1e-9
 class HypothesisTest:
     """A test of several parameters at once.
 
-    The result of `PairwiseInference.wald_test` and `FVBMPseudoLikelihood.likelihood_ratio`.
+    The result of `PairwiseInference.wald_test` and :meth:`FVBMPseudoLikelihood.likelihood_ratio
+    <sklearn_boltz.FVBMPseudoLikelihood.likelihood_ratio>`.
 
     Parameters
     ----------

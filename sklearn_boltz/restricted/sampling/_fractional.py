@@ -19,7 +19,8 @@ class FractionalModel:
 
     ln p(v) = Σ_i c_i softplus(w_i·v + a_i) + b·v − ln Z, eq. 11 of [1]_, with any c_i ≥ 0.
     Frank and Wolfe's algorithm gives such models where its steps are not 1/t. With all
-    c_i = 1 it is an RBM, where block Gibbs sampling applies; else `gibbs` corrects it.
+    c_i = 1 it is an RBM, which block Gibbs sampling draws from. With other c_i, `gibbs` corrects
+    its transitions.
 
     Parameters
     ----------
@@ -35,11 +36,11 @@ class FractionalModel:
     Attributes
     ----------
     multiplicity : ndarray of float64 of shape (n_components,)
-        As given.
+        How often each unit counts, c.
 
     See Also
     --------
-    InfiniteRBM : The RBM that the algorithm of the paper gives.
+    sklearn_boltz.InfiniteRBM : The RBM that the algorithm of the paper gives.
 
     References
     ----------
@@ -193,14 +194,14 @@ class FractionalModel:
         random_state : int, RandomState instance, Generator or None, default=None
             The source of randomness.
         return_acceptance : bool, default=False
-            Whether to return the part of accepted proposals, too.
+            Whether to return the share of accepted proposals, too.
 
         Returns
         -------
         V : ndarray of shape (n_samples, n_features)
             Where the chains are, values 0 and 1.
         acceptance : float
-            Part of the proposals that were accepted, with ``return_acceptance=True``.
+            Share of the proposals that were accepted, with ``return_acceptance=True``.
         """
         V = np.array(V, dtype=self._model.dtype, order="C")
         stream = Stream.from_generator(make_generator(random_state))
