@@ -62,6 +62,22 @@ def test_a_fit_says_what_it_chose(estimator, capsys):
 
 
 @QUIET
+def test_layers_of_a_deep_machine_are_chosen(capsys):
+    X = bits(120)
+    model = TAPDBM(verbose=1, n_iter_no_change=1, pretrain_max_iter=2, random_state=0).fit(X)
+    assert model.hidden_layer_sizes_ == [len(W) for W in model.components_] == [12, 12]
+    assert "hidden_layer_sizes [12, 12]" in capsys.readouterr().out
+    # What was chosen stays, however many rows there are.
+    model.set_params(warm_start=True, max_iter=1).fit(bits(10))
+    assert model.hidden_layer_sizes_ == [12, 12]
+    model.set_params(hidden_layer_sizes=(12, 8))
+    with pytest.raises(ValueError, match=r"Set hidden_layer_sizes=\[12, 12\]"):
+        model.fit(X)
+    with pytest.raises(ValueError, match="hidden has 3 unit types, but there are 2 hidden layers"):
+        TAPDBM(hidden=["bernoulli"] * 3).fit(X)
+
+
+@QUIET
 @pytest.mark.parametrize("estimator", [SDCPRBM, TAPRBM])
 def test_given_arguments_are_respected(estimator):
     penalty = {"weight_decay": 0.3} if estimator is SDCPRBM else {"alpha": 0.3}

@@ -91,6 +91,18 @@ def rbm(rates=(0.05, 0.01), epochs=(20, 20), copies=1, **settings):
     return [(SDCPRBM, settings, phases)] * copies
 
 
+def persistent_rbm(copies=1, **settings):
+    """Entries of a recipe: RBMs that learn with chains from the rows, then with persistent ones."""
+    persistent = dict(n_inner=1, n_gibbs=5, persistent=True)
+    phases = [
+        dict(learning_rate=0.05, max_iter=30),
+        dict(learning_rate=0.02, max_iter=150, **persistent),
+        dict(learning_rate=0.005, max_iter=50),
+        dict(learning_rate=0.0015, max_iter=30),
+    ]
+    return [(SDCPRBM, settings, phases)] * copies
+
+
 def network(**settings):
     return [(FVBMPseudoLikelihood, settings, [])]
 
@@ -106,14 +118,15 @@ TRIPLES = dict(max_order=3, tol=0.01, solver="lbfgs")
 VALIDATED = {
     "nltcs": {
         "FSLL, alpha=0.3": table(alpha=0.3, tol=3e-5),
-        "FSLL, network and 4 RBMs": [
+        "FSLL, network and 8 RBMs": [
             *table(alpha=0.3, tol=3e-5),
             *network(alpha=0.001, term_price=0.5, **TRIPLES),
-            *rbm(**STAGES, epochs=(100, 40, 20), copies=4, n_components=32),
+            *rbm(**STAGES, epochs=(100, 40, 20), copies=8, n_components=32),
         ],
     },
     "msnbc": {"FSLL, tol=3e-5": table(alpha=0.1, tol=3e-5)},
     "plants": {
+        "12 RBMs, persistent chains": persistent_rbm(12, n_components=140, weight_decay=1e-4),
         "9 RBMs and network": [
             *rbm(**STAGES, epochs=(60, 25, 12), copies=9, n_components=140, weight_decay=1e-4),
             *network(alpha=0.001, term_price=0.5, **TRIPLES),

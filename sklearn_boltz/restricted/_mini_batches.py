@@ -367,7 +367,10 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         """Print what was chosen by the data, if that is wanted."""
         if self.verbose:
             chosen = {"rows": n_rows, **self._chosen(training.learner), "early_stopping": stops}
-            chosen = ", ".join(f"{name} {value:.4g}" for name, value in chosen.items())
+            chosen = ", ".join(
+                f"{name} {value if isinstance(value, list) else f'{value:.4g}'}"
+                for name, value in chosen.items()
+            )
             print(f"[{type(self).__name__}] trains with {chosen}")
 
     def _train(self, training, rows, monitor, plan, workers, tell):

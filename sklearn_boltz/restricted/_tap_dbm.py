@@ -33,10 +33,13 @@ from sklearn_boltz.restricted.model._model import (
 )
 from sklearn_boltz.restricted.sampling import _conditional, _observed, _samples
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
+from sklearn_boltz.restricted.training._auto import chosen_components
 from sklearn_boltz.restricted.training._rows import StreamedRows
 from sklearn_boltz.restricted.training._tap_monitor import DeepTAPMonitor
 from sklearn_boltz.units._bernoulli import Bernoulli
 
+# Hidden layers of ``hidden_layer_sizes="auto"``.
+N_LAYERS = 2
 # Maximum number of hidden bits that are summed out exactly for the pseudo-likelihood.
 EXACT_HIDDEN = 12
 # Parameters that are passed on to the pre-training of each layer.
@@ -72,9 +75,11 @@ class TAPDBM(BaseTAP):
 
     Parameters
     ----------
-    hidden_layer_sizes : int or array-like of int, default=(256, 256)
+    hidden_layer_sizes : int, array-like of int or "auto", default="auto"
         Number of units of each hidden layer. The first one is next to the data. An int means one
-        layer.
+        layer. ``"auto"`` means two layers of as many units as `TAPRBM` has by default: twice the
+        number of columns, but not more than twice the square root of the number of training rows,
+        and between 8 and 500.
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or
@@ -226,6 +231,9 @@ class TAPDBM(BaseTAP):
     components_ : list of ndarray of shape (n_units of the layer, n_units of the layer below)
         The weights between each hidden layer and the layer below it, starting at the data.
 
+    hidden_layer_sizes_ : list of int
+        The number of units of each hidden layer, given or chosen.
+
     intercept_hidden_ : list of ndarray of shape (n_units of the layer,)
         Biases of the hidden units. Gaussian and truncated units also have `precision_hidden_`, and
         truncated Gauss-Bernoulli units `rho_hidden_`; `sklearn_boltz.units` describes these
@@ -332,7 +340,11 @@ class TAPDBM(BaseTAP):
 
     _parameter_constraints = {
         **BaseTAP._parameter_constraints,
-        "hidden_layer_sizes": ["array-like", Interval(Integral, 1, None, closed="left")],
+        "hidden_layer_sizes": [
+            "array-like",
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+        ],
         "hidden": [*HIDDEN, list],
         "pretrain_max_iter": [Interval(Integral, 0, None, closed="left"), StrOptions({"auto"})],
         "output_layer": [Integral, StrOptions({"all"})],
@@ -342,7 +354,7 @@ class TAPDBM(BaseTAP):
 
     def __init__(
         self,
-        hidden_layer_sizes=(256, 256),
+        hidden_layer_sizes="auto",
         *,
         visible="auto",
         hidden="bernoulli",
@@ -411,8 +423,10 @@ class TAPDBM(BaseTAP):
 
     # The layers.
 
-    def _sizes(self):
-        """Numbers of hidden units as a list, checked. An int means one layer."""
+    def _sizes(self, n_rows, n_numbers):
+        """Numbers of hidden units of a training that begins, as a list. An int means one layer."""
+        if isinstance(self.hidden_layer_sizes, str):
+            return [chosen_components(n_rows, n_numbers, TAPRBM._units_per_root)] * N_LAYERS
         sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
         if sizes.ndim != 1 or len(sizes) == 0 or sizes.dtype.kind not in "iu" or sizes.min() < 1:
             raise ValueError(
@@ -421,9 +435,8 @@ class TAPDBM(BaseTAP):
             )
         return sizes.tolist()
 
-    def _hidden_kinds(self):
+    def _hidden_kinds(self, n_layers):
         """The unit type that `hidden` asks for, for each hidden layer."""
-        n_layers = len(self._sizes())
         kinds = self.hidden if isinstance(self.hidden, list) else [self.hidden] * n_layers
         if len(kinds) != n_layers:
             raise ValueError(
@@ -450,11 +463,12 @@ class TAPDBM(BaseTAP):
     # What `BaseTAP` asks for.
 
     def _begin(self, X, rng, weights, n_rows):
-        sizes = self._sizes()
+        sizes = self._sizes(n_rows, X.shape[1])
         self._output(sizes)
+        kinds = self._hidden_kinds(len(sizes))
         hidden = [
             initial_hidden(kind, n_units, X.dtype)
-            for kind, n_units in zip(self._hidden_kinds(), sizes, strict=True)
+            for kind, n_units in zip(kinds, sizes, strict=True)
         ]
         visible = self._initial_visible(X, weights)
         above = [len(units) for units in hidden]
@@ -485,13 +499,18 @@ class TAPDBM(BaseTAP):
             exposed[f"{name}_hidden_"] = [of_layer.get(name) for of_layer in parameters]
         return exposed
 
+    def _chosen(self, learner):
+        sizes = [units.n_units for units in learner.layers[1:]]
+        return {"hidden_layer_sizes": sizes, **super()._chosen(learner)}
+
     def _attributes(self, training):
         history = list(training.pretrain_history)
         return {**super()._attributes(training), "pretrain_history_": history}
 
     def _check_same_size(self):
         sizes = [units.n_units for units in self._layered().layers[1:]]
-        if sizes != self._sizes():
+        auto = isinstance(self.hidden_layer_sizes, str)
+        if not auto and sizes != np.atleast_1d(self.hidden_layer_sizes).tolist():
             raise ValueError(
                 f"hidden_layer_sizes is {self.hidden_layer_sizes}, but the model to continue from "
                 f"has layers of {sizes} units. Set hidden_layer_sizes={sizes}, or fit with "
@@ -528,9 +547,10 @@ class TAPDBM(BaseTAP):
         named = isinstance(visible, str) and self._layout_now().is_plain
         if not named:  # X holds numbers of the units, not columns of a table
             visible, visible_range = learner.layers[0], None
-        for k, (n_units, kind) in enumerate(zip(self._sizes(), self._hidden_kinds(), strict=True)):
+        hidden = learner.layers[1:]
+        for k, kind in enumerate(self._hidden_kinds(len(hidden))):
             rbm = LayerRBM(
-                n_units,
+                hidden[k].n_units,
                 visible=visible,
                 hidden=kind,
                 visible_range=visible_range,
