@@ -135,8 +135,8 @@ VALIDATED = {
     "baudio": {"8 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=8, weight_decay=1.7e-4)},
     "jester": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, weight_decay=1.7e-4)},
     "bnetflix": {
-        "8 RBMs and network": [
-            *rbm(**STAGES, epochs=(25, 12, 6), copies=8, weight_decay=1.7e-4),
+        "3 RBMs and network": [
+            *rbm(**STAGES, epochs=(25, 12, 6), copies=3, weight_decay=1.7e-4),
             *network(alpha=0.01, term_price=0.5, **TRIPLES),
         ]
     },
