@@ -277,7 +277,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     See Also
     --------
     SDCPRBM : RBM without labels.
-    BoltzmannClassifier : Classifies with a density model of each class.
+    BoltzmannClassifier : Classifies with a network or another density of rows and classes.
     sklearn.neural_network.MLPClassifier : A network with hidden units, without a density.
 
     Notes
