@@ -563,14 +563,16 @@ def best_of_ours(found, name):
     return chosen(found, name, ("default", "validated"))
 
 
-# Label, colour, marker, and which model of a set it is.
+# Label, colour, marker, and which model of a set it is. What is grey may lie off the picture.
+OTHERS = "#777777"
 SHOWN = [
     ("SDCPRBM by default", "#0f5c8e", "o", of_model("default", "SDCPRBM")),
     ("network by default", "#5b9bc8", "s", of_model("default", "FVBMPseudoLikelihood")),
     ("best of ours", "#f0a04b", "D", best_of_ours),
-    ("circuits run here", "#777777", "^", circuits_of),
-    ("mixture of Bernoullis", "#777777", "x", of_model("peers", "mixture of Bernoullis")),
-    ("Chow–Liu tree", "#777777", "+", of_model("peers", "Chow-Liu tree")),
+    ("circuits run here", OTHERS, "^", circuits_of),
+    ("BernoulliRBM", OTHERS, "v", of_model("peers", "BernoulliRBM")),
+    ("mixture of Bernoullis", OTHERS, "x", of_model("peers", "mixture of Bernoullis")),
+    ("Chow–Liu tree", OTHERS, "+", of_model("peers", "Chow-Liu tree")),
 ]
 
 
@@ -605,7 +607,7 @@ def draw_set(ax, found, name):
         if rows is not None:
             shown[label] = rows[:, 1].mean() - best, rows[:, 2].mean() - best, color, marker
     # What is far below would squeeze the rest.
-    near = [ends[0] for label, ends in shown.items() if "tree" not in label]
+    near = [low for low, _, color, _ in shown.values() if color != OTHERS]
     right = max([ends[1] for ends in shown.values()] + [0.0])
     left = min([*near, -0.2 * max(right, 0.01)])
     width = right - left
