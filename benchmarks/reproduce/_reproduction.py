@@ -62,17 +62,18 @@ def seconds(args):
     return perf_counter() - args.start
 
 
-def kept(args, name, make):
+def kept(args, name, make, seconds_of=None):
     """What `make` returns; from the folder of models, if an earlier run has put it there.
 
-    Its seconds count among those of the script in both cases.
+    Its seconds count among those of the script in both cases. `seconds_of` gives those of what the
+    folder has, where another script has made it in several parts; None for those of `make`.
     """
     if args.models is None:
         return make()
     path = args.models / f"{name}.joblib"
     if path.exists():
         value, spent = joblib.load(path)
-        args.start -= spent
+        args.start -= spent if seconds_of is None else seconds_of(value)
         return value
     begin = perf_counter()
     value = make()

@@ -11,7 +11,7 @@ from functools import partial
 import _path  # noqa: F401
 import numpy as np
 from _baselines import nearest, pixelwise
-from _common import print_table, run_script, save_table, timed, unconverged_is_fine
+from _common import print_table, run_script, save_table, unconverged_is_fine
 from _data import load_bits
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 from sklearn.metrics import matthews_corrcoef
@@ -27,6 +27,11 @@ def estimates(models, X, Y, p, args):
             f"TAP-{n}": model.denoise(Y, p, max_iter=args.most) for n, model in models.items()
         }
     return {"pixel": pixelwise(X, Y, p), "1-NN": nearest(X[: args.neighbours], Y)} | denoised
+
+
+def trained(model):
+    """Seconds of the training of a model."""
+    return model.history_["seconds"].sum()
 
 
 def flip(X, p, rng):
@@ -101,8 +106,8 @@ def main():
                            n_jobs=args.jobs, random_state=0)  # fmt: skip
             name = f"tap_{n}_{args.rows}_{args.rate}_{args.epochs}"  # figure 12 has the largest
             with unconverged_is_fine():
-                models[n], seconds = timed(kept, args, name, partial(model.fit, X))
-            print(f"{n} hidden units: trained in {seconds:.0f} s", flush=True)
+                models[n] = kept(args, name, partial(model.fit, X), trained)
+            print(f"{n} hidden units: trained in {trained(models[n]):.0f} s", flush=True)
         rng, curves = np.random.default_rng(0), {}
         for p in args.p:
             for name, rows in estimates(models, X, flip(X_test, p, rng), p, args).items():

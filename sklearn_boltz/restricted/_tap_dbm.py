@@ -423,10 +423,10 @@ class TAPDBM(BaseTAP):
 
     # The layers.
 
-    def _sizes(self, n_rows, n_numbers):
-        """Numbers of hidden units of a training that begins, as a list. An int means one layer."""
+    def _given_sizes(self):
+        """Numbers of hidden units as a list, checked; None for ``"auto"``. An int is one layer."""
         if isinstance(self.hidden_layer_sizes, str):
-            return [chosen_components(n_rows, n_numbers, TAPRBM._units_per_root)] * N_LAYERS
+            return None
         sizes = np.atleast_1d(np.asarray(self.hidden_layer_sizes))
         if sizes.ndim != 1 or len(sizes) == 0 or sizes.dtype.kind not in "iu" or sizes.min() < 1:
             raise ValueError(
@@ -463,7 +463,10 @@ class TAPDBM(BaseTAP):
     # What `BaseTAP` asks for.
 
     def _begin(self, X, rng, weights, n_rows):
-        sizes = self._sizes(n_rows, X.shape[1])
+        sizes = self._given_sizes()
+        if sizes is None:
+            n_units = chosen_components(n_rows, X.shape[1], TAPRBM._units_per_root)
+            sizes = [n_units] * N_LAYERS
         self._output(sizes)
         kinds = self._hidden_kinds(len(sizes))
         hidden = [
@@ -509,8 +512,7 @@ class TAPDBM(BaseTAP):
 
     def _check_same_size(self):
         sizes = [units.n_units for units in self._layered().layers[1:]]
-        auto = isinstance(self.hidden_layer_sizes, str)
-        if not auto and sizes != np.atleast_1d(self.hidden_layer_sizes).tolist():
+        if self._given_sizes() not in (None, sizes):
             raise ValueError(
                 f"hidden_layer_sizes is {self.hidden_layer_sizes}, but the model to continue from "
                 f"has layers of {sizes} units. Set hidden_layer_sizes={sizes}, or fit with "
