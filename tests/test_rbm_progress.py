@@ -14,7 +14,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
 from sklearn_boltz.restricted.training import _auto
 from sklearn_boltz.restricted.training._epochs import Plan
-from sklearn_boltz.restricted.training._progress import Stages, end_stage, latest
+from sklearn_boltz.restricted.training._progress import (
+    LastStage,
+    Mean,
+    Stages,
+    end_stage,
+    latest,
+)
 
 QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -129,7 +135,7 @@ class Fake:
         }
         self.parameter, self.tracker = np.zeros(1), "tracker"
         self.learner = SimpleNamespace(parameters=lambda: [self.parameter])
-        self.best = self.stage = None
+        self.best = self.stage = self.mean = None
         self.rate_factor, self.fallen_at, self.n_stages, self.n_epochs = 1.0, 0, 0, 0
 
     def figures(self, epoch):
@@ -145,7 +151,7 @@ class Fake:
         for epoch in range(1, len(self.history["free_energy_gap"]) + 1):
             rates.append(self.rate_factor)
             self.n_epochs, self.parameter[:] = epoch, epoch
-            if end_stage(self, monitor, plan):
+            if end_stage(self, monitor, plan, None):
                 return int(self.parameter[0]), rates
         return None, rates
 
@@ -192,16 +198,113 @@ def test_only_overfitting_makes_an_earlier_epoch_the_best(pairs):
         assert best is epochs[-1]
 
 
+STAGED = {"early_stopping": True, "n_iter_no_change": 3, "batch_size": 20, "random_state": 0}
+
+
 @QUIET
-def test_a_training_in_stages_is_the_same_when_it_is_taken_up_again():
-    X = bits(200)
-    options = {"early_stopping": True, "n_iter_no_change": 3, "batch_size": 20, "random_state": 0}
-    whole = SDCPRBM(5, max_iter=40, **options).fit(X)
-    again = SDCPRBM(5, max_iter=15, warm_start=True, **options).fit(X)
-    again.set_params(max_iter=25).fit(X)
+@pytest.mark.parametrize("n_components", [5, 14])  # ln Z is exact, and estimated
+@pytest.mark.parametrize("n_first", [15, 60, 150])  # in the stages, and in the last one
+def test_a_training_in_stages_is_the_same_when_it_is_taken_up_again(n_components, n_first):
+    X = bits(200, 14)
+    whole = SDCPRBM(n_components, max_iter=1000, **STAGED).fit(X)
+    again = SDCPRBM(n_components, max_iter=n_first, warm_start=True, **STAGED).fit(X)
+    assert again.n_iter_ == n_first < whole.n_iter_ < 1000
+    again.set_params(max_iter=1000).fit(X)
     assert whole.n_iter_ == again.n_iter_
     assert_array_equal(whole.history_["learning_rate"], again.history_["learning_rate"])
     assert_array_equal(whole.components_, again.components_)
+
+
+# The last stage.
+
+
+@QUIET
+def test_the_last_stage_is_persistent_contrastive_divergence_and_the_mean_of_its_parameters():
+    # A table of which the validation rows do not tell that the mean has overfitted.
+    X, options = bits(200, seed=1), {**STAGED, "weight_decay": 1e-3, "warm_start": True}
+    model = SDCPRBM(5, max_iter=1000, **options).fit(X)
+    assert set(model.history_["learning_rate"][-150:]) == {0.05 * 0.12}
+    n_stages = model.n_iter_ - 150  # 9 mini-batches an epoch: as many epochs as there may be
+    by_hand = SDCPRBM(5, max_iter=n_stages, **options).fit(X)
+    assert by_hand.history_["learning_rate"][-1] == pytest.approx(0.05 * 0.3**3)
+    by_hand.set_params(
+        persistent=True, n_inner=1, n_gibbs=5, learning_rate=0.05 * 0.12,
+        learning_rate_schedule="constant", n_iter_no_change=1000, max_iter=50,
+    ).fit(X).set_params(max_iter=1)  # fmt: skip
+    means = {name: 0.0 for name in ("components_", "intercept_visible_", "intercept_hidden_")}
+    for _ in range(100):
+        by_hand.fit(X)
+        for name in means:
+            means[name] += getattr(by_hand, name) / 100
+    for name, mean in means.items():
+        assert_allclose(getattr(model, name), mean, rtol=1e-4, atol=1e-5)
+
+
+@QUIET
+def test_chains_that_are_always_or_never_persistent_have_no_last_stage():
+    for persistent in (False, True):
+        model = SDCPRBM(5, persistent=persistent, max_iter=1000, **STAGED).fit(bits(200))
+        assert_allclose(model.history_["learning_rate"][-1], 0.05 * 0.3**3)
+
+
+@given(st.lists(st.floats(-3, 3), min_size=1, max_size=40))
+def test_the_mean_is_over_the_last_two_thirds(values):
+    mean, last = Mean(), LastStage(0.1, len(values))
+    for value in values:
+        mean = mean.updated([np.full(2, value)], last)
+    assert mean.n_epochs == len(values)
+    averaged = values[len(values) // 3 :]
+    assert_allclose(mean.parameters[0], np.mean(averaged), rtol=1e-9, atol=1e-9)
+
+
+class Judge:
+    """A monitor that has given figures of the model before the last stage and of its mean."""
+
+    def __init__(self, std_err, *pairs):
+        names = "validation_log_likelihood", "free_energy_gap"
+        self.figures = [
+            {**dict(zip(names, pair, strict=True)), "log_likelihood_std_err": std_err}
+            for pair in pairs
+        ]
+
+    def judged(self, model, tracker, workers):
+        return self.figures.pop(0)
+
+    def of_interest(self, figures):
+        return figures["validation_log_likelihood"]
+
+
+@pytest.mark.parametrize(
+    ("std_err", "score", "gap", "kept"),
+    [
+        (0.0, -7.9, 0.5, 3),  # better
+        (0.0, -8.002, 0.002, 1),  # exactly worse, by more than `tol`
+        (0.0, -8.002, -0.1, 3),  # less probable and nearer to the training rows: no overfitting
+        (0.1, -8.05, 0.5, 3),  # no worse than what annealing can tell
+        (0.1, -8.2, 0.5, 1),  # overfitted
+        (0.1, -9.0, 0.05, 3),  # another ln Z, but the same free energies
+    ],
+)
+def test_a_mean_that_has_overfitted_is_not_kept(std_err, score, gap, kept):
+    training = Fake([-8.0] * 3, [0.0] * 3)
+    training.learner.model = lambda: None
+    training.best = {"score": -5.0, "gap": 0.0, "has_started": True, "epoch": 1}
+    training.best["parameters"] = [np.ones(1)]
+    training.mean, judge = Mean(), Judge(std_err, (-8.0, 0.0), (score, gap))
+    staged = Plan(1000, 10, float, tol=1e-3, stages=Stages(2, 0.3, 1, LastStage(0.1, 3)))
+    for epoch in (1, 2, 3):
+        training.n_epochs, training.parameter[:] = epoch, 10 * epoch
+        assert end_stage(training, judge, staged, None) is (epoch == 3)
+    assert training.best["epoch"] == kept and training.mean is None
+    assert training.best["parameters"][0] == (25 if kept == 3 else 1)
+
+
+@QUIET
+def test_a_constant_rate_is_that_which_was_asked_for():
+    model = SDCPRBM(5, max_iter=1000, warm_start=True, **STAGED).fit(bits(200))
+    model.set_params(learning_rate_schedule="constant", learning_rate=0.02, max_iter=2)
+    model.fit(bits(200))
+    assert_allclose(model.history_["learning_rate"][-2:], 0.02)
 
 
 def test_the_default_learns_the_digits():

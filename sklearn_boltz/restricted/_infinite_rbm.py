@@ -461,7 +461,7 @@ class InfiniteRBM(BaseRBM):
             setattr(refined, name, value.copy())
         learner, model = refined._training.learner, self._model()
         learner.hidden_offset = self._by_chunks(model.mean_hidden, V).mean(axis=0)
-        if refined.persistent:
+        if learner.scheme.persistent:
             sample = self._growth.sample
             starts = sample.rows[rows_to_start_at(refined._n_batch(V.shape[0]), len(sample))]
             learner.chains = draw(model.mean_hidden(starts), learner.stream)

@@ -320,12 +320,17 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         if patience == "auto":
             patience = enough(FALL_AFTER, FALL_AFTER_BATCHES, n_batches) if adaptive else PATIENCE
         if adaptive and stops and not self._is_tempered:
-            return plan._replace(stages=Stages(patience, FALL, N_STAGES))
+            last = self._last_stage(n_batches)
+            return plan._replace(stages=Stages(patience, FALL, N_STAGES, last))
         # A tempered training keeps its best epoch, of whatever rate.
         end = (N_STAGES - 1) * patience if adaptive else patience
         return plan._replace(
             patience=end if stops else None, fall=Fall(patience, FALL) if adaptive else None
         )
+
+    def _last_stage(self, n_batches):
+        """What comes after the stages of a training, where an epoch has so many mini-batches."""
+        return None
 
     def _tracker(self, training, stops=False):
         """The tracker of ln Z during training: a new one, or that of the last fit."""

@@ -18,12 +18,16 @@ from sklearn_boltz.restricted.training._epochs import Training
 from sklearn_boltz.restricted.training._initial import n_units_of, start_of
 from sklearn_boltz.restricted.training._monitor import Monitor
 from sklearn_boltz.restricted.training._optimizers import OPTIMIZERS
+from sklearn_boltz.restricted.training._progress import LastStage
 from sklearn_boltz.restricted.training._rows import ColumnSums
 from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, weights_of
 from sklearn_boltz.units import Bernoulli
 
 # Couplings of an initial network that become hidden units, at most, where n_components is "auto".
 MOST_OF_INIT = 1000
+# The last stage with persistent="auto": its learning rate as a part of `learning_rate`, its number
+# of mini-batches, and the least and largest number of epochs.
+LAST_RATE, LAST_BATCHES, LEAST_LAST, MOST_LAST = 0.12, 15_000, 30, 150
 
 
 class SDCPRBM(MiniBatchRBM):
@@ -75,7 +79,8 @@ class SDCPRBM(MiniBatchRBM):
         ``"auto"`` is ``"adaptive"`` with early stopping, and ``"constant"`` otherwise.
         ``"adaptive"`` multiplies the learning rate by 0.3 whenever the log-likelihood has not
         improved for `n_iter_no_change` epochs. With early stopping, it is the log-likelihood of
-        the validation rows that counts, and the training ends after four such stages. With
+        the validation rows that counts, and the training ends after four such stages, or after
+        one more with persistent chains, see `persistent`. With
         ``"invscaling"``, the learning rate in epoch t = 1, 2, ... is
         ``learning_rate / t ** power_t``. A call of `partial_fit` counts as an epoch.
 
@@ -83,7 +88,7 @@ class SDCPRBM(MiniBatchRBM):
         Exponent of t for ``learning_rate_schedule="invscaling"``.
 
     batch_size : int or "auto", default="auto"
-        Number of rows in a mini-batch, and of chains with ``persistent=True``. ``"auto"`` is
+        Number of rows in a mini-batch, and of persistent chains. ``"auto"`` is
         100; with fewer than 2,000 rows it is a 20th of them, but at least 10.
 
     max_iter : int or "auto", default="auto"
@@ -100,9 +105,14 @@ class SDCPRBM(MiniBatchRBM):
     centered : bool, default=True
         Whether to use the centred gradient.
 
-    persistent : bool, default=False
+    persistent : bool or "auto", default="auto"
         Whether the chains continue from one mini-batch to the next, instead of starting at the
-        data.
+        data. With ``"auto"``, chains start at the data. A fit with early stopping and an adaptive
+        learning rate then has a last stage: persistent contrastive divergence with 5 transitions
+        for each mini-batch (whatever `n_inner` and `n_gibbs`), at a learning rate of 0.12 times
+        `learning_rate`, for as many epochs as 15,000 mini-batches need, but at least 30 and at most
+        150. The model is then the mean of the parameters over the last two thirds of these epochs,
+        unless the validation rows tell that the model before was better.
 
     sampler : {"gibbs", "tempered"}, default="gibbs"
         How the states of the negative phase are sampled. ``"gibbs"`` uses chains that start at the
@@ -168,7 +178,8 @@ class SDCPRBM(MiniBatchRBM):
         Whether to set validation rows aside and to stop when their log-likelihood no longer
         improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
         The model is then that of the best epoch, or with an adaptive learning rate that of the last
-        one that has not overfitted. See `track_likelihood`.
+        one that has not overfitted, or the mean of a last stage. See `persistent` and
+        `track_likelihood`.
 
     validation_fraction : float, default=0.1
         Fraction of the rows that is set aside as validation rows for early stopping.
@@ -340,7 +351,7 @@ class SDCPRBM(MiniBatchRBM):
         "n_inner": [Interval(Integral, 1, None, closed="left")],
         "n_gibbs": [Interval(Integral, 1, None, closed="left")],
         "centered": ["boolean"],
-        "persistent": ["boolean"],
+        "persistent": ["boolean", StrOptions({"auto"})],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "sampler": [StrOptions({"gibbs", "tempered"})],
         "tempered_fraction": [Interval(Real, 0, 1, closed="right")],
@@ -364,7 +375,7 @@ class SDCPRBM(MiniBatchRBM):
         n_inner=6,
         n_gibbs=4,
         centered=True,
-        persistent=False,
+        persistent="auto",
         sampler="gibbs",
         tempered_fraction=0.5,
         optimizer="sgd",
@@ -476,7 +487,7 @@ class SDCPRBM(MiniBatchRBM):
             n_inner=self.n_inner,
             n_gibbs=self.n_gibbs,
             centered=self.centered,
-            persistent=self.persistent,
+            persistent=self._is_persistent,
             n_chains=self._n_batch(n_rows),
             offset_rate=self.offset_rate,
             weight_decay=decay,
@@ -491,7 +502,18 @@ class SDCPRBM(MiniBatchRBM):
         if not self._is_tempered:
             return 0.0
         # The chains of the ladder take the place of persistent ones.
-        return 1.0 if self.persistent else float(self.tempered_fraction)
+        return 1.0 if self._is_persistent else float(self.tempered_fraction)
+
+    @property
+    def _is_persistent(self):
+        """Whether chains are persistent from the beginning."""
+        return self.persistent != "auto" and bool(self.persistent)
+
+    def _last_stage(self, n_batches):
+        if self.persistent != "auto":
+            return None
+        n_epochs = int(np.clip(LAST_BATCHES // n_batches, LEAST_LAST, MOST_LAST))
+        return LastStage(LAST_RATE, n_epochs)
 
     def _first_units(self, training, dtype):
         """Independent visible units fitted to the data: of binary ones, to all that were seen."""

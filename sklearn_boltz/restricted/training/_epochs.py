@@ -17,6 +17,7 @@ from sklearn_boltz.restricted.training._progress import (
     lower_rate,
     remember_best,
     return_to,
+    take_up,
 )
 
 # Whether anything overflowed is seen in the parameters, which are checked.
@@ -65,6 +66,8 @@ class Training:
         The epoch after which it fell.
     n_stages : int
         Number of stages that have ended.
+    mean : Mean or None
+        In the last stage, the mean of its parameters.
     """
 
     def __init__(self, learner, rng, seen):
@@ -73,7 +76,8 @@ class Training:
         self.evaluation_seed = int(rng.integers(2**31))
         self.n_passes = self.n_epochs = self.n_rows = 0
         self.history, self.best, self.kept, self.tracker = {}, None, None, None
-        self.rate_factor, self.fallen_at, self.stage, self.n_stages = 1.0, 0, None, 0
+        self.rate_factor, self.fallen_at, self.n_stages = 1.0, 0, 0
+        self.stage = self.mean = None
 
     def learn(self, V, rate, workers):
         """Learn from a mini-batch, and go after its ln Z."""
@@ -110,6 +114,7 @@ class Training:
             if kept is not None:
                 parameters = [convert(a) for a in kept["parameters"]]
                 setattr(other, name, {**kept, "parameters": parameters, "tracker": None})
+        other.mean = None if self.mean is None else self.mean.moved(convert)
         return other
 
     def record(self, figures):
@@ -156,6 +161,11 @@ class Plan(NamedTuple):
     fall: Fall | None = None
     stages: Stages | None = None
 
+    def rate_of(self, training):
+        """The learning rate of the epoch that has begun."""
+        factor = training.rate_factor if training.mean is None else self.stages.last.rate
+        return self.rate(training.n_passes) * factor
+
 
 def train(training, rows, monitor, plan, workers, end_epoch):
     """Make the epochs of a fit.
@@ -180,6 +190,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
     status : {"max_iter", "converged", "asked", "diverged", "interrupted"}
         Why it ended.
     """
+    take_up(training, plan)
     last, n_epochs = training.copy(), training.n_epochs + plan.n_epochs
     try:
         for _ in range(plan.n_epochs):
@@ -187,7 +198,7 @@ def train(training, rows, monitor, plan, workers, end_epoch):
                 return last, "diverged"
             converged = False
             if plan.stages is not None:
-                converged = end_stage(training, monitor(), plan)
+                converged = end_stage(training, monitor(), plan, workers)
             elif plan.patience or plan.keep_best or plan.fall:
                 remember_best(training, monitor(), plan, workers)
                 waited = training.n_epochs - training.best["waiting_since"]
@@ -212,7 +223,7 @@ def learn_epoch(training, rows, monitor, plan, workers):
     """Make an epoch and measure the model; -> whether all is finite."""
     start = perf_counter()
     training.n_passes += 1
-    rate = plan.rate(training.n_passes) * training.rate_factor
+    rate = plan.rate_of(training)
     with QUIET():
         for V in rows.mini_batches(plan.batch_size, training.rng):
             training.learn(V, rate, workers)

@@ -303,6 +303,26 @@ class Monitor:
         """Whether the training has left the plateau on which columns are independent."""
         return self.likelihoods.has_started(figures)
 
+    def judged(self, model, tracker, workers):
+        """Log-likelihoods of a model by which it is compared with another one.
+
+        Parameters
+        ----------
+        model : Model
+        tracker : Tracker or None
+            None of a small model, of which ln Z is exact.
+        workers : Workers
+
+        Returns
+        -------
+        figures : dict of float
+        """
+        if tracker is None:
+            tracked = log_partition_of(model, None, workers)
+        else:
+            tracked = tracker.judged(model.sides(), workers)
+        return self.likelihoods.figures(partial(self._free_energy, model), tracked)
+
     def verified(self, model, tracked, log_likelihood):
         """The log-likelihood by which the training is judged, with another ln Z if that is less."""
         figures = self.likelihoods.figures(partial(self._free_energy, model), tracked)

@@ -9,6 +9,9 @@ from sklearn_boltz._arrays import copied
 
 # Epochs over which an uncertain log-likelihood is averaged before it is compared.
 AVERAGED = 5
+# By so many nats the log-likelihood of a model must be less than that of another one to be called
+# less, where both are measured by slow annealing.
+MISSED = 0.1
 
 
 class Fall(NamedTuple):
@@ -16,6 +19,24 @@ class Fall(NamedTuple):
 
     patience: int
     factor: float
+
+
+class LastStage(NamedTuple):
+    """A last stage of a training, with persistent chains, that ends with a mean of its parameters.
+
+    Persistent chains visit states of the model far from the data, and their small steps correct
+    its probability there. The mean over many steps has less noise than any single one.
+
+    Attributes
+    ----------
+    rate : float
+        Its learning rate, as a part of the initial one.
+    n_epochs : int
+        The mean is over the last two thirds of them.
+    """
+
+    rate: float
+    n_epochs: int
 
 
 class Stages(NamedTuple):
@@ -28,11 +49,14 @@ class Stages(NamedTuple):
     factor : float
         By which the learning rate is multiplied from one stage to the next.
     n_stages : int
+    last : LastStage or None
+        What comes after them.
     """
 
     patience: int
     factor: float
     n_stages: int
+    last: LastStage | None = None
 
 
 def this_epoch(training, score, has_started, is_held_out, gap=None):
@@ -82,12 +106,51 @@ def lower_rate(training, fall):
 
 def return_to(training, epoch):
     """Give the learner the parameters of an epoch."""
-    for mine, other in zip(training.learner.parameters(), epoch["parameters"], strict=True):
-        mine[...] = other
+    assign(training.learner, epoch["parameters"])
     training.tracker = deepcopy(epoch["tracker"])
 
 
-def end_stage(training, monitor, plan):
+def assign(learner, parameters):
+    """Give the learner other parameters."""
+    for mine, other in zip(learner.parameters(), parameters, strict=True):
+        mine[...] = other
+
+
+class Mean(NamedTuple):
+    """The mean of the parameters in a last stage, after `n_epochs` of it."""
+
+    n_epochs: int = 0
+    n_averaged: int = 0
+    parameters: list | None = None
+
+    def updated(self, parameters, last):
+        """The mean after one more epoch."""
+        n_epochs = self.n_epochs + 1
+        if 3 * n_epochs <= last.n_epochs:
+            return Mean(n_epochs)
+        if not self.n_averaged:
+            return Mean(n_epochs, 1, [copied(now) for now in parameters])
+        n_averaged = self.n_averaged + 1
+        pairs = zip(self.parameters, parameters, strict=True)
+        return Mean(n_epochs, n_averaged, [mean + (now - mean) / n_averaged for mean, now in pairs])
+
+    def moved(self, convert):
+        """The mean with its arrays elsewhere: `convert` is for each of them."""
+        moved = None if self.parameters is None else [convert(a) for a in self.parameters]
+        return self._replace(parameters=moved)
+
+
+def take_up(training, plan):
+    """Prepare a training for a plan, which may differ from that of the fit before."""
+    if plan.fall is None and plan.stages is None:
+        training.rate_factor = 1.0
+    if plan.stages is None or plan.stages.last is None:
+        training.mean = None
+    if training.mean is not None:
+        training.learner.turn_persistent()
+
+
+def end_stage(training, monitor, plan, workers):
     """End a stage if it is time, and go on with smaller steps.
 
     The log-likelihood of an epoch is uncertain, and of many epochs the one whose ln Z is most
@@ -101,12 +164,15 @@ def end_stage(training, monitor, plan):
         Changed in place.
     monitor : Monitor
     plan : Plan
+    workers : Workers
 
     Returns
     -------
     converged : bool
         Whether this was the last stage. `training.best` is then the epoch that counts.
     """
+    if training.mean is not None:
+        return end_last_stage(training, monitor, plan, workers)
     stages, stage, now = plan.stages, training.stage, training.n_epochs
     figures = training.figures(now)
     is_exact = training.tracker is None or not figures["log_likelihood_std_err"]
@@ -131,7 +197,59 @@ def end_stage(training, monitor, plan):
     training.rate_factor *= stages.factor
     training.fallen_at, training.stage = now, None
     training.n_stages += 1
-    return training.n_stages >= stages.n_stages
+    if training.n_stages < stages.n_stages:
+        return False
+    if stages.last is None:
+        return True
+    training.mean, training.learner.chains = Mean(), None
+    training.learner.turn_persistent()
+    return False
+
+
+def end_last_stage(training, monitor, plan, workers):
+    """End the last stage if it is time, with the mean of its parameters.
+
+    Where that is clearly worse than the model before the last stage, by its log-likelihood and by
+    its free energies, the model before is kept.
+
+    Parameters
+    ----------
+    training, monitor, plan, workers
+        As of `end_stage`.
+
+    Returns
+    -------
+    converged : bool
+        Whether the stage has ended. `training.best` is then the epoch that counts.
+    """
+    last = plan.stages.last
+    training.mean = training.mean.updated(training.learner.parameters(), last)
+    if training.mean.n_epochs < last.n_epochs:
+        return False
+    before = {**training.best, **judged(training, monitor, workers, training.best["parameters"])}
+    mean = judged(training, monitor, workers, training.mean.parameters)
+    now = {**this_epoch(training, None, before["has_started"], True), **mean}
+    training.best = latest([before, now], max(plan.tol, MISSED if mean["std_err"] else 0.0))
+    training.mean, training.fallen_at = None, training.n_epochs
+    return True
+
+
+def judged(training, monitor, workers, parameters):
+    """What is known of a model with other parameters, by slow annealing where it is not exact.
+
+    The learner has these parameters afterwards.
+
+    Returns
+    -------
+    known : dict
+        The score, the gap of the free energies, the standard error and a copy of the parameters.
+    """
+    assign(training.learner, parameters)
+    figures = monitor.judged(training.learner.model(), training.tracker, workers)
+    return {
+        "score": monitor.of_interest(figures), "gap": figures["free_energy_gap"],
+        "std_err": figures["log_likelihood_std_err"], "parameters": [copied(a) for a in parameters],
+    }  # fmt: skip
 
 
 def latest(epochs, tol):

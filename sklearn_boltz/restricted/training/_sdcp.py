@@ -27,6 +27,8 @@ from sklearn_boltz.restricted.training._array_batch import DeviceBatch
 GRADIENT_ROWS = 392
 # The learning rate of parameters that are no biases, as a part of that of the others.
 SHAPE_RATE = 0.5
+# Transitions of persistent chains for each mini-batch, at the end of a training.
+LAST_GIBBS = 5
 
 
 class Scheme(NamedTuple):
@@ -112,6 +114,11 @@ class Learner:
         n_tempered = len(self.tempered) if scheme.tempered_fraction else 0
         each = n_own * (2 * scheme.n_gibbs + 2) + n_tempered * 4
         return (scheme.n_inner * each + 2 * n_rows) * self.model().n_weights
+
+    def turn_persistent(self):
+        """Go on with persistent contrastive divergence: one step a mini-batch, and its chains."""
+        self.scheme = self.scheme._replace(n_inner=1, n_gibbs=LAST_GIBBS, persistent=True)
+        self._batch = None
 
     def in_memory(self, V):
         """Rows as a mini-batch, with the scratch of the last one if it has the same size."""

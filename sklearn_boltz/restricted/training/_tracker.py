@@ -289,7 +289,7 @@ class Tracker:
 
         Without these, nothing would tell of a mode that the chains of the ladder have missed.
         """
-        cost = 2.5 * WATCHING_CHAINS * model.n_weights + CALLS / 20
+        cost = self._cost_of_annealing(model, WATCHING_CHAINS)
         n_temperatures = int(np.clip(self._annealing / cost, LEAST_TEMPERATURES, MOST_TEMPERATURES))
         self._annealing, self._n_temperatures = 0.0, n_temperatures
         return self._annealed(model, n_temperatures, WATCHING_CHAINS, workers)
@@ -321,6 +321,16 @@ class Tracker:
             laid_out(model), self.base, betas, states, self.stream, workers
         )
 
+    def judged(self, model, workers):
+        """ln Z by annealing as slow as half of what is left to spend allows.
+
+        For each of two models that are compared at the end of a training.
+        """
+        affordable = self._verifying / 2 / self._cost_of_annealing(model, VERIFYING_CHAINS)
+        n_temperatures = int(np.clip(affordable, LEAST_VERIFYING, MOST_VERIFYING))
+        found = self._annealed(laid_out(model), n_temperatures, VERIFYING_CHAINS, workers)
+        return Tracked(found.value, found.std_err, "ais")
+
     def verified(self, model, workers):
         """ln Z by many chains that are annealed slowly.
 
@@ -342,5 +352,9 @@ class Tracker:
         return int(wanted)
 
     def _cost_of_verifying(self, model):
-        n_multiplications = 2.5 * VERIFYING_CHAINS * model.n_weights + CALLS / 20
-        return self._slow_temperatures() * n_multiplications
+        return self._slow_temperatures() * self._cost_of_annealing(model, VERIFYING_CHAINS)
+
+    @staticmethod
+    def _cost_of_annealing(model, n_chains):
+        """Multiplications of one temperature."""
+        return 2.5 * n_chains * model.n_weights + CALLS / 20
