@@ -130,10 +130,10 @@ TRIPLES = dict(max_order=3, tol=0.01, solver="lbfgs")
 VALIDATED = {
     "nltcs": {
         "FSLL, alpha=0.3": table(alpha=0.3, tol=3e-5),
-        "FSLL, network and 8 RBMs": [
+        "FSLL, network and 16 RBMs": [
             *table(alpha=0.3, tol=3e-5),
             *network(alpha=0.001, term_price=0.5, **TRIPLES),
-            *rbm(**STAGES, epochs=(100, 40, 20), copies=8, n_components=32),
+            *rbm(**STAGES, epochs=(100, 40, 20), copies=16, n_components=32),
         ],
     },
     "msnbc": {"FSLL, tol=3e-5": table(alpha=0.1, tol=3e-5)},
@@ -144,7 +144,12 @@ VALIDATED = {
             *network(alpha=0.001, term_price=0.5, **TRIPLES),
         ],
     },
-    "baudio": {"8 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=8, weight_decay=1.7e-4)},
+    "baudio": {
+        "8 RBMs and network": [
+            *rbm(**STAGES, epochs=(20, 10, 5), copies=8, weight_decay=1.7e-4),
+            *network(alpha=0.01, term_price=0.5, **TRIPLES),
+        ]
+    },
     "jester": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, weight_decay=1.7e-4)},
     "bnetflix": {
         "3 RBMs and network": [
@@ -169,8 +174,8 @@ VALIDATED = {
         ],
     },
     "pumsb_star": {
-        "2 tempered RBMs": tempered_rbm(
-            2, n_components=200, tempered_fraction=0.2, weight_decay=5e-4, max_rungs=60
+        "tempered RBM, averaged": tempered_rbm(
+            n_components=200, tempered_fraction=0.2, weight_decay=5e-4, max_rungs=60
         ),
     },
     "bbc": {"3 RBMs": rbm(**STAGES, epochs=(250, 60, 40), copies=3, weight_decay=1.6e-2)},
