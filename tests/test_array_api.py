@@ -49,6 +49,13 @@ FITS = {
     "spectral": {"optimizer": "ssd", "learning_rate": 1e-3},
     "not tracked": {"n_components": 15, "track_likelihood": False},
     "early stopping": {"early_stopping": True, "n_components": 15},
+    "last stage": {
+        "early_stopping": True,
+        "n_iter_no_change": 1,
+        "max_iter": 1000,
+        "batch_size": 300,
+        "learning_rate": 0.3,
+    },
 }
 TAP_FITS = {
     "TAP": {},
