@@ -30,7 +30,8 @@ class Batches:
     source : object
         One of
 
-        - an array, a memory map or a CSR matrix, which is cut into batches;
+        - an array, a memory map or a sparse matrix of shape (n_samples, n_features), which is
+          cut into batches;
         - an iterable of batches, for example a list. Each iteration over it must start from the
           beginning;
         - a callable without arguments that returns such an iterable;
@@ -42,7 +43,8 @@ class Batches:
         - a ``dask.array`` or ``dask.dataframe``, whose partitions are the batches. Where possible,
           computations run on the workers that hold them.
 
-        A batch is an array, a CSR matrix, a data frame or a table.
+        A batch is an array, a sparse matrix, a data frame or a pyarrow table, of shape (n_rows,
+        n_features). The number of rows may differ between batches.
     batch_rows : int, default=None
         Number of rows in a batch, if this class cuts the source into batches; for a parquet file,
         the maximum. None means two million entries of an array, or 32,768 rows of a file.
@@ -54,7 +56,10 @@ class Batches:
     Raises
     ------
     ValueError
-        If a second pass over an iterator is needed.
+        If batches cannot be made from `source`, or if `batch_rows` or `n_lanes` is less than 1.
+        Later, in `fit`, if a second pass over an iterator is needed.
+    ImportError
+        If `source` is a path and pyarrow is not installed.
 
     Notes
     -----
@@ -105,7 +110,26 @@ class Batches:
         -------
         batch : array-like of shape (n_rows, n_features)
             Rows of the batch.
+
+        Raises
+        ------
+        TypeError
+            If the batches can only be read one after another (`n_batches` is None).
+        IndexError
+            If there is no batch with this number.
         """
+        n_batches = self.n_batches
+        if n_batches is None:
+            raise TypeError(
+                f"batch({k}) is not available: batches of {_kind(self.source)} can only be read "
+                "one after another. Iterate over this object, or make it from a list of batches, "
+                "an array or a Dask collection."
+            )
+        if not 0 <= k < n_batches:
+            raise IndexError(
+                f"batch({k}) does not exist: the number of batches is {n_batches}, and the first "
+                "one is batch(0)."
+            )
         return self._blocks.block(k)
 
     def map_reduce(self, function, merge):
@@ -115,9 +139,10 @@ class Batches:
         Parameters
         ----------
         function : callable
-            Function of the number and the rows of a batch. It may be called in another process.
+            Called as ``function(k, batch)`` with the number and the rows of each batch. It may be
+            called in another process.
         merge : callable
-            Associative function of two results.
+            Called as ``merge(one, other)`` with two results. It must be associative.
 
         Returns
         -------
@@ -147,8 +172,15 @@ class Batches:
         Returns
         -------
         futures : list of distributed.Future
-            Of arrays.
+            For each batch, a future of its rows, {ndarray, sparse matrix} of shape (n_rows,
+            n_features).
+
+        Raises
+        ------
+        TypeError
+            If the source is not a Dask collection.
         """
+        self._check_dask("futures")
         return self._blocks.futures(client)
 
     def take(self, wanted):
@@ -158,14 +190,27 @@ class Batches:
         Parameters
         ----------
         wanted : dict of int to ndarray of int
-            Numbers of the rows, for each number of a batch.
+            For the number of each batch, the numbers of the wanted rows in it, from 0.
 
         Returns
         -------
         rows : dict of int to {ndarray, sparse matrix}
-            The rows, for each number of a batch.
+            For the number of each batch, the rows.
+
+        Raises
+        ------
+        TypeError
+            If the source is not a Dask collection.
         """
+        self._check_dask("take")
         return self._blocks.take(wanted)
+
+    def _check_dask(self, method):
+        if not self.is_dask:
+            raise TypeError(
+                f"{method} needs a Dask collection, got batches of {_kind(self.source)}. Iterate "
+                "over this object, or make it from a dask.array or dask.dataframe."
+            )
 
     @property
     def is_dask(self):
@@ -266,7 +311,13 @@ def rows_of(batch):
     return batch if isinstance(batch, np.ndarray) else np.asarray(batch)
 
 
-# Sources: objects with `n_blocks`, `block`, `__iter__` and `map_reduce`.
+# Sources: objects with `n_blocks`, `__iter__` and `map_reduce`. If `n_blocks` is not None, they
+# have `block`; Dask collections also have `take` and `futures`.
+
+
+def _kind(source):
+    """What a source is, for messages."""
+    return "a function" if callable(source) else f"an object of type {type(source).__name__}"
 
 
 def _blocks_of(source, batch_rows):

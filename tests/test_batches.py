@@ -352,6 +352,44 @@ def test_parquet(tmp_path):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        (lambda: iter(pieces_of(make_rows())), "a function"),
+        (iter(pieces_of(make_rows())), "an object of type list_iterator"),
+    ],
+)
+def test_batches_one_after_another_have_no_numbers(source, words):
+    batches = Batches(source)
+    assert batches.n_batches is None
+    with pytest.raises(TypeError, match=rf"batch\(2\).*of {words} can.*list of batches"):
+        batches.batch(2)
+    assert len(list(batches)) == 7  # the error has not used up an iterator
+
+
+@given(n_rows=st.integers(1, 30), batch_rows=st.integers(1, 9), k=st.integers(-40, 40))
+def test_numbers_of_batches(n_rows, batch_rows, k):
+    X = np.arange(n_rows)[:, np.newaxis]
+    for batches in (Batches(X, batch_rows=batch_rows), Batches(pieces_of(X, batch_rows))):
+        assert batches.n_batches == len(range(0, n_rows, batch_rows))
+        if 0 <= k < batches.n_batches:
+            rows = X[k * batch_rows : (k + 1) * batch_rows]
+            np.testing.assert_array_equal(batches.batch(k), rows)
+            continue
+        with pytest.raises(IndexError, match=rf"batch\({k}\).* is {batches.n_batches},"):
+            batches.batch(k)
+
+
+@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
+def test_what_only_dask_can_do(make, tmp_path):
+    source = make(make_rows(), tmp_path)
+    batches = source if isinstance(source, Batches) else Batches(source)
+    with pytest.raises(TypeError, match="take needs a Dask collection, got batches of"):
+        batches.take({0: np.array([0])})
+    with pytest.raises(TypeError, match="futures needs a Dask collection, got batches of"):
+        batches.futures(None)
+
+
 def test_what_is_no_source():
     for source in (3, None):
         with pytest.raises(ValueError, match="cannot be made from"):

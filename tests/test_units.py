@@ -322,6 +322,18 @@ def test_what_a_unit_type_can_do(name):
     assert units.is_enumerable == (n_states is not None)
 
 
+@pytest.mark.parametrize("name", [name for name in SINGLE if name not in N_STATES])
+def test_continuous_values_have_no_shares_of_states(name):
+    units = laws()[name]
+    kind = type(units).__name__
+    with pytest.raises(ValueError, match=f"^{kind} units have continuous values.*unit_states"):
+        units.state_shares(0, np.zeros((2, 1)))
+    beside = Stacked([Categorical([2]), units])
+    with pytest.raises(ValueError, match=f"^{kind} units have continuous values"):
+        beside.state_shares(1, np.zeros((2, 1)))
+    assert beside.unit_states()[1] is None
+
+
 @pytest.mark.parametrize("name", LAWS)
 def test_types(name):
     """float32 gives float32, close to float64."""
@@ -349,6 +361,23 @@ def test_domain(name):
     values = np.array([low, high, (low + high) / 2, low - 1e-3, high + 1e-3, np.nan, np.inf])
     assert units.contains(values).tolist() == [True] * 3 + [False] * 4
     assert units.domain == f"values from {low:g} to {high:g}"
+
+
+ENDS = st.sampled_from([(-np.inf, np.inf), (0, np.inf), (-np.inf, 0.5), (np.nan, 1), (0, np.nan)])
+
+
+@given(kind=st.sampled_from([TruncatedGaussian, TruncatedGaussBernoulli]), ends=ENDS)
+def test_an_interval_has_two_finite_ends(kind, ends):
+    words = f"^{kind.__name__}: low and high must be finite, got low={ends[0]} and high={ends[1]}"
+    half, X = [np.full(2, 0.5)], np.full((3, 2), 0.25)
+    parameters = half * len(kind.neutral(1).parameters())
+    for make in (
+        lambda: kind(*parameters, *ends),
+        lambda: kind.neutral(2, np.float64, *ends),
+        lambda: kind.from_data(X, *ends),
+    ):
+        with pytest.raises(ValueError, match=words + ".*Gaussian units"):
+            make()
 
 
 def test_illegal_parameters():
@@ -381,6 +410,68 @@ def test_from_data(name, storage, dtype):
     np.testing.assert_allclose(fitted.variance(0.0)[1:], X.var(axis=0)[1:], atol=3e-3)
     neutral = type(units).neutral(3, dtype)
     assert len(neutral) == 3 and neutral.mean(0.0).dtype == dtype
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    name=st.sampled_from(["Bernoulli", "Categorical", "Gaussian", "TG", "TGB"]),
+    storage=st.sampled_from([np.asarray, sparse.csr_matrix]),
+    dtype=st.sampled_from([np.bool_, np.int8, np.uint8, np.int32, np.int64, np.float16]),
+    weighted=st.booleans(),
+    seed=st.integers(0, 100),
+)
+def test_integers_are_fitted_like_the_same_floats(name, storage, dtype, weighted, seed):
+    if dtype == np.float16 and storage is sparse.csr_matrix:
+        storage = np.asarray  # SciPy has no such matrices
+    # Squares of numbers up to 100 are not in int8 or uint8.
+    rng, top = np.random.default_rng(seed), 1 if dtype == np.bool_ else 100
+    kind, options = {
+        "Bernoulli": (Bernoulli, {}),
+        "Categorical": (Categorical, {"n_values": [2, 1]}),
+        "Gaussian": (Gaussian, {}),
+        "TG": (TruncatedGaussian, {"high": top}),
+        "TGB": (TruncatedGaussBernoulli, {"high": top}),
+    }[name]
+    X = rng.integers(top, size=(12, 3), endpoint=True)
+    if name == "Bernoulli":
+        X = X % 2
+    elif name == "Categorical":
+        X = one_hot(rng.integers(0, [2, 1], (12, 2)), [2, 1])
+    weights = rng.random(12) if weighted else None
+    fitted = kind.from_data(storage(X.astype(dtype)), weights=weights, **options)
+    expected = kind.from_data(storage(X.astype(np.float64)), weights=weights, **options)
+    for key, values in expected.parameters().items():
+        assert fitted.parameters()[key].dtype == np.float64
+        np.testing.assert_allclose(fitted.parameters()[key], values, rtol=1e-9, atol=1e-12)
+    dense, rows = X.astype(np.float64), storage(X.astype(dtype))
+    np.testing.assert_allclose(fitted.log_weight(rows), fitted.log_weight(dense), rtol=1e-12)
+    for key, slope in fitted.gradients(rows).items():
+        np.testing.assert_allclose(slope, fitted.gradients(dense)[key], rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "kind", [Bernoulli, Gaussian, TruncatedGaussian, lambda *u: Categorical([2], *u)]
+)
+@pytest.mark.parametrize("given_as", [list, np.array, lambda x: np.array(x, dtype=np.float16)])
+def test_parameters_given_as_integers_become_floats(kind, given_as):
+    n_parameters = 1 if kind is Bernoulli or not isinstance(kind, type) else 2
+    units = kind(*[given_as([1, 2])] * n_parameters)
+    floats = kind(*[np.array([1.0, 2.0]) for _ in range(n_parameters)])
+    assert {value.dtype for value in units.parameters().values()} == {np.dtype(np.float64)}
+    np.testing.assert_array_equal(units.mean(0.0), floats.mean(0.0))
+    for one in (units, floats):
+        one.ascend({key: np.full(2, 0.25) for key in one.parameters()}, 0.5)
+    np.testing.assert_array_equal(units.intercept, [1.125, 2.125])
+    np.testing.assert_array_equal(units.mean(0.0), floats.mean(0.0))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_parameters_given_as_floats_are_not_copied(dtype):
+    x = np.full(2, 0.5, dtype)
+    for units in (
+        Bernoulli(x), Categorical([2], x), Gaussian(x, x), TruncatedGaussBernoulli(x, x, x)
+    ):  # fmt: skip
+        assert all(value is x for value in units.parameters().values())
 
 
 # Limits.
@@ -679,6 +770,27 @@ def test_units_side_by_side():
     np.testing.assert_allclose(parts[2].precision, 2 * np.exp(0.2))
     with pytest.raises(ValueError, match="differ"):
         units.state_log_weights()
+
+
+def test_domain_of_units_side_by_side():
+    units = Stacked([
+        Bernoulli(np.zeros(2)), Bernoulli(np.zeros(0)), Categorical([3]), Gaussian.neutral(1)
+    ])  # fmt: skip
+    assert units.domain == (
+        "columns 0 to 1: values from 0 to 1; columns 2 to 4: one 1 and otherwise 0 in the 3 "
+        "columns of a unit, or probabilities that sum to 1; column 5: finite values"
+    )
+
+
+def test_layers_that_cannot_be_stacked():
+    with pytest.raises(ValueError, match=r"at least one layer of units, got \[\]"):
+        Stacked([])
+    with pytest.raises(TypeError, match="got Bernoulli units. Put them in a list"):
+        Stacked(Bernoulli(np.zeros(2)))
+    for wrong in (3, Gaussian):
+        with pytest.raises(TypeError, match=r"instances of unit types, got layers\[1\]="):
+            Stacked([Bernoulli(np.zeros(2)), wrong])
+    assert len(Stacked(Gaussian.neutral(n) for n in (1, 2))) == 3
 
 
 def test_a_slab_is_never_taken_for_the_spike():

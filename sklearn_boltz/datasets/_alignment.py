@@ -105,6 +105,8 @@ def read_alignment(
     ValueError
         If there is no sequence, if sequences have different lengths, if a letter is not in the
         alphabet, or if the focus does not exist or is not unique.
+    OSError
+        If the file cannot be read.
 
     See Also
     --------

@@ -52,6 +52,9 @@ _PARAMETERS = {
 def fetch_density_benchmark(name, *, data_home=None, download_if_missing=True, verbose=1):
     """Load a binary data set of the density-estimation benchmark, in its standard split.
 
+    Papers on density estimation report the mean log-likelihood of the rows of ``test``, in nats.
+    "nltcs" to "bnetflix" are from [1]_, "accidents" to "bbc" from [2]_.
+
     Parameters
     ----------
     name : {"nltcs", "msnbc", "plants", "baudio", "jester", "bnetflix", "accidents", "dna", \
@@ -68,9 +71,13 @@ def fetch_density_benchmark(name, *, data_home=None, download_if_missing=True, v
 
     Returns
     -------
-    :class:`~sklearn.utils.Bunch`
-        ``train``, ``valid``, ``test``: arrays of shape (n_samples, n_features), uint8, 0 or 1;
-        ``DESCR``: a short description.
+    data : :class:`~sklearn.utils.Bunch`
+        Dictionary-like object, with the following attributes.
+
+        train, valid, test : ndarray of shape (n_samples, n_features), uint8
+            The rows of each part, 0 or 1.
+        DESCR : str
+            A short description.
 
     Raises
     ------
@@ -112,7 +119,8 @@ def fetch_density_benchmark(name, *, data_home=None, download_if_missing=True, v
 def fetch_caltech101_silhouettes(*, data_home=None, download_if_missing=True, verbose=1):
     """Load the Caltech 101 Silhouettes, 28 x 28 pixels, split 1.
 
-    As in the original file, 1 is the background and 0 the object; several papers use ``1 - X``.
+    The images are those of [1]_. As in the original file, 1 is the background and 0 the object;
+    several papers use ``1 - X``.
 
     Parameters
     ----------
@@ -127,11 +135,19 @@ def fetch_caltech101_silhouettes(*, data_home=None, download_if_missing=True, ve
 
     Returns
     -------
-    :class:`~sklearn.utils.Bunch`
-        ``train``, ``valid``, ``test``: arrays of shape (4100, 784), (2264, 784), (2307, 784),
-        uint8, 0 or 1, upright row-major images; ``train_target``, ``valid_target``,
-        ``test_target``: classes from 0 to 100, uint8; ``target_names``: array of shape (101,),
-        str; ``image_shape``: (28, 28); ``DESCR``: a short description.
+    data : :class:`~sklearn.utils.Bunch`
+        Dictionary-like object, with the following attributes.
+
+        train, valid, test : ndarray of shape (4100, 784), (2264, 784), (2307, 784), uint8
+            The pixels of the images, 0 or 1, row by row.
+        train_target, valid_target, test_target : ndarray of shape (n_samples,), uint8
+            The classes, from 0 to 100.
+        target_names : ndarray of shape (101,), str
+            The names of the classes.
+        image_shape : tuple of int
+            (28, 28): ``train[0].reshape(28, 28)`` is an upright image.
+        DESCR : str
+            A short description.
 
     Raises
     ------
@@ -172,6 +188,9 @@ def fetch_caltech101_silhouettes(*, data_home=None, download_if_missing=True, ve
 def fetch_omniglot(*, data_home=None, download_if_missing=True, verbose=1):
     """Load Omniglot as 28 x 28 images, in the split of Burda et al.
 
+    The images are handwritten characters of 50 alphabets [2]_, in the size and split of [1]_. The
+    classes are not returned.
+
     Parameters
     ----------
     data_home : str or path-like, default=None
@@ -185,10 +204,15 @@ def fetch_omniglot(*, data_home=None, download_if_missing=True, verbose=1):
 
     Returns
     -------
-    :class:`~sklearn.utils.Bunch`
-        ``train``, ``test``: arrays of shape (24345, 784) and (8070, 784), float32, intensities
-        from 0 to 1 with bright ink, upright row-major images; ``image_shape``: (28, 28);
-        ``DESCR``: a short description.
+    data : :class:`~sklearn.utils.Bunch`
+        Dictionary-like object, with the following attributes.
+
+        train, test : ndarray of shape (24345, 784) and (8070, 784), float32
+            The intensities of the pixels, from 0 to 1, row by row. Ink is bright.
+        image_shape : tuple of int
+            (28, 28): ``train[0].reshape(28, 28)`` is an upright image.
+        DESCR : str
+            A short description.
 
     Raises
     ------
@@ -227,11 +251,12 @@ def fetch_omniglot(*, data_home=None, download_if_missing=True, verbose=1):
 
 @validate_params(_PARAMETERS, prefer_skip_nested_validation=True)
 def fetch_mnist(*, data_home=None, download_if_missing=True, verbose=1):
-    """Load MNIST in its canonical split.
+    """Load MNIST, images of handwritten digits, in its canonical split.
 
-    It is downloaded from OpenML with :func:`sklearn.datasets.fetch_openml` and stored as
-    ``mnist.npz``, which loads faster. You can also put this file there yourself; it has the four
-    arrays below.
+    The data set [1]_ is downloaded from OpenML with :func:`sklearn.datasets.fetch_openml` and
+    stored as ``mnist.npz``, which loads faster. You can also put this file into the folder
+    yourself. It must contain the arrays ``train``, ``test``, ``train_target`` and ``test_target``
+    below.
 
     Parameters
     ----------
@@ -246,10 +271,17 @@ def fetch_mnist(*, data_home=None, download_if_missing=True, verbose=1):
 
     Returns
     -------
-    :class:`~sklearn.utils.Bunch`
-        ``train``, ``test``: arrays of shape (60000, 784) and (10000, 784), uint8, intensities
-        from 0 to 255, row-major images; ``train_target``, ``test_target``: digits, uint8;
-        ``image_shape``: (28, 28); ``DESCR``: a short description.
+    data : :class:`~sklearn.utils.Bunch`
+        Dictionary-like object, with the following attributes.
+
+        train, test : ndarray of shape (60000, 784) and (10000, 784), uint8
+            The intensities of the pixels, from 0 to 255, row by row. Ink is bright.
+        train_target, test_target : ndarray of shape (60000,) and (10000,), uint8
+            The digits, from 0 to 9.
+        image_shape : tuple of int
+            (28, 28): ``train[0].reshape(28, 28)`` is an upright image.
+        DESCR : str
+            A short description.
 
     Raises
     ------

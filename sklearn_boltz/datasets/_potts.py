@@ -46,7 +46,7 @@ def make_alignment(
     :math:`p(x) \propto \exp(\sum_i h_i(x_i) + \sum_{(i, j)} J_{ij}(x_i, x_j))`, the second sum
     over contacts, which are chosen at random among all pairs. Two sites without a contact are
     correlated, too, if a path of contacts connects them. Models are fitted to alignments to
-    distinguish contacts from such indirect correlations.
+    distinguish contacts from such indirect correlations [1]_.
 
     Parameters
     ----------
@@ -59,10 +59,11 @@ def make_alignment(
     n_contacts : int or None, default=None
         Number of contacts. None means the number of sites, or of pairs if that is smaller.
     coupling : float, default=1.0
-        Standard deviation of the couplings of a contact before their rows and columns are centred.
+        Standard deviation of the couplings of a contact. They are normally distributed; then the
+        means of the rows and columns of each block are subtracted.
     field : float, default=0.5
-        Standard deviation of the fields of a site before they are centred. Large fields make
-        conserved sites.
+        Standard deviation of the fields of a site. They are normally distributed; then their mean
+        is subtracted. Large fields make conserved sites.
     n_steps : int, default=100
         Number of sweeps of Gibbs sampling over all sites, starting from independent sites.
         Couplings of 2 or more may need more sweeps.
@@ -101,6 +102,12 @@ def make_alignment(
     See Also
     --------
     read_alignment : Read an alignment from a file.
+    sklearn_boltz.inspection.ContactMapDisplay : Draws predicted beside known contacts.
+
+    References
+    ----------
+    .. [1] M. Ekeberg, C. Lövkvist, Y. Lan, M. Weigt, E. Aurell (2013). "Improved contact prediction
+       in proteins: Using pseudolikelihoods to infer Potts models". Physical Review E 87, 012707.
 
     Examples
     --------

@@ -92,6 +92,11 @@ def make_ising_grid(
     ValueError
         If a parameter is out of its domain, or if a table would exceed 1 GiB.
 
+    See Also
+    --------
+    make_bayesian_network : Samples of a random directed network.
+    make_alignment : Samples of a Potts model, with more than two values per site.
+
     References
     ----------
     .. [1] K. Takabatake, S. Akaho (2022). "Full-Span Log-Linear Model and Fast Learning
@@ -187,18 +192,22 @@ def make_bayesian_network(
     -------
     X : ndarray of shape (n_samples, n_features)
         The samples, integers from 0 to ``n_values - 1``; int8 if possible, and otherwise int64.
-    distribution : ndarray of shape n_values, float64
-        ``distribution[tuple(x)]`` is the probability of the row `x`. Only with
-        ``return_distribution=True``.
+    distribution : ndarray with one axis per variable, float64
+        ``distribution[tuple(x)]`` is the probability of the row `x`. The length of an axis is the
+        number of values of its variable. Only with ``return_distribution=True``.
     network : :class:`~sklearn.utils.Bunch`
         ``parents``, a list of index arrays (ascending), and ``tables``, a list of arrays;
-        ``tables[i][parent values + (v,)]`` is the probability that variable `i` is `v`. Only with
-        ``return_network=True``.
+        for a row `x`, ``tables[i][(*x[parents[i]], v)]`` is the probability that variable `i` is
+        `v` given its parents. Only with ``return_network=True``.
 
     Raises
     ------
     ValueError
         If a parameter is out of its domain, or if a table would exceed 1 GiB.
+
+    See Also
+    --------
+    make_ising_grid : Samples of a network of pairs on a grid.
 
     References
     ----------
@@ -269,6 +278,10 @@ def make_bars_and_stripes(side=3, n_samples=None, *, random_state=None, return_d
     ------
     ValueError
         If a parameter is out of its domain, or if an array would exceed 1 GiB.
+
+    See Also
+    --------
+    make_shifting_bar : One bar on a ring of pixels.
 
     References
     ----------
@@ -360,6 +373,10 @@ def make_shifting_bar(
     ------
     ValueError
         If a parameter is out of its domain, or if an array would exceed 1 GiB.
+
+    See Also
+    --------
+    make_bars_and_stripes : Square images with constant rows or columns.
 
     References
     ----------

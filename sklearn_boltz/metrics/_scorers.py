@@ -4,6 +4,9 @@
 def log_likelihood(estimator, X, y=None):
     """Score an estimator by its mean log-likelihood per row.
 
+    Pass this function as ``scoring`` to :class:`~sklearn.model_selection.GridSearchCV` or
+    :func:`~sklearn.model_selection.cross_val_score`.
+
     Parameters
     ----------
     estimator : estimator
@@ -24,6 +27,11 @@ def log_likelihood(estimator, X, y=None):
     log_pseudo_likelihood : Score that needs no normalising constant.
     tap_log_likelihood : Score of mean-field models.
 
+    Notes
+    -----
+    The likelihood of a column of real numbers is a density, so it depends on the scale of the
+    column. Compare scores only between models of the same columns in the same scale.
+
     Examples
     --------
     >>> from sklearn.model_selection import GridSearchCV
@@ -43,8 +51,9 @@ def log_pseudo_likelihood(estimator, X, y=None):
     """Score an estimator by its mean log pseudo-likelihood per row.
 
     The log pseudo-likelihood of a row is the sum of the log-probabilities of its values, each given
-    all other values of the row. It needs no normalising constant. It is therefore fast, and exact
-    also for models whose likelihood can only be estimated.
+    all other values of the row [1]_. It needs no normalising constant and is therefore fast. In
+    rows without missing cells it is exact, except for deep models with many hidden units. All
+    columns must have finitely many values.
 
     Parameters
     ----------
@@ -65,6 +74,11 @@ def log_pseudo_likelihood(estimator, X, y=None):
     --------
     log_likelihood : Score by the likelihood of whole rows.
 
+    References
+    ----------
+    .. [1] J. Besag, "Statistical Analysis of Non-Lattice Data", The Statistician 24(3), 179–195,
+       1975. https://doi.org/10.2307/2987782
+
     Examples
     --------
     >>> from sklearn_boltz import FSLLDensity
@@ -80,12 +94,17 @@ def log_pseudo_likelihood(estimator, X, y=None):
 
 
 def tap_log_likelihood(estimator, X, y=None):
-    """Score a :class:`~sklearn_boltz.TAPRBM` by its mean TAP log-likelihood per row.
+    """Score an estimator by its mean log-likelihood per row in mean field (TAP).
+
+    The normalising constant is that of the mean-field solutions of Thouless, Anderson and Palmer
+    (TAP) [1]_. It is an approximation, so the score can be higher or lower than the log-likelihood.
+    It needs no Markov chains.
 
     Parameters
     ----------
     estimator : estimator
-        A fitted estimator with a method `tap_log_likelihood`, or a
+        A fitted estimator with a method `tap_log_likelihood`, such as
+        :class:`~sklearn_boltz.TAPRBM` or :class:`~sklearn_boltz.TAPDBM`, or a
         :class:`~sklearn.pipeline.Pipeline` with such a last step.
     X : array-like of shape (n_samples, n_features)
         The data.
@@ -100,6 +119,13 @@ def tap_log_likelihood(estimator, X, y=None):
     See Also
     --------
     log_likelihood : Score by the exact or estimated likelihood.
+    sklearn_boltz.TAPRBM.tap_log_likelihood : The same for each row.
+
+    References
+    ----------
+    .. [1] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
+       and generalized framework for unsupervised learning with restricted Boltzmann machines",
+       Physical Review X 8, 041006, 2018. https://doi.org/10.1103/PhysRevX.8.041006
 
     Examples
     --------

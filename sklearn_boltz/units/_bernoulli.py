@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 from sklearn_boltz._arrays import is_foreign, widened, zeros
 from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_sample, softplus_sums
-from sklearn_boltz.units._unit import UnitType, observed_sums
+from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums
 
 
 def smoothed_log_odds(ones, n_rows):
@@ -44,6 +44,12 @@ class Bernoulli(UnitType):
     See Also
     --------
     UnitType : What the weight w and the field are.
+    Categorical : Units with more than two states.
+
+    Notes
+    -----
+    Since x² = x, a precision A acts as a field −A / 2. With the log-odds u = U + B − A / 2, the
+    mean is 1 / (1 + exp(−u)) and the log-partition is ln(1 + exp(u)).
 
     Examples
     --------
@@ -57,7 +63,9 @@ class Bernoulli(UnitType):
     __module__ = "sklearn_boltz.units"  # the public module
 
     def __init__(self, intercept):
-        self.intercept = intercept
+        # No call for what every fit passes: fits of small tables take as long as their calls.
+        is_float = getattr(intercept, "dtype", None) in FLOATS
+        self.intercept = intercept if is_float else as_floats(intercept)
 
     def parameters(self):
         return {"intercept": self.intercept}
@@ -78,9 +86,11 @@ class Bernoulli(UnitType):
         -------
         units : Bernoulli
             Units whose log-odds are those of the column means. One more row of values ½ is added,
-            so that the log-odds are finite.
+            so that the log-odds are finite. They are float32 if the data are, and otherwise
+            float64.
         """
-        return cls(smoothed_log_odds(*observed_sums(X, weights)).astype(X.dtype))
+        log_odds = smoothed_log_odds(*observed_sums(X, weights))
+        return cls(log_odds.astype(X.dtype if X.dtype in FLOATS else np.float64))
 
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):

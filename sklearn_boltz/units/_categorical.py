@@ -13,7 +13,7 @@ from sklearn_boltz.units._categorical_kernel import (
     categorical_sample,
     categorical_sums,
 )
-from sklearn_boltz.units._unit import UnitType, observed_sums
+from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums
 
 # Tolerance with which the probabilities of the states of a unit must sum to 1.
 SUM_TOLERANCE = 1e-5
@@ -38,16 +38,26 @@ class Categorical(UnitType):
     Raises
     ------
     ValueError
-        If the numbers of states do not match the length of the intercept.
+        If the numbers of states do not match the length of the intercept, if one of them is less
+        than 1, or if `n_values` is an int and there is no intercept.
 
     See Also
     --------
     UnitType : What the weight w and the field are.
+    Bernoulli : Units with the values 0 and 1.
 
     Notes
     -----
-    A column with mean m has the variance m (1 − m). The covariance of the columns a and b of one
-    unit is −m_a m_b. A sample uses one uniform random number for each unit.
+    The means of the columns are the probabilities of the states: the softmax of U + B − A / 2 over
+    the columns of a unit (equation 1 of [1]_, where A is zero). A column with mean m has the
+    variance m (1 − m). The covariance of the columns a and b of one unit is −m_a m_b. A sample
+    uses one uniform random number for each unit.
+
+    References
+    ----------
+    .. [1] R. Salakhutdinov, A. Mnih and G. Hinton, "Restricted Boltzmann Machines for
+       Collaborative Filtering", Proceedings of the 24th International Conference on Machine
+       Learning, 791–798, 2007. https://doi.org/10.1145/1273496.1273596
 
     Examples
     --------
@@ -84,7 +94,7 @@ class Categorical(UnitType):
                 f"n_values must be at least 1 and sum to {n_numbers}, the length of the "
                 f"intercept, got {n_values}."
             )
-        self.n_values, self.intercept = n_values, intercept
+        self.n_values, self.intercept = n_values, as_floats(intercept)
         self._starts = np.concatenate([[0], np.cumsum(widths)]).astype(np.intp)
         # For the kernels: runs of units of equal width, each as (width, number of units).
         begins = np.flatnonzero(np.diff(widths, prepend=0))
@@ -113,14 +123,14 @@ class Categorical(UnitType):
         units : Categorical
             Units whose log-weights are the logarithms of the frequencies, shifted to sum to 0 for
             each unit. One more row with equal shares of all states is added, so that they are
-            finite.
+            finite. They are float32 if the data are, and otherwise float64.
         """
         units = cls(n_values, np.zeros(X.shape[1]))
         widths = np.repeat(units.widths, units.widths)
         counts, n_rows = observed_sums(X, weights)
         units.intercept = np.log((counts + 1 / widths) / (n_rows + 1))
         units.intercept -= units._spread(units._totals(units.intercept)) / widths
-        return units.astype(X.dtype)
+        return units.astype(X.dtype if X.dtype in FLOATS else np.float64)
 
     def fitted_to(self, X, weights=None):
         return self.from_data(X, self.n_values, weights)
@@ -203,7 +213,7 @@ class Categorical(UnitType):
     def domain(self):
         """Description of the legal values, for messages."""
         n = self.width or f"{self.widths.min()} to {self.widths.max()}"
-        return f"one 1 and otherwise 0 in the {n} columns of a unit, or probabilities of sum 1,"
+        return f"one 1 and otherwise 0 in the {n} columns of a unit, or probabilities that sum to 1"
 
     def contains(self, X):
         within = (X >= 0) & (X <= 1)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from sklearn_boltz.units._truncated import _square
-from sklearn_boltz.units._unit import UnitType, observed_sums
+from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums
 
 # V is kept within these bounds. Columns should have standard deviations of about 1.
 LEAST_PRECISION, MOST_PRECISION = 1e-8, 1e8
@@ -41,9 +41,13 @@ class Gaussian(UnitType):
     See Also
     --------
     UnitType : What the weight w and the field are.
+    TruncatedGaussian : Units with values on an interval.
 
     Notes
     -----
+    Under a field B and a precision A, the mean is (U + B) / (V + A) and the variance is
+    1 / (V + A).
+
     The distribution exists only for V + A > 0. Mean-field inference may need other values on the
     way: if V + A is below V / 100, V / 100 is used instead, so that all results are finite. (TAP
     changes to first order before that, when V + A would be less than V / 4.)
@@ -65,9 +69,12 @@ class Gaussian(UnitType):
     __module__ = "sklearn_boltz.units"  # the public module
 
     def __init__(self, intercept, precision):
+        intercept, precision = as_floats(intercept), as_floats(precision)
         if not (precision > 0).all():
+            wrong = precision[~(precision > 0)][0]
             raise ValueError(
-                "Gaussian: every precision must be greater than 0. It is 1 / variance of the unit."
+                f"Gaussian: every precision must be greater than 0, got {wrong:g}. It is 1 / "
+                "variance of the unit."
             )
         self.intercept, self.precision = intercept, precision
 
@@ -90,7 +97,8 @@ class Gaussian(UnitType):
         -------
         units : Gaussian
             Units with the means and variances of the columns. Variances are at least 1e-6 (1 +
-            mean²), so columns may be constant.
+            mean²), so columns may be constant. The parameters are float32 if the data are, and
+            otherwise float64.
         """
         total, count = observed_sums(X, weights)
         count = np.where(count > 0, count, 1.0)
@@ -101,7 +109,7 @@ class Gaussian(UnitType):
             variance = observed_sums(_square(X.astype(np.float64)), weights)[0] / count - mean**2
         precision = 1 / np.maximum(variance, LEAST_VARIANCE * (1 + mean**2))
         precision = precision.clip(LEAST_PRECISION, MOST_PRECISION)
-        return cls(mean * precision, precision).astype(X.dtype)
+        return cls(mean * precision, precision).astype(X.dtype if X.dtype in FLOATS else np.float64)
 
     @classmethod
     def neutral(cls, n_units, dtype=np.float64):

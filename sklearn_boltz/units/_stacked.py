@@ -12,10 +12,23 @@ class Stacked(UnitType):
     """
     Units of several types in one layer, such as the columns of a mixed table.
 
+    All methods are those of :class:`~sklearn_boltz.units.UnitType`. Each part uses its own columns.
+
     Parameters
     ----------
     layers : list of UnitType
-        The units, in the order of their columns.
+        The units, in the order of their columns. The number of columns is the sum over `layers`.
+
+    Raises
+    ------
+    ValueError
+        If `layers` is empty.
+    TypeError
+        If `layers` is not a list of objects of unit types.
+
+    See Also
+    --------
+    UnitType : What the weight w and the field are.
 
     Examples
     --------
@@ -31,8 +44,8 @@ class Stacked(UnitType):
     __module__ = "sklearn_boltz.units"  # the public module
 
     def __init__(self, layers):
-        self.layers = layers
-        ends = np.cumsum([0, *map(len, layers)])
+        self.layers = _checked(layers)
+        ends = np.cumsum([0, *map(len, self.layers)])
         self._columns = [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
 
     def __len__(self):
@@ -70,8 +83,9 @@ class Stacked(UnitType):
     def domain(self):
         """Description of the legal values, for messages."""
         return "; ".join(
-            f"columns {columns.start} to {columns.stop - 1}: {units.domain}"
+            f"{_named(columns)}: {units.domain}"
             for units, columns in zip(self.layers, self._columns, strict=True)
+            if len(units)
         )
 
     @property
@@ -229,6 +243,34 @@ class Stacked(UnitType):
         else:
             parts = [units.gradients(None, B, A) for units, B, A in self._each(field, precision)]
         return {(k, name): value for k, part in enumerate(parts) for name, value in part.items()}
+
+
+def _checked(layers):
+    """The layers as a list of at least one, all of them units."""
+    if isinstance(layers, UnitType):
+        raise TypeError(
+            f"Stacked: layers must be a list of units, got {type(layers).__name__} units. Put them "
+            "in a list, or use them without Stacked."
+        )
+    layers = list(layers)
+    if not layers:
+        raise ValueError(
+            "Stacked: layers must contain at least one layer of units, got []. For example, "
+            "Stacked([Bernoulli(np.zeros(3)), Gaussian.neutral(2)]) has 3 binary and 2 real units."
+        )
+    for k, layer in enumerate(layers):
+        if not isinstance(layer, UnitType):
+            raise TypeError(
+                f"Stacked: layers must be instances of unit types, got layers[{k}]={layer!r}. Use, "
+                "for example, Gaussian.neutral(2) for 2 real units."
+            )
+    return layers
+
+
+def _named(columns):
+    """Text for the columns of a slice, of which there is at least one."""
+    first, last = columns.start, columns.stop - 1
+    return f"column {first}" if first == last else f"columns {first} to {last}"
 
 
 def by_type(units):

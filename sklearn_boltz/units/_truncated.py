@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from scipy.special import expit, logit
 
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
-from sklearn_boltz.units._unit import UnitType, observed_sums
+from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums
 
 # Bounds of fitted parameters, for an interval of length 1. Columns may be constant.
 MOST_FIELD, LEAST_PRECISION, MOST_PRECISION = 1e3, -100.0, 1e3
@@ -43,7 +43,22 @@ def _float_type(*arrays):
 
 
 def _square(X):
+    """x² of an array or a sparse matrix, in a float dtype."""
+    if X.dtype not in FLOATS:  # small integers would overflow
+        X = X.astype(np.float64)
     return X.multiply(X) if issparse(X) else X * X
+
+
+def _check_interval(kind, low, high):
+    """Refuse an empty interval, and an infinite one: the quadrature needs two ends."""
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise ValueError(
+            f"{kind.__name__}: low and high must be finite, got low={low} and high={high}. Give "
+            "the smallest and the largest possible value, or use Gaussian units for values "
+            "without bounds."
+        )
+    if not low < high:
+        raise ValueError(f"low must be less than high, got low={low} and high={high}.")
 
 
 class TruncatedGaussian(UnitType):
@@ -57,16 +72,19 @@ class TruncatedGaussian(UnitType):
     precision : ndarray of shape (n_units,)
         V, of any sign. If it is negative, the density has its maxima at the ends of the interval.
     low, high : float, default=0.0 and 1.0
-        Ends of the interval.
+        Ends of the interval, the same for all units. They must be finite: for values without
+        bounds, use :class:`~sklearn_boltz.units.Gaussian`.
 
     Raises
     ------
     ValueError
-        If the interval is empty.
+        If the interval is empty or infinite.
 
     See Also
     --------
     UnitType : What the weight w and the field are.
+    TruncatedGaussBernoulli : Units on an interval that can be exactly zero.
+    Gaussian : Units with real values.
 
     Notes
     -----
@@ -96,9 +114,8 @@ class TruncatedGaussian(UnitType):
     __module__ = "sklearn_boltz.units"  # the public module
 
     def __init__(self, intercept, precision, low=0.0, high=1.0):
-        if not low < high:
-            raise ValueError(f"low must be less than high, got low={low} and high={high}.")
-        self.intercept, self.precision = intercept, precision
+        _check_interval(type(self), low, high)
+        self.intercept, self.precision = as_floats(intercept), as_floats(precision)
         self.low, self.high = float(low), float(high)
 
     def parameters(self):
@@ -121,10 +138,18 @@ class TruncatedGaussian(UnitType):
         Returns
         -------
         units : TruncatedGaussian
-            The maximum-likelihood fit, with one more row of uniformly distributed values.
+            The maximum-likelihood fit, with one more row of uniformly distributed values. The
+            parameters are float32 if the data are, and otherwise float64.
+
+        Raises
+        ------
+        ValueError
+            If the interval is empty or infinite.
         """
+        _check_interval(cls, low, high)
         counts = np.broadcast_to(observed_sums(X, weights)[1], X.shape[1]).astype(np.float64)
-        return cls(*_fitted(X, counts, low, high, weights), low, high).astype(X.dtype)
+        units = cls(*_fitted(X, counts, low, high, weights), low, high)
+        return units.astype(X.dtype if X.dtype in FLOATS else np.float64)
 
     def fitted_to(self, X, weights=None):
         return self.from_data(X, self.low, self.high, weights)
@@ -227,16 +252,17 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
     precision : ndarray of shape (n_units,)
         V, of any sign.
     low, high : float, default=0.0 and 1.0
-        Ends of the interval.
+        Ends of the interval, the same for all units. They must be finite.
 
     Raises
     ------
     ValueError
-        If the interval does not contain zero, or ρ is not between 0 and 1.
+        If the interval is empty, infinite or without zero, or ρ is not between 0 and 1.
 
     See Also
     --------
     UnitType : What the weight w and the field are.
+    TruncatedGaussian : Units on an interval without a mass at zero.
 
     References
     ----------
@@ -263,10 +289,13 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
                 f"TruncatedGaussBernoulli: the interval must contain zero, got low={low} and "
                 f"high={high}."
             )
-        if not ((rho > 0) & (rho < 1)).all():
+        rho = as_floats(rho)
+        legal = (rho > 0) & (rho < 1)
+        if not legal.all():
             raise ValueError(
                 "TruncatedGaussBernoulli: rho, the share of nonzero values, must be between 0 "
-                "and 1."
+                f"and 1, got {rho[~legal][0]:g}. Use TruncatedGaussian for units without a mass "
+                "at zero."
             )
         self.rho = rho
 
@@ -291,14 +320,22 @@ class TruncatedGaussBernoulli(TruncatedGaussian):
         -------
         units : TruncatedGaussBernoulli
             The maximum-likelihood fit, with one more row that is zero with probability ½ and
-            otherwise uniformly distributed.
+            otherwise uniformly distributed. The parameters are float32 if the data are, and
+            otherwise float64.
+
+        Raises
+        ------
+        ValueError
+            If the interval is empty, infinite or without zero.
         """
+        _check_interval(cls, low, high)
         n_rows, present = observed_sums(X, weights)[1], X != 0
         if np.ndim(n_rows):  # NaN is not equal to anything
             present = present & ~np.isnan(X)
         counts = observed_sums(present, weights)[0]
         rho = (counts + 0.5) / (n_rows + 1)
-        return cls(rho, *_fitted(X, counts, low, high, weights), low, high).astype(X.dtype)
+        units = cls(rho, *_fitted(X, counts, low, high, weights), low, high)
+        return units.astype(X.dtype if X.dtype in FLOATS else np.float64)
 
     @classmethod
     def neutral(cls, n_units, dtype=np.float64, low=0.0, high=1.0):

@@ -44,7 +44,30 @@ from copy import copy
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz._arrays import copied_as
+from sklearn_boltz._arrays import copied_as, is_foreign
+
+# The dtypes of parameters. Those fitted to data of another dtype, such as integers, are float64.
+FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+
+
+def as_floats(values):
+    """Parameters in float32 or float64. Arrays of these types are not copied.
+
+    Training changes parameters in place by small steps, which integers cannot hold.
+
+    Parameters
+    ----------
+    values : array-like
+        An array of another library than NumPy is returned as it is.
+
+    Returns
+    -------
+    values : array
+    """
+    if is_foreign(values):
+        return values
+    values = np.asarray(values)
+    return values if values.dtype in FLOATS else values.astype(np.float64)
 
 
 def observed_sums(X, weights=None):
@@ -81,10 +104,43 @@ class UnitType:
     """
     Base class of the unit types of a layer.
 
-    A unit type defines the weight w(x) of each value x of a unit. In a model, the other layer adds
-    a field B, and mean-field inference also a precision A. The distribution of the unit is then
-    proportional to w(x) exp(B x − A x² / 2). U and V are the parameters of w(x) that correspond to
-    B and A.
+    An object of a unit type is a layer: the parameters of all its units, as arrays. The unit type
+    defines the weight w(x) of each value x of a unit. In a model, the other layer adds a field B,
+    and mean-field inference also a precision A. The distribution of the unit is then proportional
+    to w(x) exp(B x − A x² / 2). U and V are the parameters of w(x) that correspond to B and A.
+
+    See Also
+    --------
+    Bernoulli : Units with the values 0 and 1.
+    Categorical : Units with one of several states.
+    Gaussian : Units with real values.
+    TruncatedGaussian : Units on an interval.
+    TruncatedGaussBernoulli : Units on an interval that can be exactly zero.
+    Stacked : Units of several types in one layer.
+
+    Notes
+    -----
+    Most units have one column. A one-hot unit has one column for each of its states. The columns of
+    a unit are next to each other. ``len(units)`` is n_columns, the number of all columns, and
+    ``units.n_units`` is the number of units. Rows, fields, precisions, means, variances and
+    parameters have one entry for each column; a log-partition has one for each unit. Log-weights
+    and log-partitions are in nats.
+
+    A subclass defines `parameters`, `bounds`, `log_weight`, `log_partition`, `moments` and
+    `gradients`, and `sample` for samples. :doc:`/user_guide/units` lists what else is needed for
+    which method of a model, with a complete example.
+
+    The distributions given the other layer are exponential families, as in [1]_; the precision A
+    is that of mean-field inference [2]_.
+
+    References
+    ----------
+    .. [1] M. Welling, M. Rosen-Zvi and G. E. Hinton, "Exponential Family Harmoniums with an
+       Application to Information Retrieval", Advances in Neural Information Processing Systems
+       17, 2005.
+    .. [2] E. W. Tramel, M. Gabrié, A. Manoel, F. Caltagirone and F. Krzakala, "Deterministic
+       and generalized framework for unsupervised learning with restricted Boltzmann machines",
+       Physical Review X 8, 041006, 2018. https://doi.org/10.1103/PhysRevX.8.041006
 
     Examples
     --------
@@ -272,7 +328,10 @@ class UnitType:
         """
         states, n_units = self.states(), self.n_units
         if states is None:
-            raise ValueError(f"{type(self).__name__} units have continuous values, not states.")
+            raise ValueError(
+                f"{type(self).__name__} units have continuous values, not states. Use log_weight "
+                "for the log-weight of a value."
+            )
         log_weights, every = np.zeros((n_units, len(states))), np.arange(n_units)
         states = states.reshape(len(states), -1)
         rows = np.tile(states[0].astype(np.float64), (n_units, n_units, 1))
@@ -288,9 +347,10 @@ class UnitType:
 
         Returns
         -------
-        unit_states : list of (ndarray, ndarray) or None
-            For each unit, its states, of shape (n_states, width), and their log-weights, of shape
-            (n_states,), up to a constant. The entry is None for a unit with continuous values.
+        unit_states : list of length n_units
+            For each unit, a pair of arrays: its states, of shape (n_states, width), and their
+            log-weights, of shape (n_states,), up to a constant. The entry is None for a unit with
+            continuous values.
         """
         states = self.states()
         if states is None:
@@ -316,8 +376,19 @@ class UnitType:
         shares : ndarray of shape (n_rows, n_states)
             A state has the share 1; a value between two states has a share of each of them. A unit
             with several columns gets its nearest state, unless its type overrides this method.
+
+        Raises
+        ------
+        ValueError
+            If the unit has continuous values.
         """
         states = self.states()
+        if states is None:
+            raise ValueError(
+                f"{type(self).__name__} units have continuous values, not states, so values have "
+                "no shares of states. Call state_shares only for units with an entry in "
+                "unit_states() that is not None."
+            )
         if states.ndim == 1:
             return mixed_states(states, np.ravel(values))
         nearest = ((values[:, np.newaxis] - states) ** 2).sum(axis=-1).argmin(axis=1)
@@ -399,6 +470,7 @@ class UnitType:
         -------
         parameters : dict of str to ndarray of shape (n_columns,)
             Attributes by name, with the same keys as `gradients`. Call `project` after a change.
+            The keys of `Stacked` are pairs: the number of a layer and a name.
         """
         raise NotImplementedError
 
@@ -473,7 +545,7 @@ class UnitType:
         Returns
         -------
         units : UnitType
-            The units, with parameters in the dtype of the data.
+            The units. Their parameters are float32 if the data are, and otherwise float64.
         """
         raise NotImplementedError
 
@@ -593,7 +665,7 @@ class UnitType:
 
     def log_weight(self, X):
         """
-        Return the log-weights of rows.
+        Return the log-weight of each row.
 
         Parameters
         ----------
@@ -609,7 +681,7 @@ class UnitType:
 
     def unit_log_weights(self, X):
         """
-        Return the log-weight of each unit of each row.
+        Return the log-weight ln w(x) of each unit in each row.
 
         Parameters
         ----------
@@ -728,8 +800,10 @@ class UnitType:
         field : ndarray of shape (n_rows, n_columns)
             B of each column.
         stream : Stream
-            Random numbers as functions of (seed, step, row, column). A unit type may use several
-            steps, the same number of them in each call.
+            The source of randomness, which the model passes. ``stream.uniform(shape, dtype,
+            first_row)`` and ``stream.normal(shape, dtype, first_row)`` return arrays of random
+            numbers. These are functions of (seed, step, row, column), and each call uses one step.
+            A unit type may use several steps, the same number of them in each call.
         first_row : int, default=0
             Number of the first row, if `field` is a block of a larger array.
 
@@ -756,7 +830,8 @@ class UnitType:
         Returns
         -------
         gradients : dict of str to ndarray of shape (n_columns,)
-            The derivatives, with the keys of `parameters`.
+            The derivatives, with the keys of `parameters`. Those of `log_partition` are of the sum
+            over the units, averaged over the rows.
         """
         raise NotImplementedError
 
