@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
+from sklearn_boltz.restricted.sampling._climb import same_parameters
 from sklearn_boltz.restricted.training import _auto
 from sklearn_boltz.restricted.training._epochs import Plan
 from sklearn_boltz.restricted.training._progress import (
@@ -314,6 +315,8 @@ def test_the_default_learns_the_digits():
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model = SDCPRBM(random_state=0).fit(X)
+    # The ladder of the training leads to the model, which is a mean.
+    assert same_parameters(model._former_ladder().rungs[-1].model, model._model())
     long = SDCPRBM(100, max_iter=400, random_state=0).fit(X)
     p = (X.sum(axis=0) + 1) / (len(X) + 2)
     independent = (rest * np.log(p) + (1 - rest) * np.log1p(-p)).sum(axis=1).mean()
