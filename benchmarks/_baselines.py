@@ -4,7 +4,6 @@ Not in `_common`: the processes whose memory is measured import that one, and no
 libraries.
 """
 
-from copy import deepcopy
 from time import perf_counter
 
 import numpy as np
@@ -144,26 +143,6 @@ def as_sdcp_rbm(parameters, X):
     model.components_, model.intercept_visible_, model.intercept_hidden_ = weights, visible, hidden
     if precision:
         model.precision_visible_ = precision[0]
-    return model
-
-
-# The mean of parameters over the last epochs of a training.
-
-
-def move_mean(mean, model, n):
-    """Make `mean` the mean of n models, of which `model` is the last."""
-    for name in ["components_", "intercept_visible_", "intercept_hidden_"]:
-        before = getattr(mean, name)
-        setattr(mean, name, before + (getattr(model, name) - before) / n)
-
-
-def averaged_over(n_epochs, model, X):
-    """Train a model for so many epochs more, after which it has the mean of its parameters."""
-    model.set_params(max_iter=1, warm_start=True)
-    mean = deepcopy(model)
-    for n in range(1, n_epochs + 1):
-        move_mean(mean, model.fit(X), n)
-    move_mean(model, mean, 1)  # whose ladder is that of the last epoch
     return model
 
 

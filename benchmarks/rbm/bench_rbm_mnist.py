@@ -28,7 +28,7 @@ from time import perf_counter
 import _path  # noqa: F401
 import joblib
 import numpy as np
-from _baselines import BernoulliRBMPeer, as_sdcp_rbm, move_mean
+from _baselines import BernoulliRBMPeer, as_sdcp_rbm
 from _common import (
     log_likelihood,
     make_parser,
@@ -113,6 +113,13 @@ def train(name, X, X_test, redraw, args):
 def labelled(name, model, mean, n_averaged):
     """(label, model) of the model, and of the mean if it has begun."""
     return [(name, model)] + [(f"{name}, mean of {n_averaged}", mean)] * (n_averaged > 0)
+
+
+def move_mean(mean, model, n):
+    """Make `mean` the mean of n models, of which `model` is the last."""
+    for name in ["components_", "intercept_visible_", "intercept_hidden_"]:
+        before = getattr(mean, name)
+        setattr(mean, name, before + (getattr(model, name) - before) / n)
 
 
 def bernoulli_rbm(X, X_test, seconds, args):

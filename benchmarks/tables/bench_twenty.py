@@ -42,7 +42,6 @@ from _baselines import (
     BernoulliMixture,
     BernoulliRBMPeer,
     as_sdcp_rbm,
-    averaged_over,
     chow_liu,
     independent,
     set_torch_threads,
@@ -104,17 +103,6 @@ def persistent_rbm(copies=1, **settings):
     return [(SDCPRBM, settings, phases)] * copies
 
 
-def tempered_rbm(copies=1, **settings):
-    """Entries of a recipe: RBMs that learn with the chains of a ladder, and their last mean."""
-    phases = [
-        dict(learning_rate=0.02, max_iter=150),
-        dict(learning_rate=0.006, max_iter=40),
-        dict(learning_rate=0.004, max_iter=10),
-        dict(averaged=40),
-    ]
-    return [(SDCPRBM, dict(sampler="tempered", **settings), phases)] * copies
-
-
 def network(**settings):
     return [(FVBMPseudoLikelihood, settings, [])]
 
@@ -174,8 +162,14 @@ VALIDATED = {
         ],
     },
     "pumsb_star": {
-        "tempered RBM, averaged": tempered_rbm(
-            n_components=200, tempered_fraction=0.2, weight_decay=5e-4, max_rungs=60
+        "tempered RBM": rbm(
+            (0.02, 0.006, 0.002),
+            (175, 85, 40),
+            n_components=200,
+            sampler="tempered",
+            tempered_fraction=0.2,
+            weight_decay=5e-4,
+            max_rungs=60,
         ),
     },
     "bbc": {"3 RBMs": rbm(**STAGES, epochs=(250, 60, 40), copies=3, weight_decay=1.6e-2)},
@@ -292,13 +286,9 @@ def fitted(make, settings, phases, X, seed):
     X = X.astype(np.float32 if make in (SDCPRBM, TAPRBM) else np.int8)
     seconds = 0.0
     for phase in phases or [{}]:
-        if "averaged" in phase:
-            model, more = timed(averaged_over, phase["averaged"], model, X)
-        else:
-            if phases:
-                model.set_params(warm_start=True, **phase)
-            more = timed(model.fit, X)[1]
-        seconds += more
+        if phases:
+            model.set_params(warm_start=True, **phase)
+        seconds += timed(model.fit, X)[1]
     return model, seconds
 
 
