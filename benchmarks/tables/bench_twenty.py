@@ -103,6 +103,11 @@ def persistent_rbm(copies=1, **settings):
     return [(SDCPRBM, settings, phases)] * copies
 
 
+def default_rbm(copies=1, **settings):
+    """Entries of a recipe: RBMs that stop by themselves, each on other validation rows."""
+    return [(SDCPRBM, settings, [])] * copies
+
+
 def network(**settings):
     return [(FVBMPseudoLikelihood, settings, [])]
 
@@ -136,14 +141,22 @@ VALIDATED = {
         "8 RBMs and network": [
             *rbm(**STAGES, epochs=(20, 10, 5), copies=8, weight_decay=1.7e-4),
             *network(alpha=0.01, term_price=0.5, **TRIPLES),
-        ]
+        ],
+        "12 RBMs and network": [
+            *default_rbm(12),
+            *network(alpha=0.01, term_price=0.5, **TRIPLES),
+        ],
     },
     "jester": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, weight_decay=1.7e-4)},
     "bnetflix": {
         "3 RBMs and network": [
             *rbm(**STAGES, epochs=(25, 12, 6), copies=3, weight_decay=1.7e-4),
             *network(alpha=0.01, term_price=0.5, **TRIPLES),
-        ]
+        ],
+        "12 RBMs and network": [
+            *default_rbm(12),
+            *network(alpha=0.01, term_price=0.5, **TRIPLES),
+        ],
     },
     "accidents": {
         "network": network(alpha=0.003, term_price=0.5, **TRIPLES),
