@@ -598,6 +598,30 @@ def test_rple(shared_data):
         assert_allclose(model.coupling_ + np.diag(model.intercept_), learned, atol=1e-7)
 
 
+def copies(n_rows, d, n_sources, flipped, seed):
+    """Bits that are almost the same as a few others, some of which are rare, and imply others."""
+    rng = np.random.default_rng(seed)
+    sources = rng.random((n_rows, n_sources)) < np.geomspace(0.01, 0.9, n_sources)
+    X = sources[:, np.arange(d) % n_sources] ^ (rng.random((n_rows, d)) < flipped)
+    X[:, :-1:5] |= X[:, 1::5]
+    X[:, 3::7] &= X[:, 2:-1:7]
+    return X
+
+
+@pytest.mark.parametrize("nodewise", [False, True])
+@pytest.mark.parametrize("n_sources", [5, 30])
+def test_single_penalty_of_copies(nodewise, n_sources):
+    """Larger penalties lead to a single one: straight from independent columns, it takes 100."""
+    X = copies(1000, 60, n_sources, 0.002, seed=0)
+    settings = dict(penalty="l1", nodewise=nodewise, tol=1e-7)
+    model = FVBMPseudoLikelihood(alpha=0.1, **settings).fit(X)
+    assert model.n_iter_ <= 20
+    other = FVBMPseudoLikelihood(alpha=0.05, warm_start=True, **settings).fit(X)
+    other.set_params(alpha=0.1).fit(X)  # from the other side
+    ends = [fit.history_["log_pseudo_likelihood"][-1] for fit in (model, other)]
+    assert_allclose(*ends, rtol=1e-6)
+
+
 @pytest.mark.parametrize("name, file, key", [
     ("nltcs", "nltcs", "train"), ("spikes50", "spikes_maxent_toolbox", "spikes50"),
 ])  # fmt: skip

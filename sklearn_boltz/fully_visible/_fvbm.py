@@ -277,7 +277,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         ``"sampling"`` for the likelihood by chains.
 
     n_iter_ : int
-        Number of iterations (sweeps of ``"bslm"`` and ``"ga"``, or rounds of EM).
+        Number of iterations (sweeps of ``"bslm"`` and ``"ga"``, or rounds of EM). With a penalty
+        that selects pairs, those at `alpha_`, after larger penalties that lead to it.
 
     converged_ : bool
         Whether the fit ended because of `tol` or `moment_tol`, and no sign was found that the

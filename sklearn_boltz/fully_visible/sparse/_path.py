@@ -16,6 +16,8 @@ PATIENCE = 15
 LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
 # Minima on a path are found to this share of the penalty.
 SHARE = 1e-3
+# The ratio of one penalty to the next on the way to a single one.
+STEP = 0.5
 # An elastic net with a smaller share of L1 has the first penalty of this one.
 LEAST_RATIO = 1e-3
 
@@ -37,7 +39,7 @@ class Path:
 
     def __init__(self, network, theta, weights, l1_ratio, tol, max_iter):
         self.network, self.weights, self.l1_ratio = network, weights, l1_ratio
-        self.tol, self.max_iter, self._solver = tol, max_iter, Solver(network)
+        self.tol, self.max_iter, self.solver = tol, max_iter, Solver(network)
         self.state = network.at(theta)
         self.go(np.full(network.layout.n_parts, ENORMOUS), tol)
 
@@ -46,14 +48,24 @@ class Path:
         layout = self.network.layout
         penalty = Penalty.of(layout.groups, self.weights, alpha[layout.parts], self.l1_ratio)
         tol = np.maximum(self.tol, SHARE * alpha) if tol is None else tol
-        self.state, _ = self._solver.solve(penalty, self.state, tol, self.max_iter)
+        self.state, _ = self.solver.solve(penalty, self.state, tol, self.max_iter)
+        return self.state
+
+    def lead_to(self, alpha):
+        """Go near the minima for a penalty of each part, by larger penalties; -> the state."""
+        if not (alpha > 0).all():
+            return self.state
+        first = np.maximum(self.first_alphas(), alpha)
+        n_steps = int(np.ceil(np.log(first / alpha).max() / np.log(1 / STEP)))
+        for k in range(1, n_steps):
+            self.go(first * (alpha / first) ** (k / n_steps))
         return self.state
 
     def first_alphas(self):
         """The least penalties with which all couplings of a part are 0; before the first `go`."""
         layout, weights = self.network.layout, self.weights
         free = Penalty.of(layout.groups, np.zeros_like(weights), 0.0, 1.0)
-        slopes = free.norms(self._solver.gradient(self.state))
+        slopes = free.norms(self.solver.gradient(self.state))
         kept = (weights > 0) & np.isfinite(weights)
         needed = np.divide(slopes, weights, out=np.zeros_like(weights), where=kept)
         return layout.largest_of_part(needed) / max(self.l1_ratio, LEAST_RATIO)

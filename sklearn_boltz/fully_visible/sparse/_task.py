@@ -26,6 +26,8 @@ from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
 # Without a penalty, a coupling that is not believed: an odds ratio of e¹⁰.
 STRONG = 2.5
+# Iterations at most for each penalty of a path.
+PATH_ITER = MAX_ITER["prox-newton"]
 
 
 class Point(NamedTuple):
@@ -127,12 +129,17 @@ class SparseTask:
         return weights
 
     def solve(self, problem, point, monitor):
-        """A solver as those of `_solvers`; it begins at `start` if that is given."""
+        """A solver as those of `_solvers`; it begins at `start` if that is given.
+
+        From independent columns, it goes there by larger penalties. Their minima have fewer
+        couplings, and one leads to the next in a few iterations, which do not count.
+        """
         own = problem is self.problem
         network = self.network if own else network_of(problem, self.nodewise)
         layout = network.layout
         alpha = np.broadcast_to(self.alpha, layout.n_parts)[layout.parts]
-        penalty = Penalty.of(layout.groups, self.weights(network), alpha, self.l1_ratio)
+        weights = self.weights(network)
+        penalty = Penalty.of(layout.groups, weights, alpha, self.l1_ratio)
         theta = self.start if own and self.start is not None else network.theta(point)
 
         def found(state):
@@ -142,9 +149,12 @@ class SparseTask:
         def report(state):
             return monitor(found(state)) and monitor.status != "converged"
 
-        state = network.at(penalty.allowed(theta))
+        solver, state = Solver(network), network.at(penalty.allowed(theta))
         monitor(found(state))
-        state, converged = Solver(network).solve(penalty, state, self.tol, monitor.max_iter, report)
+        if not penalty.norms(theta)[weights > 0].any():
+            path = Path(network, theta, weights, self.l1_ratio, self.tol, PATH_ITER)
+            solver, state = path.solver, path.lead_to(np.broadcast_to(self.alpha, layout.n_parts))
+        state, converged = solver.solve(penalty, state, self.tol, monitor.max_iter, report)
         if converged:
             monitor.status = "converged"
         elif monitor.status == "converged":  # a small rise, but not yet the minimum
@@ -238,8 +248,7 @@ class Choice(NamedTuple):
 def task_path(task, network):
     """The path of a network, begun at independent columns."""
     theta = network.theta(Point(*task.initial(None, None), np.nan))
-    max_iter = MAX_ITER["prox-newton"]
-    return Path(network, theta, task.weights(network), task.l1_ratio, task.tol, max_iter)
+    return Path(network, theta, task.weights(network), task.l1_ratio, task.tol, PATH_ITER)
 
 
 def problem_of(task, codes, weights):
