@@ -18,8 +18,9 @@ Parts:
 
 A likelihood is exact where Z is; else it lies in a bracket. ln Z is estimated by a ladder of models
 and by annealed importance sampling. The low end is the likelihood by the greater of the two and two
-standard errors more, the high end that by the smaller and two standard errors less. Where the
-ladder is broken, annealing in reverse from validation rows (RAISE) takes its place.
+standard errors more, the high end that by the smaller and two standard errors less. The errors of a
+mixture's models are independent, so that the squares of their margins are added. Where the ladder
+is broken, annealing in reverse from validation rows (RAISE) takes its place.
 
 Each fit is kept in ``twenty.csv``, so that a run can be stopped and resumed or made in parts; what
 is there is not made again but with ``--again``. Seconds are those of the processor, of the fit
@@ -108,6 +109,19 @@ def default_rbm(copies=1, **settings):
     return [(SDCPRBM, settings, [])] * copies
 
 
+def rbm_from_network(copies=1, *, alpha, **settings):
+    """Entries of a recipe: RBMs that start from the strongest pairs of a sparse network."""
+    persistent = dict(n_inner=1, n_gibbs=5, persistent=True)
+    phases = [
+        dict(learning_rate=0.02, max_iter=20),
+        dict(learning_rate=0.006, max_iter=10),
+        dict(learning_rate=0.003, max_iter=60, **persistent),
+        dict(learning_rate=0.001, max_iter=40),
+    ]
+    settings["init"] = FVBMPseudoLikelihood(penalty="l1", alpha=alpha)
+    return [(SDCPRBM, settings, phases)] * copies
+
+
 def network(**settings):
     return [(FVBMPseudoLikelihood, settings, [])]
 
@@ -164,6 +178,10 @@ VALIDATED = {
             *rbm(**STAGES, epochs=(90, 20, 10), copies=3, weight_decay=2.2e-4),
             *network(alpha=0.003, term_price=0.5, **TRIPLES),
         ],
+        "8 RBMs from a network, and network": [
+            *rbm_from_network(8, alpha=0.016, n_components=700, weight_decay=2.2e-4),
+            *network(alpha=0.003, term_price=0.5, **TRIPLES),
+        ],
     },
     "dna": {
         "network, l1": network(penalty="l1", alpha="cv"),
@@ -194,75 +212,77 @@ PEER_RATES = ((0.1, 10), (0.02, 100))
 PEER_UNITS, PEER_SECONDS = 256, 60.0
 
 
-# ln Z and what follows from it.
+# ln Z and what follows from it. Estimates have four names: "low" and "high", which lead to the ends
+# of the likelihood's bracket, "ladder" and "ais". STD_ERRS are what lies between each and its ln Z.
+STD_ERRS = dict(low=-2, high=2, ladder=0, ais=0)
 
 
-def log_partitions(model, valid, args):
-    """ln Z at both ends of its bracket and by each method, and the chains of AIS that count.
+def log_partitions(model, valid, seed, args):
+    """Estimates of ln Z by their names, each with its standard error; the chains that count.
 
-    Returns
-    -------
-    log_z : dict of str to float
-        "low" and "high": of the likelihood, so that "low" is the greater ln Z; "ladder" and "ais".
-    chains : float
+    "low" is the greater estimate, as the likelihood falls with ln Z.
     """
     try:
         exact = model.log_partition("exact").value
     except ValueError:
         pass
     else:
-        return dict(low=exact, high=exact, ladder=np.nan, ais=np.nan), np.nan
-    ladder = model.log_partition("ladder", tol=args.ladder_tol, max_rounds=5000, random_state=0)
-    ais = model.log_partition(
-        "ais", n_chains=args.chains, n_temperatures=args.temperatures, random_state=0
-    )
+        unknown = (np.nan, 0.0)
+        return dict(low=(exact, 0.0), high=(exact, 0.0), ladder=unknown, ais=unknown), np.nan
+    annealing = dict(
+        n_chains=args.chains, n_temperatures=args.temperatures, random_state=seed
+    )  # fmt: skip
+    ladder = model.log_partition("ladder", tol=args.ladder_tol, max_rounds=5000, random_state=seed)
+    ais = model.log_partition("ais", **annealing)
     ends = [ais]
     if np.isfinite(ladder.high) or ladder.trusted:
         ends.append(ladder)
     elif not isinstance(model, FVBMPseudoLikelihood):
-        ends.append(
-            model.log_partition(
-                "raise", X=valid[: args.chains], n_chains=args.chains,
-                n_temperatures=args.temperatures, random_state=0,
-            )
-        )  # fmt: skip
-    low = max(end.value + 2 * _error(end) for end in ends)
-    high = min(end.value - 2 * _error(end) for end in ends)
-    return dict(low=low, high=high, ladder=ladder.value, ais=ais.value), ais.ess
+        ends.append(model.log_partition("raise", X=valid[: args.chains], **annealing))
+    low = max(ends, key=lambda end: end.value + 2 * _error(end))
+    high = min(ends, key=lambda end: end.value - 2 * _error(end))
+    found = dict(low=low, high=high, ladder=ladder, ais=ais)
+    return {name: (end.value, _error(end)) for name, end in found.items()}, ais.ess
 
 
 def _error(estimate):
     return estimate.std_err if np.isfinite(estimate.std_err) else 0.0
 
 
-def log_likelihoods(model, parts, valid, args):
-    """Of the rows of each part, a dict like `log_partitions`; and the chains that count."""
+def log_likelihoods(model, parts, seed, args):
+    """Of the rows of each part by the names of the estimates; standard errors; the chains."""
     if isinstance(model, FSLLDensity):
-        rows = [model.score_samples(part) for part in parts]
-        return [dict(low=x, high=x, ladder=x + np.nan, ais=x + np.nan) for x in rows], np.nan
-    log_z, chains = log_partitions(model, valid, args)
-    rows = [-model.free_energy(part) for part in parts]
-    return [{end: x - z for end, z in log_z.items()} for x in rows], chains
+        model_rows, chains = [model.score_samples(part) for part in parts], np.nan
+        log_z = dict(low=(0.0, 0.0), high=(0.0, 0.0), ladder=(np.nan, 0.0), ais=(np.nan, 0.0))
+    else:
+        model_rows = [-model.free_energy(part) for part in parts]
+        log_z, chains = log_partitions(model, parts[0], seed, args)
+    rows = [{name: x - z for name, (z, _) in log_z.items()} for x in model_rows]
+    return rows, {name: error for name, (_, error) in log_z.items()}, chains
 
 
 def judged(models, valid, test, seconds, args):
     """The figures of a mixture of models, which may be one, by weights of the validation rows."""
     found = []
-    for model in models:
+    for seed, model in enumerate(models):  # other chains for each, so that errors are independent
         dtype = np.float32 if isinstance(model, (SDCPRBM, TAPRBM)) else np.int8
         parts = [part.astype(dtype) for part in (valid, test)]
-        found.append(log_likelihoods(model, parts, parts[0], args))
-    chains = min(chains for _, chains in found)
+        found.append(log_likelihoods(model, parts, seed, args))
+    all_rows, all_errors, all_chains = zip(*found, strict=True)
     # By the low ends, as everything else that is chosen.
-    weights = mixture_weights(np.column_stack([rows[0]["low"] for rows, _ in found]))
+    ends = [rows[0]["low"] - 2 * errors["low"] for rows, errors, _ in found]
+    weights = mixture_weights(np.column_stack(ends))
     if len(models) > 1:
         print(f"  weights of the mixture: {np.round(weights, 3).tolist()}", flush=True)
-    of_valid, of_test = (
-        {end: mixed([rows[part][end] for rows, _ in found], weights) for end in found[0][0][part]}
-        for part in (0, 1)
+    of_valid, *of_test = (
+        mixed(
+            np.array([rows[part][name] for rows in all_rows]),
+            STD_ERRS[name] * np.array([errors[name] for errors in all_errors]),
+            weights,
+        )
+        for part, name in [(0, "low"), (1, "low"), (1, "high"), (1, "ladder"), (1, "ais")]
     )
-    ends = [of_test[end] for end in ("low", "high", "ladder", "ais")]
-    return of_valid["low"], *ends, chains, seconds
+    return of_valid, *of_test, min(all_chains), seconds
 
 
 def mixture_weights(log_p):
@@ -270,9 +290,18 @@ def mixture_weights(log_p):
     return likeliest_weights(log_p, np.ones(len(log_p)))
 
 
-def mixed(rows, weights):
-    """The mean log-likelihood of a mixture of models."""
-    return float(logsumexp(rows, axis=0, b=weights[:, np.newaxis]).mean())
+def mixed(log_p, margins, weights):
+    """The mean log-likelihood of a mixture of models, and the margin of it.
+
+    A model counts by its share of the rows, which is the derivative with respect to its ln Z.
+    Errors of different models are independent.
+    """
+    kept = weights > 0
+    joint = log_p[kept] + np.log(weights[kept])[:, np.newaxis]
+    total = logsumexp(joint, axis=0)
+    shares = np.exp(joint - total).mean(axis=1)
+    margin = np.linalg.norm(shares * margins[kept])
+    return float(total.mean() + np.sign(margins.sum()) * margin)
 
 
 def known(valid, test, seconds):
