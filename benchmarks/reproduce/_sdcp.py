@@ -163,17 +163,17 @@ def reproduce_images(
                 known[key] = learn(X, X_test, curve.options, args)
             paths[name] = known[key]
         ends = keep(paths, args)
-        compare(args, [paper_and_here(args, **(paper or {})), *claims(paths, ends, args)])
+        compare(args, [paper_and_here(args, len(X), **(paper or {})), *claims(paths, ends, args)])
     draw(chosen, paths, args)
 
 
-def paper_and_here(args, batch=200, epochs=200):
+def paper_and_here(args, n_rows, batch=200, epochs=200):
     """The row of the settings; `batch` and `epochs` are those of the paper."""
     trials = "1 trial" if args.trials == 1 else f"{args.trials} trials"
     return (
         "settings",
         f"500 hidden units, all rows, batches of {batch}, {epochs} epochs, 10 trials",
-        f"{args.hidden} hidden units, {args.rows:,} rows, batches of {args.batch}, "
+        f"{args.hidden} hidden units, {n_rows:,} rows, batches of {args.batch}, "
         f"{args.epochs} epochs, {trials}",
         None,
     )
