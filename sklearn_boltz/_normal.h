@@ -9,7 +9,8 @@
 #include "_random.h"
 #include "_simd.h"
 
-#define NORMAL_BLOCK 256
+/* Small, as most tables have few columns of real numbers: a block is always filled. */
+#define NORMAL_BLOCK 16
 #define NORMAL_FAR 1.3887943864964e-11 /* exp(-25) */
 
 /* (c[0] + c[1] x + ... + c[7] x^7) / (1 + d[0] x + ... + d[6] x^7) */

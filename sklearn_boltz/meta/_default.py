@@ -21,8 +21,9 @@ MOST_WORK = 1e8
 MANY_CELLS = 2**14
 # Number of hidden units of the RBM.
 N_HIDDEN = 64
-# Its mini-batches: their number, and their rows.
-N_BATCHES, BATCH_SIZE = 1500, 100
+# Its mini-batches: their number, and their rows. On four tables of 150 to 569 rows of real numbers,
+# 1,500 mini-batches take twice as long, and fill gaps with errors smaller by 3 % at most.
+N_BATCHES, BATCH_SIZE = 600, 100
 
 
 def checked_table(estimator, X, reset):
@@ -98,10 +99,11 @@ def choose_density(n_values, ordered, n_rows, alpha, **options):
         )
     visible = [_unit(n) for n in n_values]
     # Far fewer mini-batches than for the best likelihood: units of real numbers have no kernels.
-    max_iter = int(np.clip(N_BATCHES * BATCH_SIZE // max(n_rows, 1), 10, 1000))
+    # The likelihood after each epoch would take longer than the epoch, and is not needed.
+    max_iter = max(N_BATCHES * BATCH_SIZE // max(n_rows, BATCH_SIZE), 10)
     return SDCPRBM(
         N_HIDDEN, visible=visible, batch_size=BATCH_SIZE, max_iter=max_iter,
-        early_stopping=n_rows >= 100, learning_rate_schedule="constant", n_iter_no_change=10,
+        learning_rate_schedule="constant", track_likelihood=False,
     )  # fmt: skip
 
 

@@ -79,7 +79,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
 
     In a pipeline, encode the words after the imputer and leave numbers as they are, with a
     :class:`~sklearn.compose.ColumnTransformer`. Tables with real numbers need an RBM, whose fit
-    takes seconds to minutes. If a search does not change the imputer, ``memory`` of the pipeline
+    takes some seconds. If a search does not change the imputer, ``memory`` of the pipeline
     avoids fitting it again.
 
     References
