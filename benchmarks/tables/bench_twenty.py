@@ -167,10 +167,6 @@ VALIDATED = {
             *rbm(**STAGES, epochs=(25, 12, 6), copies=3, weight_decay=1.7e-4),
             *network(alpha=0.01, term_price=0.5, **TRIPLES),
         ],
-        "12 RBMs and network": [
-            *default_rbm(12),
-            *network(alpha=0.01, term_price=0.5, **TRIPLES),
-        ],
     },
     "accidents": {
         "network": network(alpha=0.003, term_price=0.5, **TRIPLES),
@@ -178,8 +174,8 @@ VALIDATED = {
             *rbm(**STAGES, epochs=(90, 20, 10), copies=3, weight_decay=2.2e-4),
             *network(alpha=0.003, term_price=0.5, **TRIPLES),
         ],
-        "8 RBMs from a network, and network": [
-            *rbm_from_network(8, alpha=0.016, n_components=700, weight_decay=2.2e-4),
+        "4 RBMs from a network, and network": [
+            *rbm_from_network(4, alpha=0.016, n_components=700, weight_decay=2.2e-4),
             *network(alpha=0.003, term_price=0.5, **TRIPLES),
         ],
     },
