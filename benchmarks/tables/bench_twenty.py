@@ -209,7 +209,8 @@ PEER_UNITS, PEER_SECONDS = 256, 60.0
 
 
 # ln Z and what follows from it. Estimates have four names: "low" and "high", which lead to the ends
-# of the likelihood's bracket, "ladder" and "ais". STD_ERRS are what lies between each and its ln Z.
+# of the likelihood's bracket, "ladder" and "ais". Standard errors are added to the likelihood by
+# each; here is how many.
 STD_ERRS = dict(low=-2, high=2, ladder=0, ais=0)
 
 
@@ -225,9 +226,7 @@ def log_partitions(model, valid, seed, args):
     else:
         unknown = (np.nan, 0.0)
         return dict(low=(exact, 0.0), high=(exact, 0.0), ladder=unknown, ais=unknown), np.nan
-    annealing = dict(
-        n_chains=args.chains, n_temperatures=args.temperatures, random_state=seed
-    )  # fmt: skip
+    annealing = dict(n_chains=args.chains, n_temperatures=args.temperatures, random_state=seed)
     ladder = model.log_partition("ladder", tol=args.ladder_tol, max_rounds=5000, random_state=seed)
     ais = model.log_partition("ais", **annealing)
     ends = [ais]
@@ -235,8 +234,8 @@ def log_partitions(model, valid, seed, args):
         ends.append(ladder)
     elif not isinstance(model, FVBMPseudoLikelihood):
         ends.append(model.log_partition("raise", X=valid[: args.chains], **annealing))
-    low = max(ends, key=lambda end: end.value + 2 * _error(end))
-    high = min(ends, key=lambda end: end.value - 2 * _error(end))
+    low = max(ends, key=lambda end: end.value - STD_ERRS["low"] * _error(end))
+    high = min(ends, key=lambda end: end.value - STD_ERRS["high"] * _error(end))
     found = dict(low=low, high=high, ladder=ladder, ais=ais)
     return {name: (end.value, _error(end)) for name, end in found.items()}, ais.ess
 
@@ -266,7 +265,7 @@ def judged(models, valid, test, seconds, args):
         found.append(log_likelihoods(model, parts, seed, args))
     all_rows, all_errors, all_chains = zip(*found, strict=True)
     # By the low ends, as everything else that is chosen.
-    ends = [rows[0]["low"] - 2 * errors["low"] for rows, errors, _ in found]
+    ends = [rows[0]["low"] + STD_ERRS["low"] * errors["low"] for rows, errors, _ in found]
     weights = mixture_weights(np.column_stack(ends))
     if len(models) > 1:
         print(f"  weights of the mixture: {np.round(weights, 3).tolist()}", flush=True)

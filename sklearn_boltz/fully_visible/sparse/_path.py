@@ -53,12 +53,11 @@ class Path:
 
     def lead_to(self, alpha):
         """Go near the minima for a penalty of each part, by larger penalties; -> the state."""
-        if not (alpha > 0).all():
-            return self.state
-        first = np.maximum(self.first_alphas(), alpha)
-        n_steps = int(np.ceil(np.log(first / alpha).max() / np.log(1 / STEP)))
-        for k in range(1, n_steps):
-            self.go(first * (alpha / first) ** (k / n_steps))
+        if (alpha > 0).all():
+            first = np.maximum(self.first_alphas(), alpha)
+            n_steps = int(np.ceil(np.log(alpha / first).min() / np.log(STEP)))
+            for larger in np.geomspace(first, alpha, n_steps + 1)[1:-1]:
+                self.go(larger)
         return self.state
 
     def first_alphas(self):

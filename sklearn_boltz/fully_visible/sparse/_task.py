@@ -137,9 +137,8 @@ class SparseTask:
         own = problem is self.problem
         network = self.network if own else network_of(problem, self.nodewise)
         layout = network.layout
-        alpha = np.broadcast_to(self.alpha, layout.n_parts)[layout.parts]
-        weights = self.weights(network)
-        penalty = Penalty.of(layout.groups, weights, alpha, self.l1_ratio)
+        alpha, weights = np.broadcast_to(self.alpha, layout.n_parts), self.weights(network)
+        penalty = Penalty.of(layout.groups, weights, alpha[layout.parts], self.l1_ratio)
         theta = self.start if own and self.start is not None else network.theta(point)
 
         def found(state):
@@ -149,11 +148,13 @@ class SparseTask:
         def report(state):
             return monitor(found(state)) and monitor.status != "converged"
 
-        solver, state = Solver(network), network.at(penalty.allowed(theta))
+        state = network.at(penalty.allowed(theta))
         monitor(found(state))
-        if not penalty.norms(theta)[weights > 0].any():
+        if penalty.norms(theta)[weights > 0].any():
+            solver = Solver(network)
+        else:
             path = Path(network, theta, weights, self.l1_ratio, self.tol, PATH_ITER)
-            solver, state = path.solver, path.lead_to(np.broadcast_to(self.alpha, layout.n_parts))
+            solver, state = path.solver, path.lead_to(alpha)
         state, converged = solver.solve(penalty, state, self.tol, monitor.max_iter, report)
         if converged:
             monitor.status = "converged"
