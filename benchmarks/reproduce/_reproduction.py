@@ -78,7 +78,9 @@ def kept(args, name, make, seconds_of=None):
     begin = perf_counter()
     value = make()
     args.models.mkdir(parents=True, exist_ok=True)
-    joblib.dump((value, perf_counter() - begin), path)
+    unfinished = path.with_suffix(".part")  # of a run that is stopped while it writes
+    joblib.dump((value, perf_counter() - begin), unfinished)
+    unfinished.replace(path)
     return value
 
 

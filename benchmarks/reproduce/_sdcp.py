@@ -181,32 +181,40 @@ def paper_and_here(args, n_rows, batch=200, epochs=200):
 
 def learn(X, X_test, options, args):
     """Mean test log-likelihood at `args.points` epochs, over the trials; `options` of a `Curve`."""
-    chosen = [getattr(args, name) for name in FULL if name not in ("trials", "jobs")]
-    values = []
-    for trial in range(args.trials):
-        name = f"sdcp_{joblib.hash((X, X_test, sorted(options.items()), trial, chosen))}"
-        values.append(kept(args, name, partial(learn_once, X, X_test, options, trial, args)))
-    values = np.mean(values, axis=0)
+    trials = range(args.trials)
+    values = np.mean([learn_once(X, X_test, options, trial, args) for trial in trials], axis=0)
     print(f"{values[-1]:.2f} with {options}", flush=True)
     return values
 
 
 def learn_once(X, X_test, options, trial, args):
-    """Test log-likelihood at `args.points` epochs of one trial."""
+    """Test log-likelihood at `args.points` epochs of one trial.
+
+    Each point is kept with its model. So a run with more epochs goes on from a shorter one, if both
+    have as many epochs from point to point.
+    """
     parameters = {"batch_size": args.batch} | options
     visible_bias = parameters.pop("visible_bias", None)
     model = SDCPRBM(args.hidden, warm_start=True, max_iter=0, weights_init=0.01,
-                    random_state=trial, n_jobs=args.jobs)  # fmt: skip
+                    track_likelihood=False, random_state=trial, n_jobs=args.jobs)  # fmt: skip
     model.set_params(**parameters).fit(X)
     if visible_bias is not None:
         model.intercept_visible_ = np.full_like(model.intercept_visible_, visible_bias)
     model.set_params(max_iter=args.epochs // args.points)
+    key = joblib.hash((X, X_test, model, args.temperatures))
     values = []
-    for _ in range(args.points):
-        model.fit(X)
-        ladder = dict(n_chains=100, n_temperatures=args.temperatures)
-        values.append(log_likelihood(model, X_test, **ladder)[0])
+    for point in range(args.points):
+        following = partial(next_point, model, X, X_test, args.temperatures)
+        model, value = kept(args, f"sdcp_{key}_{point}", following)
+        values.append(value)
     return values
+
+
+def next_point(model, X, X_test, n_temperatures):
+    """Train up to the next point; -> model, its test log-likelihood."""
+    model.fit(X)
+    ladder = dict(n_chains=100, n_temperatures=n_temperatures)
+    return model, log_likelihood(model, X_test, **ladder)[0]
 
 
 def keep(paths, args):

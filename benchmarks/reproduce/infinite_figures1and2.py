@@ -11,11 +11,13 @@ W. Ping, Q. Liu, A. Ihler (2016). "Learning infinite RBMs with Frank-Wolfe". NIP
 """
 
 import csv
+from functools import partial
 
 import _path  # noqa: F401
+import joblib
 from _common import print_table, run_script, save_table
 from _data import load_parts
-from _reproduction import compare, plt, reproduction, save_picture, settings
+from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 from infinite.bench_infinite_rbm_figures import main as benchmark
 
 SETS = {
@@ -27,26 +29,32 @@ SHOWN = (FW, STARTED, RANDOM)
 
 
 def measured(name, args):
-    """Run the benchmark as from the command line; -> its curves: model, then units, then values.
+    """The curves of a data set: model, then units, then values.
 
     The values are the test log-likelihood and the share of wrong labels.
     """
-    stem = "reproduce_infinite_figures1and2"
     options = {
-        "output": args.output, "set": name, "name": stem, "jobs": args.jobs,
+        "set": name, "name": "reproduce_infinite_figures1and2", "jobs": args.jobs,
         "rows": args.rows, "components": args.components, "every": args.every, "alpha": args.alpha,
         "trial": args.trial, "epochs": args.epochs, "minutes": args.minutes,
     }  # fmt: skip
     lists = {"sizes": args.sizes, "rates": args.rates, "batches": args.batches,
              "modes": ["safeguarded"], "trainers": ["CD-10"]}  # fmt: skip
-    command = [] if args.data is None else [f"--data={args.data}"]
-    command += [f"--{key}={value}" for key, value in options.items()]
+    command = [f"--{key}={value}" for key, value in options.items()]
     for key, values in lists.items():
         command += [f"--{key}", *map(str, values)]
     command += ["--temperatures=500"] if args.quick else ["--paper-temperatures"]
-    benchmark(command)
+    return kept(args, f"infinite_{joblib.hash(command)}", partial(measure, name, command, args))
+
+
+def measure(name, command, args):
+    """Run the benchmark as from the command line; -> the curves in its table."""
+    folders = [f"--output={args.output}"]
+    if args.data is not None:
+        folders.append(f"--data={args.data}")
+    benchmark(command + folders)
     curves = {model: {} for model in SHOWN}
-    with (args.output / f"{stem}_{name}.csv").open(newline="") as file:
+    with (args.output / f"reproduce_infinite_figures1and2_{name}.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             if row["model"] in SHOWN:
                 values = float(row["test"]), float(row["error"])

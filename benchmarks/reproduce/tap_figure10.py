@@ -9,13 +9,15 @@ units, takes weeks of one core; --quick trains on scikit-learn's digits, 64 pixe
 E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 """
 
+from functools import partial
 from time import perf_counter
 
 import _path  # noqa: F401
+import joblib
 import numpy as np
 from _common import print_table, run_script, save_table
 from _data import binary, load_images, load_small_digits
-from _reproduction import compare, plt, reproduction, save_picture, settings
+from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 
 from sklearn_boltz import TAPRBM
 from sklearn_boltz._threads import Workers
@@ -117,7 +119,9 @@ def main():
         paths = {}
         for method in METHODS:
             for n_iter in args.iterations:
-                paths[method, n_iter] = train(X, method, n_iter, args, workers)
+                chosen = (X, method, n_iter, args.hidden, args.epochs, args.batch, args.rate)
+                path = partial(train, X, method, n_iter, args, workers)
+                paths[method, n_iter] = kept(args, f"tap_10_{joblib.hash(chosen)}", path)
                 print(f"{method}, {n_iter} iterations: {paths[method, n_iter][-1]:.2f}", flush=True)
         seconds = seconds_of_an_iteration(args.sizes, workers)
         print()

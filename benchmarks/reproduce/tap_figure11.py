@@ -7,10 +7,13 @@ say how many units they have. `bench_tap_dbm.py` has more: weights, features, ti
 E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 """
 
+from functools import partial
+
 import _path  # noqa: F401
+import joblib
 from _common import run_script, save_table, unconverged_is_fine
 from _data import load_bits
-from _reproduction import compare, plt, reproduction, save_picture, settings
+from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 from tap.bench_tap_dbm import course, make
 
 
@@ -32,8 +35,10 @@ def main():
         )]  # fmt: skip
         for ax, n_layers in zip(axes, (2, 3), strict=True):
             sizes = tuple(args.sizes[:n_layers])
+            model = make(sizes, args, args.pretrain)
+            key = joblib.hash((X, X_test, model, args.epochs, args.every))
             with unconverged_is_fine():
-                found = course(make(sizes, args, args.pretrain), X, X_test, args)
+                found = kept(args, f"tap_deep_{key}", partial(course, model, X, X_test, args))
             found = found[:, :3] / [1, *[784 + sum(sizes)] * 2]
             header = ["epoch", "train", "test"]
             save_table(f"{args.stem}_{n_layers}_curves.csv", header, found.round(5).tolist())

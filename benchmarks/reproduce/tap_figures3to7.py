@@ -15,13 +15,15 @@ generalized framework for unsupervised learning with restricted Boltzmann machin
 Review X 8, 041006.
 """
 
+from functools import partial
 from types import SimpleNamespace
 
 import _path  # noqa: F401
+import joblib
 import numpy as np
 from _common import print_table, run_script, save_table, unconverged_is_fine
 from _data import binary, load_images
-from _reproduction import compare, plt, reproduction, save_picture, settings
+from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 from sklearn.manifold import Isomap
 
 from sklearn_boltz import TAPRBM
@@ -42,15 +44,21 @@ def load(args):
     return {"binary": binary(mnist), "real": mnist[: args.real_rows], "cbcl": faces}
 
 
-def train(kind, X, n_hidden, args):
-    """Train in stages; -> model, epochs and solutions at the end of each stage."""
+def machine_of(kind, X, n_hidden, args):
+    """A machine with its course of training; kept, so that a run can go on with the next one."""
     rates = dict(binary=args.binary_rate, real=args.real_rate, cbcl=args.cbcl_rate)
     model = TAPRBM(
         n_hidden, visible=LAWS[kind], learning_rate=rates[kind], warm_start=True, random_state=0,
         alpha=0.01 if kind == "cbcl" else 0.001, batch_size=20 if kind == "cbcl" else 100,
         weights_init=0.001, n_jobs=args.jobs,
     )  # fmt: skip
-    epochs, solutions, detailed = [], [], n_hidden == SHOWN[kind]
+    key = joblib.hash((X, model, args.epochs, args.starts, args.most))
+    return kept(args, f"tap_machine_{key}", partial(train, kind, X, model, args))
+
+
+def train(kind, X, model, args):
+    """Train in stages; -> model, epochs and solutions at the end of each stage."""
+    epochs, solutions, detailed = [], [], model.n_components == SHOWN[kind]
     with unconverged_is_fine():  # the report says how many converge
         for stage in STAGES:
             upto = max(round(stage * args.epochs), 1)
@@ -224,7 +232,7 @@ def main():
         machines = []
         for kind, X in sets.items():
             for n_hidden in getattr(args, kind):
-                machines.append(train(kind, X, n_hidden, args))
+                machines.append(machine_of(kind, X, n_hidden, args))
                 print(f"{NAMES[kind]}, {n_hidden}: trained", flush=True)
         print()
         keep(machines, args)
