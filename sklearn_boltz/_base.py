@@ -31,13 +31,21 @@ from sklearn_boltz._cells import (
     columns_with_codes,
     foreign_coding,
     has_dates,
+    is_frame,
     looks_coded,
     looks_missing,
     shown,
     unusable_cell,
     without_objects,
 )
-from sklearn_boltz._tables import Table, check_names, has_numbers_only, holds_numbers, learn_table
+from sklearn_boltz._tables import (
+    Table,
+    check_names,
+    has_numbers_only,
+    holds_numbers,
+    learn_table,
+    without_column,
+)
 from sklearn_boltz._warnings import find_stack_level
 
 VERSION = version("sklearn_boltz")
@@ -388,6 +396,16 @@ class BaseBoltzmann(
         if not -self.n_features_in_ <= feature < self.n_features_in_:
             raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
         return int(feature) % self.n_features_in_
+
+    def _ignoring(self, X, j):
+        """A table in which nobody looks at the words of column j: they are missing cells.
+
+        A table of numbers stays as it is: any number passes the check, and is replaced afterwards.
+        """
+        has_words = is_frame(X) or isinstance(X, np.ndarray) and X.dtype.kind == "O"
+        if has_words and len(X.shape) == 2 and j < X.shape[1] and not has_numbers_only(X):
+            return without_column(X, j)
+        return X
 
     def _fill(self, X, missing, how, impute):
         """A copy of a table in which missing cells have values.

@@ -217,6 +217,31 @@ class Table:
         return X
 
 
+def without_column(X, j):
+    """A copy of a table in which all cells of a column are missing.
+
+    Parameters
+    ----------
+    X : ndarray or data frame
+    j : int
+        Number of the column.
+
+    Returns
+    -------
+    hidden : of the type of X; an array of integers or flags becomes one of floats
+    """
+    if not is_frame(X):
+        hidden = X.astype(np.float64 if X.dtype.kind in "biu" else X.dtype)
+        hidden[:, j] = None if X.dtype.kind == "O" else np.nan
+        return hidden
+    cells = X[list(X.columns)[j]]
+    if hasattr(X, "with_columns"):  # of polars
+        return X.with_columns(type(cells)(cells.name, [None] * len(X), dtype=cells.dtype))
+    hidden = X.copy()
+    hidden[cells.name] = np.full(len(X), None)
+    return hidden
+
+
 def has_numbers_only(X):
     """Whether all columns hold numbers or truth values, by their types or one by one."""
     if is_frame(X):

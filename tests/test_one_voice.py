@@ -5,6 +5,8 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
@@ -15,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from test_common import DEFAULTS
 
-from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 from sklearn_boltz.fully_visible import _likelihoods
 from sklearn_boltz.fully_visible.model import _incomplete, _model
 
@@ -263,6 +265,33 @@ def test_column_probabilities_against_enumeration(case):
         X[:, column] = before
     with pytest.raises(ValueError, match="no variable 'age'"):
         model.predict_column_proba(X, "age")
+
+
+@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, np.asarray])
+@pytest.mark.parametrize(
+    "model",
+    [FSLLDensity(), FVBMPseudoLikelihood(), SDCPRBM(2, max_iter=2, random_state=0)],
+    ids=lambda model: type(model).__name__,
+)
+def test_unknown_words_in_the_column_are_ignored(model, container):
+    rng = np.random.default_rng(0)
+    words = rng.choice(["ash", "oak", "elm"], size=(60, 2)).astype(object)
+
+    def table(rows):
+        return (
+            container(rows)
+            if container is np.asarray
+            else container({"tree": rows[:, 0].tolist(), "next": rows[:, 1].tolist()})
+        )
+
+    model = clone(model).fit(table(words))
+    known, unknown = words[:5].copy(), words[:5].copy()
+    unknown[:, 1] = "yew"
+    found = model.predict_column_proba(table(unknown), 1)
+    assert_array_equal(found, model.predict_column_proba(table(known), 1))
+    assert unknown[0, 1] == "yew"
+    with pytest.raises(ValueError, match="has the value 'yew' in row 0"):
+        model.predict_column_proba(table(unknown), 0)
 
 
 @pytest.mark.parametrize("n_values", ["auto", 3])

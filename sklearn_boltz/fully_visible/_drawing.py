@@ -204,6 +204,6 @@ class Drawing:
     def _codes_but(self, X, column):
         """Codes of rows, whatever stands in a column, and its number."""
         j = self._variable(column)
-        X = self._validate(X, reset=False, allow_nan=True, copy=True)
+        X = self._validate(self._ignoring(X, j), reset=False, allow_nan=True, copy=True)
         X[:, j] = 1  # any legal value
         return self._coding.codes(self, X), j

@@ -814,7 +814,7 @@ class FSLLDensity(BaseBoltzmann):
         """
         check_is_fitted(self)
         j = self._variable(column)
-        X = self._validate(X, reset=False, allow_nan=True, copy=True)
+        X = self._validate(self._ignoring(X, j), reset=False, allow_nan=True, copy=True)
         X[:, j] = 0
         missing = np.isnan(X)
         states = np.where(missing, 0, self._to_states(X)).astype(np.int64)

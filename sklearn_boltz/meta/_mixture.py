@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from sklearn_boltz._base import checked_weights, validate_arguments
 from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, missing_cells
 from sklearn_boltz._random import make_generator
-from sklearn_boltz._tables import learn_table
+from sklearn_boltz._tables import learn_table, without_column
 from sklearn_boltz.meta._default import check_cells, checked_table, named
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
@@ -419,6 +419,48 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         means = np.where(words, self._table.encode(modes, "missing"), means)
         return self._table.fill(X, means, missing_cells(X))
 
+    @available_if(lambda self: _all_have(self, "predict_column_proba"))
+    @validate_arguments({"random_state": ["random_state", np.random.Generator]})
+    def predict_column_proba(self, X, column, *, random_state=None):
+        """Return the probability of each value of one column, given the other columns.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The table. The values of the column itself are ignored, and missing cells in other
+            columns are summed out.
+        column : str or int
+            Name or number of the column.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness of parts that run Markov chains for rows with missing cells.
+
+        Returns
+        -------
+        probability : ndarray of float64 of shape (n_samples, n_values)
+            Σ_k s_k p_k(value | other cells): each part counts by the probability of the other cells
+            under it, s_k ∝ w_k p_k(other cells). Each row sums to 1. The values have the order in
+            which the parts have them: that of the categories, or 0, 1, ... for numbers.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column, or if its values are continuous.
+        """
+        place, generator = self._place(column, "predict_column_proba"), make_generator(random_state)
+        others = without_column(self._checked(X), place)
+        log_parts = self._log_parts(others)
+        shares = np.exp(log_parts - logsumexp(log_parts, axis=1, keepdims=True))
+        found = [
+            part.predict_column_proba(
+                others, column, **_options(part.predict_column_proba, generator)
+            )
+            for part in self.estimators_
+        ]
+        probability = np.zeros((len(others), max(p.shape[1] for p in found)))
+        for share, p in zip(shares.T, found, strict=True):
+            probability[:, : p.shape[1]] += share[:, np.newaxis] * p
+        return probability
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -540,22 +582,29 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
 
     def _row_of(self, given):
         """A table of a single row, in which the cells of all but the given columns are missing."""
-        template = self._table.template
-        names = [f"x{j}" for j in range(self.n_features_in_)]
-        if template is not None:
-            names = list(template.columns)
+        names, template = self._names(), self._table.template
         cells = [None] * len(names)
         for column, value in given.items():
-            is_place = isinstance(column, Integral)
-            if not (0 <= column < len(names) if is_place else column in names):
-                raise ValueError(
-                    f"BoltzmannMixture.sample: `given` has the column {column!r}; there are "
-                    f"{', '.join(map(str, names[:5]))}{', ...' * (len(names) > 5)}."
-                )
-            cells[int(column) if is_place else names.index(column)] = value
+            cells[self._place(column, "sample: `given`")] = value
         if template is not None:
             return type(template)({name: [cell] for name, cell in zip(names, cells, strict=True)})
         return as_array([cells])
+
+    def _names(self):
+        if self._table.template is not None:
+            return list(self._table.template.columns)
+        return [f"x{j}" for j in range(self.n_features_in_)]
+
+    def _place(self, column, where):
+        """Number of a column that is given by its name or number; `where` is for the message."""
+        names = self._names()
+        is_place = isinstance(column, Integral)
+        if not (-len(names) <= column < len(names) if is_place else column in names):
+            raise ValueError(
+                f"BoltzmannMixture.{where} has the column {column!r}; there are "
+                f"{', '.join(map(str, names[:5]))}{', ...' * (len(names) > 5)}."
+            )
+        return int(column) % len(names) if is_place else names.index(column)
 
 
 def likeliest_weights(log_p, row_weights, tol=TOL):

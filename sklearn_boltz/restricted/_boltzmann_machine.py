@@ -1064,7 +1064,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 f"{self._column(j)} takes {self._domain(j)}: a continuous column has no "
                 "probabilities of single values. Use `impute` for its mean or for samples."
             )
-        X = np.array(self._binarized(self._coded(X, allow_nan=True)))
+        X = np.array(self._binarized(self._coded(self._ignoring(X, j), allow_nan=True)))
         X[:, j] = np.nan
         V = np.array(self._layout_now().expand(self._bounded(X, clip=True)))
         pad, missing = self._layered().padded, np.isnan(V)
