@@ -154,8 +154,8 @@ plt.show()
 # %%
 # On these binary images the machine errs less than a network of as many hidden units and than
 # logistic regression; its `alpha` and number of epochs were chosen for such images, those of the
-# others are scikit-learn's defaults. The same fit classifies half images with two thirds of their
-# errors, and ln p(x) rejects every shuffled or exchanged image. Two halves of digits are each like
-# a digit: only a third of these images are rejected, at the price of some 3 % of the digits.
+# others are scikit-learn's defaults. With half of the pixels missing, it makes about two thirds of
+# their errors, and ln p(x) rejects every shuffled or exchanged image. Two halves of digits are each
+# like a digit: only a third of these images are rejected, at the price of some 3 % of the digits.
 
 # sphinx_gallery_thumbnail_number = 1

@@ -104,7 +104,7 @@ print(f"FSLLDensity: {model.score(X_test):.2f} nats a picture on the test set")
 
 # %%
 # ``n_values=2`` says that each pixel has two values, also in a fold where one of them
-# should be missing.
+# happens to be missing.
 #
 # On the left of the figure the model starts to overfit, on the right it is too cautious.
 
@@ -147,7 +147,7 @@ for order, number in zip(orders, numbers, strict=True):
 # ``transform`` evaluates the terms: a column of 1 and -1 for each. A linear classifier
 # that gets these products can use what it could not see in the pixels one by one. The
 # labels play no part in choosing the terms. A good density needs terms of high order; for
-# this classifier, pairs at most are better.
+# this classifier, terms of at most two pixels are better.
 
 pixels_only = LogisticRegression(C=0.1, max_iter=1000)
 with_terms = make_pipeline(FSLLDensity(n_values=2, alpha=0.3, max_order=2), pixels_only)

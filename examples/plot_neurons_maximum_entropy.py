@@ -56,9 +56,10 @@ plt.show()
 #
 # Model against data
 # ------------------
-# Means and covariances agree with those of rows that the fit has not seen, but for the noise of
-# the training rows, which the fit had. Third moments were not fitted, and the model has too many
-# patterns in which many fire. Independent neurons have by far too few.
+# Means and covariances are close to those of rows that the fit has not seen; the training rows have
+# errors of their own, so that fewer than 95 % are within two standard errors. Third moments were
+# not fitted, and the model has too many patterns in which many fire. Independent neurons have by
+# far too few.
 
 MomentsDisplay.from_estimator(model, test, n_samples=100_000, random_state=0)
 plt.show()
@@ -93,9 +94,9 @@ print(f"{'data':31}P(K >= 15) = {np.mean(X.sum(axis=1) >= 15):.4f}")
 # %%
 # Temperature and minima of the energy
 # ------------------------------------
-# With the temperature all energies are divided by T; the data are at T = 1. There the specific heat
-# is the variance of the energy, which is the logarithm of the probability: where it is large,
-# there are patterns of very different probabilities.
+# At temperature T, all energies are divided by T; the model of the data has T = 1. There, the
+# specific heat is the variance of the energy E = −ln p − ln Z. It is large if the patterns have
+# very different probabilities.
 
 ThermodynamicsDisplay.from_estimator(counts)
 plt.show()
@@ -107,3 +108,7 @@ plt.show()
 minima = counts.local_minima(test)
 for state, energy, count in list(zip(minima.states, minima.energy, minima.count, strict=True))[:6]:
     print(f"energy {energy:7.2f}: {count:6} rows, neurons that fire: {np.flatnonzero(state)}")
+
+# %%
+# Nearly all rows lead to silence. To the few other minima, in which most neurons fire, hardly any
+# row leads: these data have one mode.

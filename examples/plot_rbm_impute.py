@@ -62,8 +62,8 @@ for name, guess in guesses.items():
     print(f"{name:12s} squared error {squared:.4f}  log loss {log_loss:.3f}  wrong {wrong:.1%}")
 
 # %%
-# The mean of 20 neighbours is as good a guess. It needs all training images whenever it is
-# asked, and gives a mean only; the model also draws, and gives probabilities for any pattern of
+# The mean of 20 neighbours is even slightly better. But it needs all training images at every
+# call, and gives a mean only. The model also draws, and gives probabilities for any pattern of
 # missing pixels.
 #
 # Uncertainty and draws

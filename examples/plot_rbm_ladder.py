@@ -3,9 +3,10 @@ Two modes, and chains that cross between them
 =============================================
 
 At low temperature nearly all spins of an Ising lattice point up, or nearly all point down. A
-Markov chain that flips spins stays where it began. An RBM that learns from such chains does not
-see what it puts elsewhere, and its likelihood cannot be estimated by them. A ladder of the models
-that the training went through, whose chains exchange states, connects the modes.
+Markov chain that flips spins stays where it began. If an RBM learns from such chains, it can give
+probability to states that the chains never reach, and the chains cannot estimate its likelihood.
+A ladder of the models that the training went through, whose chains exchange states, connects the
+modes.
 """
 
 # %%
@@ -45,12 +46,13 @@ best = np.log(p[X.astype(int) @ 2 ** np.arange(19, -1, -1)]).mean()
 # %%
 # Two trainings
 # -------------
-# The first is the default: its chains start at the data. Of the second, half of the chains come
-# from the top of the ladder. Both follow their log-likelihood by a ladder, with a band of two
-# standard errors. The dashed line is what the true distribution has. The ordinary training looks
-# good at first. Then it has put most of its mass on states far from the data, where no
-# chain from the data arrives, and cannot take it away. Where a curve lies above the dashed line,
-# the states that are missing in :math:`Z` had just come up, and had not been found yet.
+# The first has the default sampler, whose chains start at the data. It is trained as in the papers,
+# with a constant learning rate for 30 epochs; ``SDCPRBM()`` itself ends with persistent chains. Of
+# the second, half of the chains come from the top of the ladder. Both follow their log-likelihood
+# by a ladder, with a band of two standard errors. The dashed line is what the true distribution
+# has. The ordinary training looks good at first. Then it has put most of its mass on states far
+# from the data, where no chain from the data arrives, and cannot take it away. (The warnings of
+# ``fit`` about this are hidden here.)
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 models = {

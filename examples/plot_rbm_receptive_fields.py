@@ -46,8 +46,8 @@ plt.show()
 # Which units answer to which digit?
 # ----------------------------------
 # The mean activity over some rows can order the units too. Here are the eight most active
-# units over the images of each of four digits: units that are nearly always on come first
-# everywhere, then those that like the shape.
+# units over the images of each of four digits. Some units are on for several digits, others for
+# one.
 
 fig, axes = plt.subplots(4, 1, figsize=(7, 4.6), layout="constrained")
 for k, ax in zip([0, 1, 4, 7], axes, strict=True):

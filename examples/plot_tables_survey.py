@@ -68,7 +68,7 @@ people = pd.DataFrame(
 )
 
 # %%
-# A quarter of the cells is missing. Hardly a tenth of the people have answered everything.
+# A quarter of the cells are missing. Hardly a tenth of the people have answered everything.
 
 hidden = rng.random(people.shape) < 0.25
 survey = people.astype({"children": object}).mask(hidden)
@@ -196,7 +196,8 @@ plt.show()
 
 # %%
 # For several imputations, which show how much is not known, take ``how="sample"`` with different
-# values of ``random_state``.
+# values of ``random_state``. They do not include the uncertainty of the fitted parameters: for
+# Rubin's rules, fit each model to a bootstrap sample of the rows.
 
 ages_drawn = [
     model.impute(survey.iloc[2:3], how="sample", random_state=seed)["age"].item()

@@ -76,7 +76,7 @@ for label, result in results.items():
         f"{label:14s} mean error {np.abs(estimate - true_values).mean():.3f}, "
         f"standard error {error.mean():.3f}, {covered.mean():.0%} of the intervals cover; "
         f"{(found & (true_values != 0)).sum()} of {(true_values != 0).sum()} edges found, "
-        f"{(found & (true_values == 0)).sum()} that are none"
+        f"{(found & (true_values == 0)).sum()} that do not exist"
     )
 
 # %%

@@ -73,7 +73,9 @@ print(strength.head(3).round(2).to_string())
 
 upper = np.triu_indices(30, 1)
 found, true = model.coupling_[upper] != 0, coupling[upper] != 0
-print(f"{(found & true).sum()} of {true.sum()} edges found, {(found & ~true).sum()} that are none")
+print(
+    f"{(found & true).sum()} of {true.sum()} edges found, {(found & ~true).sum()} that do not exist"
+)
 
 # %%
 # One member's path
@@ -95,7 +97,7 @@ frequency = result.edge_frequency
 print(result.to_frame().filter(like="Mara", axis=0).query("edge_frequency > 0.3").round(2))
 
 stable = frequency[upper] >= 0.8
-print(f"in 80 %: {(stable & true).sum()} true edges, {(stable & ~true).sum()} that are none")
+print(f"in 80 %: {(stable & true).sum()} true edges, {(stable & ~true).sum()} that do not exist")
 
 fig, axes = plt.subplots(1, 2, figsize=(10, 5), layout="constrained", width_ratios=[3, 2])
 often = np.where(frequency >= 0.8, model.coupling_, 0)
