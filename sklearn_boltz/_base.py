@@ -32,6 +32,7 @@ from sklearn_boltz._cells import (
     foreign_coding,
     has_dates,
     is_frame,
+    is_whole,
     looks_coded,
     looks_missing,
     shown,
@@ -40,7 +41,8 @@ from sklearn_boltz._cells import (
 )
 from sklearn_boltz._tables import (
     Table,
-    check_names,
+    check_form,
+    given_n_values,
     has_numbers_only,
     holds_numbers,
     learn_table,
@@ -276,7 +278,7 @@ class BaseBoltzmann(
         if not plain:
             X = without_objects(X) if numbers_only else X
             with self._named():
-                check_names(X)
+                check_form(X)
         with self._naming_cells(X, complete):
             checked = validate_data(
                 self, X, reset=reset, skip_check_array=not numbers_only, **options
@@ -438,9 +440,44 @@ class BaseBoltzmann(
         return [column.categories for column in self._table.columns]
 
     def _labels(self, j, values):
-        """The values of a column as the training table has them; for numbers, those given."""
+        """The values of a column as the training table has them; for numbers, those given.
+
+        A model may have more values than the table: of a constant column, and with `n_values`.
+        """
         categories = self._table.columns[j].categories
-        return values if categories is None else categories
+        if categories is None:
+            return values
+        n_unused = max(len(values) - len(categories), 0)
+        unused = [f"(unused {k + 1})" if k else "(unused)" for k in range(n_unused)]
+        return np.append(categories, np.array(unused, dtype=object)) if unused else categories
+
+    def _of_categories(self, probability, j):
+        """Probabilities of the values of column j that are in the training table."""
+        n_values = self._table.n_categories[j]
+        if not 0 < n_values < probability.shape[1]:
+            return probability
+        probability = probability[:, :n_values]
+        return probability / probability.sum(axis=1, keepdims=True)
+
+    def _known_cells(self, X, **options):
+        """Check rows for a fitted model of codes; levels that `fit` has not seen may be missing."""
+        X = self._validate(X, reset=False, allow_nan=True, **options)
+        if self.unknown == "error" or self.binarize is not None:
+            return X
+        unknown = is_whole(X) & (X >= self.n_values_)
+        return np.where(unknown, np.nan, X) if unknown.any() else X
+
+    def _numbers_of_values(self, n_columns):
+        """The given `n_values`, one for each column."""
+        n_values = given_n_values(self.n_values, n_columns)
+        for j in np.flatnonzero(self._table.n_categories > n_values):
+            column = self._table.columns[j]
+            raise ValueError(
+                f"{type(self).__name__}: {column.title} has {len(column.categories)} categories "
+                f"({column.shown()}), but n_values allows {n_values[j]}. Allow as many, or leave "
+                "n_values at 'auto'."
+            )
+        return n_values
 
     def _given(self, given, values):
         """The columns for which a user gives values, and which of their values these are.
@@ -505,7 +542,7 @@ class BaseBoltzmann(
             stacklevel=find_stack_level(),
         )
 
-    def _check_domain(self, X, legal, domain, remedy, first_row=0):
+    def _check_domain(self, X, legal, domain, remedy, first_row=0, *, coded=True):
         """Raise a ValueError that names the first entry where `legal` is False.
 
         Parameters
@@ -518,12 +555,17 @@ class BaseBoltzmann(
             What the user can do, if the coding of the values is not recognised.
         first_row : int
             Number of the first row of `X` in the data.
+        coded : bool
+            Whether the values may have a coding that is to be recognised; False if others of the
+            column were accepted in `fit`.
         """
         if legal.all():
             return
         negative = ~legal & (X < 0)
         i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
-        coding = foreign_coding(X, j, MISSING_IN_FIT, self._about_categories(j))
+        coding = None
+        if coded:
+            coding = foreign_coding(X, j, MISSING_IN_FIT, self._about_categories(j))
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(

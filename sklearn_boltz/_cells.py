@@ -4,11 +4,14 @@ What messages say is looked for after a table has been refused: the cell that is
 remedy for its case.
 """
 
+from datetime import date, time, timedelta
 from numbers import Real
 
 import numpy as np
 from scipy.sparse import issparse
 
+# What is said of a column of dates.
+DATES = "holds dates or times, not numbers. Leave it out, or make it a number."
 # Codes that stand for one in surveys.
 MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
 # Rows from which on it is no accident that a value never occurs.
@@ -61,8 +64,8 @@ def unusable_cell(X, complete):
         None if all cells are usable.
     """
     for name, cells in columns_of(X):
-        if cells.dtype.kind in "mM":
-            return f"{name} holds dates or times, not numbers. Leave it out, or make it a number."
+        if cells.dtype.kind in "mM" or len(_where(cells, is_date_or_time)):
+            return f"{name} {DATES}"
         rows = _where(cells, _is_infinite, np.isinf)
         if len(rows):
             value = f"{cells[rows[0]]:g}"
@@ -91,6 +94,12 @@ def _where(cells, of_object, of_float=None):
     if cells.dtype.kind in "OUS":
         return np.flatnonzero([of_object(cell) for cell in cells])
     return np.empty(0, dtype=int)
+
+
+def is_date_or_time(value):
+    """Whether a cell is a date, a time or a difference of times, as of Python or pandas."""
+    is_period = hasattr(value, "start_time") and hasattr(value, "end_time")
+    return isinstance(value, (date, time, timedelta)) or is_period
 
 
 def is_missing(value):

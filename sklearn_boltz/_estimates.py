@@ -87,11 +87,11 @@ def judged(estimate):
         verdict = f"is not to be trusted: {figures}. Use more temperatures and more chains."
     elif estimate.method == "ais":
         verdict = (
-            f"has nothing against it: {figures}. ln Z is at least {estimate.low:.1f} with a "
+            f"shows no sign of failure: {figures}. ln Z is at least {estimate.low:.1f} with a "
             "probability of 95 %; mass that no chain visits could make it greater."
         )
     else:
-        verdict = f"has nothing against it: {figures}."
+        verdict = f"shows no sign of failure: {figures}."
     estimate.verdict = f"The {estimate.method.upper()} estimate of the log-partition {verdict}"
     return estimate
 

@@ -151,7 +151,7 @@ class Record:
             ess=float(self.n_arrivals()), log_weights=None, method="ladder", states=None,
             acceptances=self.acceptances(), log_partitions=values, log_partition_errors=errors,
             n_rounds=self.n_rounds, trusted=True,
-            verdict="The ladder's estimate of the log-partition has nothing against it: "
+            verdict="The ladder's estimate of the log-partition shows no sign of failure: "
             f"{self.figures()}, and the standard error is {std_err:.2g} nats.",
         )  # fmt: skip
         against = None if reached else self.objection(std_err)

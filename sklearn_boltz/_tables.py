@@ -9,12 +9,14 @@ from scipy.sparse import issparse
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz._cells import (
+    DATES,
     MISSING_CODES,
     MOST_LEVELS,
     as_array,
     as_numbers,
     columns_of,
     columns_with_codes,
+    is_date_or_time,
     is_empty,
     is_frame,
     is_missing,
@@ -293,7 +295,7 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
         return Table.of_numbers(numbers, X)
     frame = X if is_frame(X) else None
     found = list(columns_of(X))
-    check_names(X)
+    check_form(X)
     columns = []
     for j, (title, cells) in enumerate(found):
         kind = kinds[j] if kinds else None
@@ -350,8 +352,17 @@ def ordered_columns(table):
     return ordered
 
 
-def check_names(X):
-    """Refuse a data frame with two columns of the same name."""
+def check_form(X):
+    """Refuse a single row or column of words, and a data frame with two columns of a name."""
+    shape = getattr(X, "shape", None)
+    if isinstance(X, (list, tuple)) and X and all(isinstance(cell, str) for cell in X):
+        shape = (len(X),)
+    if shape is not None and len(shape) == 1:
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: a table has rows and columns, and X has the "
+            f"shape {tuple(shape)}. Of a data frame, take one row by X.iloc[[0]], and one column "
+            "by X[['name']]."
+        )
     names = list(X.columns) if is_frame(X) else []
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -378,6 +389,7 @@ def _categories(cells, title, kind, order, codes):
     """The categories of a column in order; None for numbers."""
     if order is None and kind != "categories" and cells.dtype.kind in "iuf":
         return None if kind == "number" else _levels(cells, codes, title)
+    is_date = cells.dtype.kind in "mM"
     cells = cells.tolist()
     try:
         different = _different(cells)
@@ -385,6 +397,8 @@ def _categories(cells, title, kind, order, codes):
         for row, cell in enumerate(cells):
             _check_cell(cell, title, row)
         raise
+    if is_date or any(map(is_date_or_time, different)):
+        raise ValueError(f"{title} {DATES}")
     values = dict.fromkeys(_plain(cell) for cell in different if not is_empty(cell))
     if order is not None:
         return _as_column([value for value in order if value in values])

@@ -227,7 +227,7 @@ def test_one_voice_with_enumeration(estimator):
     assert found.low < found.value < found.high and found.ess > 20
     assert len(found.acceptances) == len(found.betas) - 1
     assert set(found.states.ravel()) == {-1, 1} and found.states.shape == (100, 8)
-    assert "nothing against it" in found.verdict
+    assert "no sign of failure" in found.verdict
     again = estimator.log_partition("ladder", random_state=0)
     assert again.value == found.value
     hot = estimator.log_partition("ladder", temperature=3.0, random_state=0)

@@ -135,7 +135,8 @@ class Drawing:
             The conditional mean of each missing value, the most probable joint state of the
             missing values, or a draw of all of them from their joint conditional distribution.
             All are exact in rows whose missing values have no more than 2**20 joint states, as
-            20 binary ones have. Words and levels have no mean: they get the mode.
+            20 binary ones have. Words, and levels that do not begin at 0, have no mean: they get
+            the mode.
         n_steps : int, default=1000
             Transitions (sweeps of Gibbs sampling) that are discarded, for rows with more joint
             states. As many follow, from which the mean is taken, or the most probable state.
@@ -148,7 +149,7 @@ class Drawing:
             A copy with the missing values filled; observed values are unchanged.
         """
         check_is_fitted(self)
-        cells = self._validate(X, reset=False, allow_nan=True)
+        cells = self._known_cells(X)
         missing, generator = np.isnan(cells), make_generator(random_state)
         rows, codes = missing.any(axis=1), self._coding.codes(self, cells)
 
@@ -163,7 +164,7 @@ class Drawing:
 
     def _cell_probabilities(self, X, max_states, n_steps, random_state):
         """Of the missing cells given the observed ones, each by itself, in the one-hot layout."""
-        cells = self._validate(X, reset=False, allow_nan=True)
+        cells = self._known_cells(X)
         codes, generator = self._coding.codes(self, cells), make_generator(random_state)
         return _incomplete.cell_probabilities(self._model(), codes, max_states, n_steps, generator)
 
@@ -199,11 +200,12 @@ class Drawing:
         check_is_fitted(self)
         codes, j = self._codes_but(X, column)
         with Workers() as workers:
-            return _incomplete.column_probabilities(self._model(), codes, j, workers)
+            found = _incomplete.column_probabilities(self._model(), codes, j, workers)
+        return self._of_categories(found, j)
 
     def _codes_but(self, X, column):
         """Codes of rows, whatever stands in a column, and its number."""
         j = self._variable(column)
-        X = self._validate(self._ignoring(X, j), reset=False, allow_nan=True, copy=True)
+        X = self._known_cells(self._ignoring(X, j), copy=True)
         X[:, j] = 1  # any legal value
         return self._coding.codes(self, X), j

@@ -50,8 +50,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     ----------
     n_values : "auto", int or array-like of int of shape (n_features,), default="auto"
         Number of values of each variable. The values are 0, 1, ..., n_values - 1. ``"auto"`` takes
-        one more than the largest value of the column, and at least 2. If all variables have two
-        values, these may also be -1 and 1.
+        one more than the largest value of the column, and at least 2; a column of words or levels
+        has as many values as it has categories, and at least 2. If all variables have two values,
+        these may also be -1 and 1.
 
     max_order : int, default=2
         Largest number of (binary) variables in a term. With 3, the model has all pairs, and those
@@ -185,7 +186,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere. If None, the data must consist of -1 and 1, of bool, or of integers from 0 on.
+        elsewhere, except in columns of words. If None, columns of numbers must consist of -1 and
+        1, of bool, or of integers from 0 on.
 
     tol : float, default=1e-5
         The fit ends when an iteration, or a round of EM, raises the objective, summed over the
@@ -539,12 +541,13 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or batches
-            Values -1 and 1, bool, or integers from 0 on; any real numbers if `binarize` is set. NaN
-            is a missing cell. From :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask
-            collections, the distinct rows are kept in memory if they have no more than four million
-            entries. If they have more, there is a pass over the batches for each evaluation of the
-            objective. Rows with missing cells or more than two values per column are always kept.
+        X : array-like or data frame of shape (n_samples, n_features), or batches
+            Words, truth values, levels, integers from 0 on, or -1 and 1: see :ref:`tables`. Any
+            real numbers if `binarize` is set. NaN, None and pandas.NA are missing cells. From
+            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, the distinct
+            rows are kept in memory if they have no more than four million entries. If they have
+            more, there is a pass over the batches for each evaluation of the objective. Rows with
+            missing cells or more than two values per column are always kept.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None

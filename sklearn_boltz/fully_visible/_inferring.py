@@ -281,7 +281,7 @@ class Inference(Comparison, Resampling):
         if self._has_selected():
             raise ValueError(
                 f"{name}: the penalty {self.penalty!r} has selected couplings by these rows, and "
-                "there are no standard errors as if nothing had been selected. Fit some of the "
+                "so ordinary standard errors would be too small. Fit some of the "
                 "rows and call inference(others, refit=True) with the others, or use `bootstrap`."
             )
 

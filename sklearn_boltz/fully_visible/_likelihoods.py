@@ -65,7 +65,7 @@ class Likelihoods(BaseBoltzmann):
     def _codes(self, X):
         """-> codes, -1 for a missing cell, and the type of X."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False, allow_nan=True)
+        X = self._known_cells(X)
         return self._coding.codes(self, X), X.dtype
 
     def get_feature_names_out(self, input_features=None):
@@ -158,7 +158,9 @@ class Likelihoods(BaseBoltzmann):
         -------
         energy : ndarray of float64 of shape (n_samples,)
             E(x) = -½ xᵀ M x - bᵀ x, so that P(x) = exp(-E(x)) / Z. x has values -1 and 1 if all
-            variables are binary, and otherwise is the one-hot vector of length Σ n_values.
+            variables are binary, and otherwise is the one-hot vector of length Σ n_values. With
+            `terms_` it is less by Σ_t θ_t Π_{i ∈ t} x_i, and with a `count_potential_` V by V(K),
+            for K variables that are 1.
         """
         return -self._model().log_weight(self._complete_codes(X))
 
@@ -526,7 +528,8 @@ class Likelihoods(BaseBoltzmann):
 
             With binary variables, nodes have `intercept`. Edges have `weight`, the coupling m_jk
             with its sign; `sign`, which is 1 or -1; and `strength`, abs(m_jk), for algorithms that
-            need weights without a sign. With `inference` they have `std_err` and `p_value`.
+            need weights without a sign. With `inference` they have `std_err` and `p_value`; all
+            parameters are then the estimates without a penalty to which these belong.
 
             If some variable has more than two values, nodes have ``intercept[value]`` for each
             value. Both `weight` and `strength` of an edge are then the Frobenius norm of the block,

@@ -56,8 +56,8 @@ class CouplingDisplay:
         The colour bar of the heat map.
     edges_ : matplotlib LineCollection or None
         The edges of the graph, strongest last.
-    pairs_ : ndarray of int of shape (n_edges, 2)
-        Numbers of the two variables of each edge, in the same order.
+    pairs_ : ndarray of int of shape (n_edges, 2) or None
+        Numbers of the two variables of each edge of the graph, in the same order.
     positions_ : ndarray of shape (n_features, 2) or None
         Positions of the nodes of the graph.
 
@@ -214,7 +214,7 @@ class CouplingDisplay:
         display : CouplingDisplay
             The display itself.
         """
-        self.image_ = self.colorbar_ = self.edges_ = self.positions_ = None
+        self.image_ = self.colorbar_ = self.edges_ = self.pairs_ = self.positions_ = None
         if kind == "heatmap":
             self._draw_matrix(ax, cmap, limit, colorbar)
         elif kind == "graph":

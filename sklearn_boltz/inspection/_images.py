@@ -21,6 +21,10 @@ def as_images(rows, image_shape):
             "Images need an array of shape (n_images, n_pixels) that is not empty, got the shape "
             f"{rows.shape}."
         )
+    try:
+        rows = rows.astype(np.float64 if rows.dtype.kind == "O" else rows.dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"Images need numbers, and these rows have others: {error}.") from error
     n_features = rows.shape[1]
     if image_shape is None:
         side = math.isqrt(n_features)

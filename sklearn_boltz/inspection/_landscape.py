@@ -89,8 +89,8 @@ class LandscapeDisplay:
             The display with its data.
         """
         check_is_fitted(estimator)
-        solutions = estimator.tap_solutions(X)
         rows = check_array(X, dtype=np.float64)
+        solutions = estimator.tap_solutions(X)
         points = np.vstack([rows, solutions.visible_mean])
         n_neighbors = min(n_neighbors, len(points) - 1)
         plane = Isomap(n_neighbors=n_neighbors).fit_transform(points)

@@ -102,8 +102,10 @@ class MomentsDisplay:
         """
         check_is_fitted(estimator)
         generator = check_random_state(random_state)
-        sample = estimator.sample(n_samples, random_state=generator.randint(2**31))
         names = getattr(estimator, "feature_names_in_", None)
+        for j, cells in enumerate(np.asarray(X).T):  # before the samples, which may take long
+            _two_values(cells, j, names)
+        sample = estimator.sample(n_samples, random_state=generator.randint(2**31))
         data, model = _as_ones(X, sample, names)
         return cls(compared(data, model, n_triplets, generator)).plot(ax=ax)
 
@@ -269,6 +271,26 @@ def _counts(data, model):
     return Bunch(data=own, model=other, independent=independent, std_err=std_err, least=1 / n)
 
 
+def _two_values(cells, j, names):
+    """The values of column j, of which there may be two; no cell may be missing."""
+    name = f"column {j}"
+    if names is not None and j < len(names):
+        name += f" ({names[j]!r})"
+    missing = np.array([_is_missing(cell) for cell in cells])
+    if missing.any():
+        raise ValueError(
+            f"MomentsDisplay needs rows without missing cells, but {name} has no value in row "
+            f"{missing.argmax()}. Leave such rows out, or fill them with `impute`."
+        )
+    values = np.unique(cells)
+    if len(values) > 2:
+        raise ValueError(
+            f"MomentsDisplay needs binary columns, but {name} has the values "
+            f"{', '.join(map(str, values[:4]))}. Leave it out, or binarize it."
+        )
+    return values
+
+
 def _as_ones(X, sample, names):
     """Both tables as 0 and 1 in float64. The larger value of a column becomes 1."""
     data, model = np.asarray(X), np.asarray(sample)
@@ -280,16 +302,7 @@ def _as_ones(X, sample, names):
     ones = np.empty((2,), dtype=object)
     ones[:] = [np.empty(data.shape), np.empty(model.shape)]
     for j in range(data.shape[1]):
-        cells = np.concatenate([data[:, j], model[:, j]])
-        missing = np.array([_is_missing(cell) for cell in cells])
-        values = np.unique(cells[~missing])
-        if len(values) > 2 or missing.any():
-            values = [*values[: 3 if missing.any() else 4], *cells[missing][:1]]
-            name = f"column {j}" if names is None else f"column {j} ({names[j]!r})"
-            raise ValueError(
-                f"MomentsDisplay needs binary columns without missing cells, but {name} has the "
-                f"values {', '.join(map(str, values))}. Leave it out, or binarize it."
-            )
+        values = _two_values(np.concatenate([data[:, j], model[:, j]]), j, names)
         # A constant column of 0 stays 0.
         top = values[-1] if len(values) == 2 or values[-1] == 1 else None
         ones[0][:, j], ones[1][:, j] = data[:, j] == top, model[:, j] == top

@@ -29,7 +29,6 @@ from sklearn_boltz._cells import ROWS_TO_TELL, is_whole
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._estimates import estimate_from_value
 from sklearn_boltz._random import make_generator
-from sklearn_boltz._tables import given_n_values
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._fit import Counts, Settings, independent_groups, learn
@@ -52,11 +51,12 @@ class FSLLDensity(BaseBoltzmann):
     ----------
     n_values : "auto", int or array-like of int of shape (n_features,), default="auto"
         Number of values of each variable; the values are 0, 1, ..., n_values - 1. ``"auto"`` means
-        one more than the largest value of the column, and at least 2.
+        one more than the largest value of the column, and at least 2. A column of words or levels
+        has as many values as it has categories, and at least 2.
 
     binarize : float, default=None
-        Threshold: larger values become 1, all others 0. If None, the data must be integers 0, 1,
-        2, ...
+        Threshold: larger values become 1, all others 0, except in columns of words. If None,
+        columns of numbers must be integers 0, 1, 2, ...
 
     alpha : float, default=1.0
         Factor of the description length of the terms. 1 is the cost of the paper; smaller values
@@ -260,8 +260,9 @@ class FSLLDensity(BaseBoltzmann):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or batches
-            Integers 0, 1, 2, ..., or any real numbers if `binarize` is set. NaN is a missing cell.
+        X : array-like or data frame of shape (n_samples, n_features), or batches
+            Words, truth values, levels and integers 0, 1, 2, ...: see :ref:`tables`. Any real
+            numbers if `binarize` is set. NaN, None and pandas.NA are missing cells.
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections are read
             once; only the distinct rows and their counts are kept in memory.
         y : Ignored
@@ -411,7 +412,7 @@ class FSLLDensity(BaseBoltzmann):
                 self._warn_of_missing_codes(X)
             highest = np.fmax.reduce(X, axis=0, initial=0)  # a batch may lack a column
             return np.maximum(highest.astype(np.int64) + 1, 2)
-        return given_n_values(self.n_values, X.shape[1])
+        return self._numbers_of_values(X.shape[1])
 
     def _whole_numbers(self, X):
         """Apply the threshold, or check that values are 0, 1, 2, ... or NaN."""
@@ -440,19 +441,20 @@ class FSLLDensity(BaseBoltzmann):
                 stacklevel=find_stack_level(),
             )
 
-    def _check_range(self, X, n_values):
-        """Check that values are 0 .. n_values - 1 or NaN."""
+    def _check_range(self, X, n_values, *, coded=True):
+        """Check that values are 0 .. n_values - 1 or NaN; `coded` as of `_check_domain`."""
         self._check_domain(
             X,
             np.isnan(X) | (X < n_values),
             lambda j: f"values from 0 to {n_values[j] - 1}",
             "Set `n_values` to the true numbers of values and fit again.",
+            coded=coded,
         )
 
     def _to_states(self, X):
         """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""
         X = self._whole_numbers(X)
-        self._check_range(X, self.n_values_)
+        self._check_range(X, self.n_values_, coded=False)
         return X
 
     def _check_sizes(self, n_values, groups):
@@ -476,7 +478,7 @@ class FSLLDensity(BaseBoltzmann):
     def _incomplete_states(self, X):
         """The rows as states with 0 for missing cells, the mask of these, and the dtype."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False, allow_nan=True)
+        X = self._known_cells(X)
         missing = np.isnan(X)
         return np.where(missing, 0, self._to_states(X)).astype(np.int64), missing, X.dtype
 
@@ -750,8 +752,8 @@ class FSLLDensity(BaseBoltzmann):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            Exact samples, of the same type as the training data; 0 and 1 if `binarize` is set.
+        X : ndarray or data frame of shape (n_samples, n_features)
+            Exact samples as a table like the training data; 0 and 1 if `binarize` is set.
         """
         check_is_fitted(self)
         columns, values = self._given(given, lambda j: np.arange(self.n_values_[j]))
@@ -783,11 +785,12 @@ class FSLLDensity(BaseBoltzmann):
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            A copy of `X` with the missing values filled. Observed values are unchanged.
+        X : ndarray or data frame of shape (n_samples, n_features)
+            A copy of `X` with the missing values filled. Observed values are unchanged. Words and
+            levels that begin at 1 have no mean: they get the mode.
         """
         check_is_fitted(self)
-        cells = self._to_states(self._validate(X, reset=False, allow_nan=True))
+        cells = self._to_states(self._known_cells(X))
         missing, generator = np.isnan(cells), make_generator(random_state)
 
         def impute(how):
@@ -810,15 +813,16 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         probabilities : ndarray of float64 of shape (n_samples, n_values)
-            Exact probabilities of the values 0, ..., `n_values_[column]` - 1. Each row sums to 1.
+            Exact probabilities of the values: those of `categories_`, or the numbers 0, ...,
+            `n_values_[column]` - 1. Each row sums to 1.
         """
         check_is_fitted(self)
         j = self._variable(column)
-        X = self._validate(self._ignoring(X, j), reset=False, allow_nan=True, copy=True)
+        X = self._known_cells(self._ignoring(X, j), copy=True)
         X[:, j] = 0
         missing = np.isnan(X)
         states = np.where(missing, 0, self._to_states(X)).astype(np.int64)
-        return self._model().column_probabilities(states, missing, j)
+        return self._of_categories(self._model().column_probabilities(states, missing, j), j)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

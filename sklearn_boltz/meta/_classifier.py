@@ -45,8 +45,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator, default=None
-        A density model with `score_samples`; with ``joint=True``, it must also have
-        `predict_column_proba`. None means a network of all pairs of columns
+        A density model with `score_samples`. None means a network of all pairs of columns
         (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
         that. By default, words and levels are modelled as they are. Other numbers are put into 8
         bins between quantiles; the density is constant within a bin, with exponential tails.

@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, unusable_cell
-from sklearn_boltz._tables import learn_table
+from sklearn_boltz._tables import check_form, learn_table
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.units import Categorical
@@ -42,6 +42,9 @@ def checked_table(estimator, X, reset):
     -------
     X : ndarray or data frame
     """
+    if not isinstance(X, np.ndarray) or X.dtype.kind == "O":
+        with named(estimator):
+            check_form(X)
     if not is_frame(X):
         X = check_array(
             as_array(X) if isinstance(X, (list, tuple)) else X,

@@ -150,7 +150,9 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
         X = some_columns(X, self._kept)
         with named(self):
-            self._table = None if self.estimator is not None else learn_table(X)
+            self._table = None
+            if self.estimator is None:
+                self._table = learn_table(X, kinds=_kinds(X))
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
         if "random_state" in estimator.get_params():
@@ -256,3 +258,13 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         if not isinstance(self.estimator_, FVBMPseudoLikelihood):
             return self.estimator_.impute(codes, how="mode", random_state=self.random_state)
         return self.estimator_._likeliest_cells(codes, MAX_STATES, N_STEPS, self.random_state)
+
+
+def _kinds(X):
+    """As of `learn_table`: a column with a single number has one category, and no variance."""
+    kinds = []
+    for _, cells in columns_of(X):
+        values = cells[np.isfinite(cells)] if cells.dtype.kind == "f" else []
+        is_constant = len(values) > 0 and (values == values[0]).all()
+        kinds.append("categories" if is_constant else None)
+    return kinds

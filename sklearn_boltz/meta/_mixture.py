@@ -283,7 +283,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
 
     @validate_arguments({"random_state": ["random_state", np.random.Generator]})
     def score_bounds(self, X, sample_weight=None, *, random_state=None):
-        """Return the mean log-probability of the rows, and what it is at least and at most.
+        """Return the mean log-probability of the rows, with a lower and an upper bound.
 
         Parameters
         ----------
@@ -531,9 +531,9 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         held = np.setdiff1d(held, needed)
         if len(held) < n_parts:
             raise ValueError(
-                f"BoltzmannMixture: weights='auto' sets rows aside, and of {n_held} rows all but "
-                f"{len(held)} have a value that no other row has. Set weights='uniform', or leave "
-                "out columns with rare values."
+                f"BoltzmannMixture: weights='auto' sets {n_parts} rows aside, or more, and cannot: "
+                f"of {n_held} rows, {n_held - len(held)} have a value that no other row has. Set "
+                "weights='uniform', or leave out columns with rare values."
             )
         return np.setdiff1d(np.arange(n_rows), held), held
 
@@ -585,7 +585,14 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         names, template = self._names(), self._table.template
         cells = [None] * len(names)
         for column, value in given.items():
-            cells[self._place(column, "sample: `given`")] = value
+            place = self._place(column, "sample: `given`")
+            values = self._table.columns[place]
+            if values.categories is not None and value not in values.categories.tolist():
+                raise ValueError(
+                    f"BoltzmannMixture.sample: `given` has the value {value!r} for {values.title}. "
+                    f"Give one of its values: {values.shown()}."
+                )
+            cells[place] = value
         if template is not None:
             return type(template)({name: [cell] for name, cell in zip(names, cells, strict=True)})
         return as_array([cells])

@@ -1072,11 +1072,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             self._model(), pad(V), pad(missing, True), j, units, n_steps,
             make_generator(random_state),
         )  # fmt: skip
-        n_values = self._table.n_categories[j]
-        if 0 < n_values < probability.shape[1]:  # a state without a category
-            probability = probability[:, :n_values]
-            probability = probability / probability.sum(axis=1, keepdims=True)
-        return probability
+        return self._of_categories(probability, j)
 
     @by_processor
     def entropy(self):

@@ -352,8 +352,8 @@ class InfiniteRBM(BaseRBM):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values in [0, 1], or any real numbers if `binarize` is set. NaN is a missing value: the
-            model is fitted to the observed values.
+            Values in [0, 1], words and levels, or any real numbers if `binarize` is set. NaN is a
+            missing value: the model is fitted to the observed values.
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None

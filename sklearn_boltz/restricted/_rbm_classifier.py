@@ -414,7 +414,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             missing value, which is summed out.
         y : array-like of shape (n_samples,)
             The label of each row. None, NaN and, if labels are numbers, -1 mean that a row has no
-            label.
+            label; if all labels are -1 or 1, these are two classes.
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, by which its gradient is multiplied. None means equal weights.
 
@@ -465,7 +465,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Warns
         -----
         ConvergenceWarning
-            If parameters grow beyond all bounds; they are then those of before.
+            If parameters grow beyond all bounds; the model is then the one before the call.
         """
         with unchanged_on_error(self):
             self._take_classes(classes)
@@ -858,7 +858,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         return classes[as_numpy(log_p).argmax(axis=1)]
 
     def decision_function(self, X):
-        """Return how much speaks for each class.
+        """Return the log-odds of two classes, or the log-probabilities of more.
 
         Parameters
         ----------
@@ -888,7 +888,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Returns
         -------
         score : float
-            The part of the labelled rows whose most probable class is their label.
+            The share of the labelled rows whose most probable class is their label.
 
         Raises
         ------

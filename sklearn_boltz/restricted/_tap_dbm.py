@@ -125,9 +125,10 @@ class TAPDBM(BaseTAP):
         data.
 
     pretrain_max_iter : int or "auto", default="auto"
-        Number of epochs for which each layer is trained by itself first. Learning rate, mini-batch
-        size and so on are those of the joint training. 0 means no pre-training; the weights of the
-        upper layers then stay small.
+        Number of epochs for which each layer is trained by itself first. ``"auto"`` aims at about
+        800 mini-batches, in at least 10 and at most 200 epochs, also if `max_iter` is a number.
+        Learning rate, mini-batch size and so on are those of the joint training. 0 means no
+        pre-training; the weights of the upper layers then stay small.
 
     learning_rate : float, default=0.05
         Step size: the factor of the mean gradient in each update.
@@ -206,8 +207,8 @@ class TAPDBM(BaseTAP):
         returns all of them side by side.
 
     binarize : float, default=None
-        Threshold: larger values become 1, all others 0. If None, values must be legal for the
-        visible units.
+        Threshold: larger values become 1, all others 0, except in columns of words and of real
+        numbers. If None, values must be legal for the visible units.
 
     unknown : {"error", "missing"}, default="error"
         What to do, after the fit, with values of a column of categories that did not occur in

@@ -154,8 +154,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         also in a pickle.
 
     binarize : float, default=None
-        Threshold: larger values become 1, all others 0. If None, values must be legal for the
-        visible units.
+        Threshold: larger values become 1, all others 0, except in columns of words and of real
+        numbers. If None, values must be legal for the visible units.
 
     unknown : {"error", "missing"}, default="error"
         What to do, after the fit, with values of a column of categories that did not occur in

@@ -20,9 +20,10 @@ from sklearn_boltz.fully_visible.training._existence import (
 from sklearn_boltz.fully_visible.training._solvers import information_solver, largest_move
 
 NO_MAXIMUM = (
-    "The log pseudo-likelihood has no maximum: {}. Some parameters would grow without bound; they "
-    "stand where the fit ended, and their standard errors mean nothing. With alpha > 0, for "
-    "example alpha=0.01, the couplings are drawn towards 0 and the maximum exists."
+    "The log pseudo-likelihood has no maximum: {}. Parameters would grow without bound. All those "
+    "of these columns stand where the fit ended, and their standard errors and p-values mean "
+    "nothing. Merge or leave out values that hardly occur. Or set alpha > 0, for example "
+    "alpha=0.01: then the couplings are drawn towards 0 and the maximum exists."
 )
 
 

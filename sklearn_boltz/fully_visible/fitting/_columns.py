@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz._base import find_stack_level
 from sklearn_boltz._cells import is_whole, shown
-from sklearn_boltz._tables import given_n_values, ordered_columns
+from sklearn_boltz._tables import ordered_columns
 
 # Without `n_values`, a column with more values than this is taken for amounts.
 MOST_VALUES = 64
@@ -109,7 +109,7 @@ def find_coding(estimator, X):
     has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
     two = Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
     if not isinstance(estimator.n_values, str):
-        n_values = given_n_values(estimator.n_values, X.shape[1])
+        n_values = estimator._numbers_of_values(X.shape[1])
         coding = Coding(0, n_values)
         if estimator.binarize is not None and not coding.is_binary:
             raise InvalidParameterError(

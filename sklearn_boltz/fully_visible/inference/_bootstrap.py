@@ -224,7 +224,7 @@ class Resampling:
         n_jobs=None,
         random_state=None,
     ):
-        """Fit resampled rows, to see how certain couplings and edges are.
+        """Fit resampled rows, to assess the uncertainty of couplings and edges.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ class StabilitySelection:
     >>> X[::9, 1] *= -1
     >>> model = FVBMPseudoLikelihood(penalty="l1")
     >>> stability_selection(model, X, n_pairs=5, random_state=0)
-    StabilitySelection: 1 pairs in at least 75% of the halves, 0.333333 false ones expected at most
+    StabilitySelection: 1 pair in at least 75% of the halves, at most 0.33 false pairs expected
     """
 
     alphas: np.ndarray
@@ -86,8 +86,8 @@ class StabilitySelection:
     def __repr__(self):
         n_edges = np.triu(self.selected, 1).sum()
         return (
-            f"StabilitySelection: {n_edges} pairs in at least {self.threshold:.0%} of the halves, "
-            f"{self.max_false:g} false ones expected at most"
+            f"StabilitySelection: {n_edges} pair{'s' * (n_edges != 1)} in at least "
+            f"{self.threshold:.0%} of the halves, at most {self.max_false:.2g} false pairs expected"
         )
 
 

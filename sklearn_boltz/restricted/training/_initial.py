@@ -133,13 +133,17 @@ def start_of(estimator, model, n_units):
 
 
 def _same_categories(one, other):
-    """Whether two estimators found the same values in their columns."""
-    pairs = zip(one._table.columns, other._table.columns, strict=True)
-    return all(
-        (a.categories is None) == (b.categories is None)
-        and (a.categories is None or np.array_equal(a.categories, b.categories))
-        for a, b in pairs
-    )
+    """Whether two estimators found the same values in their columns.
+
+    The whole numbers from 0 on are codes for a network, and categories for an RBM.
+    """
+    for pair in zip(one._table.columns, other._table.columns, strict=True):
+        found = [column.categories for column in pair if column.categories is not None]
+        if len(found) == 1:
+            found.append(np.arange(len(found[0])))
+        if found and not np.array_equal(*found):
+            return False
+    return True
 
 
 def _other_columns(estimator):
