@@ -786,8 +786,8 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            A copy of `X` with the missing values filled. Observed values are unchanged. Words and
-            levels that begin at 1 have no mean: they get the mode.
+            A copy of `X` with the missing values filled. Observed values are unchanged. Words, and
+            levels that do not begin at 0, have no mean: they get the mode.
         """
         check_is_fitted(self)
         cells = self._to_states(self._known_cells(X))
