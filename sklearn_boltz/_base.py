@@ -274,11 +274,11 @@ class BaseBoltzmann(
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         # Of an array of numbers, there is nothing to find out.
         plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-        numbers_only = plain or has_numbers_only(X)
         if not plain:
-            X = without_objects(X) if numbers_only else X
             with self._named():
                 check_form(X)
+        numbers_only = plain or has_numbers_only(X)
+        X = without_objects(X) if numbers_only and not plain else X
         with self._naming_cells(X, complete):
             checked = validate_data(
                 self, X, reset=reset, skip_check_array=not numbers_only, **options

@@ -12,6 +12,8 @@ from scipy.sparse import issparse
 
 # What is said of a column of dates.
 DATES = "holds dates or times, not numbers. Leave it out, or make it a number."
+# What to do where a value looks like a code for a missing one.
+IF_A_VALUE = "If it is a value, use words, or .astype('category') in a data frame."
 # Codes that stand for one in surveys.
 MISSING_CODES = {-1, -9, -99, -999, 9, 99, 999}
 # Rows from which on it is no accident that a value never occurs.
@@ -214,7 +216,7 @@ def foreign_coding(X, j, missing_remedy, category_remedy=ENCODE_CATEGORIES):
             return (
                 f"{looks_missing(code, values)}. Write it as NaN: "
                 f"np.where(X == {code}, np.nan, X). {missing_remedy} With `binarize`, {code} "
-                f"would count as {int(code > 0)}."
+                f"would count as {int(code > 0)}. {IF_A_VALUE}"
             )
     if own == {-1, 1}:
         return "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."

@@ -353,7 +353,12 @@ def ordered_columns(table):
 
 
 def check_form(X):
-    """Refuse a single row or column of words, and a data frame with two columns of a name."""
+    """Refuse what is no table, lazy frames, and data frames with two columns of the same name."""
+    if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of polars
+        raise ValueError(
+            "X is a lazy frame, whose rows are not known. Call .collect(), or pass batches of its "
+            "rows: sklearn_boltz.batches.Batches."
+        )
     shape = getattr(X, "shape", None)
     if isinstance(X, (list, tuple)) and X and all(isinstance(cell, str) for cell in X):
         shape = (len(X),)

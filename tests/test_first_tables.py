@@ -182,3 +182,26 @@ def test_images_and_maps_need_numbers():
     tap = TAPRBM(2, max_iter=1).fit(table)
     with pytest.raises(ValueError, match="could not convert string to float"):
         LandscapeDisplay.from_estimator(tap, table)
+
+
+def test_minus_one_is_a_level_or_a_missing_cell():
+    table = people().assign(vote=np.random.default_rng(1).choice([-1, 0, 1], 120))
+    remedy = r"If it is a value, use words, or .astype\('category'\) in a data frame"
+    for model in (FSLLDensity(), FVBMPseudoLikelihood(alpha=0.1), SDCPRBM(2, max_iter=1)):
+        with pytest.raises(ValueError, match=remedy):
+            clone(model).fit(table)
+        named = clone(model).fit(table.assign(vote=table["vote"].astype("category")))
+        assert set(named.sample(50, random_state=0)["vote"]) == {-1, 0, 1}
+    gaps = table.astype({"vote": "Int64"})
+    gaps.loc[::4, "vote"] = pd.NA
+    with pytest.warns(UserWarning, match="column 'vote': -1 beside 0 and 1 looks like a code"):
+        imputer = BoltzmannImputer().fit(gaps)
+    filled = imputer.transform(gaps)["vote"]
+    assert filled.dtype == "Int64" and set(filled) == {-1, 0, 1}
+
+
+def test_lazy_frames():
+    lazy = pl.DataFrame({"a": [0, 1] * 10}).lazy()
+    for model in (FVBMPseudoLikelihood(), SDCPRBM(2, max_iter=1), BoltzmannImputer()):
+        with pytest.raises(ValueError, match="X is a lazy frame.* Call .collect()"):
+            clone(model).fit(lazy)

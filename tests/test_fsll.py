@@ -586,7 +586,7 @@ def test_columns_with_many_values_are_named(monkeypatch):
     X["age"] = np.append(rng.integers(90, size=99), 89)
     message = refusal(monkeypatch, X, 2**34)
     assert "have 560,431,872,000 joint states" in message
-    assert "Use fewer values, for example by KBinsDiscretizer." in message
+    assert "Use fewer values: merge rare words, or bin numbers by KBinsDiscretizer." in message
     assert "The most are in column 'age' (90), column 'c13' (13), column 'c12' (12)." in message
     assert "about 26 binary columns" in message
     message = refusal(monkeypatch, X[["age", "c2", "c3"]], 2**34, max_states=200)

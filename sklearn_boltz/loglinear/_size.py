@@ -47,7 +47,8 @@ def check_size(n_values, names, *, max_states, itemsize, memory):
         sentences.append(remedy)
     if max(n_values) > 2 and fits(2 ** len(names)):
         sentences.append(
-            f"Use fewer values, for example by KBinsDiscretizer.{_most(n_values, names)}"
+            "Use fewer values: merge rare words, or bin numbers by KBinsDiscretizer."
+            f"{_most(n_values, names)}"
         )
     elif max(n_values) > 2 and len(names) > 1:
         sentences.append(f"Leave columns out, or use fewer values.{_most(n_values, names)}")

@@ -8,8 +8,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._cells import columns_of, is_frame, missing_cells
+from sklearn_boltz._cells import (
+    MISSING_CODES,
+    columns_of,
+    is_frame,
+    looks_missing,
+    missing_cells,
+)
 from sklearn_boltz._tables import learn_table, ordered_columns
+from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.meta._coding import some_columns
 from sklearn_boltz.meta._default import checked_table, choose_density, draws_of, named
@@ -261,10 +268,23 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
 
 
 def _kinds(X):
-    """As of `learn_table`: a column with a single number has one category, and no variance."""
+    """As of `learn_table`: which columns of numbers are certainly no real ones.
+
+    A single number has no variance. -1 beside 0 and 1 may be a code for a missing cell, of which
+    there is a warning; or a level.
+    """
     kinds = []
-    for _, cells in columns_of(X):
-        values = cells[np.isfinite(cells)] if cells.dtype.kind == "f" else []
-        is_constant = len(values) > 0 and (values == values[0]).all()
-        kinds.append("categories" if is_constant else None)
+    for title, cells in columns_of(X):
+        values = cells[np.isfinite(cells)] if cells.dtype.kind in "iuf" else np.empty(0)
+        values = set(np.unique(values).tolist())
+        code = next((code for code in MISSING_CODES if values - {code} == {0, 1}), None)
+        is_coded = code is not None and code in values
+        if is_coded:
+            warnings.warn(
+                f"BoltzmannImputer: {title}: {looks_missing(code, values)}. If it is one, replace "
+                "it by NaN.",
+                stacklevel=find_stack_level(),
+            )
+        is_constant = len(values) == 1 and not values <= {0, 1}
+        kinds.append("categories" if is_coded or is_constant else None)
     return kinds

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz._base import find_stack_level
-from sklearn_boltz._cells import is_whole, shown
+from sklearn_boltz._cells import IF_A_VALUE, is_whole, shown
 from sklearn_boltz._tables import ordered_columns
 
 # Without `n_values`, a column with more values than this is taken for amounts.
@@ -76,7 +76,7 @@ class Coding(NamedTuple):
             code = shown(X[i, j])
             remedy = (
                 "Negative values in data are out of this range. If it stands for a missing cell, "
-                f"write it as NaN: np.where(X == {code}, np.nan, X)."
+                f"write it as NaN: np.where(X == {code}, np.nan, X). {IF_A_VALUE}"
             )
         elif X[i, j] != np.floor(X[i, j]):
             remedy = (
