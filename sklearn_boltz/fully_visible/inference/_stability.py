@@ -86,7 +86,7 @@ class StabilitySelection:
     def __repr__(self):
         n_edges = np.triu(self.selected, 1).sum()
         return (
-            f"StabilitySelection: {n_edges} pair{'s' * (n_edges != 1)} in at least "
+            f"StabilitySelection: {n_edges} {'pair' if n_edges == 1 else 'pairs'} in at least "
             f"{self.threshold:.0%} of the halves, at most {self.max_false:.2g} false pairs expected"
         )
 
