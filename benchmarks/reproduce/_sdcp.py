@@ -241,6 +241,7 @@ def draw(curves, paths, args):
                 style = "--" if name.startswith("S-DCP") else "-"
                 ax.plot(at, paths[name], style, marker=".", label=curve.label or name)
         ax.set(title=title, xlabel="epoch")
+        ax.xaxis.get_major_locator().set_params(integer=True)
         ax.legend(fontsize="small")
     axes[0, 0].set_ylabel("mean test log-likelihood, nats")
     save_picture(figure, f"{args.stem}.png")
