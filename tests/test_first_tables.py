@@ -205,3 +205,13 @@ def test_lazy_frames():
     for model in (FVBMPseudoLikelihood(), SDCPRBM(2, max_iter=1), BoltzmannImputer()):
         with pytest.raises(ValueError, match="X is a lazy frame.* Call .collect()"):
             clone(model).fit(lazy)
+
+
+def test_a_column_of_spins_and_one_of_amounts():
+    X = np.random.default_rng(0).integers(0, 3, size=(60, 3)).astype(float)
+    X[:, 1] = np.where(X[:, 1] > 0, 1, -1)
+    with pytest.raises(ValueError, match=r"column 1.*values -1 and 1 only. Recode it by \(x \+ 1"):
+        FVBMPseudoLikelihood().fit(X)
+    X[:, 1] = np.linspace(0, 30, 60)
+    with pytest.raises(ValueError, match="column 1, but row 1 .*Put the numbers into bins, for ex"):
+        FVBMPseudoLikelihood().fit(X)

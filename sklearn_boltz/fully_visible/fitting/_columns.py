@@ -12,7 +12,10 @@ from sklearn_boltz._tables import ordered_columns
 
 # Without `n_values`, a column with more values than this is taken for amounts.
 MOST_VALUES = 64
-REMEDY = "Recode the column, or set `binarize` to a threshold."
+REMEDY = (
+    "Put the numbers into bins, for example by pandas.cut, or set `binarize` to a threshold for "
+    "all columns of numbers."
+)
 
 
 class Coding(NamedTuple):
@@ -72,7 +75,9 @@ class Coding(NamedTuple):
         """What an error says of the first value that is not legal, and how to mend it."""
         i, j = np.unravel_index(np.argmin(legal), legal.shape)
         remedy = "Set `n_values` to the true numbers of values and fit again."
-        if X[i, j] < 0:
+        if set(np.unique(X[~np.isnan(X[:, j]), j]).tolist()) == {-1, 1}:
+            remedy = "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
+        elif X[i, j] < 0:
             code = shown(X[i, j])
             remedy = (
                 "Negative values in data are out of this range. If it stands for a missing cell, "
