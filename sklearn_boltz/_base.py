@@ -400,9 +400,9 @@ class BaseBoltzmann(
         return int(feature) % self.n_features_in_
 
     def _ignoring(self, X, j):
-        """A table in which nobody looks at the words of column j: they are missing cells.
+        """A table in which the cells of column j are missing, so that unknown words do no harm.
 
-        A table of numbers stays as it is: any number passes the check, and is replaced afterwards.
+        A table of numbers is returned as it is: callers replace the numbers of the column.
         """
         has_words = is_frame(X) or isinstance(X, np.ndarray) and X.dtype.kind == "O"
         if has_words and len(X.shape) == 2 and j < X.shape[1] and not has_numbers_only(X):

@@ -20,6 +20,7 @@ from _data import load_parts
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 from infinite.bench_infinite_rbm_figures import main as benchmark
 
+STEM = "reproduce_infinite_figures1and2"  # of the files of results
 SETS = {
     "mnist": ("MNIST", "460", "-160 to -80"),
     "caltech": ("Caltech-101", "550", "-220 to -120"),
@@ -34,7 +35,7 @@ def measured(name, args):
     The values are the test log-likelihood and the share of wrong labels.
     """
     options = {
-        "set": name, "name": "reproduce_infinite_figures1and2", "jobs": args.jobs,
+        "set": name, "name": STEM, "jobs": args.jobs,
         "rows": args.rows, "components": args.components, "every": args.every, "alpha": args.alpha,
         "trial": args.trial, "epochs": args.epochs, "minutes": args.minutes,
     }  # fmt: skip
@@ -54,7 +55,7 @@ def measure(name, command, args):
         folders.append(f"--data={args.data}")
     benchmark(command + folders)
     curves = {model: {} for model in SHOWN}
-    with (args.output / f"reproduce_infinite_figures1and2_{name}.csv").open(newline="") as file:
+    with (args.output / f"{STEM}_{name}.csv").open(newline="") as file:
         for row in csv.DictReader(file):
             if row["model"] in SHOWN:
                 values = float(row["test"]), float(row["error"])

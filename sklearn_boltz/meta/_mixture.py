@@ -355,8 +355,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         generator = make_generator(random_state)
         weights, given = self.weights_, {"given": given} if given else {}
         if given:
-            log_parts = self._log_parts(self._row_of(**given))[0]
-            weights = np.exp(log_parts - logsumexp(log_parts))
+            weights = self._shares(self._row_of(**given))[0]
         counts = generator.multinomial(n_samples, weights / weights.sum())
         drawn = [
             part.sample(int(count), **_options(part.sample, generator), **given)
@@ -398,8 +397,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         if how == "mode":
             scores = [logsumexp(self._log_parts(rows), axis=1) for rows in filled]
             return _taken(filled, np.argmax(scores, axis=0) * len(X) + np.arange(len(X)))
-        log_parts = self._log_parts(X)
-        shares = np.exp(log_parts - logsumexp(log_parts, axis=1, keepdims=True))
+        shares = self._shares(X)
         if how == "sample":
             below = np.cumsum(shares, axis=1) < generator.random(len(X))[:, None]
             choice = np.minimum(below.sum(axis=1), len(filled) - 1)
@@ -448,8 +446,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         """
         place, generator = self._place(column, "predict_column_proba"), make_generator(random_state)
         others = without_column(self._checked(X), place)
-        log_parts = self._log_parts(others)
-        shares = np.exp(log_parts - logsumexp(log_parts, axis=1, keepdims=True))
+        shares = self._shares(others)
         found = [
             part.predict_column_proba(
                 others, column, **_options(part.predict_column_proba, generator)
@@ -579,6 +576,11 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         for k in np.flatnonzero(self.weights_):
             result[:, k] = np.log(self.weights_[k]) + self.estimators_[k].score_samples(X)
         return result
+
+    def _shares(self, X):
+        """w_k p_k(x) / p(x), the probabilities of the parts given a row; of the same shape."""
+        log_parts = self._log_parts(X)
+        return np.exp(log_parts - logsumexp(log_parts, axis=1, keepdims=True))
 
     def _row_of(self, given):
         """A table of a single row, in which the cells of all but the given columns are missing."""
