@@ -14,8 +14,8 @@ fast, is in ``history_``, and :class:`~sklearn_boltz.inspection.HistoryDisplay` 
 # epoch, so that the curves are about images which the machines have not seen. Here nothing
 # shall stop, hence the large ``n_iter_no_change``, and hence the warning that is silenced.
 # With 12 hidden units the likelihood is exact. S-DCP and CS-DCP make six steps for each
-# mini-batch and the others one, which gets a learning rate six times as large; but PCD,
-# whose chains must keep up with the weights, needs a smaller one.
+# mini-batch. The others make one, with a learning rate six times as large; only PCD has a
+# smaller rate, because its chains must keep up with the weights.
 
 import warnings
 
