@@ -90,6 +90,22 @@ def test_counts_are_those_of_the_rows(alpha):
     assert_allclose(model.energy(ALL), -model._model().log_weight((ALL > 0).astype(int)))
 
 
+def test_counts_have_no_standard_errors_and_criteria():
+    """Those of the pairs alone would be wrong."""
+    x = neurons(0)
+    model = FVBMPseudoLikelihood(objective="likelihood", count_potential=True).fit(x)
+    pairs = FVBMPseudoLikelihood(objective="likelihood").fit(x)
+    message = "a potential of the number of ones. Fit with count_potential=False"
+    for call in (
+        lambda: model.inference(x),
+        lambda: model.aic(x),
+        lambda: model.bic(x),
+        lambda: pairs.likelihood_ratio(x, model),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
 def test_products_of_given_terms_are_those_of_the_rows():
     x = neurons(1)
     model = FVBMPseudoLikelihood(objective="likelihood", terms=TERMS).fit(x)

@@ -135,8 +135,8 @@ class Drawing:
             The conditional mean of each missing value, the most probable joint state of the
             missing values, or a draw of all of them from their joint conditional distribution.
             All are exact in rows whose missing values have no more than 2**20 joint states, as
-            20 binary ones have. Words, and levels that do not begin at 0, have no mean: they get
-            the mode.
+            20 binary ones have. Columns with an entry in `categories_`, such as words and truth
+            values, have no mean: they get the mode.
         n_steps : int, default=1000
             Transitions (sweeps of Gibbs sampling) that are discarded, for rows with more joint
             states. As many follow, from which the mean is taken, or the most probable state.

@@ -51,7 +51,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
     n_values : "auto", int or array-like of int of shape (n_features,), default="auto"
         Number of values of each variable. The values are 0, 1, ..., n_values - 1. ``"auto"`` takes
         one more than the largest value of the column, and at least 2; a column of words or levels
-        has as many values as it has categories, and at least 2. If all variables have two values,
+        has as many values as it has categories, and at least 2. A column with more than 64 values
+        is then an error; a number for `n_values` allows it. If all variables have two values,
         these may also be -1 and 1.
 
     max_order : int, default=2
@@ -79,7 +80,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         How `fit` learns from rows with missing cells (NaN), which must be missing at random.
         ``"em"`` replaces such a row by all its completions, weighted by their probabilities given
         the observed cells, and fits the model again until nothing changes. A row with more than
-        4,096 completions is completed by `n_draws` draws, new ones in each of 20 rounds.
+        4,096 completions is completed by `n_draws` draws, new ones in each of 20 rounds. If all
+        completions together have more than 524,288 cells, so are the rows with the most
+        completions.
         ``"observed"`` leaves out the terms of missing cells and their contributions to others. It
         is faster, as it needs a single fit, and slightly biased. Rows without an observed cell are
         ignored.
@@ -209,7 +212,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         appends terms, fits all parameters and removes terms; None means 100.
 
     warm_start : bool, default=False
-        Whether `fit` begins at the parameters of the previous fit.
+        Whether `fit` begins at the parameters of the previous fit. This has no effect if α is
+        chosen from a path (``"ebic"`` or ``"cv"``).
 
     unknown : {"error", "missing"}, default="error"
         What later methods do with a word or level that did not occur in `fit`: raise an error, or
@@ -284,7 +288,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     converged_ : bool
         Whether the fit ended because of `tol` or `moment_tol`, and no sign was found that the
-        maximum does not exist.
+        maximum does not exist. With draws for missing cells, the end of all rounds counts as
+        convergence.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"log_pseudo_likelihood"`` or ``"log_likelihood"``, the objective after each iteration:
@@ -567,7 +572,10 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Raises
         ------
         ValueError
-            If a value is not in the domain, or a column has none.
+            If a value is not in the domain, if a column has none, or if parameters do not go
+            together. With missing cells, `nodewise`, `terms` and ``max_order > 2`` need
+            ``missing="observed"``; ``objective="likelihood"`` needs ``missing="em"`` and at most 25
+            columns that vary, and takes neither `terms` nor `count_potential`.
 
         Warns
         -----

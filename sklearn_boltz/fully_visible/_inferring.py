@@ -116,8 +116,10 @@ class Inference(Comparison, Resampling):
         Raises
         ------
         ValueError
-            If the penalty used the order of values (`ordered_`), if a sparse penalty has selected
-            the couplings by the same rows, if the rows do not determine all parameters, if
+            If the network has `terms_` or a `count_potential_`, if the penalty used the order of
+            values (`ordered_`), if ``nodewise=True``, if a sparse penalty has selected the
+            couplings by the same rows, if the rows do not determine all parameters, if the
+            covariance does not fit into memory, if
             ``covariance="jackknife"`` is asked for where there is none, or with
             ``objective="likelihood"`` if there are missing cells, more than two values, or more
             than 25 columns that vary.
@@ -254,13 +256,18 @@ class Inference(Comparison, Resampling):
             ) from error
 
     def _check_pairwise(self):
-        """Refuse terms of three columns and more."""
+        """Refuse terms of three columns and more, and a potential of the number of ones."""
+        further, remedy = None, "max_order=2 and without `terms`"
         if self.terms_:
             count = "1 term" if len(self.terms_) == 1 else f"{len(self.terms_)} terms"
+            further = f"{count} of more columns"
+        elif self.count_potential_.any():
+            further, remedy = "a potential of the number of ones", "count_potential=False"
+        if further is not None:
             raise ValueError(
                 f"{type(self).__name__}: standard errors, tests and information criteria are those "
-                f"of networks of pairs, and this one has {count} of more columns. Fit with "
-                "max_order=2 and without `terms`; compare models by `score` of other rows."
+                f"of networks of pairs, and this one has {further}. Fit with {remedy}; compare "
+                "models by `score` of other rows."
             )
 
     def _check_unselected(self):

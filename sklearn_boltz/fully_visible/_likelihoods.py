@@ -244,8 +244,7 @@ class Likelihoods(BaseBoltzmann):
 
             ``"ais"`` is annealed importance sampling from the base rates of the training data. The
             estimate of Z is unbiased, and that of ln Z is too low on average. With a probability of
-            95 % ln Z is greater than the estimate less 3 nats, however few chains have most of the
-            weight.
+            at least 95 %, ln Z is greater than the estimate minus 3 nats, for any number of chains.
 
             ``"auto"`` is exact up to 2**26 joint states of connected variables, and beyond that the
             ladder.

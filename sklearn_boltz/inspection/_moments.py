@@ -37,7 +37,8 @@ class MomentsDisplay:
     moments : Bunch
         `mean`, `covariance` and `triplet`, each a Bunch of arrays `data`, `model` and `std_err`;
         and `count`, a Bunch with the probabilities of 0, 1, ... ones in `data`, `model` and
-        `independent`, and with `std_err` of those in the data.
+        `independent`, with `std_err` of those in the data, and with `least`, 1 divided by the
+        number of rows of the data.
 
     Attributes
     ----------

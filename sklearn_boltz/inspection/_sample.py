@@ -136,8 +136,8 @@ class SampleDisplay:
         cmap : str or matplotlib Colormap, default="Greys"
             Colour map, from the smallest value to the largest.
         limits : tuple of float, default=None
-            Smallest and largest value of the colour map. None means 0 and 1 if all values lie
-            between them, and otherwise the smallest and largest value of the rows.
+            Smallest and largest value of the colour map. None means 0 and 1, extended
+            to the smallest and the largest value of the rows if these lie outside.
         missing : color, default="#f0c78a"
             Colour of missing values.
 

@@ -133,7 +133,8 @@ class FSLLDensity(BaseBoltzmann):
 
     converged_ : bool
         Whether the search ended because no move lowered the cost by more than `tol` and, with
-        missing cells, EM had converged.
+        missing cells, EM had converged. If rows are completed by random draws, the end of all
+        rounds counts as convergence of EM.
 
     history_ : dict of ndarray of shape (`n_iter_`,)
         ``"cost"``, the number of terms ``"n_basis"`` and ``"seconds"`` of each move or refit.
@@ -170,10 +171,11 @@ class FSLLDensity(BaseBoltzmann):
     description length. This is correct if cells are missing at random: whether a cell is missing
     may depend on observed cells of its row, but not on the missing value itself. The algorithm is
     EM: rows are completed in all possible ways, weighted by the model, and the search continues
-    from the current terms, until nothing changes. With ``solver="newton"``, terms suggested by a
-    score test on the observed cells are tried as well. A row with more than 4,096 completions is
-    completed by random draws, which are the same in each round. A row without an observed cell is
-    ignored; a column without one is an error.
+    from the current terms, until nothing changes. A row with more than 4,096 completions is
+    completed by 20 random draws, new ones in each of 20 rounds. Their seed is fixed, so that each
+    fit gives the same result. With ``solver="newton"``, and if no row is completed by draws, terms
+    suggested by a score test on the observed cells are tried as well. A row without an observed
+    cell is ignored; a column without one is an error.
 
     The search is deterministic, so there is no `random_state`. It always starts without terms, so
     there is no `warm_start`; `partial_fit` adds rows and searches again. An interrupted fit leaves
@@ -268,7 +270,7 @@ class FSLLDensity(BaseBoltzmann):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            Count of each row. None means 1 for each row.
+            Count of each row. None means 1 for each row. It cannot be used with batches.
 
         Returns
         -------
@@ -278,8 +280,9 @@ class FSLLDensity(BaseBoltzmann):
         Raises
         ------
         ValueError
-            If a value is not in the domain of its column, if all cells of a column are missing, or
-            if there are more than `max_states` joint states.
+            If a value is not in the domain of its column, if all cells of a column are missing, if
+            there are more than `max_states` joint states, or if the two tables of all joint states
+            do not fit into the available memory.
         """
         with unchanged_on_error(self):
             return self._learn(X, y, self._counts(X, sample_weight, reset=True))
@@ -289,7 +292,8 @@ class FSLLDensity(BaseBoltzmann):
     def partial_fit(self, X, y=None, sample_weight=None):
         """Add rows to those seen before, and fit the model to all of them.
 
-        The result is the same as that of `fit` on all rows at once. Between calls, only the
+        The result is the same as that of `fit` on all rows at once, if the first call has all words
+        and levels. Between calls, only the
         distinct rows and their counts are kept.
 
         Parameters
@@ -299,12 +303,18 @@ class FSLLDensity(BaseBoltzmann):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            Count of each row. None means 1 for each row.
+            Count of each row. None means 1 for each row. It cannot be used with batches.
 
         Returns
         -------
         self : FSLLDensity
             The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            As `fit` does, and if a word or level did not occur in the first call and
+            ``unknown="error"``.
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "basis_")
@@ -537,7 +547,7 @@ class FSLLDensity(BaseBoltzmann):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            The data.
+            The data, without missing cells.
 
         Returns
         -------
@@ -786,8 +796,9 @@ class FSLLDensity(BaseBoltzmann):
         Returns
         -------
         X : ndarray or data frame of shape (n_samples, n_features)
-            A copy of `X` with the missing values filled. Observed values are unchanged. Words, and
-            levels that do not begin at 0, have no mean: they get the mode.
+            A copy of `X` with the missing values filled. Observed values are unchanged. Columns
+            with an entry in `categories_`, such as words and truth values, have no mean: they get
+            the mode.
         """
         check_is_fitted(self)
         cells = self._to_states(self._known_cells(X))

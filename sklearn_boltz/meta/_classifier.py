@@ -47,8 +47,9 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
     estimator : estimator, default=None
         A density model with `score_samples`. None means a network of all pairs of columns
         (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
-        that. By default, words and levels are modelled as they are. Other numbers are put into 8
-        bins between quantiles; the density is constant within a bin, with exponential tails.
+        that. By default, words are modelled as they are, and so are columns of numbers with at most
+        8 different values. Other columns of numbers are put into 8 bins between quantiles; the
+        density is constant within a bin, with exponential tails.
 
     joint : "auto" or bool, default="auto"
         If True, a single density p(x, y) of the columns and the class is fitted. In a network of
@@ -107,9 +108,9 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The default model leaves out columns without an observed cell in `fit`. A word or level that
-    did not occur in `fit` is treated as a missing cell. Words and levels that occur in some class
-    are known to the densities of all classes.
+    The default model leaves out columns without an observed cell in `fit`. A word that did not
+    occur in `fit` is treated as a missing cell, and so is a new number in a column with at most 8
+    different values. Values that occur in some class are known to the densities of all classes.
 
     Missing cells are summed out exactly if connected missing cells have at most 2**20 joint
     states. For other rows, the default network estimates p(y, x_o) for each class y by annealed
@@ -200,7 +201,9 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If a row has no label (None, NaN or pandas.NA), if there is only one class, if `priors`
             are not probabilities of the classes, if each class has its own density and one of them
-            has no value in some column, or if a number is infinite.
+            has no value in some column, or if a number is infinite. With ``joint=True``, also if
+            `estimator` has neither `n_values` nor `visible` at ``"auto"``, or has a threshold
+            `binarize`. With calibration, also if no class has three rows.
 
         Warns
         -----
@@ -324,8 +327,8 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         -------
         log_density : ndarray of float64 of shape (n_samples,)
             The log-density of the observed cells, ln p(x) = ln Σ_y π(y) p(x | y), in nats, without
-            calibration. It is low for rows that are unlike all classes. For words and levels, it
-            is a log-probability.
+            calibration. It is low for rows that are unlike all classes. For words, and for
+            columns of numbers with at most 8 different values, it is a log-probability.
         """
         rows = self._checked_rows(X)
         result = self._densities.score_samples(rows, self._log_priors())

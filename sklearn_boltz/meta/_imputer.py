@@ -81,8 +81,9 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
     Notes
     -----
     `transform` leaves out columns without an observed cell in `fit`, like scikit-learn's imputers.
-    A value that did not occur in `fit` is left unchanged and is not used to fill other cells. Rows
-    without missing cells are returned unchanged.
+    In the default model, a word or level that did not occur in `fit` is left unchanged and is not
+    used to fill other cells. A given `estimator` gets the table unchanged. Rows without missing
+    cells are returned unchanged.
 
     In a pipeline, encode the words after the imputer and leave numbers as they are, with a
     :class:`~sklearn.compose.ColumnTransformer`. Tables with real numbers need an RBM, whose fit

@@ -43,11 +43,13 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator, default=None
-        A density model with `score_samples` and, if cells are missing, `impute`. None means a
-        network of all pairs of columns (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM
-        if the table is too large for that. By default, words and levels are modelled as they are.
-        Other numbers are put into 8 bins between quantiles; the density is constant within a bin,
-        with exponential tails.
+        A density model with `score_samples` or `free_energy`. Missing cells are completed by its
+        method `impute`; without that method, the score is the log-probability of the observed
+        cells. None means a network of all pairs of columns
+        (:class:`~sklearn_boltz.FVBMPseudoLikelihood`), or an RBM if the table is too large for
+        that. By default, words are modelled as they are, and so are columns of numbers with at
+        most 8 different values. Other columns of numbers are put into 8 bins between quantiles;
+        the density is constant within a bin, with exponential tails.
 
     contamination : "auto" or float, default="auto"
         Share of outliers among the rows of `fit`, above 0 and at most 0.5; it determines
@@ -59,7 +61,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the fit of `estimator` if it is random, and for the
         completions of rows with missing cells. The fit of the default network is not random.
-        `score_samples` draws the same completions of a row in each call, for any other rows.
+        `score_samples` draws the same completions of a row in each call, whatever the other rows
+        are.
 
     Attributes
     ----------
@@ -90,9 +93,10 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
     if cells are missing at random. The mean is over 10 draws. Their seed is the content of the row
     and `random_state`, so that equal rows have equal scores.
 
-    The default model leaves out columns without an observed cell in `fit`. A word or level that
-    did not occur in `fit` is treated as a missing cell, and lowers the score by the logarithm of n
-    + 1 for n rows of the fit. A given `estimator` gets the table unchanged.
+    The default model leaves out columns without an observed cell in `fit`. A word that did not
+    occur in `fit` is treated as a missing cell, and so is a new number in a column with at most 8
+    different values. Each lowers the score by the logarithm of n + 1 for n rows of the fit. A given
+    `estimator` gets the table unchanged.
 
     For novelties that differ in many columns at once, such as images, an RBM often detects more
     than the network; see :doc:`/user_guide/outliers`.
@@ -138,7 +142,8 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         y : Ignored
             Present for API consistency.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weight of each row. None means equal weights.
+            Weight of each row. None means equal weights. An `estimator` whose `fit` has no
+            `sample_weight` is fitted without weights.
 
         Returns
         -------

@@ -270,8 +270,8 @@ class BaseTAP(MiniBatchEstimator):
             The solutions, with
 
             - `visible_mean`, `visible_variance` of shape (n_solutions, n_features);
-            - `hidden_mean`, `hidden_variance` of shape (n_solutions, n_components); with several
-              hidden layers, lists with one array for each layer;
+            - `hidden_mean`, `hidden_variance` of shape (n_solutions, n_components); in a TAPDBM,
+              lists with one array for each hidden layer;
             - `free_energy` of shape (n_solutions,), in nats;
             - `converged` and `n_iter` of shape (n_solutions,);
             - `assignment` of shape (n_starts,): the index of the solution that each start reached.
@@ -456,8 +456,8 @@ class BaseTAP(MiniBatchEstimator):
             - ``"gibbs"``: exact if at most 10 binary values of a row are missing (the units of all
               even hidden layers count as missing) or if the odd hidden layers have at most 12
               binary units; otherwise by Markov chains with the observed values clamped;
-            - ``"auto"``: exact if possible, as above, and otherwise by TAP. Samples are drawn with
-              Markov chains.
+            - ``"auto"``: exact if possible, as above. Otherwise samples are drawn with Markov
+              chains, and all else is by TAP.
         n_steps : int, default=1000
             Number of transitions of each Markov chain. Means are taken over the second half.
         random_state : int, RandomState instance, Generator or None, default=None

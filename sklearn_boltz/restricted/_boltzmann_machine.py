@@ -511,9 +511,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def visible_names_(self):
         """Names of the columns of `components_`.
 
-        A column of numbers or of two categories has one, with its own name; with two categories,
-        it stands for the second. A column of three or more categories has one for each category,
-        such as ``city=Rome``.
+        A column of numbers has one, with its own name. A column of two categories has one, named
+        by the second category, such as ``member=yes``. A column of three or more categories has
+        one for each category, such as ``city=Rome``.
         """
         check_is_fitted(self, "components_")
         names = self._layout_now().names(self._input_names(), self._table)
@@ -694,7 +694,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             For ``"raise"``: the rows whose likelihood is to be bounded. The chains start at them;
             at most `n_chains` rows are used. None means the end states of an AIS run, drawn by
             their weights, as approximate samples of the model. It must be None in a deep Boltzmann
-            machine.
+            machine and in a classifier.
 
             For ``"tap"``: the starts. None means the training rows that the estimator has kept, or
             else the end states of short Markov chains.
@@ -1087,8 +1087,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         ------
         ValueError
             If more than 20 binary units have to be enumerated. These are the visible units and,
-            with several hidden layers, those of the second, fourth, ... one. Also if visible units
-            have continuous values.
+            with several hidden layers, the units of the even or of the odd hidden layers, whichever
+            are fewer. The label of a classifier counts as a second hidden layer. Also if visible
+            units have continuous values.
         """
         check_is_fitted(self)
         return _enumeration.exact_entropy(self._layered())

@@ -66,17 +66,17 @@ class InfiniteRBM(BaseRBM):
         ``{"age": "gaussian"}``, by name or number; the others are ``"auto"``. In a
         ``"categorical"`` column, numbers are taken as categories.
 
-        A ``"gaussian"`` column is standardised with its mean and standard deviation in the
-        training data (in the first batch, if data come in batches), so that all real columns are
-        learned equally fast. The parameters refer to the standardised column; rows, samples and
-        densities refer to the original one.
+        A ``"gaussian"`` column is standardised with its mean and standard deviation in the training
+        data, so that all real columns are learned equally fast. The parameters refer to the
+        standardised column; rows, samples and densities refer to the original one.
 
         An instance of a class of `sklearn_boltz.units`, for all columns or for one, gives the
         initial parameters of these units, on the scale of the data.
 
     alpha : float, default=0.01
-        Strength of the L2 penalty on the weights of a unit in the search, λ in the paper. It is
-        divided by 4 after each unsuccessful search, except with ``mode="plain"``.
+        Strength of the L2 penalty on the weights of a unit in the search, λ in the paper. In
+        the search for a unit, it is divided by 4 after each unsuccessful attempt, except with
+        ``mode="plain"``. After five such attempts, the training ends.
 
     mode : {"corrective", "safeguarded", "plain"}, default="corrective"
         ``"corrective"`` trains all units together for some mini-batches after each insertion.
@@ -129,7 +129,7 @@ class InfiniteRBM(BaseRBM):
         Whether to set validation rows aside and to stop when their log-likelihood no longer
         improves and falls behind that of the training rows. The model is then the one with the
         largest validation log-likelihood. That log-likelihood is exact with up to 12 units in the
-        smaller layer, and otherwise estimated by a short run of annealed importance sampling.
+        smaller layer, and otherwise estimated as described in `track_likelihood`.
 
     validation_fraction : float, default=0.1
         Fraction of the rows that is set aside as validation rows for early stopping.
@@ -139,7 +139,7 @@ class InfiniteRBM(BaseRBM):
 
     tol : float, default=1e-3
         Smallest increase of the log-likelihood per row, in nats, that counts as an improvement,
-        and smallest gain with which a unit is inserted.
+        and smallest gain with which a unit is inserted, except with ``mode="plain"``.
 
     track_likelihood : bool or float, default=True
         Whether to measure the log-likelihood after each insertion. It needs ln Z, the logarithm of
@@ -147,7 +147,8 @@ class InfiniteRBM(BaseRBM):
         Otherwise it is estimated twice, from a ladder of saved models and by annealed importance
         sampling, and the larger estimate is used where they differ. A number is the cost that is
         allowed for this, as a fraction of the work of sampling and of joint training; True means
-        0.12. With `early_stopping`, the log-likelihood is always measured.
+        0.12, and 1 with ``sampler="tempered"``. With `early_stopping`, the log-likelihood is always
+        measured.
 
     max_rungs : int, default=40
         Maximum number of saved models in the ladder. Each takes as much memory as the weights,
@@ -205,8 +206,8 @@ class InfiniteRBM(BaseRBM):
         - ``"n_components"``: number of hidden units;
         - ``"reconstruction_error"`` and ``"log_pseudo_likelihood"`` of fixed training rows, as in
           :class:`SDCPRBM`;
-        - ``"log_likelihood"``: mean over up to 2,000 training rows, in nats, and
-          ``"log_likelihood_std_err"``, the standard error of its ln Z;
+        - ``"log_likelihood"``: mean over up to 2,000 training rows (200 if cells are missing), in
+          nats, and ``"log_likelihood_std_err"``, the standard error of its ln Z;
         - ``"validation_log_likelihood"``: mean over the validation rows, if there are any, and
           ``"free_energy_gap"``, the mean free energy of the validation rows minus that of the
           training rows, which does not depend on ln Z;
@@ -368,13 +369,14 @@ class InfiniteRBM(BaseRBM):
         ------
         ValueError
             If a value is not in the domain of its column, if all values of a column are missing,
-            or if `init` does not match the data.
+            if `X` comes in batches, or if `init` does not match the data.
 
         Warns
         -----
         ConvergenceWarning
             If the model ended worse than it started. Also if the parameters diverge; the model is
-            then the one before the last unit.
+            then the one before the last unit. Also if the model is no better than independent
+            columns.
 
         Notes
         -----

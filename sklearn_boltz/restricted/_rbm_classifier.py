@@ -286,9 +286,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
     eq. 2 of [1]_: a sum over classes and hidden units, without any sampling. Integers and booleans
     are converted to float32. The fit is the same, bit for bit, for any number of threads.
 
-    With scikit-learn's ``array_api_dispatch``, tensors of PyTorch and arrays of CuPy are computed
-    with on their device, if all columns are binary: see :doc:`/user_guide/gpu`. The labels may be
-    there, too, or of NumPy.
+    With scikit-learn's ``array_api_dispatch``, PyTorch tensors and CuPy arrays are processed on
+    their device if all units are Bernoulli units: see :doc:`/user_guide/gpu`. The labels may be on
+    that device or in a NumPy array.
 
     References
     ----------
@@ -409,12 +409,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
             Legal values of the visible units, or any real numbers if `binarize` is set. NaN is a
             missing value, which is summed out.
         y : array-like of shape (n_samples,)
             The label of each row. None, NaN and, if labels are numbers, -1 mean that a row has no
-            label; if all labels are -1 or 1, these are two classes.
+            label; if all labels are -1 or 1, these are two classes. With batches, the labels of all
+            rows in their order, or None if each batch is a pair (X, y).
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, by which its gradient is multiplied. None means equal weights.
 
@@ -433,12 +434,12 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         -----
         ConvergenceWarning
             If the parameters diverge. If the labels are predicted no better than by the
-            frequencies of the classes. If `max_iter` ended a fit with early stopping.
+            frequencies of the classes. If a number `max_iter` ended a fit with early stopping.
 
         Notes
         -----
-        Ctrl-C leaves the model of the last complete epoch, if there is one, and that of before
-        the fit if not. With `warm_start`, the next fit goes on from there.
+        After Ctrl-C, the model is that of the last complete epoch. If there is none, the model is
+        the one before the fit. With `warm_start`, the next fit continues from it.
         """
         return self._fit(X, y, sample_weight)
 

@@ -48,7 +48,9 @@ class SDCPRBM(MiniBatchRBM):
     n_components : int or "auto", default="auto"
         Number of hidden units. ``"auto"`` is twice the number of columns (of numbers in
         `visible_names_`), but at most 6 times the square root of the number of rows, between 8
-        and 500. See `n_components_` for what was chosen.
+        and 500. If `hidden` is an instance, it is its number of units. With `init`, it is at least
+        the number of hidden units or couplings of `init`, counted up to 1,000. See
+        `n_components_` for what was chosen.
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or
@@ -196,10 +198,10 @@ class SDCPRBM(MiniBatchRBM):
         Whether to measure the log-likelihood after each epoch. It needs ln Z, the logarithm of the
         normalising constant. With at most 12 units in the smaller layer, ln Z is exact and costs
         almost nothing. Otherwise it is estimated twice, from a ladder of saved models and by
-        annealed importance sampling, and the larger estimate is used where they differ. A number
-        is the cost that is allowed for this, as a fraction of the work of training; True means
-        0.12. With `early_stopping` or an adaptive learning rate, the log-likelihood is always
-        measured.
+        annealed importance sampling, and the larger estimate is used where they differ. A number is
+        the cost that is allowed for this, as a fraction of the work of training; True means 0.12,
+        and 1 with ``sampler="tempered"``. With `early_stopping` or an adaptive learning rate, the
+        log-likelihood is always measured.
 
     max_rungs : int, default=40
         Maximum number of saved models in the ladder. Each takes as much memory as the weights,
@@ -257,10 +259,11 @@ class SDCPRBM(MiniBatchRBM):
 
         - ``"reconstruction_error"``: mean squared difference of a value from its reconstruction;
         - ``"log_pseudo_likelihood"``: a stochastic estimate on fixed columns of fixed training
-          rows;
+          rows; it is absent if a column has continuous values;
         - ``"learning_rate"`` and ``"seconds"``;
-        - ``"log_likelihood"``: mean over up to 2,000 training rows, in nats, and
-          ``"log_likelihood_std_err"``, the standard error of its ln Z, see `track_likelihood`;
+        - ``"log_likelihood"``: mean over up to 2,000 training rows (200 if cells are missing), in
+          nats, and ``"log_likelihood_std_err"``, the standard error of its ln Z, see
+          `track_likelihood`;
         - with `early_stopping`, ``"validation_log_likelihood"`` and ``"free_energy_gap"``, the
           mean free energy of the validation rows minus that of the training rows.
 

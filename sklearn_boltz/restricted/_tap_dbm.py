@@ -127,8 +127,10 @@ class TAPDBM(BaseTAP):
     pretrain_max_iter : int or "auto", default="auto"
         Number of epochs for which each layer is trained by itself first. ``"auto"`` aims at about
         800 mini-batches, in at least 10 and at most 200 epochs, also if `max_iter` is a number.
-        Learning rate, mini-batch size and so on are those of the joint training. 0 means no
-        pre-training; the weights of the upper layers then stay small.
+        The other settings are those of the joint training, without early stopping;
+        ``alpha="auto"`` depends on `pretrain_max_iter` instead of `max_iter`. 0 means no
+        pre-training; the weights of the upper layers then stay small. If data come in batches, it
+        must be 0; otherwise `fit` raises a ValueError.
 
     learning_rate : float, default=0.05
         Step size: the factor of the mean gradient in each update.
@@ -175,8 +177,9 @@ class TAPDBM(BaseTAP):
         Whether to set validation rows aside and to stop when their log-likelihood no longer
         improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
         The model is then that of the best epoch, or with an adaptive learning rate that of the last
-        one that has not overfitted. The log-likelihood is approximated by TAP; its
-        normalising constant is exact if at most 12 binary units have to be enumerated.
+        one that has not overfitted. The free energies of the rows are approximated by
+        TAP. The normalising constant is exact if at most 12 binary units have to be enumerated, and
+        otherwise estimated as described in `track_likelihood`.
 
     validation_fraction : float, default=0.1
         Fraction of the rows that is set aside as validation rows for early stopping.
@@ -267,8 +270,9 @@ class TAPDBM(BaseTAP):
         - ``"feature_std_k"``: standard deviation of each unit's mean over the rows, averaged over
           the units of hidden layer k;
         - ``"learning_rate"`` and ``"seconds"``;
-        - ``"log_likelihood"``: mean per training row, in nats, and ``"log_likelihood_std_err"``,
-          the standard error of its ln Z, see `track_likelihood`;
+        - ``"log_likelihood"``: mean over up to 2,000 training rows (500 with several hidden
+          layers, 200 if cells are missing), in nats, and ``"log_likelihood_std_err"``, the standard
+          error of its ln Z, see `track_likelihood`;
         - with `early_stopping`, ``"validation_log_likelihood"`` and ``"free_energy_gap"``, the
           mean free energy of the validation rows minus that of the training rows.
 
@@ -283,7 +287,7 @@ class TAPDBM(BaseTAP):
         Number of epochs of the joint training.
 
     visible_names_ : ndarray of str of shape (n_visible,)
-        Names of the columns of `components_`. A column of three or more categories has one for
+        Names of the columns of ``components_[0]``. A column of three or more categories has one for
         each category, such as ``city=Rome``; any other column has one.
 
     categories_ : list of length `n_features_in_`

@@ -25,7 +25,8 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
     n_components : int or "auto", default="auto"
         Number of hidden units. ``"auto"`` is twice the number of columns (of numbers in
         `visible_names_`), but at most twice the square root of the number of rows, between 8 and
-        500. See `n_components_` for what was chosen.
+        500. If `hidden` is an instance, it is its number of units. See `n_components_` for what was
+        chosen.
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or
@@ -126,8 +127,9 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Whether to set validation rows aside and to stop when their log-likelihood no longer
         improves. ``"auto"`` does so if there are at least 100 rows and `max_iter` is ``"auto"``.
         The model is then that of the best epoch, or with an adaptive learning rate that of the last
-        one that has not overfitted. The log-likelihood is exact with up to 12 binary units
-        in the smaller layer, and otherwise approximated by TAP.
+        one that has not overfitted. The normalising constant of the log-likelihood is exact with up
+        to 12 binary units in the smaller layer, and otherwise estimated as described in
+        `track_likelihood`.
 
     validation_fraction : float, default=0.1
         Fraction of the rows that is set aside as validation rows for early stopping.
@@ -203,8 +205,9 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
           energies;
         - ``"share_converged"``: share of the starts from which TAP converges;
         - ``"learning_rate"`` and ``"seconds"``;
-        - ``"log_likelihood"``: mean per training row, in nats, and ``"log_likelihood_std_err"``,
-          the standard error of its ln Z, see `track_likelihood`;
+        - ``"log_likelihood"``: mean over up to 2,000 training rows (200 if cells are missing), in
+          nats, and ``"log_likelihood_std_err"``, the standard error of its ln Z, see
+          `track_likelihood`;
         - with `early_stopping`, ``"validation_log_likelihood"`` and ``"free_energy_gap"``, the
           mean free energy of the validation rows minus that of the training rows.
 

@@ -41,7 +41,8 @@ class Comparison:
         Raises
         ------
         ValueError
-            If the rows do not determine all parameters.
+            If the rows do not determine all parameters, or if the network has `terms_` or a
+            `count_potential_`.
 
         Warns
         -----
