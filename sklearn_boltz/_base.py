@@ -26,11 +26,11 @@ from sklearn.utils.validation import (
 from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
-    ENCODE_CATEGORIES,
     columns_of,
     columns_with_codes,
     foreign_coding,
     has_dates,
+    is_empty,
     is_frame,
     is_whole,
     looks_coded,
@@ -55,6 +55,11 @@ VERSION = version("sklearn_boltz")
 # What to do about missing cells.
 MISSING_IN_FIT = "`fit` takes NaN as a missing cell."
 COMPLETE_TO_USE = "Fill missing cells by `impute` first."
+COMPLETE_IF_SPARSE = (
+    "No cell of a sparse matrix may be missing: pass X.toarray(), in which NaN is a missing cell."
+)
+# Columns that a message names at most.
+N_NAMES = 5
 # What other libraries call a parameter, and what it is called here: the first that there is.
 OTHER_NAMES = {
     "max_iter": "n_iter n_epochs num_epochs epochs nb_epoch max_epochs iterations n_iterations",
@@ -271,6 +276,8 @@ class BaseBoltzmann(
         """
         self._check_library(X)
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
+        if issparse(X):
+            complete = COMPLETE_IF_SPARSE
         options["ensure_all_finite"] = "allow-nan" if allow_nan else True
         # Of an array of numbers, there is nothing to find out.
         plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
@@ -292,7 +299,7 @@ class BaseBoltzmann(
             encode = table.encode_numbers if numbers_only else table.encode
             coded = encode(checked, self.unknown)
         if self.unknown == "missing" and not allow_nan:
-            self._check_known(dense(coded), complete)
+            self._check_known(X, dense(coded), complete)
         if not numbers_only:
             with self._naming_cells(X, complete):
                 coded = check_array(coded, **options)
@@ -305,14 +312,16 @@ class BaseBoltzmann(
             )
         return coded
 
-    def _check_known(self, coded, complete):
+    def _check_known(self, X, coded, complete):
         """Name a cell whose value was not seen in the training, where all must have one."""
         rows, columns = np.nonzero(np.isnan(coded))
         if len(rows):
-            raise ValueError(
-                f"{type(self).__name__}: {self._column(columns[0])} has a value in row {rows[0]} "
-                f"that no row of the training data has, and which counts as missing. {complete}"
-            )
+            row, j = rows[0], columns[0]
+            cell = list(columns_of(X))[j][1].tolist()[row]
+            what = f"no value (NaN) in row {row}"
+            if not is_empty(cell):
+                what = f"the value {cell!r} in row {row}, which no row of the training data has"
+            raise ValueError(f"{type(self).__name__}: {self._column(j)} has {what}. {complete}")
 
     @contextmanager
     def _named(self):
@@ -375,8 +384,11 @@ class BaseBoltzmann(
         return list(input_features)
 
     def _about_categories(self, j):
-        """What to do about whole numbers in column j that are categories."""
-        return ENCODE_CATEGORIES
+        """What to do about whole numbers in column j that are categories.
+
+        None if a model takes no fractions, either: scaled amounts would be refused as well.
+        """
+        return None
 
     def _variables(self, features):
         """Numbers of the columns in a user's number, name or sequence of them."""
@@ -393,10 +405,15 @@ class BaseBoltzmann(
         if isinstance(feature, str):
             names = self._input_names()
             if feature not in names:
-                raise ValueError(f"There is no variable {feature!r}; there are {names}.")
+                some = ", ".join(map(repr, get_close_matches(feature, names) or names[:N_NAMES]))
+                more = f", ... ({len(names)} in all)" if len(names) > N_NAMES else ""
+                raise ValueError(f"There is no variable {feature!r}; there are {some}{more}.")
             return names.index(feature)
         if not -self.n_features_in_ <= feature < self.n_features_in_:
-            raise ValueError(f"There is no variable {feature} among {self.n_features_in_}.")
+            raise ValueError(
+                f"There is no variable {feature} among {self.n_features_in_}, which are numbered "
+                "from 0."
+            )
         return int(feature) % self.n_features_in_
 
     def _ignoring(self, X, j):
@@ -551,8 +568,9 @@ class BaseBoltzmann(
         legal : ndarray of bool of shape (n_samples, n_features)
         domain : callable
             From a column number, what the values of the column may be.
-        remedy : str
-            What the user can do, if the coding of the values is not recognised.
+        remedy : str or callable
+            What the user can do, if the coding of the values is not recognised; or a function from
+            a column number to that.
         first_row : int
             Number of the first row of `X` in the data.
         coded : bool
@@ -563,6 +581,7 @@ class BaseBoltzmann(
             return
         negative = ~legal & (X < 0)
         i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
+        remedy = remedy(j) if callable(remedy) else remedy
         coding = None
         if coded:
             coding = foreign_coding(X, j, MISSING_IN_FIT, self._about_categories(j))
@@ -586,10 +605,17 @@ def checked_weights(sample_weight, X):
     -------
     weights : ndarray of float64 of shape (n_samples,)
     """
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weights.sum() > 0:
+    given = [] if sample_weight is None else as_numpy(sample_weight)
+    given = np.asarray(given, dtype=np.float64)
+    illegal = np.flatnonzero(~((given >= 0) & (given < np.inf)))
+    if len(illegal):
+        raise ValueError(
+            f"sample_weight is {given.ravel()[illegal[0]]:g} in row {illegal[0]}. Weights must be "
+            "finite and not negative."
+        )
+    if given.size and not given.any():
         raise ValueError("sample_weight is 0 for all rows: there is nothing that counts.")
-    return weights
+    return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
 def fingerprint(arrays):

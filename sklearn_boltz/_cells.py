@@ -179,13 +179,7 @@ def _is_infinite(value):
     return isinstance(value, Real) and abs(value) == float("inf")
 
 
-# What to do about whole numbers that are categories, where the model has no units for them.
-ENCODE_CATEGORIES = (
-    "encode them by sklearn.preprocessing.OneHotEncoder(sparse_output=False), or use FSLLDensity"
-)
-
-
-def foreign_coding(X, j, missing_remedy, category_remedy=ENCODE_CATEGORIES):
+def foreign_coding(X, j, missing_remedy, category_remedy=None):
     """Recognise a coding of binary or other discrete values that is not ours.
 
     Parameters
@@ -195,8 +189,9 @@ def foreign_coding(X, j, missing_remedy, category_remedy=ENCODE_CATEGORIES):
         The column where a value was refused.
     missing_remedy : str
         What to do about missing cells.
-    category_remedy : str
-        What to do about categories that are written as whole numbers.
+    category_remedy : str or None
+        What to do about categories that are written as whole numbers; None for a model that takes
+        no fractions.
 
     Returns
     -------
@@ -222,6 +217,8 @@ def foreign_coding(X, j, missing_remedy, category_remedy=ENCODE_CATEGORIES):
         return "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
     if own == {1, 2}:
         return "The column is coded 1 and 2. Subtract 1."
+    if category_remedy is None:
+        return None
     if min(whole) >= 0 and GREY_LEVELS / 2 < max(whole) <= GREY_LEVELS:
         return "The values look like grey levels from 0 to 255. Divide them by 255."
     if min(own) >= 0 and 1 < max(own) <= MOST_LEVELS:

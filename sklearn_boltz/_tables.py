@@ -359,6 +359,11 @@ def check_form(X):
             "X is a lazy frame, whose rows are not known. Call .collect(), or pass batches of its "
             "rows: sklearn_boltz.batches.Batches."
         )
+    if hasattr(X, "map_reduce"):  # Batches
+        raise ValueError(
+            "X is Batches, which only `fit` and `partial_fit` of density models can read. Call "
+            "this with the rows of one batch at a time."
+        )
     shape = getattr(X, "shape", None)
     if isinstance(X, (list, tuple)) and X and all(isinstance(cell, str) for cell in X):
         shape = (len(X),)
@@ -414,7 +419,14 @@ def _categories(cells, title, kind, order, codes):
         numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)
         return None if kind == "number" else _levels(numbers, codes, title)
     if kind == "number":
-        raise ValueError(f"{title} is to hold numbers, but has the value {texts[0]!r}.")
+        raise ValueError(f"{title} is declared to hold numbers, but has the value {texts[0]!r}.")
+    n_numbers = len(values) - len(texts)
+    if texts and n_numbers > MOST_LEVELS and kind != "categories":
+        raise ValueError(
+            f"{title} has {n_numbers:,} different numbers, and the text {texts[0]!r} in row "
+            f"{cells.index(texts[0])}. Replace the text by a number or NaN; if all are "
+            "categories, convert the column by .astype(str)."
+        )
     _check_texts(texts, title, len(cells))
     return _as_column(_in_order(values))
 
@@ -427,18 +439,24 @@ def _different(cells):
 def _check_texts(texts, title, n_rows):
     """Warn of texts that are perhaps no categories."""
     doubtful = [text for text in texts if str(text).strip().lower() in DOUBTFUL_TEXTS]
+    if len(texts) > max(MOST_LEVELS, n_rows // 2):
+        others = [text for text in texts if not _is_number(text)]
+        if not others:
+            remedy = "They are numbers: convert the column, for example by .astype(float)."
+        elif others == doubtful:
+            remedy = (
+                f"All but {others[0]!r} are numbers: convert the column, for example by "
+                "pandas.to_numeric(column, errors='coerce')."
+            )
+        else:
+            remedy = "A column that names each row tells nothing of others: leave it out."
+        raise ValueError(f"{title} has {len(texts):,} different texts in {n_rows:,} rows. {remedy}")
     if doubtful:
         warnings.warn(
             f"{title} has the category {doubtful[0]!r}, which looks like a missing value. If it "
             "is one, replace it by NaN.",
             stacklevel=find_stack_level(),
         )
-    if len(texts) > max(MOST_LEVELS, n_rows // 2):
-        if all(_is_number(text) for text in texts):
-            remedy = "They are numbers: convert the column, for example by .astype(float)."
-        else:
-            remedy = "A column that names each row tells nothing of others: leave it out."
-        raise ValueError(f"{title} has {len(texts):,} different texts in {n_rows:,} rows. {remedy}")
 
 
 def _is_number(text):
@@ -510,7 +528,7 @@ def _numbers(cells, title):
         except (TypeError, ValueError):
             raise ValueError(
                 f"{title} has the value {cell!r} in row {row}, but held numbers when the model "
-                "was fitted."
+                "was fitted. Replace it by a number or NaN."
             ) from None
     return as_numbers(numbers)
 

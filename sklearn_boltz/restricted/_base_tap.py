@@ -37,6 +37,7 @@ from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
 from sklearn_boltz.units._unit import UnitType
 
+TRUNCATED = (TruncatedGaussian, TruncatedGaussBernoulli)
 # Number of training rows that are kept as starts of TAP.
 N_STARTS = 100
 # Maximum number of training rows for which the log-likelihood of a deep model is measured.
@@ -112,9 +113,7 @@ class BaseTAP(MiniBatchEstimator):
     def _unit_options(self):
         if self.visible_range is None:
             return {}
-        specs = self.visible.values() if isinstance(self.visible, dict) else self.visible
-        specs = specs if isinstance(self.visible, (list, dict)) else [specs]
-        if not any(isinstance(spec, str) and spec.startswith("truncated") for spec in specs):
+        if not self._names_truncated():
             raise ValueError(
                 "visible_range applies only to truncated units that are given by name, such as "
                 "visible='truncated_gaussian'. Remove it, or give the range to the units."
@@ -129,12 +128,24 @@ class BaseTAP(MiniBatchEstimator):
             )
         return {"low": low, "high": high}
 
+    def _names_truncated(self):
+        """Whether `visible` has truncated units by name, whose range is `visible_range`."""
+        specs = self.visible.values() if isinstance(self.visible, dict) else self.visible
+        specs = specs if isinstance(self.visible, (list, dict)) else [specs]
+        return any(isinstance(spec, str) and spec.startswith("truncated") for spec in specs)
+
     def _remedy(self, X, column):
-        if self._layout_now().kinds[column] not in (TruncatedGaussian, TruncatedGaussBernoulli):
+        kinds = self._layout_now().kinds
+        truncated = np.array([kind in TRUNCATED for kind in kinds])
+        if not truncated[column]:
             return super()._remedy(X, column)
+        low, high = np.nanmin(X[:, truncated]), np.nanmax(X[:, truncated])
+        if TruncatedGaussBernoulli in kinds:  # its interval has to contain 0
+            low, high = min(low, 0), max(high, 0)
+        how = "Set visible_range" if self._names_truncated() else "Set the range of the units"
         return (
-            f"Set visible_range to the range of the data, here ({X.min():.6g}, {X.max():.6g}), or "
-            "scale the columns with sklearn.preprocessing.MinMaxScaler(clip=True)."
+            f"{how} to the range of the data, here ({low:.6g}, {high:.6g}), or scale the columns "
+            "with sklearn.preprocessing.MinMaxScaler(clip=True)."
         )
 
     # Training: what `MiniBatchEstimator` asks for.

@@ -25,7 +25,6 @@ from sklearn_boltz._arrays import (
     zeros,
 )
 from sklearn_boltz._base import (
-    COMPLETE_TO_USE,
     BaseBoltzmann,
     checked_weights,
     dense,
@@ -33,7 +32,7 @@ from sklearn_boltz._base import (
     validate_arguments,
 )
 from sklearn_boltz._batches import fresh, rows_of
-from sklearn_boltz._cells import foreign_coding, shown
+from sklearn_boltz._cells import shown
 from sklearn_boltz._estimates import (
     LogPartition,
     best_known,
@@ -322,14 +321,15 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return "values from {:g} to {:g}".format(*ends)
 
     def _refuse(self, X, legal, first_row=0):
-        column = int(np.flatnonzero(~legal.all(axis=0))[0])
-        self._check_domain(X, legal, self._domain, self._remedy(X, column), first_row)
+        self._check_domain(X, legal, self._domain, partial(self._remedy, X), first_row)
 
     def _remedy(self, X, column):
         """The remedy for values out of range in a column, for error messages."""
-        low, high = self._layout_now().bounds_of(column)
-        kind = self._layout_now().kinds[column]
-        if kind is not Bernoulli:
+        layout = self._layout_now()
+        low, high = layout.bounds_of(column)
+        if layout.one_hot[column]:
+            return f"Give these codes, or {self._about_categories(column)} for other values."
+        if layout.kinds[column] is not Bernoulli:
             return (
                 "Scale the columns with sklearn.preprocessing.MinMaxScaler("
                 f"feature_range=({low:g}, {high:g}), clip=True)."
@@ -349,15 +349,19 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return repr(int(column) if names is None else names[column])
 
     def _warn_of_clipping(self, X, row, column, n_values, n_columns, first_row=0):
-        one = n_values == 1
-        remedy = self._about_categories(column)
-        coding = foreign_coding(X, column, COMPLETE_TO_USE, remedy)
+        one, is_code = n_values == 1, self._layout_now().one_hot[column]
+        place = "nearest of these" if is_code else "nearer end"
+        remedy = "Correct it, or write it as NaN where missing cells are allowed."
+        if not is_code:
+            remedy = "To clip without this warning, use MinMaxScaler(clip=True) first."
+            if X[row, column] < 0 and float(X[row, column]).is_integer():
+                remedy = "If it stands for a missing value, write it as NaN."
         warnings.warn(
             f"{type(self).__name__}: {n_values:,} value{'' if one else 's'} in {n_columns:,} "
             f"column{'' if n_columns == 1 else 's'} {'is' if one else 'are'} outside the "
-            f"{self._domain(column)} and {'was' if one else 'were'} set to the nearer end; the "
+            f"{self._domain(column)} and {'was' if one else 'were'} set to the {place}; the "
             f"first is {shown(X[row, column])} in {self._column(column)}, row {first_row + row}. "
-            f"{coding or 'To clip without this warning, use MinMaxScaler(clip=True) first.'}",
+            f"{remedy}",
             UserWarning,
             stacklevel=find_stack_level(),
         )
@@ -832,9 +836,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         kept, _ = distinct(model, solutions)
         chosen = select(solutions, kept)
         if not chosen.converged.any():
+            damping = ", or fit with a larger damping" if hasattr(self, "damping") else ""
             warnings.warn(
                 "TAP converged from no start: its estimate of ln Z is not reliable. Use "
-                "method='ais', or a larger damping.",
+                f"method='ais'{damping}.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

@@ -647,8 +647,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         n_units = self.components_.shape[0]
         if n_units != self.n_components:
             raise ValueError(
-                f"n_components is {self.n_components}, but the fit to go on with has "
-                f"{n_units} components."
+                f"RBMClassifier: n_components is {self.n_components}, but the model to continue "
+                f"from has {n_units} components. Set n_components={n_units}, or fit with "
+                "warm_start=False."
             )
         training = self._training.copy()
         # The public attributes are the truth, also where a user has set them.

@@ -176,7 +176,7 @@ def exact_entropy(layered):
     bits = n_bits(visible) + hidden_bits(layered)
     if not bits <= EXACT_UNITS:
         raise ValueError(
-            "The entropy is there for visible units with finitely many values only."
+            "`entropy` needs visible units with finitely many values, and some have real numbers."
             if n_bits(visible) == math.inf
             else f"There are {bits:g} bits to enumerate, of the visible layer and, with several "
             f"hidden layers, of every second one; `entropy` enumerates {EXACT_UNITS} at most. "

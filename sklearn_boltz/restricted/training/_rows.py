@@ -280,13 +280,12 @@ class StreamedRows:
 
     def _weigh(self, estimator, sample_weight):
         """Take the weights of the rows into account: a pass over the batches."""
-        try:
-            weights = checked_weights(sample_weight, np.empty((self.shape[0], 0)))
-        except ValueError as error:
+        if len(sample_weight) != self.shape[0]:
             raise ValueError(
                 f"sample_weight must have one weight for each of the {self.shape[0]:,} rows of "
-                f"all batches, in their order: {error}"
-            ) from error
+                f"all batches, in their order, and has {len(sample_weight):,}."
+            )
+        weights = checked_weights(sample_weight, np.empty((self.shape[0], 0)))
         self.useless = np.union1d(self.useless, np.flatnonzero(weights == 0))
         count = np.ones(len(weights), dtype=bool)
         count[self.useless] = False

@@ -1,0 +1,178 @@
+"""Messages of errors and warnings name the cell, and a remedy that works."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPRBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+    RBMClassifier,
+)
+from sklearn_boltz._tables import learn_table
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.units import Categorical, TruncatedGaussian
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def bits(n=40, d=4, seed=0):
+    return np.random.default_rng(seed).integers(2, size=(n, d)).astype(float)
+
+
+def refusal(call):
+    with pytest.raises((ValueError, TypeError)) as caught:
+        call()
+    return str(caught.value)
+
+
+def frame(n=60):
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"a": rng.integers(2, size=n), "b": rng.choice(["p", "q", "r"], n)})
+
+
+def test_the_remedy_is_about_the_column_of_the_error():
+    X = pd.DataFrame(bits(), columns=list("abcd"))
+    X.loc[0, "b"], X.loc[2, "a"] = 3.7, 5.2
+    message = refusal(lambda: SDCPRBM(2).fit(X))
+    assert "column 'b', but row 0 has the value 3.7" in message
+    assert "visible={'b': 'gaussian'}" in message
+
+
+@pytest.mark.parametrize("model", [FSLLDensity, FVBMPseudoLikelihood])
+def test_models_of_whole_numbers_are_not_offered_fractions(model):
+    X = bits()
+    X[3, 1] = 2
+    grey = 255 * bits()
+    for call in (lambda: model(n_values=2).fit(X), lambda: model(n_values=16).fit(grey)):
+        message = refusal(call)
+        assert "MinMaxScaler" not in message and "Divide" not in message
+        assert "n_values" in message or "binarize" in message
+
+
+def test_missing_cells_of_sparse_rows():
+    X = csr_array(bits())
+    model = SDCPRBM(2, max_iter=1).fit(X)
+    X.data[0] = np.nan
+    for call in (lambda: SDCPRBM(2).fit(X), lambda: model.score_samples(X)):
+        assert "pass X.toarray(), in which NaN is a missing cell" in refusal(call)
+    assert np.isfinite(model.score_samples(X.toarray())).all()
+
+
+def test_names_of_columns_that_do_not_exist():
+    X = pd.DataFrame(bits(d=12), columns=[f"price{j}" for j in range(12)])
+    message = refusal(lambda: SDCPRBM(2, visible={"prise3": "gaussian"}).fit(X))
+    assert "no variable 'prise3'; there are 'price" in message and "(12 in all)" in message
+    message = refusal(lambda: SDCPRBM(2, visible={"zz": "gaussian"}).fit(X))
+    assert "'price0', 'price1', 'price2', 'price3', 'price4', ... (12 in all)" in message
+    message = refusal(lambda: SDCPRBM(2, visible={12: "gaussian"}).fit(X.to_numpy()))
+    assert "no variable 12 among 12, which are numbered from 0" in message
+
+
+def test_the_range_of_truncated_units():
+    X = 1 + 5 * np.random.default_rng(0).random((50, 2))
+    X[0, 0] = np.nan
+    kind = "truncated_gaussian"
+    message = refusal(lambda: TAPRBM(2, visible=kind, max_iter=1).fit(X))
+    low, high = np.nanmin(X), np.nanmax(X)
+    assert f"Set visible_range to the range of the data, here ({low:.6g}, {high:.6g})" in message
+    TAPRBM(2, visible=kind, visible_range=(low, high), max_iter=1).fit(X)
+    # The interval of this type contains 0.
+    kind = "truncated_gauss_bernoulli"
+    message = refusal(lambda: TAPRBM(2, visible=kind, max_iter=1).fit(X))
+    assert f"here (0, {high:.6g})" in message
+    TAPRBM(2, visible=kind, visible_range=(0, high), max_iter=1).fit(X)
+    # A class takes no visible_range.
+    message = refusal(lambda: TAPRBM(2, visible=TruncatedGaussian, max_iter=1).fit(X))
+    assert "Set the range of the units to" in message
+
+
+def test_codes_of_categorical_units():
+    X = np.random.default_rng(0).integers(3, size=(40, 2)).astype(float)
+    model = SDCPRBM(2, visible={0: Categorical([3]), 1: "categorical"}, max_iter=1).fit(X)
+    bad = X.copy()
+    bad[4, 0] = 1.5
+    message = refusal(lambda: SDCPRBM(2, visible={0: Categorical([3])}).fit(bad))
+    assert "whole numbers from 0 to 2 in column 0, but row 4 has the value 1.5" in message
+    assert "Give these codes, or set visible={0: 'categorical'}" in message
+    with pytest.warns(UserWarning, match=r"set to the nearest of these; the first is 1.5"):
+        model.transform(bad)
+
+
+def test_clipped_values_that_may_be_missing_ones():
+    X = bits()
+    model = SDCPRBM(2, max_iter=1).fit(X)
+    X[3, 2] = -1
+    with pytest.warns(UserWarning, match="stands for a missing value, write it as NaN") as caught:
+        model.score_samples(X)
+    assert "impute" not in str(caught[0].message)
+
+
+def test_damping_is_offered_where_there_is_one():
+    model = SDCPRBM(30, max_iter=1, random_state=0).fit(bits(d=30))
+    W = 3 * np.random.default_rng(0).normal(size=(30, 30))  # a spin glass
+    model.components_ = W
+    model.intercept_visible_, model.intercept_hidden_ = -W.sum(axis=0) / 2, -W.sum(axis=1) / 2
+    with pytest.warns(match=r"Use method='ais'\.") as caught:
+        model.log_partition("tap", n_chains=3, random_state=0)
+    assert not any("damping" in str(warning.message) for warning in caught)
+
+
+def test_sizes_that_do_not_continue():
+    y = np.arange(40) % 2
+    model = RBMClassifier(2, max_iter=1, warm_start=True).fit(bits(), y)
+    message = refusal(lambda: model.set_params(n_components=5).fit(bits(), y))
+    assert "model to continue from has 2 components. Set n_components=2" in message
+
+
+def test_values_that_were_not_seen_where_none_may_be_missing():
+    table = frame()
+    model = SDCPRBM(2, max_iter=1, unknown="missing").fit(table)
+    table.loc[1, "b"] = "zz"
+    message = refusal(lambda: model.gibbs(table))
+    assert "column 'b' has the value 'zz' in row 1, which no row of the training" in message
+    table.loc[1, "b"] = None
+    assert "column 'b' has no value (NaN) in row 1" in refusal(lambda: model.gibbs(table))
+
+
+def test_columns_of_numbers_with_a_few_texts():
+    texts = [str(j) for j in range(59)] + ["?"]
+    message = refusal(lambda: learn_table(pd.DataFrame({"age": texts})))
+    assert "All but '?' are numbers" in message and "errors='coerce'" in message
+    numbers = pd.to_numeric(pd.DataFrame({"age": texts})["age"], errors="coerce")
+    learn_table(numbers.to_frame())
+    cells = pd.DataFrame({"c": [*np.linspace(0, 1, 59), "oops"]}, dtype=object)
+    message = refusal(lambda: learn_table(cells))
+    assert "column 'c' has 59 different numbers, and the text 'oops' in row 59" in message
+
+
+@pytest.mark.parametrize("model", [SDCPRBM(2, max_iter=1), FVBMPseudoLikelihood(alpha=0.1)])
+def test_batches_are_for_fit(model):
+    X = bits()
+    message = refusal(lambda: model.fit(X).score_samples(Batches([X])))
+    assert "which only `fit` and `partial_fit` of density models can read" in message
+
+
+@pytest.mark.parametrize("model", [FSLLDensity(), InfiniteRBM(2), SDCPRBM(2, max_iter=1)])
+def test_weights_that_are_refused(model):
+    X, weights = bits(), np.ones(40)
+    weights[7] = -2
+    message = refusal(lambda: model.fit(X, sample_weight=weights))
+    assert "sample_weight is -2 in row 7. Weights must be finite and not negative" in message
+    weights[7] = np.nan
+    assert "sample_weight is nan in row 7" in refusal(lambda: model.fit(X, sample_weight=weights))
+    message = refusal(lambda: model.fit(X, sample_weight=0 * np.ones(40)))
+    assert "sample_weight is 0 for all rows" in message
+
+
+def test_weights_of_batches():
+    X = bits()
+    model = SDCPRBM(2, max_iter=1)
+    message = refusal(lambda: model.fit(Batches([X]), sample_weight=np.ones(7)))
+    assert "one weight for each of the 40 rows of all batches, in their order, and has 7" in message
+    message = refusal(lambda: model.fit(Batches([X]), sample_weight=-np.ones(40)))
+    assert "sample_weight is -1 in row 0" in message
