@@ -24,10 +24,15 @@ def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
             betas = np.linspace(0, 1, n_temperatures)
         codes, is_broken = draw(path, betas, n_samples, n_steps, generator, workers)
     if is_broken:
+        remedy = "Use n_temperatures='auto'."
+        if n_temperatures == "auto":
+            remedy = (
+                "The couplings are so large that no temperatures may connect the modes; fit with a "
+                "larger alpha."
+            )
         warnings.warn(
             f"Of {len(betas)} temperatures, some neighbours hardly exchange states: the shares of "
-            "modes in these samples are not to be trusted. Use n_temperatures='auto'; a network "
-            "with couplings as large as these may have modes that no temperature connects.",
+            f"modes in these samples are not to be trusted. {remedy}",
             stacklevel=find_stack_level(),
         )
     return codes

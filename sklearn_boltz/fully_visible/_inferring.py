@@ -335,8 +335,8 @@ class Inference(Comparison, Resampling):
         if n_rows < few * len(self._varying):
             warnings.warn(
                 f"There are {n_rows:g} rows for {len(self._varying)} columns. With fewer than "
-                f"{few} rows a column intervals tend to be too narrow and p values too small, so "
-                "that more edges are false than the method of adjustment promises.",
+                f"{few} rows per column, confidence intervals are often too narrow and p values "
+                "too small, so more edges are false than the adjustment allows.",
                 stacklevel=find_stack_level(),
             )
 

@@ -162,7 +162,8 @@ class Likelihoods(BaseBoltzmann):
             `terms_` it is less by Σ_t θ_t Π_{i ∈ t} x_i, and with a `count_potential_` V by V(K),
             for K variables that are 1.
         """
-        return -self._model().log_weight(self._complete_codes(X))
+        codes = self._complete_codes(X)
+        return -self._model().log_weight(codes)
 
     def _complete_codes(self, X):
         """Codes of rows that must be complete."""
@@ -393,11 +394,12 @@ class Likelihoods(BaseBoltzmann):
 
     def _value_label(self, place):
         """How messages name what is counted at a place of `rates`."""
-        if self._coding.is_binary:
-            return f"{self._column(place)} is 1"
-        starts = np.cumsum(self._coding.n_values)
-        j = int(np.searchsorted(starts, place, side="right"))
-        return f"{self._column(j)} is {place - starts[j] + self._coding.n_values[j]}"
+        j, code = place, 1
+        if not self._coding.is_binary:
+            ends = np.cumsum(self._coding.n_values)
+            j = int(np.searchsorted(ends, place, side="right"))
+            code = place - ends[j] + self._coding.n_values[j]
+        return f"{self._column(j)} is {self._labels(j, self._coding.values(j))[code]}"
 
     def _check_enumerable(self, remedy):
         limit = "2**26 joint states"

@@ -174,8 +174,9 @@ class Thermodynamics:
         if (T < COLDEST * model.scale).any():
             raise ValueError(
                 f"{type(self).__name__}.thermodynamics: at the temperature {T.min():g} "
-                f"log-weights are too large for nats to be told. Use {COLDEST * model.scale:.2g} "
-                "or more, where all mass is at the modes already."
+                "log-weights are too large for double precision. Use "
+                f"{COLDEST * model.scale:.2g} or more; at that temperature only the most probable "
+                "states are left."
             )
         betas, place = np.unique(1 / T, return_inverse=True)
         if model.is_enumerable():

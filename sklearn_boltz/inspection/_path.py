@@ -102,17 +102,23 @@ class PathDisplay:
 
         Raises
         ------
+        TypeError
+            If the estimator is of another class.
         ValueError
             If the fit has no path, or if `node` is missing or unknown.
         """
         check_is_fitted(estimator)
-        path = getattr(estimator, "path_", None)
+        if not hasattr(estimator, "coupling_"):
+            raise TypeError(
+                f"PathDisplay is for FVBMPseudoLikelihood, got {type(estimator).__name__}."
+            )
+        path, (names, value_names) = getattr(estimator, "path_", None), names_of(estimator)
         if path is None:
+            penalty = "l1" if value_names is None else "group"
             raise ValueError(
                 f"The fit has no path: it used a single penalty, alpha={estimator.alpha!r}. Fit "
-                "with penalty='l1' and alpha='ebic' or 'cv'."
+                f"with penalty={penalty!r} and alpha='ebic' or 'cv'."
             )
-        names, value_names = names_of(estimator)
         name = next(name for name in CRITERIA if name in path)
         alphas, criterion, alpha = path.alphas, path[name], estimator.alpha_
         if node is None:

@@ -453,17 +453,27 @@ class FSLLDensity(BaseBoltzmann):
 
     def _check_range(self, X, n_values, *, coded=True):
         """Check that values are 0 .. n_values - 1 or NaN; `coded` as of `_check_domain`."""
+        legal = np.isnan(X) | (X < n_values)
+        if not coded:  # in `fit`, `_whole_numbers` has looked at this
+            legal &= np.isnan(X) | is_whole(X)
+        if legal.all():
+            return
+        remedy = "Set `n_values` to the true numbers of values and fit again"
+        if coded:
+            remedy += "."
+        elif is_whole(X[~legal]).all():
+            remedy += "; or correct the cell, or write it as NaN."
+        else:
+            remedy = "The training data have no other values. Correct the cell, or write it as NaN."
+            # Signs in place of bits are recognised after the fit, too.
+            coded = set(np.unique(X[~np.isnan(X)]).tolist()) == {-1, 1}
         self._check_domain(
-            X,
-            np.isnan(X) | (X < n_values),
-            lambda j: f"values from 0 to {n_values[j] - 1}",
-            "Set `n_values` to the true numbers of values and fit again.",
-            coded=coded,
+            X, legal, lambda j: f"values from 0 to {n_values[j] - 1}", remedy, coded=coded
         )
 
     def _to_states(self, X):
         """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""
-        X = self._whole_numbers(X)
+        X = self._binarized(X)
         self._check_range(X, self.n_values_, coded=False)
         return X
 

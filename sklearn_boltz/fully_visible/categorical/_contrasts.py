@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import block_diag, helmert
 
 from sklearn_boltz.fully_visible.model._gauge import column_of_state
-from sklearn_boltz.fully_visible.training._objective import CHUNK, pair_curvature
+from sklearn_boltz.fully_visible.training._objective import CHUNK, PseudoLikelihood, pair_curvature
 
 
 class ContrastPoint(NamedTuple):
@@ -65,6 +65,8 @@ class Contrasts:
         The u_i of the rows.
     n_parameters : int
     """
+
+    name = PseudoLikelihood.name
 
     def __init__(self, problem):
         self.problem, self.total = problem, problem.total

@@ -15,15 +15,17 @@ from sklearn_boltz.fully_visible.training._existence import (
     QUADRATIC,
     determined,
     distance,
+    more_alpha,
     never_together,
+    remedies,
 )
 from sklearn_boltz.fully_visible.training._solvers import information_solver, largest_move
 
 NO_MAXIMUM = (
-    "The log pseudo-likelihood has no maximum: {}. Parameters would grow without bound. All those "
-    "of these columns stand where the fit ended, and their standard errors and p-values mean "
-    "nothing. Merge or leave out values that hardly occur. Or set alpha > 0, for example "
-    "alpha=0.01: then the couplings are drawn towards 0 and the maximum exists."
+    "The log pseudo-likelihood has no maximum: {}. Parameters would grow without bound. All "
+    "parameters of these columns are those at the end of the fit, and their standard errors and "
+    "p-values mean nothing. Merge or leave out values that hardly occur. Or set alpha > 0, for "
+    "example alpha=0.01: then the couplings are drawn towards 0 and the maximum exists."
 )
 
 
@@ -56,9 +58,9 @@ def warning_message(contrasts, point, direction, monitor, label):
         return _unknown(contrasts, direction, monitor, label)
     if monitor.status == "max_iter":
         return (
-            f"The fit ended at max_iter={monitor.max_iter}, while the log pseudo-likelihood still "
-            f"rose by {monitor.rise:.2g} an iteration. {distance(contrasts, remaining)} Raise "
-            "max_iter, or draw the maximum nearer by alpha > 0."
+            f"The fit ended at max_iter={monitor.max_iter} before it converged; "
+            f"{distance(contrasts, remaining)}. "
+            f"{remedies('Raise max_iter', contrasts, by_newton=True)}"
         )
     return None
 
@@ -72,9 +74,8 @@ def large_warning(problem, monitor, label):
     if monitor.status != "max_iter":
         return None
     return (
-        f"The fit ended at max_iter={monitor.max_iter}, while the log pseudo-likelihood still "
-        f"rose by {monitor.rise:.2g} an iteration. Raise max_iter, or draw the maximum nearer by "
-        "alpha > 0."
+        f"The fit ended at max_iter={monitor.max_iter} before it converged. Raise max_iter, or "
+        f"{more_alpha(problem.coupling_penalty)}."
     )
 
 

@@ -45,13 +45,16 @@ class Coding(NamedTuple):
         """From codes, or means of codes, to the scale of the data."""
         return 2 * codes - 1 if self.low == -1 else codes
 
-    def codes(self, estimator, X):
-        """Check the domain; -> codes of the cells, -1 for NaN, small integers."""
+    def codes(self, estimator, X, *, coded=False):
+        """Check the domain; -> codes of the cells, -1 for NaN, small integers.
+
+        `coded` is as of `_check_domain`: True in `fit`, whose remedies are of no use after it.
+        """
         X = estimator._binarized(X)
         if not self.is_binary:
             legal = np.isnan(X) | (is_whole(X) & (X < self.n_values))
             if not legal.all():
-                raise ValueError(self._about_value(estimator, X, legal))
+                raise ValueError(self._about_value(estimator, X, legal, coded))
             dtype = np.int8 if self.n_values.max() < 127 else np.int16
             return np.where(np.isnan(X), -1, X).astype(dtype)
         positive = X == 1
@@ -60,33 +63,58 @@ class Coding(NamedTuple):
             legal = positive | (X == self.low)
             if missing is not None:
                 legal |= missing
-            estimator._check_domain(
-                X,
-                legal,
-                lambda j: f"the values {self.low} and 1",
-                "Recode the column, or set `binarize` to a threshold and fit again.",
-            )
+            if not legal.all():
+                recode = "Recode the column, or set `binarize` to a threshold and fit again."
+                estimator._check_domain(
+                    X,
+                    legal,
+                    lambda j: f"the values {self.low} and 1",
+                    recode if coded else self._correction(X, legal),
+                    coded=coded,
+                )
         codes = positive.view(np.int8)
         if missing is not None:
             codes[missing] = -1
         return codes
 
-    def _about_value(self, estimator, X, legal):
+    def _correction(self, X, legal):
+        """How to mend rows for a model of two values that has been fitted."""
+        values = set(np.unique(X[~np.isnan(X)]).tolist())
+        if values == {-1, 1}:
+            return "The table has the values -1 and 1 only. Recode it by (X + 1) / 2."
+        if values == {0, 1}:
+            return "The table has the values 0 and 1 only. Recode it by 2 * X - 1."
+        illegal, more = X[~legal], ""
+        if self.low == 0 and is_whole(illegal).all():
+            more = "; to allow more values, fit again with `n_values`"
+        elif (illegal >= 0).all():  # what is negative would count as 0, also where it is missing
+            more = "; to allow other numbers, fit again with `binarize`"
+        return (
+            f"In the training data this column has the values {self.low} and 1 only. Correct the "
+            f"cell, or write it as NaN{more}."
+        )
+
+    def _about_value(self, estimator, X, legal, coded):
         """What an error says of the first value that is not legal, and how to mend it."""
         i, j = np.unravel_index(np.argmin(legal), legal.shape)
-        remedy = "Set `n_values` to the true numbers of values and fit again."
+        remedy = "Set `n_values` to the true numbers of values and fit again"
+        remedy += "." if coded else "; or correct the cell, or write it as NaN."
         if set(np.unique(X[~np.isnan(X[:, j]), j]).tolist()) == {-1, 1}:
             remedy = "The column has the values -1 and 1 only. Recode it by (x + 1) / 2."
         elif X[i, j] < 0:
             code = shown(X[i, j])
             remedy = (
                 "Negative values in data are out of this range. If it stands for a missing cell, "
-                f"write it as NaN: np.where(X == {code}, np.nan, X). {IF_A_VALUE}"
+                f"write it as NaN: np.where(X == {code}, np.nan, X)."
             )
+            remedy += f" {IF_A_VALUE}" if coded else " If not, correct the cell."
         elif X[i, j] != np.floor(X[i, j]):
             remedy = (
                 "Encode the column with sklearn.preprocessing.OrdinalEncoder (categories) or "
                 "KBinsDiscretizer(encode='ordinal') (numbers)."
+                if coded
+                else "In the training data this column has values from 0 to "
+                f"{self.n_values[j] - 1} only. Correct the cell, or write it as NaN."
             )
         return (
             f"{type(estimator).__name__} needs values from 0 to {self.n_values[j] - 1} in "

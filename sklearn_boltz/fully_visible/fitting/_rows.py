@@ -49,8 +49,10 @@ class Rows(NamedTuple):
 def read(estimator, X, sample_weight, coding=None):
     """Check rows, in a coding or, if that is None, in any; rows without an observed cell go."""
     X = estimator._validate(X, reset=coding is None, allow_nan=True)
-    coding = find_coding(estimator, X) if coding is None else coding
-    codes, weights = coding.codes(estimator, X), checked_weights(sample_weight, X)
+    is_first = coding is None
+    coding = find_coding(estimator, X) if is_first else coding
+    codes = coding.codes(estimator, X, coded=is_first)
+    weights = checked_weights(sample_weight, X)
     return Rows(coding, X.dtype, *informative(codes, weights), in_order=True)
 
 
@@ -117,7 +119,7 @@ class Found(NamedTuple):
 def _found_in_batch(estimator, batch):
     X = estimator._validate(batch, reset=True, allow_nan=True)
     coding = find_coding(estimator, X)
-    codes = coding.codes(estimator, X)
+    codes = coding.codes(estimator, X, coded=True)
     always_one = coding.is_binary and estimator.binarize is None and bool((codes != 0).all())
     low = None if always_one else coding.low
     if coding.is_binary and not (codes < 0).any():

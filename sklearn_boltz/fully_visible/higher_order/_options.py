@@ -68,19 +68,29 @@ def _plain_remedy(estimator):
     return f"{text[0].upper()}{text[1:]}."
 
 
+def _pairs_remedy(estimator):
+    """What to change for a network of pairs."""
+    steps = {
+        "set max_order=2": estimator.max_order > 2,
+        "leave out `terms`": estimator.terms is not None,
+        "set count_potential=False": estimator.count_potential,
+    }
+    return " and ".join(step for step, needed in steps.items() if needed)
+
+
 def _check_rows(estimator, task, rows):
     name = type(estimator).__name__
     if not rows.coding.is_binary:
         j = int(rows.coding.n_values.argmax())
         raise ValueError(
             f"{name}: terms of three columns are for binary columns, and {estimator._column(j)} "
-            f"has {rows.coding.n_values[j]} values. Use FSLLDensity, max_order=2, or one-hot "
-            "columns."
+            f"has {rows.coding.n_values[j]} values. Use FSLLDensity or one-hot columns, or "
+            f"{_pairs_remedy(estimator)}."
         )
     if not isinstance(task.problem, PseudoLikelihood):
         raise ValueError(
             f"{name} keeps all distinct rows in memory for terms of three columns, and these "
-            "batches have too many. Use fewer rows, or max_order=2."
+            f"batches have too many. Use fewer rows, or {_pairs_remedy(estimator)}."
         )
     if not rows.is_complete and estimator.missing == "em":
         j = int((rows.codes < 0).any(axis=0).argmax())
@@ -137,7 +147,8 @@ def has_further(estimator):
     if estimator.count_potential and estimator.objective != "likelihood":
         _refuse(
             "count_potential=True is for objective='likelihood'",
-            "The pseudo-likelihood of rare counts has no maximum in general.",
+            "The pseudo-likelihood of rare counts has no maximum in general. Set "
+            "objective='likelihood', or count_potential=False.",
         )
     return estimator.objective == "likelihood" and (
         estimator.terms is not None or estimator.count_potential

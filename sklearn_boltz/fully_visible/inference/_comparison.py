@@ -288,5 +288,5 @@ class Comparison:
         """The error of networks of which one is not within the other."""
         return ValueError(
             f"{type(self).__name__}.likelihood_ratio: {reason}. Fit both to the same columns, with "
-            "the same alpha, and the other with fewer pairs in `edges`."
+            "the same objective and alpha, and the other with fewer pairs in `edges`."
         )

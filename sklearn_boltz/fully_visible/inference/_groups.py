@@ -272,6 +272,11 @@ def two_groups(X, groups):
             "compare_groups: the labels in groups are of several types. Make all of them words, "
             "for example with str."
         ) from error
+    if len(labels) == 1:
+        raise ValueError(
+            f"compare_groups compares two groups, and all rows have the label {labels[0]}. Give "
+            "labels of two groups."
+        )
     if len(labels) != 2:
         names = ", ".join(map(str, labels[:N_SHOWN])) + (", ..." if len(labels) > N_SHOWN else "")
         raise ValueError(

@@ -84,10 +84,11 @@ def check(estimator, rows):
     """Refuse what does not go together, and say what does."""
     penalty, alpha = estimator.penalty, wanted_alpha(estimator)
     if estimator.objective == "likelihood":
+        given = _given(estimator)
+        it = "it" if len(given) == 1 and estimator.edges is None else "them"
         _refuse(
-            "objective='likelihood' does not take `edges`, `nodewise`, a chosen alpha or a penalty "
-            "that selects",
-            "Leave them out, or use objective='pseudo-likelihood'.",
+            f"objective='likelihood' does not take {', '.join(given)}",
+            f"Leave {it} out, or use objective='pseudo-likelihood'.",
         )
     if estimator.solver != "newton":
         _refuse(
@@ -97,7 +98,7 @@ def check(estimator, rows):
     if penalty == "l2" and alpha == "ebic":
         _refuse(
             "alpha='ebic' compares sets of pairs, and penalty='l2' keeps all",
-            "Use penalty='l1', or alpha='cv'.",
+            f"Use penalty={'l1' if rows.coding.is_binary else 'group'!r}, or alpha='cv'.",
         )
     if penalty in ("l1", "elasticnet") and not rows.coding.is_binary:
         _refuse(
@@ -126,6 +127,18 @@ def check(estimator, rows):
             "rows by",
             "Use missing='observed', or nodewise=False.",
         )
+
+
+def _given(estimator):
+    """What asks for a sparse network, as in the call."""
+    alpha = wanted_alpha(estimator)
+    asks = {
+        f"penalty={estimator.penalty!r}": estimator.penalty != "l2" and alpha != 0,
+        f"alpha={estimator.alpha!r}": estimator.alpha in ("ebic", "cv"),
+        "`edges`": estimator.edges is not None,
+        "nodewise=True": estimator.nodewise,
+    }
+    return [name for name, is_given in asks.items() if is_given]
 
 
 def _refuse(reason, remedy):

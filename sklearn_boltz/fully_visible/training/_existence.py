@@ -42,6 +42,7 @@ def warning_message(problem, point, direction, monitor, label):
         return (
             f"The {problem.name} fell: the steps are too long. With step_size <= 1 it always rises."
         )
+    by_newton = direction is not None
     if monitor.status == "max_iter":
         # Along a step that has been taken little is left to gain; the next one tells more.
         direction = None
@@ -53,15 +54,14 @@ def warning_message(problem, point, direction, monitor, label):
         return _unknown(problem, monitor, strongest, label)
     if monitor.status == "max_iter":
         return (
-            f"The fit ended at max_iter={monitor.max_iter}, while the {problem.name} still "
-            f"rose by {monitor.rise:.2g} an iteration. {distance(problem, remaining)} Raise "
-            "max_iter, use solver='newton', or draw the maximum nearer by alpha > 0."
+            f"The fit ended at max_iter={monitor.max_iter} before it converged; "
+            f"{distance(problem, remaining)}. {remedies('Raise max_iter', problem, by_newton)}"
         )
     if monitor.status == "converged" and remaining > max(NEGLIGIBLE, 10 * monitor.tol):
         return (
-            f"An iteration raised the {problem.name} by less than tol={monitor.tol:g}, but "
-            f"the maximum, which exists, is far, some {remaining:.2g} nats above this point. Lower "
-            "tol, use solver='newton', or draw it nearer by alpha > 0."
+            f"An iteration raised the {problem.name} by less than tol={monitor.tol:g}, but the "
+            f"maximum is about {remaining:.2g} nats higher. "
+            f"{remedies('Lower tol', problem, by_newton)}"
         )
     return None
 
@@ -77,15 +77,27 @@ def without_maximum(reason, name="log pseudo-likelihood"):
 
 
 def distance(problem, remaining):
-    """How far the maximum is, as far as is known."""
+    """How far the maximum is, as far as is known, in a clause."""
     if math.isnan(remaining):
-        exists = "" if problem.penalty else ", or whether there is one,"
-        return f"How far the maximum is{exists} is not looked at with so many parameters."
-    far = "" if remaining <= NEGLIGIBLE else ", but it is far"
-    return (
-        "The data separate no variable that was looked at: the maximum exists"
-        f"{far}, some {max(remaining, 0):.2g} nats above this point."
-    )
+        exists = "" if problem.penalty else " or whether there is one,"
+        return f"how far the maximum is,{exists} is not looked at with so many parameters"
+    # With a penalty there always is one.
+    known = problem.penalty or remaining <= NEGLIGIBLE
+    where = "is about" if known else "exists, but it is far, some"
+    return f"the maximum of the {problem.name} {where} {max(remaining, 0):.2g} nats higher"
+
+
+def remedies(first, problem, by_newton):
+    """What to do about a fit that ended before the maximum, beginning with the nearest."""
+    # With more parameters another solver takes the place of Newton's method.
+    has_newton = not by_newton and problem.n_parameters <= MAX_NEWTON_PARAMETERS
+    newton = ", use solver='newton'" if has_newton else ""
+    return f"{first}{newton}, or {more_alpha(problem.penalty)}."
+
+
+def more_alpha(penalty):
+    """How to get a maximum that is nearer."""
+    return "use a larger alpha" if penalty else "set alpha > 0"
 
 
 def _unknown(problem, monitor, strongest, label):
