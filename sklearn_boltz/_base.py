@@ -614,7 +614,9 @@ def checked_weights(sample_weight, X):
             "finite and not negative."
         )
     if given.size and not given.any():
-        raise ValueError("sample_weight is 0 for all rows: there is nothing that counts.")
+        raise ValueError(
+            "sample_weight is zero for all rows: at least one must be a non-zero number."
+        )
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 

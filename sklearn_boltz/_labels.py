@@ -51,6 +51,35 @@ def split_labels(y, name="y"):
     return y, present
 
 
+def check_one_type(labels, name, missing=()):
+    """Refuse labels of several types, such as texts and numbers, which have no order.
+
+    Parameters
+    ----------
+    labels : ndarray
+    name : str
+        What the message calls the estimator.
+    missing : sequence or ndarray
+        What stands for a label in rows without one.
+    """
+    kinds = set(map(type, labels.tolist())) if labels.dtype.kind == "O" else ()
+    if len(kinds) < 2 or all(issubclass(kind, Real) for kind in kinds):
+        return
+    remedy = ": [str(label) for label in y]"
+    if len(missing):
+        # str(None) would be a class.
+        is_none = all(label is None for label in missing)
+        remedy = (
+            ", and leave missing labels None: [None if "
+            f"{'label is None' if is_none else 'pandas.isna(label)'} else str(label) for label in "
+            "y]"
+        )
+    shown = " and ".join(sorted(kind.__name__ for kind in kinds))
+    raise ValueError(
+        f"{name}: y has labels of the types {shown}. Make them all of one type{remedy}."
+    )
+
+
 def learn_classes(y, present, name="y"):
     """The classes among the labels, in order.
 
@@ -68,13 +97,7 @@ def learn_classes(y, present, name="y"):
     classes : ndarray of shape (n_classes,)
     """
     known = y[present]
-    if known.dtype.kind == "O":
-        kinds = sorted({type(label).__name__ for label in known.tolist()})
-        if len(kinds) > 1:
-            raise ValueError(
-                f"{name}: y has labels of the types {' and '.join(kinds)}. Make them all of one "
-                "type, for example by y.astype(str)."
-            )
+    check_one_type(known, name, y[~present])
     if len(known):
         check_classification_targets(known)
     classes = np.unique(known)
@@ -86,9 +109,9 @@ def learn_classes(y, present, name="y"):
             "stand for rows without a label. SDCPRBM learns from rows alone."
         )
     if len(classes) == 1:
-        remedy = "There must be two at least."
-        if (y == UNLABELLED).any():
-            remedy = f"If -1 is a class, and no missing label, take y == {classes[0]} for y."
+        remedy = "Give rows of at least two classes; None and NaN stand for rows without a label."
+        if (known == UNLABELLED).any():
+            remedy = f"If -1 is a class and not a missing label, pass y == {classes[0]} as y."
         raise ValueError(f"{name}: y has only one class, {classes.tolist()[0]!r}. {remedy}")
     return classes
 

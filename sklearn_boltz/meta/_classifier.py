@@ -13,15 +13,16 @@ from sklearn.utils.validation import _check_y, check_is_fitted
 
 from sklearn_boltz._base import checked_weights
 from sklearn_boltz._cells import as_array, columns_of, is_missing, missing_cells
+from sklearn_boltz._labels import check_one_type
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._default import (
-    check_cells,
     checked_table,
     choose_density,
     named,
+    why_not_joint,
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
@@ -199,11 +200,12 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a row has no label (None, NaN or pandas.NA), if there is only one class, if `priors`
-            are not probabilities of the classes, if each class has its own density and one of them
-            has no value in some column, or if a number is infinite. With ``joint=True``, also if
-            `estimator` has neither `n_values` nor `visible` at ``"auto"``, or has a threshold
-            `binarize`. With calibration, also if no class has three rows.
+            If a row has no label (None, NaN or pandas.NA), if labels are of several types, if there
+            is only one class, if `priors` are not probabilities of the classes, if each class has
+            its own density and one of them has no value in some column, or if a number is infinite.
+            With ``joint=True``, also if `estimator` has neither `n_values` nor `visible` at
+            ``"auto"``, if it has a threshold `binarize`, or if it has `n_values` and a column holds
+            real numbers. With calibration, also if no class has three rows.
 
         Warns
         -----
@@ -211,20 +213,17 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
             If each class has its own density and one of them has a single row.
         """
         X = checked_table(self, X, reset=True)
-        y = _check_y(self._labels(y), estimator=self)
+        y = labels = _check_y(self._labels(y), estimator=self)
+        check_one_type(y, "BoltzmannClassifier")
         check_classification_targets(y)
         check_consistent_length(X, y)
-        check_cells(self, X)
         weights = checked_weights(sample_weight, X)
         if not weights.all():
             kept = np.flatnonzero(weights)
             X, y, weights = _safe_indexing(X, kept), y[kept], weights[kept]
         self.classes_, y = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
-            raise ValueError(
-                f"BoltzmannClassifier: y has only one class, {self.classes_.tolist()[0]!r}, but at "
-                "least two are needed. BoltzmannOutlierDetector works with rows of one class."
-            )
+            self._refuse_single_class(labels)
         self._shares = np.bincount(y, weights) / weights.sum()
         self.priors_ = checked_priors(
             self.priors, self.classes_, self._shares, "BoltzmannClassifier"
@@ -330,10 +329,12 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
             calibration. It is low for rows that are unlike all classes. For words, and for
             columns of numbers with at most 8 different values, it is a log-probability.
         """
-        rows = self._checked_rows(X)
+        check_is_fitted(self)
+        X = checked_table(self, X, reset=False)
+        rows = self._rows(X)
         result = self._densities.score_samples(rows, self._log_priors())
         if isinstance(self._coding, Coding):
-            result += self._coding.log_density(checked_table(self, X, reset=False), rows)
+            result += self._coding.log_density(X, rows)
         return result
 
     def __sklearn_tags__(self):
@@ -344,7 +345,10 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
     def _labels(self, y):
         """The labels, unchanged; an error if one is missing."""
         if y is None:
-            return y
+            raise ValueError(
+                "BoltzmannClassifier requires y to be passed, but the target y is None. Give the "
+                "class of each row."
+            )
         labels = as_array(y)
         for row, label in enumerate(labels.tolist() if labels.ndim == 1 else ()):
             if is_missing(label):
@@ -353,6 +357,16 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
                     "RBMClassifier, which also learns from rows without labels."
                 )
         return y
+
+    def _refuse_single_class(self, labels):
+        """Refuse labels of which those with a positive weight are of one class."""
+        only = f"only one class, {self.classes_.tolist()[0]!r}, but at least two are needed."
+        if len(np.unique(labels)) > 1:
+            raise ValueError(f"BoltzmannClassifier: the rows with a positive weight have {only}")
+        raise ValueError(
+            f"BoltzmannClassifier: y has {only} BoltzmannOutlierDetector works with rows of one "
+            "class."
+        )
 
     def _log_priors(self):
         with np.errstate(divide="ignore"):  # a prior may be 0
@@ -364,7 +378,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         n_classes = len(self.classes_) if is_joint else 0
         if self.estimator is None:
             with named(self):
-                self._coding = Coding.learn(X, weights)
+                self._coding = Coding.learn(X, weights, "BoltzmannClassifier")
             n_values, ordered = self._coding.n_values, self._coding.ordered
             if is_joint:
                 n_values, ordered = np.append(n_values, n_classes), np.append(ordered, False)
@@ -374,11 +388,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
             with named(self):
                 density, self._coding = with_values(self.estimator, X, n_classes)
             if is_joint and self._coding is None:
-                raise ValueError(
-                    "BoltzmannClassifier: joint=True needs an estimator with n_values or visible "
-                    f"at 'auto' and with binarize=None; got {self.estimator!r}. Encode the "
-                    "columns first, for example with sklearn.preprocessing.Binarizer."
-                )
+                raise ValueError(f"BoltzmannClassifier: {why_not_joint(self.estimator, X)}")
         if "random_state" in density.get_params():
             density.set_params(random_state=generator.randint(2**31))
         rows = X if self._coding is None else self._coding.encode(X)
@@ -388,10 +398,11 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         return DensityOfEachClass(density), rows
 
     def _checked_rows(self, X):
-        """The rows of a table in the form that the densities need."""
         check_is_fitted(self)
-        X = checked_table(self, X, reset=False)
-        check_cells(self, X)
+        return self._rows(checked_table(self, X, reset=False))
+
+    def _rows(self, X):
+        """The rows of a table in the form that the densities need."""
         with named(self):
             if isinstance(self._coding, Coding):
                 return self._coding.encode(X)
@@ -400,20 +411,27 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
     def _check_classes(self, X, y):
         """Reject classes without a value in some column; warn about classes with a single row."""
         names, missing = self.classes_.tolist(), missing_cells(X)
+        can_be_joint = self._coding is not None
         for c in range(len(names)):
             empty = missing[y == c].all(axis=0) & ~missing.all(axis=0)
             if empty.any():
                 title = [title for title, _ in columns_of(X)][int(empty.argmax())]
+                remedy = "Set joint=True, leave" if can_be_joint else "Leave"
                 raise ValueError(
                     f"BoltzmannClassifier: no row of class {names[c]!r} has a value in {title}. "
-                    "Set joint=True, leave out the column or the class, or fill its missing cells."
+                    f"{remedy} out the column or the class, or fill its missing cells."
                 )
         counts = np.bincount(y)
         if counts.min() < 2:
+            remedy = "Leave this class out."
+            if can_be_joint:
+                remedy = (
+                    "Set joint=True, so that classes share the couplings between columns, or leave "
+                    "this class out."
+                )
             warnings.warn(
                 f"BoltzmannClassifier: class {names[counts.argmin()]!r} has a single row, which is "
-                "not enough to fit a density. Set joint=True, so that classes share the couplings "
-                "between columns, or leave this class out.",
+                f"not enough to fit a density. {remedy}",
                 stacklevel=find_stack_level(),
             )
 

@@ -115,13 +115,15 @@ class Coding:
         self.table, self.bins, self.kept, self.n_rows = table, bins, kept, n_rows
 
     @classmethod
-    def learn(cls, X, weights):
+    def learn(cls, X, weights, name="X"):
         """Learn the columns of a table.
 
         Parameters
         ----------
         X : data frame or array of shape (n_samples, n_features)
         weights : ndarray of float64 of shape (n_samples,)
+        name : str
+            What messages call the estimator.
         """
         empty = missing_cells(X).all(axis=0)
         kept = np.flatnonzero(~empty)
@@ -129,9 +131,11 @@ class Coding:
         if not len(kept):
             raise ValueError("all cells of the table are missing. Pass rows with observed cells.")
         if empty.any():
-            without = ", ".join(titles[j] for j in np.flatnonzero(empty))
+            without = [titles[j] for j in np.flatnonzero(empty)]
             warnings.warn(
-                f"{without} without an observed value: left out.", stacklevel=find_stack_level()
+                f"{name}: {', '.join(without)} without an observed value "
+                f"{'is' if len(without) == 1 else 'are'} left out.",
+                stacklevel=find_stack_level(),
             )
         table = learn_table(some_columns(X, kept))
         bins = []

@@ -25,10 +25,12 @@ N_HIDDEN = 64
 # 1,500 mini-batches take twice as long, and fill gaps with errors smaller by 3 % at most; on one of
 # 1,670 rows and 1,058 bits they fill gaps worse.
 N_BATCHES, BATCH_SIZE = 600, 100
+# The parameters of density models that tell what values the columns have.
+VALUES = ("n_values", "visible")
 
 
 def checked_table(estimator, X, reset):
-    """Check a table and its number of columns.
+    """Check a table, its number of columns and its cells, of which none may be infinite or a date.
 
     Parameters
     ----------
@@ -49,13 +51,20 @@ def checked_table(estimator, X, reset):
         X = check_array(
             as_array(X) if isinstance(X, (list, tuple)) else X,
             dtype=None,
-            ensure_all_finite="allow-nan",
+            ensure_all_finite=False,  # below, with the name of the column
             input_name="X",
             estimator=estimator,
         )
     elif X.shape[0] == 0 or X.shape[1] == 0:
-        raise ValueError(f"Found array with 0 sample(s) or feature(s) (shape={X.shape}).")
-    return validate_data(estimator, X, reset=reset, skip_check_array=True)
+        raise ValueError(
+            f"{type(estimator).__name__}: X has 0 {'columns' if X.shape[0] else 'rows'} (shape "
+            f"{tuple(X.shape)}), and there must be at least one."
+        )
+    X = validate_data(estimator, X, reset=reset, skip_check_array=True)
+    description = unusable_cell(X, None)
+    if description is not None:
+        raise ValueError(f"{type(estimator).__name__}: {description}")
+    return X
 
 
 @contextmanager
@@ -66,13 +75,6 @@ def named(estimator):
     except (ValueError, TypeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{type(estimator).__name__}: {error}") from error.__cause__
-
-
-def check_cells(estimator, X):
-    """Reject dates, times and infinite numbers."""
-    description = unusable_cell(X, None)
-    if description is not None:
-        raise ValueError(f"{type(estimator).__name__}: {description}")
 
 
 def choose_density(n_values, ordered, n_rows, alpha, **options):
@@ -142,18 +144,82 @@ def with_values(estimator, X, n_classes=0):
         if any(table is None for table in tables):
             return estimator, None
         return estimator.set_params(**{name: part for name, (part, _) in told.items()}), tables[0]
-    told = [name for name in ("n_values", "visible") if parameters.get(name) == "auto"]
+    told = [name for name in VALUES if _is_auto(parameters.get(name))]
     if not told or parameters.get("binarize") is not None:
         return estimator, None
-    table = learn_table(X)
-    codes, n_values = table.encode(X, "missing"), table.n_categories
-    for j in np.flatnonzero([column.categories is None for column in table.columns]):
-        n_values[j] = _n_codes(codes[:, j].astype(np.float64), told == ["visible"])
+    table, _, n_values = _numbers_of_values(X, told == ["visible"])
     if told == ["n_values"] and not n_values.all():
         return estimator, None  # it raises an error for numbers that are not codes
     n_values = np.append(n_values, [n_classes] * (n_classes > 0)).astype(np.int64)
     values = np.maximum(n_values, 2) if told == ["n_values"] else [_unit(n) for n in n_values]
     return estimator.set_params(**{told[0]: values}), table
+
+
+def why_not_joint(estimator, X):
+    """Why `with_values` has no table for a density model of a table and one more column.
+
+    Parameters
+    ----------
+    estimator : estimator
+    X : data frame or array
+
+    Returns
+    -------
+    description : str
+        What is in the way and what to do about it, in sentences.
+    """
+    parameters = estimator.get_params(deep=False)
+    if "estimators" in parameters:
+        parts = [part for _, part in estimator.estimators if with_values(part, X)[1] is None]
+        return why_not_joint(parts[0], X)
+    given = [name for name in VALUES if not _is_auto(parameters.get(name, "auto"))]
+    threshold = parameters.get("binarize")
+    if not given and threshold is None and "n_values" in parameters:
+        return f"joint=True with {type(estimator).__name__} needs {_need_of_codes(X)}"
+    remedy = f"Leave `{given[0]}` at 'auto'." if given else "Set joint=False."
+    if threshold is not None:
+        remedy = (
+            "Leave `binarize` at None, and apply the threshold before, for example by "
+            f"sklearn.preprocessing.Binarizer(threshold={threshold!r})."
+        )
+    return (
+        "joint=True needs an estimator with n_values or visible at 'auto' and with binarize=None, "
+        f"as it adds the class as a column; got {estimator!r}. {remedy}"
+    )
+
+
+def _need_of_codes(X):
+    """What of a table with numbers that are no codes, and what to do about it, in sentences."""
+    table, codes, n_values = _numbers_of_values(X, False)
+    j = int(np.argmin(n_values))
+    numbers = codes[:, j].astype(np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    others = numbers[~is_whole(numbers) | (numbers > MOST_LEVELS)]
+    found, remedy = "real numbers", "Bin it"
+    if (others == np.floor(others)).all():
+        extreme = others[np.argmax(np.abs(others))]
+        found = f"the whole number {extreme:g}; codes go from 0 to {MOST_LEVELS}"
+        remedy = (
+            "If that stands for a missing value, replace it by NaN; if the numbers are categories, "
+            "write them as words. Otherwise bin the column"
+        )
+    return (
+        f"columns of categories or codes, and {table.columns[j].title} has {found}. {remedy}, for "
+        "example by KBinsDiscretizer(encode='ordinal'), or set estimator=None."
+    )
+
+
+def _numbers_of_values(X, probabilities):
+    """-> the encoder of a table, its codes, and the number of values of each column."""
+    table = learn_table(X)
+    codes, n_values = table.encode(X, "missing"), table.n_categories
+    for j in np.flatnonzero([column.categories is None for column in table.columns]):
+        n_values[j] = _n_codes(codes[:, j].astype(np.float64), probabilities)
+    return table, codes, n_values
+
+
+def _is_auto(value):
+    return isinstance(value, str) and value == "auto"  # an array is equal cell by cell
 
 
 def _n_codes(numbers, probabilities):

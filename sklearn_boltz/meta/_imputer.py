@@ -138,7 +138,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If all cells are missing.
+            If all cells are missing, if a number is infinite, or if a column holds dates.
         """
         X = checked_table(self, X, reset=True)
         missing = missing_cells(X)

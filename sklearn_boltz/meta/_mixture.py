@@ -25,7 +25,7 @@ from sklearn_boltz._base import checked_weights, validate_arguments
 from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, missing_cells
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._tables import learn_table, without_column
-from sklearn_boltz.meta._default import check_cells, checked_table, named
+from sklearn_boltz.meta._default import checked_table, named
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
 TOL = 1e-5
@@ -214,7 +214,6 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         self._check_parts()
         given = self._given_weights()
         X = checked_table(self, X, reset=True)
-        check_cells(self, X)
         weights = checked_weights(sample_weight, X)
         if not weights.all():
             kept = np.flatnonzero(weights)
@@ -445,7 +444,8 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         ValueError
             If there is no such column, or if its values are continuous.
         """
-        place, generator = self._place(column, "predict_column_proba"), make_generator(random_state)
+        absent = "predict_column_proba: there is no column {!r}; the columns are"
+        place, generator = self._place(column, absent), make_generator(random_state)
         others = without_column(self._checked(X), place)
         shares = self._shares(others)
         found = [
@@ -567,9 +567,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
 
     def _checked(self, X):
         check_is_fitted(self)
-        X = checked_table(self, X, reset=False)
-        check_cells(self, X)
-        return X
+        return checked_table(self, X, reset=False)
 
     def _log_parts(self, X):
         """ln(w_k p_k(x)), of shape (n_samples, n_estimators)."""
@@ -588,7 +586,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         names, template = self._names(), self._table.template
         cells = [None] * len(names)
         for column, value in given.items():
-            place = self._place(column, "sample: `given`")
+            place = self._place(column, "sample: `given` has the column {!r}; there are")
             values = self._table.columns[place]
             if values.categories is not None and value not in values.categories.tolist():
                 raise ValueError(
@@ -605,13 +603,13 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             return list(self._table.template.columns)
         return [f"x{j}" for j in range(self.n_features_in_)]
 
-    def _place(self, column, where):
-        """Number of a column that is given by its name or number; `where` is for the message."""
+    def _place(self, column, absent):
+        """Number of a column that is given by its name or number; `absent` is for the message."""
         names = self._names()
         is_place = isinstance(column, Integral)
         if not (-len(names) <= column < len(names) if is_place else column in names):
             raise ValueError(
-                f"BoltzmannMixture.{where} has the column {column!r}; there are "
+                f"BoltzmannMixture.{absent.format(column)} "
                 f"{', '.join(map(str, names[:5]))}{', ...' * (len(names) > 5)}."
             )
         return int(column) % len(names) if is_place else names.index(column)

@@ -12,13 +12,7 @@ from sklearn_boltz._base import checked_weights
 from sklearn_boltz._tables import learn_table
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
-from sklearn_boltz.meta._default import (
-    check_cells,
-    checked_table,
-    choose_density,
-    draws_of,
-    named,
-)
+from sklearn_boltz.meta._default import checked_table, choose_density, draws_of, named
 
 # Penalty of the network. From .01 to .3, the area under the ROC curve increases by .02 on votes
 # and decreases by .08 on ALARM.
@@ -156,7 +150,6 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
             If all cells are missing, or if a number is infinite.
         """
         X = checked_table(self, X, reset=True)
-        check_cells(self, X)
         weights = checked_weights(sample_weight, X)
         if not weights.all():
             X = _safe_indexing(X, np.flatnonzero(weights))
@@ -192,7 +185,6 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = checked_table(self, X, reset=False)
-        check_cells(self, X)
         with named(self):
             rows = X if self._coding is None else self._coding.encode(X)
         return self._log_weights(self.estimator_, X, rows) - self._mean
@@ -238,7 +230,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         if self.estimator is not None:
             return clone(self.estimator), X
         with named(self):
-            self._coding = coding = Coding.learn(X, weights)
+            self._coding = coding = Coding.learn(X, weights, "BoltzmannOutlierDetector")
         rows = coding.encode(X)
         options = draws_of(rows)
         return choose_density(coding.n_values, coding.ordered, len(X), ALPHA, **options), rows
