@@ -609,9 +609,10 @@ def checked_weights(sample_weight, X):
     given = np.asarray(given, dtype=np.float64)
     illegal = np.flatnonzero(~((given >= 0) & (given < np.inf)))
     if len(illegal):
+        value = given.ravel()[illegal[0]]
         raise ValueError(
-            f"sample_weight is {given.ravel()[illegal[0]]:g} in row {illegal[0]}. Weights must be "
-            "finite and not negative."
+            f"sample_weight is {f'{value:g}'.replace('nan', 'NaN')} in row {illegal[0]}. Weights "
+            "must be finite and not negative."
         )
     if given.size and not given.any():
         raise ValueError(

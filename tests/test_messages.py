@@ -164,7 +164,7 @@ def test_weights_that_are_refused(model):
     message = refusal(lambda: model.fit(X, sample_weight=weights))
     assert "sample_weight is -2 in row 7. Weights must be finite and not negative" in message
     weights[7] = np.nan
-    assert "sample_weight is nan in row 7" in refusal(lambda: model.fit(X, sample_weight=weights))
+    assert "sample_weight is NaN in row 7" in refusal(lambda: model.fit(X, sample_weight=weights))
     message = refusal(lambda: model.fit(X, sample_weight=0 * np.ones(40)))
     assert "sample_weight is zero for all rows" in message
 
