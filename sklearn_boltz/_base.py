@@ -615,9 +615,7 @@ def checked_weights(sample_weight, X):
             "must be finite and not negative."
         )
     if given.size and not given.any():
-        raise ValueError(
-            "sample_weight is zero for all rows: at least one must be a non-zero number."
-        )
+        raise ValueError("sample_weight is 0 for all rows: at least one non-zero number is needed.")
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 

@@ -166,7 +166,7 @@ def test_weights_that_are_refused(model):
     weights[7] = np.nan
     assert "sample_weight is NaN in row 7" in refusal(lambda: model.fit(X, sample_weight=weights))
     message = refusal(lambda: model.fit(X, sample_weight=0 * np.ones(40)))
-    assert "sample_weight is zero for all rows" in message
+    assert "sample_weight is 0 for all rows" in message
 
 
 def test_weights_of_batches():
