@@ -232,7 +232,7 @@ def keep(paths, args):
 def draw(curves, paths, args):
     """The panels; the curves of S-DCP are dashed."""
     panels = list(dict.fromkeys(curve.panel for curve in curves.values()))
-    figure, axes = plt.subplots(1, len(panels), figsize=(5.5 * len(panels), 4), sharey=True,
+    figure, axes = plt.subplots(1, len(panels), figsize=(5.5 * len(panels), 4.6), sharey=True,
                                 squeeze=False, layout="constrained")  # fmt: skip
     at = args.epochs // args.points * np.arange(1, args.points + 1)
     for ax, title in zip(axes[0], panels, strict=True):
@@ -242,6 +242,7 @@ def draw(curves, paths, args):
                 ax.plot(at, paths[name], style, marker=".", label=curve.label or name)
         ax.set(title=title, xlabel="epoch")
         ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.legend(fontsize="small")
+        # Below the panel: the ends of the curves stay visible.
+        ax.legend(fontsize="small", ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.15))
     axes[0, 0].set_ylabel("mean test log-likelihood, nats")
     save_picture(figure, f"{args.stem}.png")

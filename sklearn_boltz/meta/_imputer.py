@@ -153,7 +153,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
                 )
             warnings.warn(
                 f"BoltzmannImputer: left out, without an observed value: {', '.join(empty)}.",
-                stacklevel=2,
+                stacklevel=find_stack_level(),
             )
         self._with_gaps = np.flatnonzero(missing[:, self._kept].any(axis=0))
         X = some_columns(X, self._kept)

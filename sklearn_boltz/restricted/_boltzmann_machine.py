@@ -841,7 +841,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 "TAP converged from no start: its estimate of ln Z is not reliable. Use "
                 f"method='ais'{damping}.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=find_stack_level(),
             )
         return LogPartition(
             value=total_log_partition(chosen), std_err=np.nan, low=-np.inf, high=np.inf,

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import dense, validate_arguments
+from sklearn_boltz._base import dense, find_stack_level, validate_arguments
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._base_tap import LEAST_CONVERGED, BaseTAP
@@ -609,7 +609,7 @@ class TAPDBM(BaseTAP):
                 "the rows; for the others, the result is that of the last iteration. Use a larger "
                 "damping, or train with a smaller learning_rate or a larger alpha.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=find_stack_level(),
             )
         return found
 
