@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
 from sklearn_boltz import (
@@ -176,3 +177,7 @@ def test_weights_of_batches():
     assert "one weight for each of the 40 rows of all batches, in their order, and has 7" in message
     message = refusal(lambda: model.fit(Batches([X]), sample_weight=-np.ones(40)))
     assert "sample_weight is -1 in row 0" in message
+    # A number is the weight of all rows.
+    model = SDCPRBM(2, max_iter=1, random_state=0)
+    expected = model.fit(Batches([X])).components_
+    assert_array_equal(model.fit(Batches([X]), sample_weight=2.0).components_, expected)

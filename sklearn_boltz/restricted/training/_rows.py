@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils import gen_batches
 
+from sklearn_boltz._arrays import as_numpy
 from sklearn_boltz._base import checked_weights, dense
 from sklearn_boltz._batches import fresh, mini_batches, rows_of, summarise
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
@@ -280,10 +281,11 @@ class StreamedRows:
 
     def _weigh(self, estimator, sample_weight):
         """Take the weights of the rows into account: a pass over the batches."""
-        if len(sample_weight) != self.shape[0]:
+        given = as_numpy(sample_weight)
+        if given.ndim and len(given) != self.shape[0]:
             raise ValueError(
                 f"sample_weight must have one weight for each of the {self.shape[0]:,} rows of "
-                f"all batches, in their order, and has {len(sample_weight):,}."
+                f"all batches, in their order, and has {len(given):,}."
             )
         weights = checked_weights(sample_weight, np.empty((self.shape[0], 0)))
         self.useless = np.union1d(self.useless, np.flatnonzero(weights == 0))
