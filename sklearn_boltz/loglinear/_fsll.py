@@ -293,8 +293,7 @@ class FSLLDensity(BaseBoltzmann):
         """Add rows to those seen before, and fit the model to all of them.
 
         The result is the same as that of `fit` on all rows at once, if the first call has all words
-        and levels. Between calls, only the
-        distinct rows and their counts are kept.
+        and levels. Between calls, only the distinct rows and their counts are kept.
 
         Parameters
         ----------
