@@ -94,8 +94,29 @@ def _where(cells, of_object, of_float=None):
     if cells.dtype.kind == "f" and of_float is not None:
         return np.flatnonzero(of_float(cells))
     if cells.dtype.kind in "OUS":
-        return np.flatnonzero([of_object(cell) for cell in cells])
+        return np.flatnonzero(true_of(of_object, cells))
     return np.empty(0, dtype=int)
+
+
+def true_of(test, cells):
+    """Of which cells of a column a test is true; each different value is tested once.
+
+    Parameters
+    ----------
+    test : callable
+        From a cell to a bool, the same for equal cells.
+    cells : ndarray of shape (n_samples,)
+
+    Returns
+    -------
+    is_true : ndarray of bool of shape (n_samples,)
+    """
+    cells = cells.tolist()
+    try:
+        found = {cell: test(cell) for cell in dict.fromkeys(cells)}
+        return np.array([found[cell] for cell in cells], dtype=bool)
+    except TypeError:  # a cell without a hash, such as a list
+        return np.array([test(cell) for cell in cells], dtype=bool)
 
 
 def is_date_or_time(value):
@@ -169,8 +190,8 @@ def missing_cells(X):
     """
     return np.column_stack([
         np.isnan(cells) if cells.dtype.kind == "f" else
-        np.array([is_empty(cell) for cell in cells.tolist()] if cells.dtype.kind in "OU" else
-                 np.zeros(len(cells)), dtype=bool)
+        true_of(is_empty, cells) if cells.dtype.kind in "OU" else
+        np.zeros(len(cells), dtype=bool)
         for _, cells in columns_of(X)
     ])  # fmt: skip
 

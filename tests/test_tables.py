@@ -15,6 +15,7 @@ from sklearn.base import clone
 from test_common import DEFAULTS
 
 from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz._cells import is_date_or_time, is_empty, true_of
 from sklearn_boltz._tables import Table, has_numbers_only, learn_table
 from sklearn_boltz.batches import Batches
 
@@ -99,6 +100,26 @@ cells = st.one_of(
     st.none(), st.sampled_from(["yes", "no", "maybe"]), st.booleans(), st.integers(-3, 3),
     st.sampled_from([0.5, 2.5, float("nan")]),
 )  # fmt: skip
+
+
+odd_cells = st.one_of(
+    cells, st.sampled_from(["", " ", pd.NA, pd.NaT, np.float64("nan"), 1.0]),
+    st.dates(), st.lists(st.integers(), max_size=1),
+)  # fmt: skip
+
+
+@settings(max_examples=cases(100))
+@given(st.lists(odd_cells, max_size=12))
+def test_each_different_cell_is_tested_once(column):
+    """With the result of a test of each cell, also for cells without a hash or an order."""
+    array = np.empty(len(column), dtype=object)
+    array[:] = column
+    for test in (is_empty, is_date_or_time):
+        assert true_of(test, array).tolist() == [test(cell) for cell in column]
+    seen = []
+    words = np.array(["yes", "no", None] * 30, dtype=object)
+    true_of(lambda cell: seen.append(cell) or True, words)
+    assert seen == ["yes", "no", None]
 
 
 @settings(max_examples=cases(100))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._cells import columns_of, is_empty, is_frame, missing_cells
+from sklearn_boltz._cells import columns_of, is_frame, missing_cells
 from sklearn_boltz._tables import Column, learn_table, ordered_columns
 from sklearn_boltz._warnings import find_stack_level
 
@@ -125,7 +125,8 @@ class Coding:
         name : str
             What messages call the estimator.
         """
-        empty = missing_cells(X).all(axis=0)
+        missing = missing_cells(X)
+        empty = missing.all(axis=0)
         kept = np.flatnonzero(~empty)
         titles = [title for title, _ in columns_of(X)]
         if not len(kept):
@@ -139,13 +140,11 @@ class Coding:
             )
         table = learn_table(some_columns(X, kept))
         bins = []
-        for column, (_, cells) in zip(
-            table.columns, columns_of(some_columns(X, kept)), strict=True
-        ):
+        rows = zip(table.columns, columns_of(some_columns(X, kept)), ~missing.T[kept], strict=True)
+        for column, (_, cells), seen in rows:
             if column.categories is not None and column.categories.dtype.kind not in "iuf":
                 bins.append(None)
                 continue
-            seen = np.array([not is_empty(cell) for cell in cells.tolist()])
             numbers = np.array(cells[seen].tolist(), dtype=np.float64)
             bins.append(Bins.learn(column.title, numbers, weights[seen]))
         return cls(table, bins, kept, float(weights.sum()))
