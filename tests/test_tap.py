@@ -225,10 +225,32 @@ def test_inferences_agree_for_all_units(model, workers):
             np.testing.assert_allclose(other[name], reference[name], atol=2e-3)
 
 
+def strongly_coupled(scale, iteration, workers):
+    """Solutions by adaptive TAP of machines with large weights, from v = 0: solution, ln Z."""
+    for seed in range(40):
+        rbm = random_rbm(6, 4, scale, seed)
+        solution = INFERENCES["adatap"](binary(rbm), np.zeros((1, 6)), iteration, workers)
+        yield {name: value[0] for name, value in solution.items()}, np.log(rbm.Z)
+
+
 def test_adaptive_tap_without_a_gaussian_law_has_not_converged(workers):
-    model = binary(random_rbm(6, 4, scale=30.0))
-    solutions = INFERENCES["adatap"](model, np.zeros((1, 6)), Iteration(max_iter=50), workers)
-    assert not solutions.converged.any()
+    # With such a tolerance, everything else has.
+    iteration = Iteration(max_iter=1, tol=1e9)
+    found = [solution for solution, _ in strongly_coupled(10.0, iteration, workers)]
+    exists = np.isfinite([solution["free_energy"] for solution in found])
+    assert exists.any() and not exists.all()
+    assert [solution["converged"] for solution in found] == exists.tolist()
+
+
+def test_adaptive_tap_converges_for_strong_couplings(workers):
+    """Where the start has no Gaussian, too: it finds ln Z, or that of a part of the mass."""
+    found = list(strongly_coupled(3.0, Iteration(max_iter=1000), workers))
+    assert all(solution["converged"] for solution, _ in found)
+    error = [abs(solution["free_energy"] + log_z) for solution, log_z in found]
+    assert max(error) < 0.25 and np.median(error) < 0.03
+    found = list(strongly_coupled(30.0, Iteration(max_iter=1000), workers))
+    error = [s["free_energy"] + log_z for s, log_z in found if s["converged"]]
+    assert len(error) > 30 and min(error) > -0.01 and np.median(error) < 0.01
 
 
 # Evidence.

@@ -10,6 +10,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.utils import Bunch
 
+from sklearn_boltz.restricted.mean_field._tap import MOST_TAKEN
+
 # Variances are kept above this: a unit that is certain has no Gaussian description.
 LEAST_VARIANCE = 1e-12
 
@@ -28,8 +30,8 @@ def solve(model, V, iteration):
     Returns
     -------
     solutions : Bunch
-        As of `mean_field._tap.solve`, with `free_energy`. A start from which the
-        Gaussian ceases to exist has not converged.
+        As of `mean_field._tap.solve`, with `free_energy`, which is NaN where the Gaussian does not
+        exist in the end. Such a start has not converged.
     """
     rows = [_solve_one(model, v, iteration) for v in V]
     return Bunch(**{name: np.array([row[name] for row in rows]) for name in rows[0]})
@@ -40,34 +42,49 @@ def _solve_one(model, v, iteration):
     J = np.zeros((n_units, n_units))
     J[n_visible:, :n_visible] = model.weights
     J[:n_visible, n_visible:] = model.weights.T
-    # The start: fields from the row and from the hidden means given it.
-    B1, A1 = J[:, :n_visible] @ v, np.zeros(n_units)
-    B1[:n_visible] = model.weights.T @ model.hidden.mean(B1[n_visible:])
+    A1, B1 = _start(model, J, v)
     mean, variance = _moments(model, B1, A1)
-    free_energy, change = np.nan, np.inf
-    n_iter = 0
+    n_iter, change = 0, np.inf
     while n_iter < iteration.max_iter and not change < iteration.tol:
         n_iter += 1
         A2, B2 = 1 / variance - A1, mean / variance - B1
+        # On the way, there need not be a Gaussian: as in Algorithm 3, the inverse will do.
         try:
-            factor = cho_factor(np.diag(A2) - J, lower=True)
+            covariance = np.linalg.inv(np.diag(A2) - J)
         except LinAlgError:
-            change = np.inf
             break
-        covariance = cho_solve(factor, np.eye(n_units))
         gaussian_mean, gaussian_variance = covariance @ B2, np.diag(covariance)
-        free_energy = -_log_partition(model, (A1, B1), (A2, B2), gaussian_mean, factor)
+        precision, field = 1 / gaussian_variance - A2, gaussian_mean / gaussian_variance - B2
+        # Without damping: a damped step moves no mean of a unit whose field is large.
+        undamped, _ = _moments(model, field, precision)
+        change = float(np.mean((undamped - mean) ** 2))
         keep = iteration.damping
-        A1 = keep * A1 + (1 - keep) * (1 / gaussian_variance - A2)
-        B1 = keep * B1 + (1 - keep) * (gaussian_mean / gaussian_variance - B2)
-        before = mean
+        A1 = keep * A1 + (1 - keep) * precision
+        B1 = keep * B1 + (1 - keep) * field
         mean, variance = _moments(model, B1, A1)
-        change = float(np.mean((mean - before) ** 2))
+    free_energy = _free_energy(model, J, (A1, B1), mean, variance)
+    if np.isnan(free_energy):
+        change = np.inf
     return dict(
         visible_mean=mean[:n_visible], visible_variance=variance[:n_visible],
         hidden_mean=mean[n_visible:], hidden_variance=variance[n_visible:],
         converged=change < iteration.tol, n_iter=n_iter, change=change, free_energy=free_energy,
     )  # fmt: skip
+
+
+def _start(model, J, v):
+    """Precisions and fields to begin with: those of TAP, from a row and the hidden means given it.
+
+    The algorithm leaves them open. Precisions of 0 are too large by the second order of TAP: with
+    the weights of a trained model, the Gaussian then seldom exists.
+    """
+    n_visible = len(v)
+    B = J[:, :n_visible] @ v
+    B[:n_visible] = model.weights.T @ model.hidden.mean(B[n_visible:])
+    mean, variance = _moments(model, B, np.zeros(len(B)))
+    least = [-MOST_TAKEN * units.tail_precision for units in (model.visible, model.hidden)]
+    A = np.maximum(-(J**2) @ variance, np.concatenate(least))
+    return A, J @ mean + A * mean
 
 
 def _parts(model, *arrays):
@@ -88,10 +105,18 @@ def _moments(model, B, A):
     return mean, np.maximum(variance, LEAST_VARIANCE)
 
 
-def _log_partition(model, own, gaussian, gaussian_mean, factor):
-    """ln Z of the units by themselves, plus that of the Gaussian, less what both share."""
-    (A1, B1), (A2, B2) = own, gaussian
+def _free_energy(model, J, own, mean, variance):
+    """-ln Z: of the units by themselves and of the Gaussian, less what both share; or NaN.
+
+    NaN stands for a Gaussian that does not exist.
+    """
+    A1, B1 = own
+    A2, B2 = 1 / variance - A1, mean / variance - B1
+    try:
+        factor = cho_factor(np.diag(A2) - J, lower=True)
+    except (LinAlgError, ValueError):  # not positive definite, or not finite
+        return np.nan
     alone = sum(units.log_partition(*parts).sum() for units, parts in _parts(model, B1, A1))
-    coupled = 0.5 * B2 @ gaussian_mean - np.log(np.diag(factor[0])).sum()
+    coupled = 0.5 * B2 @ cho_solve(factor, B2) - np.log(np.diag(factor[0])).sum()
     shared = 0.5 * ((B1 + B2) ** 2 / (A1 + A2) - np.log(A1 + A2)).sum()
-    return float(alone + coupled - shared)
+    return float(shared - alone - coupled)
