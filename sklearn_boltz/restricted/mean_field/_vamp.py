@@ -55,6 +55,8 @@ def _solve_one(model, v, iteration):
             break
         gaussian_mean, gaussian_variance = covariance @ B2, np.diag(covariance)
         precision, field = 1 / gaussian_variance - A2, gaussian_mean / gaussian_variance - B2
+        if not np.isfinite(precision + field).all():
+            break
         # Without damping: a damped step moves no mean of a unit whose field is large.
         undamped, _ = _moments(model, field, precision)
         change = float(np.mean((undamped - mean) ** 2))
@@ -118,5 +120,5 @@ def _free_energy(model, J, own, mean, variance):
         return np.nan
     alone = sum(units.log_partition(*parts).sum() for units, parts in _parts(model, B1, A1))
     coupled = 0.5 * B2 @ cho_solve(factor, B2) - np.log(np.diag(factor[0])).sum()
-    shared = 0.5 * ((B1 + B2) ** 2 / (A1 + A2) - np.log(A1 + A2)).sum()
+    shared = 0.5 * (mean**2 / variance + np.log(variance)).sum()
     return float(shared - alone - coupled)
