@@ -7,7 +7,8 @@ iteration.
 """
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from sklearn.utils import Bunch
 
 from sklearn_boltz.restricted.mean_field._tap import MOST_TAKEN
@@ -48,12 +49,10 @@ def _solve_one(model, v, iteration):
     while n_iter < iteration.max_iter and not change < iteration.tol:
         n_iter += 1
         A2, B2 = 1 / variance - A1, mean / variance - B1
-        # On the way, there need not be a Gaussian: as in Algorithm 3, the inverse will do.
         try:
-            covariance = np.linalg.inv(np.diag(A2) - J)
+            gaussian_mean, gaussian_variance = _gaussian_moments(np.diag(A2) - J, B2)
         except LinAlgError:
             break
-        gaussian_mean, gaussian_variance = covariance @ B2, np.diag(covariance)
         precision, field = 1 / gaussian_variance - A2, gaussian_mean / gaussian_variance - B2
         if not np.isfinite(precision + field).all():
             break
@@ -89,6 +88,19 @@ def _start(model, J, v):
     return A, J @ mean + A * mean
 
 
+def _gaussian_moments(precision, field):
+    """Means and variances of a Gaussian with a matrix of precisions.
+
+    On the way to a fixed point it need not exist: as in Algorithm 3, the inverse will do.
+    """
+    factor, failed = dpotrf(precision, lower=1)
+    if not failed:  # this way takes less than half of the time
+        covariance, _ = dpotri(factor, lower=1)
+        return dpotrs(factor, field, lower=1)[0], np.diag(covariance)
+    covariance = np.linalg.inv(precision)
+    return covariance @ field, np.diag(covariance)
+
+
 def _parts(model, *arrays):
     n_visible = len(model.visible)
     return (
@@ -114,11 +126,10 @@ def _free_energy(model, J, own, mean, variance):
     """
     A1, B1 = own
     A2, B2 = 1 / variance - A1, mean / variance - B1
-    try:
-        factor = cho_factor(np.diag(A2) - J, lower=True)
-    except (LinAlgError, ValueError):  # not positive definite, or not finite
+    factor, failed = dpotrf(np.diag(A2) - J, lower=1)
+    if failed:
         return np.nan
     alone = sum(units.log_partition(*parts).sum() for units, parts in _parts(model, B1, A1))
-    coupled = 0.5 * B2 @ cho_solve(factor, B2) - np.log(np.diag(factor[0])).sum()
+    coupled = 0.5 * B2 @ dpotrs(factor, B2, lower=1)[0] - np.log(np.diag(factor)).sum()
     shared = 0.5 * (mean**2 / variance + np.log(variance)).sum()
     return float(shared - alone - coupled)
