@@ -27,7 +27,12 @@ from sklearn_boltz.restricted.training._tap_steps import (
     Scheme,
     unit_gradients,
 )
-from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian
+from sklearn_boltz.units import (
+    Bernoulli,
+    Gaussian,
+    TruncatedGaussBernoulli,
+    TruncatedGaussian,
+)
 
 N_VISIBLE, N_HIDDEN = 6, 4
 EXACTLY = Iteration(max_iter=5000, tol=1e-26)
@@ -233,13 +238,28 @@ def strongly_coupled(scale, iteration, workers):
         yield {name: value[0] for name, value in solution.items()}, np.log(rbm.Z)
 
 
-def test_adaptive_tap_without_a_gaussian_law_has_not_converged(workers):
-    # With such a tolerance, everything else has.
-    iteration = Iteration(max_iter=1, tol=1e9)
-    found = [solution for solution, _ in strongly_coupled(10.0, iteration, workers)]
-    exists = np.isfinite([solution["free_energy"] for solution in found])
-    assert exists.any() and not exists.all()
-    assert [solution["converged"] for solution in found] == exists.tolist()
+@pytest.mark.parametrize("scale", [0.1, 0.3, 0.5, 1.0, 3.0])
+def test_adaptive_tap_of_gaussian_units(workers, scale):
+    """It is exact where their distribution exists; elsewhere it says that it has not converged."""
+    weights = scale * np.random.default_rng(0).standard_normal((N_HIDDEN, N_VISIBLE))
+    n_units = N_VISIBLE + N_HIDDEN
+    U, precision = np.random.default_rng(1).standard_normal(n_units), np.eye(n_units)
+    precision[N_VISIBLE:, :N_VISIBLE], precision[:N_VISIBLE, N_VISIBLE:] = -weights, -weights.T
+    visible = Gaussian(U[:N_VISIBLE], np.ones(N_VISIBLE))
+    model = Model(weights, visible, Gaussian(U[N_VISIBLE:], np.ones(N_HIDDEN)))
+    exists = np.linalg.eigvalsh(precision)[0] > 0
+    assert exists == (scale < 0.4)
+    # With a tolerance of 1e9, everything that has a free energy would have converged.
+    iteration = EXACTLY if exists else Iteration(tol=1e9)
+    solutions = INFERENCES["adatap"](model, np.zeros((2, N_VISIBLE)), iteration, workers)
+    assert (solutions.converged == exists).all()
+    if exists:
+        mean, (_, log_det) = np.linalg.solve(precision, U), np.linalg.slogdet(precision)
+        exact = -0.5 * (U @ mean + n_units * np.log(2 * np.pi) - log_det)
+        np.testing.assert_allclose(solutions.free_energy, exact, rtol=1e-10)
+        np.testing.assert_allclose(solutions.visible_mean, [mean[:N_VISIBLE]] * 2, rtol=1e-10)
+    else:
+        assert np.isnan(solutions.free_energy).all()
 
 
 def test_adaptive_tap_converges_for_strong_couplings(workers):

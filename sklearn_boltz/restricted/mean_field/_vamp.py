@@ -6,8 +6,9 @@ TAP, it does not take the weights for independent; it costs O((n_visible + n_hid
 iteration.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 from sklearn.utils import Bunch
 
@@ -15,6 +16,8 @@ from sklearn_boltz.restricted.mean_field._tap import MOST_TAKEN
 
 # Variances are kept above this: a unit that is certain has no Gaussian description.
 LEAST_VARIANCE = 1e-12
+# By how much a step may be shortened.
+HALVINGS = 0.5 ** np.arange(30)
 
 
 def solve(model, V, iteration):
@@ -31,11 +34,39 @@ def solve(model, V, iteration):
     Returns
     -------
     solutions : Bunch
-        As of `mean_field._tap.solve`, with `free_energy`, which is NaN where the Gaussian does not
-        exist in the end. Such a start has not converged.
+        As of `mean_field._tap.solve`, with `free_energy`, which is NaN where no Gaussian exists at
+        the start. Such a start has not converged.
     """
     rows = [_solve_one(model, v, iteration) for v in V]
     return Bunch(**{name: np.array([row[name] for row in rows]) for name in rows[0]})
+
+
+class Point(NamedTuple):
+    """Where an iteration is: the moments of the units, and both descriptions of them.
+
+    Attributes
+    ----------
+    mean, variance : ndarray of shape (n_units,)
+    own, gaussian : tuple of ndarray
+        Precisions and fields, A₁ and B₁, A₂ and B₂.
+    factor : ndarray of shape (n_units, n_units) or None
+        Cholesky factor of the matrix of precisions of the Gaussian, diag(A₂) − J. None if it is
+        not positive definite: then the Gaussian does not exist.
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    own: tuple
+    gaussian: tuple
+    factor: np.ndarray | None
+
+    @classmethod
+    def of(cls, model, J, A1, B1):
+        """The point at precisions and fields."""
+        mean, variance = _moments(model, B1, A1)
+        A2, B2 = 1 / variance - A1, mean / variance - B1
+        factor, failed = dpotrf(np.diag(A2) - J, lower=1)
+        return cls(mean, variance, (A1, B1), (A2, B2), None if failed else factor)
 
 
 def _solve_one(model, v, iteration):
@@ -43,62 +74,51 @@ def _solve_one(model, v, iteration):
     J = np.zeros((n_units, n_units))
     J[n_visible:, :n_visible] = model.weights
     J[:n_visible, n_visible:] = model.weights.T
-    A1, B1 = _start(model, J, v)
-    mean, variance = _moments(model, B1, A1)
-    n_iter, change = 0, np.inf
-    while n_iter < iteration.max_iter and not change < iteration.tol:
+    point, n_iter, change = _start(model, J, v), 0, np.inf
+    while point.factor is not None and n_iter < iteration.max_iter and not change < iteration.tol:
         n_iter += 1
-        A2, B2 = 1 / variance - A1, mean / variance - B1
-        try:
-            gaussian_mean, gaussian_variance = _gaussian_moments(np.diag(A2) - J, B2)
-        except LinAlgError:
-            break
-        precision, field = 1 / gaussian_variance - A2, gaussian_mean / gaussian_variance - B2
-        if not np.isfinite(precision + field).all():
-            break
+        (A1, B1), (A2, B2) = point.own, point.gaussian
+        covariance, _ = dpotri(point.factor, lower=1)
+        variance, mean = np.diag(covariance), dpotrs(point.factor, B2, lower=1)[0]
+        precision, field = 1 / variance - A2, mean / variance - B2
         # Without damping: a damped step moves no mean of a unit whose field is large.
         undamped, _ = _moments(model, field, precision)
-        change = float(np.mean((undamped - mean) ** 2))
-        keep = iteration.damping
-        A1 = keep * A1 + (1 - keep) * precision
-        B1 = keep * B1 + (1 - keep) * field
-        mean, variance = _moments(model, B1, A1)
-    free_energy = _free_energy(model, J, (A1, B1), mean, variance)
-    if np.isnan(free_energy):
-        change = np.inf
+        change = float(np.mean((undamped - point.mean) ** 2))
+        # A Gaussian exists after a step that is short enough.
+        for step in (1 - iteration.damping) * HALVINGS:
+            new = Point.of(model, J, A1 + step * (precision - A1), B1 + step * (field - B1))
+            if new.factor is not None:
+                break
+        else:
+            change = np.inf
+            break
+        point = new
     return dict(
-        visible_mean=mean[:n_visible], visible_variance=variance[:n_visible],
-        hidden_mean=mean[n_visible:], hidden_variance=variance[n_visible:],
-        converged=change < iteration.tol, n_iter=n_iter, change=change, free_energy=free_energy,
+        visible_mean=point.mean[:n_visible], visible_variance=point.variance[:n_visible],
+        hidden_mean=point.mean[n_visible:], hidden_variance=point.variance[n_visible:],
+        converged=change < iteration.tol, n_iter=n_iter, change=change,
+        free_energy=_free_energy(model, point),
     )  # fmt: skip
 
 
 def _start(model, J, v):
-    """Precisions and fields to begin with: those of TAP, from a row and the hidden means given it.
+    """The point to begin with, which the paper leaves open: that of TAP, where a Gaussian exists.
 
-    The algorithm leaves them open. Precisions of 0 are too large by the second order of TAP: with
-    the weights of a trained model, the Gaussian then seldom exists.
+    From a row and the hidden means given it. With precisions A₁ of 0, and the weights of a trained
+    model, there seldom is a Gaussian; with lower ones there is, but for unbounded units.
     """
     n_visible = len(v)
     B = J[:, :n_visible] @ v
     B[:n_visible] = model.weights.T @ model.hidden.mean(B[n_visible:])
     mean, variance = _moments(model, B, np.zeros(len(B)))
     least = [-MOST_TAKEN * units.tail_precision for units in (model.visible, model.hidden)]
-    A = np.maximum(-(J**2) @ variance, np.concatenate(least))
-    return A, J @ mean + A * mean
-
-
-def _gaussian_moments(precision, field):
-    """Means and variances of a Gaussian with a matrix of precisions.
-
-    On the way to a fixed point it need not exist: as in Algorithm 3, the inverse will do.
-    """
-    factor, failed = dpotrf(precision, lower=1)
-    if not failed:  # this way takes less than half of the time
-        covariance, _ = dpotri(factor, lower=1)
-        return dpotrs(factor, field, lower=1)[0], np.diag(covariance)
-    covariance = np.linalg.inv(precision)
-    return covariance @ field, np.diag(covariance)
+    least, squares = np.concatenate(least), (J**2) @ variance
+    for factor in 1 / HALVINGS:
+        A = np.maximum(-factor * squares, least)
+        point = Point.of(model, J, A, J @ mean + A * mean)
+        if point.factor is not None:
+            break
+    return point
 
 
 def _parts(model, *arrays):
@@ -119,17 +139,13 @@ def _moments(model, B, A):
     return mean, np.maximum(variance, LEAST_VARIANCE)
 
 
-def _free_energy(model, J, own, mean, variance):
-    """-ln Z: of the units by themselves and of the Gaussian, less what both share; or NaN.
-
-    NaN stands for a Gaussian that does not exist.
-    """
-    A1, B1 = own
-    A2, B2 = 1 / variance - A1, mean / variance - B1
-    factor, failed = dpotrf(np.diag(A2) - J, lower=1)
-    if failed:
+def _free_energy(model, point):
+    """-ln Z: of the units by themselves and of the Gaussian, less what both share; or NaN."""
+    if point.factor is None:
         return np.nan
+    (A1, B1), (_, B2) = point.own, point.gaussian
     alone = sum(units.log_partition(*parts).sum() for units, parts in _parts(model, B1, A1))
-    coupled = 0.5 * B2 @ dpotrs(factor, B2, lower=1)[0] - np.log(np.diag(factor)).sum()
-    shared = 0.5 * (mean**2 / variance + np.log(variance)).sum()
+    mean, _ = dpotrs(point.factor, B2, lower=1)
+    coupled = 0.5 * B2 @ mean - np.log(np.diag(point.factor)).sum()
+    shared = 0.5 * (point.mean**2 / point.variance + np.log(point.variance)).sum()
     return float(shared - alone - coupled)
