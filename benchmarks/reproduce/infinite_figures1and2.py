@@ -15,6 +15,7 @@ from functools import partial
 
 import _path  # noqa: F401
 import joblib
+import numpy as np
 from _common import print_table, run_script, save_table
 from _data import load_parts
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
@@ -104,7 +105,9 @@ def draw(found, path):
     for column, (name, curves) in zip(axes.T, found.items(), strict=True):
         for model, curve in curves.items():
             for k, ax in enumerate(column):
-                ax.plot(curve.keys(), [values[k] for values in curve.values()], "o-", label=model)
+                # The errors of some sizes were not measured.
+                known = {n: values[k] for n, values in curve.items() if np.isfinite(values[k])}
+                ax.plot(known.keys(), known.values(), "o-", label=model)
         column[0].set_title(SETS[name][0])
         column[1].set_xlabel("hidden units")
         column[0].legend(fontsize="small")
