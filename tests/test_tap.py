@@ -19,6 +19,7 @@ from sklearn_boltz.restricted.mean_field._tap import (
     free_energy,
     solve,
 )
+from sklearn_boltz.restricted.mean_field._vamp import iterate
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.training._optimizers import SGD
@@ -271,6 +272,27 @@ def test_adaptive_tap_converges_for_strong_couplings(workers):
     found = list(strongly_coupled(30.0, Iteration(max_iter=1000), workers))
     error = [s["free_energy"] + log_z for s, log_z in found if s["converged"]]
     assert len(error) > 30 and min(error) > -0.01 and np.median(error) < 0.01
+
+
+def test_derivative_of_adaptive_tap_by_the_weights(workers):
+    """By finite differences: the means and covariances of `Point`, not W ∘ var(h) var(v)ᵀ."""
+    rbm = random_rbm(6, 4, 1.0, 0)
+    model, v, step = binary(rbm), np.zeros(6), 1e-5
+    point, *_ = iterate(model, v, EXACTLY)
+    mean, covariance = point.mean, point.covariance()[6:, :6]
+    measured = np.zeros((4, 6))
+    for place in np.ndindex(4, 6):
+        energies = []
+        for sign in (1, -1):
+            weights = model.weights.copy()
+            weights[place] += sign * step
+            moved = model._replace(weights=weights)
+            energies += INFERENCES["adatap"](moved, v[None], EXACTLY, workers).free_energy.tolist()
+        measured[place] = (energies[1] - energies[0]) / (2 * step)
+    means = np.outer(mean[6:], mean[:6])
+    np.testing.assert_allclose(measured, means + covariance, atol=1e-7)
+    of_tap = model.weights * np.outer(point.variance[6:], point.variance[:6])
+    assert np.abs(measured - means - of_tap).max() > 1e-3
 
 
 # Evidence.

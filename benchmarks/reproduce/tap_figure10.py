@@ -1,10 +1,14 @@
 """Figure 10 of the TAP paper: training by TAP and by adaptive TAP, and what an iteration costs.
 
-Left: the pseudo-likelihood in the course of training, with gradients from a fixed number of
-iterations of either inference, damping 0.5, batches of 100. Right: seconds of one iteration
-against the size of the batch, 784 × 500 units. Adaptive TAP inverts a matrix of all units for
-each row and iteration, so that the paper's left panel, 5,000 rows of 784 pixels and 500 hidden
-units, takes weeks of one core; --quick trains on scikit-learn's digits, 64 pixels.
+Left: the pseudo-likelihood in the course of training, with gradients from a number of iterations of
+either inference, damping 0.5, batches of 100. Right: seconds of one iteration against the size of
+the batch, 784 × 500 units. Adaptive TAP inverts a matrix of all units for each row and iteration,
+so that the paper's left panel, 5,000 rows of 784 pixels and 500 hidden units, takes weeks of one
+core; --quick trains on scikit-learn's digits, 64 pixels.
+
+The paper trains with adaptive TAP by the formula that TAP has for the covariances of visible and
+hidden units. With the means of adaptive TAP, this is not the derivative of any likelihood. Here,
+both are tried: the formula as printed, and the derivative of adaptive TAP's free energy.
 
 E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 """
@@ -18,18 +22,21 @@ import numpy as np
 from _common import print_table, run_script, save_table
 from _data import binary, load_images, load_small_digits
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
+from sklearn.utils import Bunch
 
 from sklearn_boltz import TAPRBM
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import Iteration
+from sklearn_boltz.restricted.mean_field._vamp import iterate
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.training._tap_steps import unit_gradients
 from sklearn_boltz.units import Bernoulli
 
 METHODS = {"TAP": "tap", "adaTAP": "adatap"}
+AS_PRINTED = "adaTAP, as printed"
 
 
 def load(args):
@@ -42,14 +49,37 @@ def load(args):
     return binary(X[: args.rows]).astype(float)
 
 
+def of_tap(model, V, inference, iteration, workers):
+    """Means of hidden and visible units for each row, and the mean of their covariances, by TAP."""
+    found = INFERENCES[inference](model, V, iteration, workers)
+    covariance = model.weights * (found.hidden_variance.T @ found.visible_variance) / len(V)
+    return found, covariance
+
+
+def of_adaptive_tap(model, V, iteration):
+    """The same, with the covariances of adaptive TAP."""
+    n_visible = len(model.visible)
+    points = [iterate(model, v, iteration)[0] for v in V]
+    mean, variance = (np.array([getattr(p, name) for p in points]) for name in ("mean", "variance"))
+    found = Bunch(
+        visible_mean=mean[:, :n_visible], visible_variance=variance[:, :n_visible],
+        hidden_mean=mean[:, n_visible:], hidden_variance=variance[:, n_visible:],
+    )  # fmt: skip
+    return found, sum(p.covariance()[n_visible:, :n_visible] for p in points) / len(V)
+
+
 def step(model, V, method, n_iter, rate, workers):
     """Change the parameters by one mini-batch, Algorithm 2."""
-    # No tolerance: all iterations are made, as in the figure.
-    iteration = Iteration(2, n_iter, 0.0, 0.5)
-    found = INFERENCES[METHODS[method]](model, V, iteration, workers)
+    # All iterations are made, as in the figure, but for those that would not change a digit.
+    iteration = Iteration(2, n_iter, 1e-16, 0.5)
+    if method == "adaTAP":
+        found, covariance = of_adaptive_tap(model, V, iteration)
+    else:
+        inference = METHODS["TAP" if method == "TAP" else "adaTAP"]
+        found, covariance = of_tap(model, V, inference, iteration, workers)
     n = len(V)
     slope = model.mean_hidden(V).T @ V / n - found.hidden_mean.T @ found.visible_mean / n
-    slope -= model.weights * (found.hidden_variance.T @ found.visible_variance) / n
+    slope -= covariance
     layered = Layered([model.weights], [model.visible, model.hidden])
     slopes = unit_gradients(clamp(layered, V, iteration, workers), found, 2)
     for units, slopes_of_units in zip(layered.layers, slopes, strict=True):
@@ -94,10 +124,14 @@ def seconds_of_an_iteration(sizes, workers, n_visible=784, n_hidden=500):
 
 
 def draw(paths, seconds, args):
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+    styles = {"TAP": "-", "adaTAP": "--", AS_PRINTED: ":"}
     for (method, n_iter), path in paths.items():
-        left.plot(path, "-" if method == "TAP" else "--", label=f"{method}, {n_iter} iterations")
-    left.set(xlabel="epoch", ylabel="log-pseudo-likelihood, nats", title=args.data_set)
+        color = f"C{args.iterations.index(n_iter)}"
+        left.plot(path, styles[method], color=color, label=f"{method}, {n_iter} iterations")
+    low = min(path.min() for (method, _), path in paths.items() if method != AS_PRINTED)
+    left.set(xlabel="epoch", ylabel="log-pseudo-likelihood, nats", title=args.data_set,
+             ylim=(low - 5, None))  # fmt: skip
     left.legend(fontsize="small")
     for method in METHODS:
         right.loglog(args.sizes, [seconds[method, size] for size in args.sizes], "o-", label=method)
@@ -117,7 +151,7 @@ def main():
     X = load(args)
     with Workers(1) as workers, reproduction("tap_figure10", "TAP, Figure 10", args):
         paths = {}
-        for method in METHODS:
+        for method in (*METHODS, AS_PRINTED):
             for n_iter in args.iterations:
                 chosen = (X, method, n_iter, args.hidden, args.epochs, args.batch, args.rate)
                 path = partial(train, X, method, n_iter, args, workers)
@@ -132,19 +166,26 @@ def main():
         save_table(f"{args.stem}_curves.csv", ["epoch", *labels],
                    [[n, *(f"{path[n]:.3f}" for path in paths.values())]
                     for n in range(args.epochs + 1)])  # fmt: skip
-        ends = {key: path[-1] for key, path in paths.items()}
-        poor = ends.pop(("adaTAP", 3))
+        few = args.iterations[0]
+        of_tap, mended, printed = (
+            {n_iter: paths[method, n_iter][-1] for n_iter in args.iterations}
+            for method in (*METHODS, AS_PRINTED)
+        )
+        enough = [*of_tap.values(), *(printed[n] for n in args.iterations[1:])]
+        everything = [*of_tap.values(), *mended.values()]
         size = max(args.sizes)
         slower = seconds["adaTAP", size] / seconds["TAP", size]
         compare(args, [
             ("settings", "MNIST, 5,000 rows, 784 × 500 units, rate 0.001",
              f"{args.data_set}, {len(X)} rows, {X.shape[1]} × {args.hidden} units, "
              f"rate {args.rate:g}, batches of {args.batch}", None),
-            ("log-pseudo-likelihood in the end, all but adaTAP with 3 iterations", "equivalent",
-             f"{min(ends.values()):.2f} to {max(ends.values()):.2f}",
-             max(ends.values()) - min(ends.values()) < 1),
-            ("adaTAP with 3 iterations", "poorer", f"{poor:.2f}",
-             bool(poor < min(ends.values()) - 1)),
+            (f"log-pseudo-likelihood in the end, all but adaTAP with {few} iterations",
+             "equivalent", f"{min(enough):.2f} to {max(enough):.2f}",
+             max(enough) - min(enough) < 1),
+            (f"adaTAP with {few} iterations", "poorer", f"{printed[few]:.2f}",
+             bool(printed[few] < min(enough) - 1)),
+            ("all, adaTAP with the derivative of its own free energy", "",
+             f"{min(everything):.2f} to {max(everything):.2f}", None),
             (f"an iteration of adaTAP by one of TAP, {size} rows", "about 1000",
              f"{slower:.0f}", 300 < slower < 3_000),
         ])  # fmt: skip

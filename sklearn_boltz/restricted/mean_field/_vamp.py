@@ -37,7 +37,7 @@ def solve(model, V, iteration):
         As of `mean_field._tap.solve`, with `free_energy`, which is NaN where no Gaussian exists at
         the start. Such a start has not converged.
     """
-    rows = [_solve_one(model, v, iteration) for v in V]
+    rows = [_solution(model, *iterate(model, v, iteration), iteration.tol) for v in V]
     return Bunch(**{name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
@@ -68,8 +68,18 @@ class Point(NamedTuple):
         factor, failed = dpotrf(np.diag(A2) - J, lower=1)
         return cls(mean, variance, (A1, B1), (A2, B2), None if failed else factor)
 
+    def covariance(self):
+        """Of the units, by the Gaussian: ndarray of shape (n_units, n_units), its lower triangle.
 
-def _solve_one(model, v, iteration):
+        With it, the derivative of the free energy by the weights is -(⟨h⟩⟨v⟩ᵀ + cov(h, v)) at a
+        solution. The paper takes TAP's W ∘ var(h) var(v)ᵀ for the covariances in training, which
+        is not the derivative of this free energy.
+        """
+        return dpotri(self.factor, lower=1)[0]
+
+
+def iterate(model, v, iteration):
+    """From a row, with `iteration` as in `solve`; -> the last `Point`, n_iter, change."""
     n_visible, n_units = len(model.visible), len(model.visible) + len(model.hidden)
     J = np.zeros((n_units, n_units))
     J[n_visible:, :n_visible] = model.weights
@@ -78,8 +88,7 @@ def _solve_one(model, v, iteration):
     while point.factor is not None and n_iter < iteration.max_iter and not change < iteration.tol:
         n_iter += 1
         (A1, B1), (A2, B2) = point.own, point.gaussian
-        covariance, _ = dpotri(point.factor, lower=1)
-        variance, mean = np.diag(covariance), dpotrs(point.factor, B2, lower=1)[0]
+        variance, mean = np.diag(point.covariance()), dpotrs(point.factor, B2, lower=1)[0]
         precision, field = 1 / variance - A2, mean / variance - B2
         # Without damping: a damped step moves no mean of a unit whose field is large.
         undamped, _ = _moments(model, field, precision)
@@ -93,10 +102,15 @@ def _solve_one(model, v, iteration):
             change = np.inf
             break
         point = new
+    return point, n_iter, change
+
+
+def _solution(model, point, n_iter, change, tol):
+    n_visible = len(model.visible)
     return dict(
         visible_mean=point.mean[:n_visible], visible_variance=point.variance[:n_visible],
         hidden_mean=point.mean[n_visible:], hidden_variance=point.variance[n_visible:],
-        converged=change < iteration.tol, n_iter=n_iter, change=change,
+        converged=change < tol, n_iter=n_iter, change=change,
         free_energy=_free_energy(model, point),
     )  # fmt: skip
 
