@@ -7,8 +7,8 @@ so that the paper's left panel, 5,000 rows of 784 pixels and 500 hidden units, t
 core; --quick trains on scikit-learn's digits, 64 pixels.
 
 The paper trains with adaptive TAP by the formula that TAP has for the covariances of visible and
-hidden units. With the means of adaptive TAP, this is not the derivative of any likelihood. Here,
-both are tried: the formula as printed, and the derivative of adaptive TAP's free energy.
+hidden units. That is not the derivative of adaptive TAP's free energy. Here, both are tried: the
+formula as printed, and the derivative.
 
 E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 """
@@ -49,15 +49,15 @@ def load(args):
     return binary(X[: args.rows]).astype(float)
 
 
-def of_tap(model, V, inference, iteration, workers):
-    """Means of hidden and visible units for each row, and the mean of their covariances, by TAP."""
+def by_formula(model, V, inference, iteration, workers):
+    """Moments of the units for each row, and the mean of their covariances by TAP's formula."""
     found = INFERENCES[inference](model, V, iteration, workers)
     covariance = model.weights * (found.hidden_variance.T @ found.visible_variance) / len(V)
     return found, covariance
 
 
-def of_adaptive_tap(model, V, iteration):
-    """The same, with the covariances of adaptive TAP."""
+def by_derivative(model, V, iteration):
+    """The same by adaptive TAP, with its own covariances."""
     n_visible = len(model.visible)
     points = [iterate(model, v, iteration)[0] for v in V]
     mean, variance = (np.array([getattr(p, name) for p in points]) for name in ("mean", "variance"))
@@ -73,10 +73,10 @@ def step(model, V, method, n_iter, rate, workers):
     # All iterations are made, as in the figure, but for those that would not change a digit.
     iteration = Iteration(2, n_iter, 1e-16, 0.5)
     if method == "adaTAP":
-        found, covariance = of_adaptive_tap(model, V, iteration)
+        found, covariance = by_derivative(model, V, iteration)
     else:
         inference = METHODS["TAP" if method == "TAP" else "adaTAP"]
-        found, covariance = of_tap(model, V, inference, iteration, workers)
+        found, covariance = by_formula(model, V, inference, iteration, workers)
     n = len(V)
     slope = model.mean_hidden(V).T @ V / n - found.hidden_mean.T @ found.visible_mean / n
     slope -= covariance
@@ -167,12 +167,12 @@ def main():
                    [[n, *(f"{path[n]:.3f}" for path in paths.values())]
                     for n in range(args.epochs + 1)])  # fmt: skip
         few = args.iterations[0]
-        of_tap, mended, printed = (
+        plain, mended, printed = (
             {n_iter: paths[method, n_iter][-1] for n_iter in args.iterations}
             for method in (*METHODS, AS_PRINTED)
         )
-        enough = [*of_tap.values(), *(printed[n] for n in args.iterations[1:])]
-        everything = [*of_tap.values(), *mended.values()]
+        enough = [*plain.values(), *(printed[n] for n in args.iterations[1:])]
+        everything = [*plain.values(), *mended.values()]
         size = max(args.sizes)
         slower = seconds["adaTAP", size] / seconds["TAP", size]
         compare(args, [
