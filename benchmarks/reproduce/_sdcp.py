@@ -63,6 +63,7 @@ def reproduce_small(number, name, description, claims):
         the log-likelihood in the end, and `near_its_best`.
     """
     args = settings(description, SMALL_FULL, SMALL_QUICK)
+    args.points = min(args.points, args.epochs)
     title, _, ceiling = SETS[name]
     with reproduction(f"sdcp_figure{number}", f"S-DCP, Figure {number}: {title}", args):
         paths = run([name], args.epochs, args.trials, args.points, args.jobs)
@@ -154,6 +155,7 @@ def reproduce_images(
         The batch and epochs of the paper, where they differ from 200.
     """
     args = settings(description, FULL | full, QUICK | (quick or {}))
+    args.points = min(args.points, args.epochs)
     X, X_test = load_bits(data, args.data, args.rows, args.test_rows, np.random.default_rng(0))
     with reproduction(f"sdcp_figure{number}", f"S-DCP, Figure {number}: {subject}", args):
         chosen, known, paths = curves(args), {}, {}

@@ -81,7 +81,8 @@ def claims(name, curves, args):
     return [
         (f"{title}, Figure 1: sizes at which CD-10 is likelier from FW than from random starts",
          "all", f"{likelier} of {len(sizes)}", likelier == len(sizes)),
-        (f"{title}, Figure 1: units of FW with the highest log-likelihood", chosen,
+        (f"{title}, Figure 1: units of FW with the highest log-likelihood",
+         f"{chosen}, by early stopping",
          f"{best} of {max(fw)}", 0.75 < best / int(chosen) < 1.33 if max(fw) >= 600 else None),
         (f"{title}, Figure 1: log-likelihoods", f"{axis} (the axis)",
          f"{min(everything):.0f} to {max(everything):.0f}", None),

@@ -180,7 +180,7 @@ def keep(machines, args):
                      f"{history['seconds'].sum():.0f}"])  # fmt: skip
         curves[f"{NAMES[machine.kind]}, {n_hidden}"] = path
     header = ["data", "hidden units", "per unit: first epoch", "last",
-              "solutions from 100 rows: first", "last", f"by {args.starts} starts",
+              "solutions from 100 rows: first", "last", f"of all starts, at most {args.starts}",
               "converged", "seconds"]  # fmt: skip
     print_table(header, rows)
     save_table(f"{args.stem}_rows.csv", header, rows)
