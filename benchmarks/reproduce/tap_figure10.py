@@ -129,9 +129,10 @@ def draw(paths, seconds, args):
     for (method, n_iter), path in paths.items():
         color = f"C{args.iterations.index(n_iter)}"
         left.plot(path, styles[method], color=color, label=f"{method}, {n_iter} iterations")
-    low = min(path.min() for (method, _), path in paths.items() if method != AS_PRINTED)
+    # Some trainings break down.
+    first = next(iter(paths.values()))[0]
     left.set(xlabel="epoch", ylabel="log-pseudo-likelihood, nats", title=args.data_set,
-             ylim=(low - 5, None))  # fmt: skip
+             ylim=(1.2 * first, None))  # fmt: skip
     left.legend(fontsize="small")
     for method in METHODS:
         right.loglog(args.sizes, [seconds[method, size] for size in args.sizes], "o-", label=method)
@@ -144,15 +145,15 @@ def main():
     args = settings(
         __doc__,
         full=dict(data_set="mnist", rows=5_000, batch=100, hidden=500, epochs=50, rate=0.001,
-                  iterations=[3, 10, 100], sizes=[1, 3, 10, 30, 100]),
+                  iterations=[3, 10, 100], printed=[3, 10, 100], sizes=[1, 3, 10, 30, 100]),
         quick=dict(data_set="digits", rows=300, batch=10, hidden=16, epochs=10, rate=0.3,
-                   iterations=[3, 10], sizes=[1, 3, 10, 30]),
+                   iterations=[3, 10], printed=[3, 10], sizes=[1, 3, 10, 30]),
     )  # fmt: skip
     X = load(args)
     with Workers(1) as workers, reproduction("tap_figure10", "TAP, Figure 10", args):
         paths = {}
         for method in (*METHODS, AS_PRINTED):
-            for n_iter in args.iterations:
+            for n_iter in args.printed if method == AS_PRINTED else args.iterations:
                 chosen = (X, method, n_iter, args.hidden, args.epochs, args.batch, args.rate)
                 path = partial(train, X, method, n_iter, args, workers)
                 paths[method, n_iter] = kept(args, f"tap_10_{joblib.hash(chosen)}", path)
@@ -167,12 +168,11 @@ def main():
                    [[n, *(f"{path[n]:.3f}" for path in paths.values())]
                     for n in range(args.epochs + 1)])  # fmt: skip
         few = args.iterations[0]
-        plain, mended, printed = (
-            {n_iter: paths[method, n_iter][-1] for n_iter in args.iterations}
-            for method in (*METHODS, AS_PRINTED)
-        )
-        enough = [*plain.values(), *(printed[n] for n in args.iterations[1:])]
-        everything = [*plain.values(), *mended.values()]
+        ends = {method: {} for method in (*METHODS, AS_PRINTED)}
+        for (method, n_iter), path in paths.items():
+            ends[method][n_iter] = path[-1]
+        plain, mended, printed = ends.values()
+        poor, enough = mended.pop(few), [*plain.values(), *mended.values()]
         size = max(args.sizes)
         slower = seconds["adaTAP", size] / seconds["TAP", size]
         compare(args, [
@@ -182,10 +182,11 @@ def main():
             (f"log-pseudo-likelihood in the end, all but adaTAP with {few} iterations",
              "equivalent", f"{min(enough):.2f} to {max(enough):.2f}",
              max(enough) - min(enough) < 1),
-            (f"adaTAP with {few} iterations", "poorer", f"{printed[few]:.2f}",
-             bool(printed[few] < min(enough) - 1)),
-            ("all, adaTAP with the derivative of its own free energy", "",
-             f"{min(everything):.2f} to {max(everything):.2f}", None),
+            (f"adaTAP with {few} iterations", "poorer", f"{poor:.2f}",
+             bool(poor < min(enough) - 1)),
+            *((f"{AS_PRINTED}, {n_iter} iterations", "poorer" if n_iter == few else "equivalent",
+               f"{end:.2f}", (end < min(enough) - 1) == (n_iter == few))
+              for n_iter, end in printed.items()),
             (f"an iteration of adaTAP by one of TAP, {size} rows", "about 1000",
              f"{slower:.0f}", 300 < slower < 3_000),
         ])  # fmt: skip
