@@ -17,8 +17,8 @@ Parts:
 - ``published``: figures of papers, with their sources.
 
 A likelihood is exact where Z is; else it lies in a bracket. ln Z is estimated by a ladder of models
-and by annealed importance sampling. The low end is the likelihood by the greater of the two and two
-standard errors more, the high end that by the smaller and two standard errors less. The errors of a
+and by annealed importance sampling. From the likelihood by each, two standard errors are taken off;
+the lower result is the low end. Two are added; the higher result is the high end. The errors of a
 mixture's models are independent, so that the squares of their margins are added. Where the ladder
 is broken, annealing in reverse from validation rows (RAISE) takes its place.
 
