@@ -3,8 +3,8 @@
 A script says which curves its figure has, and what the paper says of them. All algorithms make as
 many Gibbs transitions for a mini-batch: 12 on the small sets (`reproduce_small`), 24 on images
 (`reproduce_images`): CD-24, PCD-24, CG-24, S-DCP and CS-DCP with 6 × 4. On images the paper has
-500 hidden units, batches of 200, 200 epochs, 10 trials and 10,000 temperatures of AIS: at 20
-seconds an epoch of MNIST and one thread, some ten hours for a trial of one curve.
+500 hidden units, batches of 200, 200 epochs, 10 trials and 10,000 temperatures of AIS: some two
+hours of one thread for a trial of one curve of MNIST.
 """
 
 from functools import partial
