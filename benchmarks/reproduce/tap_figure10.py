@@ -124,16 +124,16 @@ def seconds_of_an_iteration(sizes, workers, n_visible=784, n_hidden=500):
 
 
 def draw(paths, seconds, args):
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
     styles = {"TAP": "-", "adaTAP": "--", AS_PRINTED: ":"}
     for (method, n_iter), path in paths.items():
         color = f"C{args.iterations.index(n_iter)}"
         left.plot(path, styles[method], color=color, label=f"{method}, {n_iter} iterations")
     # Some trainings break down.
-    first = next(iter(paths.values()))[0]
+    first, best = next(iter(paths.values()))[0], max(np.nanmax(path) for path in paths.values())
     left.set(xlabel="epoch", ylabel="log-pseudo-likelihood, nats", title=args.data_set,
-             ylim=(1.2 * first, None))  # fmt: skip
-    left.legend(fontsize="small")
+             ylim=(1.2 * first, 0.95 * best))  # fmt: skip
+    left.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
     for method in METHODS:
         right.loglog(args.sizes, [seconds[method, size] for size in args.sizes], "o-", label=method)
     right.set(xlabel="rows of a batch", title="seconds of an iteration, 784 × 500 units")
