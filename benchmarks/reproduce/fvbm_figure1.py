@@ -19,7 +19,7 @@ from sklearn_boltz.inspection import HistoryDisplay
 EARLY = 10  # sweeps
 
 
-def draw(found, path):
+def draw(found, file):
     """Values to the left, increases to the right, as in the paper."""
     figure, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
     for d, ax in zip(SIZES, axes.flat, strict=True):
@@ -31,7 +31,7 @@ def draw(found, path):
                 display.plot(show_increase=True, ax=ax, lw=1)
         ax.set(xscale="log", title=f"d = {d}")
         display.increase_ax_.set_ylim(bottom=1e-6)
-    save_picture(figure, path)
+    save_picture(figure, file)
 
 
 def path_of(sequence):
