@@ -69,8 +69,8 @@ bench-kernels: $(VENV)/.installed-bench
 	cd asv_benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same --quick
 
 # The tables and figures of the papers. In full they take weeks, mostly of annealed importance
-# sampling, of Gibbs sampling with 500 hidden units, and of adaptive TAP: run single scripts. The quick ones take
-# some minutes together.
+# sampling, of Gibbs sampling with 500 hidden units, and of adaptive TAP: run single scripts. The
+# quick ones take some minutes together.
 reproduce: $(VENV)/.installed-test
 	for script in benchmarks/reproduce/[a-z]*.py; do $(BIN)/python $$script --data $(DATA) || exit 1; done
 

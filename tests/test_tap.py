@@ -28,12 +28,7 @@ from sklearn_boltz.restricted.training._tap_steps import (
     Scheme,
     unit_gradients,
 )
-from sklearn_boltz.units import (
-    Bernoulli,
-    Gaussian,
-    TruncatedGaussBernoulli,
-    TruncatedGaussian,
-)
+from sklearn_boltz.units import Bernoulli, Gaussian, TruncatedGaussBernoulli, TruncatedGaussian
 
 N_VISIBLE, N_HIDDEN = 6, 4
 EXACTLY = Iteration(max_iter=5000, tol=1e-26)

@@ -36,6 +36,16 @@ COMPARED = {
 OURS = {name: COMPARED[name] for name in ("S-DCP", "CS-DCP")}
 
 
+def settings_with_points(description, full, quick):
+    """Settings with as many epochs from each point of a curve to the next, if need be fewer points.
+
+    So the last point is that of the last epoch.
+    """
+    args = settings(description, full, quick)
+    args.points = max(n for n in range(1, args.points + 1) if args.epochs % n == 0)
+    return args
+
+
 def near_its_best(path, epochs):
     """The first epoch at which a path from below reaches 90 % of its maximum, as the paper says.
 
@@ -62,8 +72,7 @@ def reproduce_small(number, name, description, claims):
         (means, speeds, args) -> rows of the comparison; both are dicts by (algorithm, rate):
         the log-likelihood in the end, and `near_its_best`.
     """
-    args = settings(description, SMALL_FULL, SMALL_QUICK)
-    args.points = min(args.points, args.epochs)
+    args = settings_with_points(description, SMALL_FULL, SMALL_QUICK)
     title, _, ceiling = SETS[name]
     with reproduction(f"sdcp_figure{number}", f"S-DCP, Figure {number}: {title}", args):
         paths = run([name], args.epochs, args.trials, args.points, args.jobs)
@@ -154,8 +163,7 @@ def reproduce_images(
     paper : dict, default=None
         The batch and epochs of the paper, where they differ from 200.
     """
-    args = settings(description, FULL | full, QUICK | (quick or {}))
-    args.points = min(args.points, args.epochs)
+    args = settings_with_points(description, FULL | full, QUICK | (quick or {}))
     X, X_test = load_bits(data, args.data, args.rows, args.test_rows, np.random.default_rng(0))
     with reproduction(f"sdcp_figure{number}", f"S-DCP, Figure {number}: {subject}", args):
         chosen, known, paths = curves(args), {}, {}

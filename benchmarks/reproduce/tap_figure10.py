@@ -75,7 +75,7 @@ def step(model, V, method, n_iter, rate, workers):
     if method == "adaTAP":
         found, covariance = by_derivative(model, V, iteration)
     else:
-        inference = METHODS["TAP" if method == "TAP" else "adaTAP"]
+        inference = "tap" if method == "TAP" else "adatap"
         found, covariance = by_formula(model, V, inference, iteration, workers)
     n = len(V)
     slope = model.mean_hidden(V).T @ V / n - found.hidden_mean.T @ found.visible_mean / n

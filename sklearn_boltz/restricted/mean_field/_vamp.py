@@ -129,8 +129,8 @@ def _start(model, J, v):
     mean, variance = _moments(model, B, np.zeros(len(B)))
     least = [-MOST_TAKEN * units.tail_precision for units in (model.visible, model.hidden)]
     least, squares = np.concatenate(least), (J**2) @ variance
-    for factor in 4 / HALVINGS:
-        A = np.maximum(-factor * squares, least)
+    for times in 4 / HALVINGS:
+        A = np.maximum(-times * squares, least)
         point = Point.of(model, J, A, J @ mean + A * mean)
         if point.factor is not None:
             break
