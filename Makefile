@@ -5,32 +5,49 @@ BIN = $(VENV)/bin
 DATA ?= ../shared/data
 # pip and setuptools print advice that is not for whoever builds this package. Errors are shown.
 QUIETLY = -qq --no-warn-script-location
+# As [build-system] of pyproject.toml, to compile without an environment of pip's own.
+BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.11"
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: demo test test-array-api test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
+.PHONY: demo test fuzz test-array-api test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
 
-# A stamp a set of extras: installing is done once, and again when a kernel changes.
+# What builds the kernels, and the package in place without them: its Python files need no more.
+# A stamp for each set of extras.
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install $(QUIETLY) --upgrade pip
 
-$(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml setup.py $(KERNELS)
-	$(BIN)/pip install $(QUIETLY) --editable ".[$*]"
+$(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml setup.py
+	$(BIN)/pip install $(QUIETLY) $(BUILD_REQUIRES)
+	SKLEARN_BOLTZ_NO_KERNELS=1 $(BIN)/pip install $(QUIETLY) --no-build-isolation --editable ".[$*]"
 	@touch $@
 
-demo: $(VENV)/.installed-data
+# Kernels are compiled once, on all processors, and again where they or their headers change.
+$(VENV)/.built: $(VENV)/.installed-data setup.py $(KERNELS)
+	$(BIN)/python setup.py -q build_ext --inplace
+	@touch $@
+
+demo: $(VENV)/.built
 	$(BIN)/python examples/quick_start.py --data $(DATA)
 
 # Arrays of other libraries are dispatched where SciPy is told so before it is imported: these tests
 # are run by themselves, if `make test-array-api` has installed the libraries.
 ARRAY_API = SCIPY_ARRAY_API=1 $(BIN)/python -m pytest tests/test_array_api.py
 
-test: $(VENV)/.installed-test
+test: $(VENV)/.installed-test $(VENV)/.built
 	$(BIN)/python -m pytest
 	if $(BIN)/python -c "import array_api_strict" 2>/dev/null; then $(ARRAY_API); fi
 
-test-array-api: $(VENV)/.installed-test-array-api
+test-array-api: $(VENV)/.installed-test-array-api $(VENV)/.built
 	$(ARRAY_API)
+
+# Random cases of all property tests, eight for each one of `make test`. A failure prints the line
+# that reproduces it. `make fuzz MINUTES=120` goes on for two hours.
+MINUTES ?= 0
+fuzz: $(VENV)/.installed-test $(VENV)/.built
+	end=$$(( $$(date +%s) + 60 * $(MINUTES) )); \
+	while SKLEARN_BOLTZ_FUZZ=8 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests -m hypothesis -n auto; \
+		do [ $$(date +%s) -lt $$end ] || exit 0; done; exit 1
 
 # The oldest scikit-learn that is supported, with libraries of its time.
 test-oldest:
@@ -57,24 +74,24 @@ lint: $(VENV)/.installed-lint
 	$(BIN)/ruff format --check .
 	PATH="$(CURDIR)/$(BIN):$$PATH" cython-lint sklearn_boltz
 
-doc: $(VENV)/.installed-doc
+doc: $(VENV)/.installed-doc $(VENV)/.built
 	$(BIN)/python -m sphinx -W --keep-going -j auto -b html doc doc/_build/html
 
-bench: $(VENV)/.installed-test
+bench: $(VENV)/.installed-test $(VENV)/.built
 	for script in benchmarks/bench_*.py benchmarks/*/bench_*.py; do \
 		$(BIN)/python $$script --data $(DATA) || exit 1; done
 
 # The speed of the kernels, by airspeed velocity, of what is checked out; see the developer guide.
-bench-kernels: $(VENV)/.installed-bench
+bench-kernels: $(VENV)/.installed-bench $(VENV)/.built
 	cd asv_benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --python=same --quick
 
 # The tables and figures of the papers. In full they take weeks, mostly of annealed importance
 # sampling, of Gibbs sampling with 500 hidden units, and of adaptive TAP: run single scripts. The
 # quick ones take some minutes together.
-reproduce: $(VENV)/.installed-test
+reproduce: $(VENV)/.installed-test $(VENV)/.built
 	for script in benchmarks/reproduce/[a-z]*.py; do $(BIN)/python $$script --data $(DATA) || exit 1; done
 
-reproduce-quick: $(VENV)/.installed-test
+reproduce-quick: $(VENV)/.installed-test $(VENV)/.built
 	for script in benchmarks/reproduce/[a-z]*.py; do \
 		$(BIN)/python $$script --quick --data $(DATA) || exit 1; done
 

@@ -1,14 +1,18 @@
 """Extension modules; all else is in pyproject.toml."""
 
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
+import Cython
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 PACKAGE = Path("sklearn_boltz")
-HEADERS = [path.as_posix() for path in [*PACKAGE.rglob("*.h"), *PACKAGE.rglob("*.pxd")]]
+# Cython's own code for memory views, compiled once instead of into each module: half of the time.
+SHARED = "sklearn_boltz._cyutility"
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": False,
@@ -28,20 +32,48 @@ FLAGS = MSVC if sys.platform == "win32" else GCC
 EXTRA = os.environ.get("SKLEARN_BOLTZ_CFLAGS", "").split()
 
 
-def extension(path):
+def headers(path):
+    """The headers that a file includes, and those that these include."""
+    found = set()
+    for name in re.findall(r'"([\w/]+\.h)"|from sklearn_boltz\.(\S+) cimport', path.read_text()):
+        name = name[0] or name[1].replace(".", "/") + ".pxd"
+        beside, below = path.parent / name, PACKAGE / name
+        header = beside if beside.exists() else below
+        if header.exists():
+            found |= {header.as_posix()} | headers(header)
+    return found
+
+
+def extension(name, path):
     return Extension(
-        ".".join(path.with_suffix("").parts),
+        name,
         [path.as_posix()],
-        depends=HEADERS,
+        depends=sorted(headers(path)),
         include_dirs=[PACKAGE.as_posix()],
         extra_compile_args=FLAGS + EXTRA,
         extra_link_args=[flag for flag in EXTRA if flag.startswith("-fsanitize")],
     )
 
 
-setup(
-    ext_modules=cythonize(
-        [extension(path) for path in sorted(PACKAGE.rglob("*.pyx"))],
+def extensions():
+    """All modules; what another version of Cython has left is made anew."""
+    shared = Path(*SHARED.split(".")).with_suffix(".c")
+    stale = not shared.exists() or Cython.__version__ not in shared.open().readline()
+    if stale:
+        command = [sys.executable, "-m", "cython", f"--generate-shared={shared}"]
+        subprocess.run([*command, "-X", "freethreading_compatible=True"], check=True)
+    kernels = cythonize(
+        [extension(".".join(path.with_suffix("").parts), path) for path in KERNELS],
         compiler_directives=DIRECTIVES,
+        shared_utility_qualified_name=SHARED,
+        force=stale,
     )
+    return [Extension(SHARED, [shared.as_posix()], extra_compile_args=FLAGS + EXTRA), *kernels]
+
+
+KERNELS = sorted(PACKAGE.rglob("*.pyx"))
+# The Makefile installs the package without its kernels, and compiles those that have changed.
+setup(
+    ext_modules=[] if "SKLEARN_BOLTZ_NO_KERNELS" in os.environ else extensions(),
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )
