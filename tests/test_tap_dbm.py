@@ -193,6 +193,17 @@ def test_pre_training_is_that_of_rbms(digits):
     np.testing.assert_array_equal(model.intercept_hidden_[1], second.intercept_hidden_)
 
 
+@pytest.mark.parametrize("n_levels", [3, 9])
+def test_pre_training_on_a_single_column_of_levels(n_levels):
+    """Its units are one categorical unit, not one for each of its numbers."""
+    X = np.random.default_rng(0).integers(n_levels, size=(60, 1))
+    model = TAPDBM((4, 3), visible="categorical", max_iter=2, pretrain_max_iter=2, random_state=0)
+    model.fit(X)
+    assert model.components_[0].shape == (4, n_levels)
+    states = np.arange(n_levels)[:, None]
+    assert np.exp(model.score_samples(states)).sum() == pytest.approx(1, rel=0.05)
+
+
 def test_rows_that_do_not_converge_are_told():
     """Strong couplings between the hidden layers: iterations jump to and fro."""
     X = rows()

@@ -303,7 +303,10 @@ class Layout:
         # Neighbouring columns of one type have their units in one array; what a user gave for a
         # single column stays by itself.
         kinds = self.kinds
-        alone = [isinstance(kind, UnitType) and kind.n_units == 1 for kind in kinds]
+        alone = [
+            isinstance(kind, UnitType) and len(kind) == width
+            for kind, width in zip(kinds, self.widths, strict=True)
+        ]
         firsts = [j for j in range(len(kinds)) if not j or alone[j] or kinds[j] is not kinds[j - 1]]
         layers = []
         for first, end in pairwise([*firsts, len(kinds)]):
