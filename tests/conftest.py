@@ -9,14 +9,19 @@ from hypothesis import settings
 
 matplotlib.use("Agg")
 
-# No deadline: a timed test would fail on a busy machine. On CI, the same cases each time.
-settings.register_profile("sklearn_boltz", deadline=None, derandomize="CI" in os.environ)
+# `make fuzz` sets the number of cases for each one that `make test` tries. These are the same each
+# time; those of a fuzz are random, and a failure prints the line that reproduces it.
+TIMES = os.environ.get("SKLEARN_BOLTZ_FUZZ")
+# No deadline: a timed test would fail on a busy machine.
+settings.register_profile(
+    "sklearn_boltz", deadline=None, derandomize=TIMES is None, print_blob=TIMES is not None
+)
 settings.load_profile("sklearn_boltz")
 
 
 def cases(n):
-    """How many cases a property is tried on: SKLEARN_BOLTZ_CASES multiplies them."""
-    return n * int(os.environ.get("SKLEARN_BOLTZ_CASES", "1"))
+    """How many cases a property is tried on."""
+    return n * int(TIMES or 1)
 
 
 @pytest.fixture(scope="session")

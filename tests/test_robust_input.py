@@ -2,7 +2,6 @@
 
 import inspect
 import itertools
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -318,86 +317,6 @@ def test_arguments_of_methods(estimator):
             continue
         with pytest.raises(InvalidParameterError, match=f"The {name!r} parameter of"):
             known(**arguments)
-
-
-# Legal values, of which some are absurd.
-VALUES = {
-    "alpha": [0.0, 1e-300, 1e-3, 1.0, 1e6, 1e300],
-    "learning_rate": [1e-300, 0.05, 1.0, 1e3, 1e6, 1e300],
-    "learning_rate_schedule": ["constant", "invscaling"],
-    "power_t": [0.0, 0.5, 1e300],
-    "momentum": [0.0, 0.9, 1 - 1e-16],
-    "weight_decay": [0.0, 0.1, 1e300],
-    "weights_init": ["auto", 0.0, 1e-300, 0.01, 100.0, 1e4, 1e300],
-    "transform_temperature": [1e-300, 0.5, 3.0, 1e300],
-    "offset_rate": [0.0, 0.5, 1.0],
-    "optimizer": ["sgd", "ssd"],
-    "centered": [False, True],
-    "persistent": [False, True],
-    "batch_size": [1, 3, 10**9],
-    "n_components": [1, 7],
-    "max_components": [1, 3],
-    "n_inner": [1, 4],
-    "n_gibbs": [1, 5],
-    "max_iter": [1, 2, 5],
-    "early_stopping": [False, True],
-    "validation_fraction": [1e-300, 0.5, 1 - 1e-16],
-    "n_iter_no_change": [1, 10**9],
-    "tol": [1e-300, 1e-3, 1.0, 1e300],
-    "binarize": [None, -1e300, 0.5, 1e300],
-    "order": [1, 2],
-    "tap_max_iter": [1, 30],
-    "tap_tol": [0.0, 1e-8, 1e300],
-    "damping": [0.0, 0.5, 1 - 1e-16],
-    "inference": ["tap", "rbp", "adatap"],
-    "penalty": [None, "l1", "l2"],
-    "mode": ["plain", "safeguarded", "corrective"],
-    "n_model_samples": [1, 16, 64],
-    "n_bias_steps": [0, 5],
-    "n_restarts": [1, 3],
-    "n_corrective": [0, 2],
-    "away_steps": [False, True],
-    "step_size": [1e-300, 0.5, 1.0, 3.0, 1e300],
-    "max_order": [0, 1, None],
-    "max_basis": [0, 2, None],
-    "max_states": [2, 2**30],
-    "dtype": [np.float32, "float64"],
-    "n_jobs": [None, 1, 2, -1],
-    "random_state": [0, None, np.random.RandomState(0)],
-}
-
-
-@every_estimator
-@settings(max_examples=cases(12))
-@given(X=rows(20, 4), dtype=st.sampled_from([np.float32, np.float64]), data=st.data())
-def test_any_legal_parameters(estimator, X, dtype, data):
-    """It works, with finite numbers, or it is refused in words."""
-    model = quick(estimator)
-    X = X.astype(dtype)
-    known = sorted(model.get_params().keys() & VALUES.keys())
-    chosen = data.draw(st.lists(st.sampled_from(known), max_size=5, unique=True))
-    parameters = {name: data.draw(st.sampled_from(VALUES[name]), name) for name in chosen}
-    constraints = model._parameter_constraints
-    for name in chosen:
-        allowed = [make_constraint(constraint) for constraint in constraints[name]]
-        if not any(constraint.is_satisfied_by(parameters[name]) for constraint in allowed):
-            del parameters[name]
-    model.set_params(**parameters)
-    try:
-        model.fit(X)
-    except ValueError as error:
-        causes = "early_stopping", "max_states", "n_samples", "weights_init"
-        assert any(name in str(error) for name in causes)
-        return
-    for name, value in vars(model).items():
-        if name.endswith("_") and isinstance(value, (np.ndarray, float)):
-            assert_finite(value)
-    for path in getattr(model, "history_", {}).values():
-        assert_finite(path)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
-        for values in (model.score_samples(X), model.transform(X), model.sample(2, random_state=0)):
-            assert_finite(values)
 
 
 @pytest.mark.parametrize(
