@@ -23,12 +23,12 @@ $(VENV)/.installed-%: $(VENV)/bin/python pyproject.toml setup.py
 	@touch $@
 
 # Kernels are compiled once, on all processors, and again where they or their headers change.
-$(VENV)/.built: $(VENV)/.installed-data setup.py $(KERNELS)
+$(VENV)/.built: $(VENV)/.installed-plot setup.py $(KERNELS)
 	$(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 
-demo: $(VENV)/.built
-	$(BIN)/python examples/quick_start.py --data $(DATA)
+demo: $(VENV)/.installed-plot $(VENV)/.built
+	$(BIN)/python examples/quick_start.py
 
 # Arrays of other libraries are dispatched where SciPy is told so before it is imported: these tests
 # are run by themselves, if `make test-array-api` has installed the libraries.

@@ -14,12 +14,14 @@ from sklearn_boltz.datasets._synthetic import (
     make_ising_grid,
     make_shifting_bar,
 )
+from sklearn_boltz.datasets._votes import load_house_votes
 
 __all__ = [
     "fetch_caltech101_silhouettes",
     "fetch_density_benchmark",
     "fetch_mnist",
     "fetch_omniglot",
+    "load_house_votes",
     "make_alignment",
     "make_bars_and_stripes",
     "make_bayesian_network",
