@@ -780,6 +780,21 @@ def test_shares_of_states_side_by_side():
     np.testing.assert_allclose(units.state_shares(2, np.array([[0.3]])), [[0.7, 0.3]])
 
 
+def test_chosen_units_side_by_side():
+    """Any of them have the distributions that they have among all."""
+    units = Stacked([Bernoulli(np.array([0.5, 1.0])), Categorical([2, 3], np.arange(5.0)),
+                     Gaussian(np.ones(2), np.array([2.0, 3.0]))])  # fmt: skip
+    field = np.random.default_rng(0).normal(size=(4, len(units)))
+    for n in range(1, units.n_units + 1):
+        for some in itertools.combinations(range(units.n_units), n):
+            columns = np.concatenate([np.arange(len(units))[units.columns_of(i)] for i in some])
+            alone = units.chosen(np.array(some))
+            np.testing.assert_allclose(
+                alone.log_partition(field[:, columns]), units.log_partition(field)[:, some]
+            )
+            np.testing.assert_allclose(alone.mean(field[:, columns]), units.mean(field)[:, columns])
+
+
 def test_domain_of_units_side_by_side():
     units = Stacked([
         Bernoulli(np.zeros(2)), Bernoulli(np.zeros(0)), Categorical([3]), Gaussian.neutral(1)
