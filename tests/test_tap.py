@@ -15,9 +15,11 @@ from sklearn_boltz.restricted.mean_field._inference import INFERENCES, by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
     Evidence,
     Iteration,
+    Layer,
     distinct,
     fields,
     free_energy,
+    mean_squared_change,
     solve,
     total_log_partition,
 )
@@ -118,6 +120,14 @@ def test_free_energy_is_stationary_at_solutions(model, order, workers):
         np.testing.assert_allclose(free_energy(model, other, order), F, atol=1e-6)
 
 
+def test_the_change_of_a_row_is_the_mean_over_all_units():
+    rng = np.random.default_rng(0)
+    changes = rng.standard_normal((3, N_VISIBLE)), rng.standard_normal((3, N_HIDDEN))
+    visible, hidden = (Layer(change, change, change, change) for change in changes)
+    expected = (np.hstack(changes) ** 2).mean(axis=1)
+    np.testing.assert_allclose(mean_squared_change(visible, hidden), expected)
+
+
 def test_rows_stop_by_themselves(workers):
     model = binary(random_rbm(8, 5, scale=0.8))
     V = rows_of(model, 40)
@@ -166,6 +176,17 @@ def test_distinct_solutions_and_their_attribution(workers):
     np.testing.assert_allclose(
         solutions.visible_mean[kept][assignment], solutions.visible_mean, atol=1e-6
     )
+
+
+def test_of_equal_solutions_the_best_converged_stands_for_all():
+    model, hidden_mean = of_two_patterns(), np.zeros((4, 2))
+    solutions = Bunch(
+        visible_mean=np.array([PATTERN > 0, PATTERN > 0, PATTERN < 0, PATTERN < 0], dtype=float),
+        hidden_mean=hidden_mean, change=np.array([1e-6, 1e-9, 1e-9, 1e-6]),
+        free_energy=np.array([1.0, 1.0, 2.0, 2.0]),
+    )  # fmt: skip
+    kept, assignment = distinct(model, solutions)
+    assert kept.tolist() == [1, 2] and assignment.tolist() == [0, 0, 1, 1]
 
 
 def test_each_solution_is_a_part_of_the_distribution(workers):
