@@ -263,6 +263,20 @@ def test_away_step_finds_a_bad_unit(rbm, data):
     assert log_likelihood(learner, data) == pytest.approx(before + change.gain)
 
 
+def test_the_penalty_speaks_for_the_removal_of_large_weights(rbm, data):
+    """In the objective that is minimised, a unit costs λ/2 ‖w‖²: what the data say of it, less."""
+    learner = learner_of(rbm)
+    law, alpha = Enumeration.of(learner), 0.5
+    units = np.array([learner.unit(i) for i in range(3)])
+    softplus = np.logaddexp(0, rbm.V @ units[:, :-1].T + units[:, -1])
+    rewards = (law.probability - data.probability) @ softplus
+    squares = (units**2).sum(axis=1)
+    i, _ = find_away(learner, data, law, alpha)
+    assert i == np.argmax(rewards + alpha / 2 * squares)
+    # Without the penalty, or with its other sign, it would be another unit.
+    assert i not in (np.argmax(rewards), np.argmax(rewards - alpha / 2 * squares))
+
+
 def test_the_last_unit_leaves_a_neutral_one():
     learner = GrowingLearner(
         np.ones((1, 3)),

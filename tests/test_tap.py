@@ -7,6 +7,7 @@ import pytest
 from oracles_rbm import SmallRBM, random_rbm
 from scipy.special import logit
 from sklearn.datasets import load_digits
+from sklearn.utils import Bunch
 
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import clamp
@@ -14,10 +15,13 @@ from sklearn_boltz.restricted.mean_field._inference import INFERENCES, by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
     Evidence,
     Iteration,
+    Layer,
     distinct,
     fields,
     free_energy,
+    mean_squared_change,
     solve,
+    total_log_partition,
 )
 from sklearn_boltz.restricted.mean_field._vamp import iterate
 from sklearn_boltz.restricted.model._layered import Layered
@@ -116,6 +120,14 @@ def test_free_energy_is_stationary_at_solutions(model, order, workers):
         np.testing.assert_allclose(free_energy(model, other, order), F, atol=1e-6)
 
 
+def test_the_change_of_a_row_is_the_mean_over_all_units():
+    rng = np.random.default_rng(0)
+    changes = rng.standard_normal((3, N_VISIBLE)), rng.standard_normal((3, N_HIDDEN))
+    visible, hidden = (Layer(change, change, change, change) for change in changes)
+    expected = (np.hstack(changes) ** 2).mean(axis=1)
+    np.testing.assert_allclose(mean_squared_change(visible, hidden), expected)
+
+
 def test_rows_stop_by_themselves(workers):
     model = binary(random_rbm(8, 5, scale=0.8))
     V = rows_of(model, 40)
@@ -144,11 +156,17 @@ def test_number_of_threads_does_not_matter():
             np.testing.assert_array_equal(value, other[name])
 
 
+# Two strong patterns that exclude each other: two solutions.
+PATTERN = np.array([1.0, 1, 1, 1, -1, -1, -1, -1])
+
+
+def of_two_patterns():
+    W = np.vstack([4 * PATTERN, -4 * PATTERN])
+    return Model(W, Bernoulli(-W.sum(axis=0) / 2), Bernoulli(np.full(2, -8.0)))
+
+
 def test_distinct_solutions_and_their_attribution(workers):
-    # Two strong patterns that exclude each other: two solutions.
-    pattern = np.array([1.0, 1, 1, 1, -1, -1, -1, -1])
-    W = np.vstack([4 * pattern, -4 * pattern])
-    model = Model(W, Bernoulli(-W.sum(axis=0) / 2), Bernoulli(np.full(2, -8.0)))
+    model, pattern = of_two_patterns(), PATTERN
     V = np.vstack([pattern > 0, pattern < 0, pattern > 0, pattern < 0]).astype(float)
     solutions = by_tap(model, V, EXACTLY, workers)
     kept, assignment = distinct(model, solutions)
@@ -158,6 +176,37 @@ def test_distinct_solutions_and_their_attribution(workers):
     np.testing.assert_allclose(
         solutions.visible_mean[kept][assignment], solutions.visible_mean, atol=1e-6
     )
+
+
+def test_of_equal_solutions_the_best_converged_stands_for_all():
+    model, hidden_mean = of_two_patterns(), np.zeros((4, 2))
+    solutions = Bunch(
+        visible_mean=np.array([PATTERN > 0, PATTERN > 0, PATTERN < 0, PATTERN < 0], dtype=float),
+        hidden_mean=hidden_mean, change=np.array([1e-6, 1e-9, 1e-9, 1e-6]),
+        free_energy=np.array([1.0, 1.0, 2.0, 2.0]),
+    )  # fmt: skip
+    kept, assignment = distinct(model, solutions)
+    assert kept.tolist() == [1, 2] and assignment.tolist() == [0, 0, 1, 1]
+
+
+def test_each_solution_is_a_part_of_the_distribution(workers):
+    """Two equal parts: ln Z is greater by ln 2 than that of either."""
+    model = of_two_patterns()
+    solutions = by_tap(model, np.array([PATTERN > 0, PATTERN < 0], dtype=float), EXACTLY, workers)
+    exact = np.log(SmallRBM(model.weights, model.visible.intercept, model.hidden.intercept).Z)
+    np.testing.assert_allclose(-solutions.free_energy, exact - np.log(2), atol=0.05)
+    assert total_log_partition(solutions) == pytest.approx(exact, abs=0.05)
+
+
+def test_what_has_not_converged_is_no_part():
+    solutions = Bunch(
+        free_energy=np.array([1.0, -50.0, 2.0]), converged=np.array([True, False, True])
+    )
+    expected = np.log(np.exp(-1) + np.exp(-2))
+    assert total_log_partition(solutions) == pytest.approx(expected, abs=1e-12)
+    # Unless nothing has, and then what is finite.
+    solutions.update(converged=np.zeros(3, dtype=bool), free_energy=np.array([1.0, np.nan, 2.0]))
+    assert total_log_partition(solutions) == pytest.approx(expected, abs=1e-12)
 
 
 # Against exact sums.

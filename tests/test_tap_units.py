@@ -475,14 +475,15 @@ def test_gaussian_pair_of_layers_is_nearly_exact(workers):
 def test_solutions_of_gaussian_units_are_told_apart():
     units = Gaussian(np.zeros(2), np.array([1.0, 100.0]))
     model = Model(np.zeros((1, 2)), units, Bernoulli(np.zeros(1)))
-    mean = np.array([[0.0, 0.0], [0.05, 0.0], [0.0, 0.05], [1.0, 0.0]])
+    # 2 % of six standard deviations, 1 and 0.1, are 0.12 and 0.012.
+    mean = np.array([[0.0, 0.0], [0.05, 0.0], [0.0, 0.05], [1.0, 0.0], [0.0, 0.01]])
     solutions = Bunch(
-        visible_mean=mean, hidden_mean=np.zeros((4, 1)), change=np.zeros(4),
-        free_energy=np.arange(4.0),
+        visible_mean=mean, hidden_mean=np.zeros((5, 1)), change=np.zeros(5),
+        free_energy=np.arange(5.0),
     )  # fmt: skip
     kept, assignment = distinct(model, solutions)
     assert kept.tolist() == [0, 2, 3]
-    assert assignment.tolist() == [0, 0, 1, 2]
+    assert assignment.tolist() == [0, 0, 1, 2, 0]
 
 
 class Pair(UnitType):

@@ -772,6 +772,29 @@ def test_units_side_by_side():
         units.state_log_weights()
 
 
+def test_shares_of_states_side_by_side():
+    """A unit is counted by units, and not by their columns."""
+    units = Stacked([Categorical([3, 2]), Bernoulli(np.zeros(1)), Categorical([4])])
+    values = np.array([[0.1, 0.2, 0.3, 0.4], [0.0, 1.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(units.state_shares(3, values), values)
+    np.testing.assert_allclose(units.state_shares(2, np.array([[0.3]])), [[0.7, 0.3]])
+
+
+def test_chosen_units_side_by_side():
+    """Any of them have the distributions that they have among all."""
+    units = Stacked([Bernoulli(np.array([0.5, 1.0])), Categorical([2, 3], np.arange(5.0)),
+                     Gaussian(np.ones(2), np.array([2.0, 3.0]))])  # fmt: skip
+    field = np.random.default_rng(0).normal(size=(4, len(units)))
+    for n in range(1, units.n_units + 1):
+        for some in itertools.combinations(range(units.n_units), n):
+            columns = np.concatenate([np.arange(len(units))[units.columns_of(i)] for i in some])
+            alone = units.chosen(np.array(some))
+            np.testing.assert_allclose(
+                alone.log_partition(field[:, columns]), units.log_partition(field)[:, some]
+            )
+            np.testing.assert_allclose(alone.mean(field[:, columns]), units.mean(field)[:, columns])
+
+
 def test_domain_of_units_side_by_side():
     units = Stacked([
         Bernoulli(np.zeros(2)), Bernoulli(np.zeros(0)), Categorical([3]), Gaussian.neutral(1)
@@ -800,6 +823,16 @@ def test_a_slab_is_never_taken_for_the_spike():
         x = units.astype(np.float32).sample(np.zeros((200_000, 1), np.float32), Stream(0))
         assert (x != 0).mean() > 0.9999
         assert units.contains(x).all()
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-1.0, 0.0), (-1.0, 2.0)])
+def test_what_is_rounded_to_zero_stays_in_the_interval(low, high, monkeypatch):
+    units = TruncatedGaussBernoulli(np.array([0.75]), np.zeros(1), np.zeros(1), low, high)
+    monkeypatch.setattr(TruncatedGaussian, "sample", lambda self, field, *_: np.zeros_like(field))
+    x = units.sample(np.zeros((1000, 1)), Stream(0))
+    assert units.contains(x).all()
+    # A false alarm has a probability of 1e-6: five standard deviations.
+    assert (x != 0).mean() == pytest.approx(0.75, abs=5 * np.sqrt(0.75 * 0.25 / 1000))
 
 
 # Any numbers at all.
