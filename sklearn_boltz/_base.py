@@ -36,6 +36,7 @@ from sklearn_boltz._cells import (
     looks_coded,
     looks_missing,
     shown,
+    unmasked,
     unusable_cell,
     without_objects,
 )
@@ -275,6 +276,7 @@ class BaseBoltzmann(
         With `reset`, the values of the columns are learned. An error names the cell and the remedy.
         """
         self._check_library(X)
+        X = unmasked(X)
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
         if issparse(X):
             complete = COMPLETE_IF_SPARSE

@@ -32,9 +32,22 @@ def is_frame(X):
 def as_array(X):
     """Rows as an array that keeps numbers and texts apart."""
     if isinstance(X, np.ndarray):
-        return X
+        return unmasked(X)
     array = np.asarray(X)
     return np.array(X, dtype=object) if array.dtype.kind in "US" else array
+
+
+def unmasked(X):
+    """An array without a mask: NaN, or None among objects and texts, in cells that are masked."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    mask = np.ma.getmaskarray(X)
+    if not mask.any():
+        return X.data
+    of_numbers = X.dtype.kind in "biuf"
+    cells = np.array(X.data, dtype=np.result_type(X, np.float32) if of_numbers else object)
+    cells[mask] = np.nan if of_numbers else None
+    return cells
 
 
 def columns_of(X):

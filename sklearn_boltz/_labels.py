@@ -1,5 +1,6 @@
 """Labels of rows: their classes, their codes, and rows without a label."""
 
+import warnings
 from numbers import Real
 
 import numpy as np
@@ -8,6 +9,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from sklearn_boltz._arrays import as_numpy, is_foreign
 from sklearn_boltz._cells import is_missing
+from sklearn_boltz._warnings import find_stack_level
 
 # The code of a row without a label, and what stands for it among labels that are numbers.
 UNLABELLED = -1
@@ -33,6 +35,7 @@ def split_labels(y, name="y"):
             f"{name} requires y to be passed, but the target y is None. Give the label of each "
             "row; -1 stands for a row without one."
         )
+    check_unmasked(y, name)
     y = column_or_1d(as_numpy(y) if is_foreign(y) else y, warn=True)
     present = np.ones(len(y), dtype=bool)
     if y.dtype.kind == "O":
@@ -49,6 +52,17 @@ def split_labels(y, name="y"):
         if not present.all() and (whole == np.rint(whole)).all():
             y = whole.astype(np.int64)  # numbers with a fraction for the sake of NaN only
     return y, present
+
+
+def check_unmasked(y, name):
+    """Refuse masked labels, of which scikit-learn takes what lies under the mask."""
+    rows = np.flatnonzero(np.ma.getmask(y))
+    if len(rows):
+        raise ValueError(
+            f"{name}: y is masked in {len(rows):,} row{'s'[: len(rows) > 1]}, the first of which "
+            f"is row {rows[0]}. Leave out the rows without a label; RBMClassifier takes them if "
+            "the label is None or NaN."
+        )
 
 
 def check_one_type(labels, name, missing=()):
@@ -83,7 +97,8 @@ def check_one_type(labels, name, missing=()):
 def learn_classes(y, present, name="y"):
     """The classes among the labels, in order.
 
-    Among numbers, -1 is no class, but in labels that are -1 and 1 only.
+    Among numbers, -1 is no class, but in labels that are -1 and 1 only or beside other negative
+    ones.
 
     Parameters
     ----------
@@ -100,9 +115,10 @@ def learn_classes(y, present, name="y"):
     check_one_type(known, name, y[~present])
     if len(known):
         check_classification_targets(known)
-    classes = np.unique(known)
-    if classes.dtype.kind in "if" and not np.array_equal(classes, [UNLABELLED, 1]):
-        classes = classes[classes != UNLABELLED]
+    labels, counts = np.unique(known, return_counts=True)
+    classes = labels
+    if labels.dtype.kind in "if" and not _is_a_class(labels):
+        classes = labels[labels != UNLABELLED]
     if not len(classes):
         raise ValueError(
             f"{name}: no row has a label, but there must be two classes at least: -1, None and NaN "
@@ -113,7 +129,30 @@ def learn_classes(y, present, name="y"):
         if (known == UNLABELLED).any():
             remedy = f"If -1 is a class and not a missing label, pass y == {classes[0]} as y."
         raise ValueError(f"{name}: y has only one class, {classes.tolist()[0]!r}. {remedy}")
+    if len(classes) < len(labels) and not _is_no_class(classes, counts):
+        warnings.warn(
+            f"{name}: y has -1 in {counts[0]:,} rows, beside the {len(classes)} classes "
+            f"{_listed(classes)}: these rows are taken for rows without a label. If they are, "
+            "write None or NaN for -1; if -1 is a class, give texts as labels: "
+            "np.asarray(y).astype(str).",
+            stacklevel=find_stack_level(),
+        )
     return classes
+
+
+def _is_a_class(labels):
+    """Whether -1 can only be a class like others: beside 1 only, or other negative labels."""
+    return (labels < UNLABELLED).any() or np.array_equal(labels, [UNLABELLED, 1])
+
+
+def _is_no_class(classes, counts):
+    """Whether -1, the first of the counts, can hardly be a class.
+
+    Beside the codes of three classes or more it is scikit-learn's sign for a row without a label,
+    if more rows have it than any class. Beside 0 and 1 it may as well be a third class.
+    """
+    are_codes = np.array_equal(classes, np.arange(len(classes)))
+    return len(classes) > 2 and are_codes and counts[0] > counts[1:].max()
 
 
 def is_labelled(y, present, classes):
@@ -166,8 +205,13 @@ def encode_labels(y, present, classes, name="y", remedy="Give labels that are in
     return codes
 
 
+def _listed(classes):
+    """The first five classes in a message."""
+    return ", ".join(map(repr, classes[:5].tolist())) + (", ..." if len(classes) > 5 else "")
+
+
 def _refuse_label(label, classes, name, remedy):
     label = label.item() if isinstance(label, np.generic) else label
-    shown, n_classes = ", ".join(map(repr, classes[:5].tolist())), len(classes)
-    among = f"classes {shown}" if n_classes <= 5 else f"{n_classes} classes ({shown}, ...)"
+    n_classes, shown = len(classes), _listed(classes)
+    among = f"classes {shown}" if n_classes <= 5 else f"{n_classes} classes ({shown})"
     raise ValueError(f"{name}: y has the label {label!r}, which is none of the {among}. {remedy}")

@@ -98,7 +98,7 @@ def test_insertions_are_left_out(case):
     if not any(c.isupper() for row in matches for c in row):
         matches[0] = "M" + matches[0][1:]
     plain, dotted, short = (
-        read(*rows)
+        read(*rows, alphabet="protein")
         for rows in (
             matches,
             with_insertions(matches, inserted, True),
@@ -120,7 +120,7 @@ def test_focus_has_the_columns_of_its_residues(case, start, data):
     focus = data.draw(st.integers(0, len(matches) - 1))
     matches[focus] = "M" + matches[focus][1:]
     columns = [j for j, letter in enumerate(matches[focus]) if letter != "-"]
-    plain = read(*matches)
+    plain = read(*matches, alphabet="protein")
     # A residue's number counts the insertions before it.
     before = np.cumsum([0] + [len(column[focus]) for column in inserted])[:-1]
     n_before = [sum(letter != "-" for letter in matches[focus][:j]) for j in columns]
@@ -129,7 +129,7 @@ def test_focus_has_the_columns_of_its_residues(case, start, data):
     for dots in (True, False):
         rows = with_insertions(matches, inserted, dots)
         for which in (focus, "wild", names[focus], names[focus].split()[0]):
-            alignment = read(*rows, names=names, focus=which)
+            alignment = read(*rows, names=names, focus=which, alphabet="protein")
             np.testing.assert_array_equal(alignment.codes, plain.codes[:, columns])
             np.testing.assert_array_equal(alignment.positions, start + before[columns] + n_before)
 
@@ -172,8 +172,12 @@ def test_gaps_as_missing_cells():
 
 def test_unknown_letters():
     sequences = ["MKV", "MXV", "BKV"]
-    assert (read(*sequences).codes == -1).tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 0]]
-    dropped = read(*sequences, unknown="drop", names=["a", "b", "c"])
+    assert (read(*sequences, alphabet="protein").codes == -1).tolist() == [
+        [0, 0, 0],
+        [0, 1, 0],
+        [1, 0, 0],
+    ]
+    dropped = read(*sequences, unknown="drop", names=["a", "b", "c"], alphabet="protein")
     assert dropped.codes.tolist() == [[11, 9, 18]]
     assert dropped.names.tolist() == ["a"] and dropped.rows.tolist() == [0]
     # A gap that is a missing cell is not an unknown letter.
@@ -182,6 +186,42 @@ def test_unknown_letters():
     assert read("MKxV", "MK.V", unknown="error").codes.shape == (2, 3)
     assert read("AX", "XA", alphabet="AX", unknown="error").codes.tolist() == [[0, 1], [1, 0]]
     assert read("AX", "BA", alphabet="AB").codes.tolist() == [[0, -1], [1, 0]]
+
+
+def drawn(letters, n_rows=20, n_columns=30, seed=0):
+    """Sequences of letters, all of which occur."""
+    rng = np.random.default_rng(seed)
+    cells = rng.choice(list(letters), (n_rows, n_columns))
+    cells.flat[: len(letters)] = list(letters)
+    return ["".join(row) for row in cells]
+
+
+@pytest.mark.parametrize("kind", ["protein", "dna", "rna"])
+@pytest.mark.parametrize("gaps", ["state", "missing"])
+@pytest.mark.parametrize("small", [False, True])
+def test_the_alphabet_is_told_by_the_letters(kind, gaps, small):
+    sequences = drawn("-" + ALPHABETS[kind] + "X" + ("N" if kind != "protein" else ""))
+    if small:
+        sequences = [sequence.lower() for sequence in sequences]
+    found, told = (read(*sequences, gaps=gaps, alphabet=name) for name in ("auto", kind))
+    assert found.alphabet == told.alphabet == ("-" if gaps == "state" else "") + ALPHABETS[kind]
+    np.testing.assert_array_equal(found.codes, told.codes)
+
+
+def test_many_letters_for_rare_residues_are_of_another_alphabet():
+    # A quarter of the letters of RNA have no code among amino acids.
+    rna = drawn("ACGU")
+    share = np.mean([letter == "U" for row in rna for letter in row])
+    message = f"'protein': 'U' {share:.1%} of all letters. The file looks like alphabet='rna'"
+    with pytest.raises(ValueError, match=message):
+        read(*rna, alphabet="protein")
+    # Three letters of a hundred are too many, two are not, and letters for any residue never are.
+    many, few, any_letter = ("ACGT" * 24 + end for end in ("RRYA", "RYAA", "NNXX"))
+    with pytest.raises(ValueError, match="'dna': 'R' 2.0%, 'Y' 1.0% of all .*alphabet='dna'"):
+        read(many)
+    assert (read(many, alphabet="dna").codes == -1).sum() == 3
+    assert (read(few).codes == -1).sum() == 2
+    assert (read(any_letter).codes == -1).sum() == 4
 
 
 def test_frame():

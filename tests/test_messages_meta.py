@@ -116,6 +116,50 @@ def test_a_single_class_and_minus_one(y):
 
 
 @pytest.mark.parametrize(
+    ("labels", "classes", "beside"),
+    [
+        ([-1, 0, 1], [0, 1], "2 classes 0, 1"),  # opinions, or two classes and no label
+        ([-1.0, 0.0, 1.0], [0, 1], "2 classes 0.0, 1.0"),
+        ([-1, 1, 2], [1, 2], "2 classes 1, 2"),
+        ([-1, 0, 1, 2], [0, 1, 2], "3 classes 0, 1, 2"),  # -1 is no more frequent
+        ([-1, *range(3, 10)], list(range(3, 10)), "7 classes 3, 4, 5, 6, 7, ..."),
+        ([-1, -1, 0, 1, 2], [0, 1, 2], None),  # as in sklearn.semi_supervised
+        ([None, 0, 1], [0, 1], None),
+        ([np.nan, 0, 1], [0, 1], None),
+        ([-1, 1], [-1, 1], None),
+        ([-2, -1, 0, 1, 2], [-2, -1, 0, 1, 2], None),
+        (["-1", "0", "1"], ["-1", "0", "1"], None),
+    ],
+)
+def test_no_class_is_lost_in_silence(labels, classes, beside):
+    y = np.resize(np.array(labels), 40)
+    model = RBMClassifier(2, max_iter=1, early_stopping=False)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(np.eye(40)[:, :3], y)
+    assert model.classes_.tolist() == classes
+    found = [str(w.message) for w in found if "y has" in str(w.message)]
+    n_rows = int((y == -1).sum()) if beside else 0
+    expected = (
+        f"RBMClassifier: y has -1 in {n_rows} rows, beside the {beside}: these rows are taken for "
+        "rows without a label. If they are, write None or NaN for -1; if -1 is a class, give "
+        "texts as labels: np.asarray(y).astype(str)."
+    )
+    assert found == ([expected] if beside else [])
+
+
+@pytest.mark.parametrize("model", [RBMClassifier(2), BoltzmannClassifier()])
+def test_masked_labels(model):
+    y = np.ma.masked_array(Y, np.arange(40) == 7)
+    message = refusal(lambda: model.fit(levels() % 2, y))
+    assert message.startswith(
+        f"{type(model).__name__}: y is masked in 1 row, the first of which is row 7."
+    )
+    model.set_params(**({"max_iter": 1} if isinstance(model, RBMClassifier) else {}))
+    assert model.fit(levels() % 2, np.ma.masked_array(Y)).classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
     ("missing", "remedy"),
     [
         (2, ": [str(label) for label in y]."),

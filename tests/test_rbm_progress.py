@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
@@ -306,6 +307,35 @@ def test_a_constant_rate_is_that_which_was_asked_for():
     model.set_params(learning_rate_schedule="constant", learning_rate=0.02, max_iter=2)
     model.fit(bits(200))
     assert_allclose(model.history_["learning_rate"][-2:], 0.02)
+
+
+# Hidden and visible units are too many for an exact ln Z.
+ESTIMATED = {
+    "SDCPRBM": SDCPRBM(14),
+    "tempered": SDCPRBM(14, sampler="tempered"),
+    "TAPRBM": TAPRBM(14),
+    "TAPDBM": TAPDBM((14, 14), pretrain_max_iter=1),
+}
+
+
+@QUIET
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("schedule", ["auto", "constant", "invscaling", "adaptive"])
+@pytest.mark.parametrize("name", ESTIMATED)
+def test_schedules_with_and_without_held_out_rows(name, schedule):
+    X = bits(150, 16)
+    for early_stopping in (False, True):
+        for track_likelihood in (False, True):
+            model = clone(ESTIMATED[name]).set_params(
+                learning_rate_schedule=schedule, early_stopping=early_stopping,
+                track_likelihood=track_likelihood, max_iter=3, random_state=0,
+            ).fit(X)  # fmt: skip
+            assert model.n_iter_ == 3
+            assert ("validation_log_likelihood" in model.history_) == early_stopping
+            followed = (
+                track_likelihood or early_stopping or schedule == "adaptive" or name == "tempered"
+            )
+            assert ("log_likelihood" in model.history_) == followed
 
 
 def test_the_default_learns_the_digits():

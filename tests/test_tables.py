@@ -11,16 +11,30 @@ from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from test_common import DEFAULTS
 
-from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import (
+    SDCPRBM,
+    BoltzmannClassifier,
+    BoltzmannImputer,
+    BoltzmannMixture,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+)
 from sklearn_boltz._cells import is_date_or_time, is_empty, true_of
 from sklearn_boltz._tables import Table, has_numbers_only, learn_table
 from sklearn_boltz.batches import Batches
 
 every_estimator = pytest.mark.parametrize("estimator", DEFAULTS, ids=lambda e: type(e).__name__)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+META = [
+    BoltzmannClassifier(),
+    BoltzmannImputer(FVBMPseudoLikelihood()),
+    BoltzmannOutlierDetector(random_state=0),
+    BoltzmannMixture([("terms", FSLLDensity()), ("pairs", FVBMPseudoLikelihood())], random_state=0),
+]
 
 # A column of each kind, with a missing cell where the type can hold one: cells, categories.
 PANDAS = {
@@ -213,6 +227,33 @@ def words(n=60, seed=0):
         "side": pd.Categorical(np.array(["left", "right"])[X[:, 2]], ["left", "right"]),
         "level": X[:, 3] + 1,
     })  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, object])
+@pytest.mark.parametrize(
+    "estimator", DEFAULTS + META, ids=lambda estimator: type(estimator).__name__
+)
+def test_masked_cells_are_missing(estimator, dtype):
+    rng = np.random.default_rng(0)
+    X, mask = rng.integers(2, size=(60, 4)), rng.random((60, 4)) < 0.1
+    X[:, 1], y = X[:, 0], X[:, 0]
+    masked = np.ma.masked_array(X.astype(dtype), mask)
+    kind = np.float64 if dtype is np.int64 else dtype
+    holes = np.where(mask, None if dtype is object else np.nan, X.astype(kind)).astype(kind)
+    models = [clone(estimator).fit(table, y) for table in (masked, holes)]
+    method = "predict_proba" if is_classifier(estimator) else "score_samples"
+    if isinstance(estimator, BoltzmannImputer):
+        method = "transform"
+    found, expected = (
+        getattr(model, method)(table) for model, table in zip(models, (masked, holes), strict=True)
+    )
+    assert not np.ma.isMaskedArray(found)
+    assert_array_equal(found, expected)
+    if hasattr(models[0], "impute"):
+        filled = [m.impute(t, random_state=0) for m, t in zip(models, (masked, holes), strict=True)]
+        assert not np.ma.isMaskedArray(filled[0])
+        assert_array_equal(*filled)
+    assert_array_equal(masked.mask, mask)
 
 
 @every_estimator

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import HasMethods, StrOptions, validate_params
 
-from sklearn_boltz.datasets._alphabets import ALPHABETS, GAP, check_alphabet
+from sklearn_boltz.datasets._alphabets import ALPHABETS, ANY, GAP, check_alphabet, recognised
 
 # The first bytes of compressed files, and the modules that read them. Some may not be installed.
 _COMPRESSION = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
@@ -21,6 +21,8 @@ _GAP, _DOT = ord(GAP), ord(".")
 _INSERTIONS = b".abcdefghijklmnopqrstuvwxyz"
 # Codes of cells without a letter.
 _MISSING, _UNKNOWN, _FOREIGN = -1, -2, -3
+# More letters for rare residues than this, as a share, are a sign of another alphabet.
+_MOST_UNKNOWN = 0.02
 
 
 @validate_params(
@@ -37,7 +39,7 @@ _MISSING, _UNKNOWN, _FOREIGN = -1, -2, -3
 def read_alignment(
     path_or_file,
     *,
-    alphabet="protein",
+    alphabet="auto",
     gaps="state",
     unknown="missing",
     focus=None,
@@ -57,9 +59,11 @@ def read_alignment(
     ----------
     path_or_file : str, path-like or file-like
         The file or its path. Files compressed with gzip, bzip2 or xz are recognised.
-    alphabet : {"protein", "dna", "rna"} or str, default="protein"
+    alphabet : {"auto", "protein", "dna", "rna"} or str, default="auto"
         The 20 amino acids, the four bases, or all letters of your own alphabet, in the order of
-        their codes. With ``gaps="state"``, your own alphabet must contain ``-``.
+        their codes. With ``gaps="state"``, your own alphabet must contain ``-``. ``"auto"`` tells
+        proteins, DNA and RNA apart by their letters: at least 90 % of the letters of nucleotides
+        are bases.
     gaps : {"state", "missing"}, default="state"
         How to treat gaps: as one more letter (the first one of "protein", "dna" and "rna"), or as
         missing cells.
@@ -104,7 +108,9 @@ def read_alignment(
     ------
     ValueError
         If there is no sequence, if sequences have different lengths, if a letter is not in the
-        alphabet, or if the focus does not exist or is not unique.
+        alphabet, or if the focus does not exist or is not unique. If letters for rare residues,
+        other than N in nucleotides, X and ``?``, are more than 2 % of all letters, and `alphabet`
+        is not the one that the letters look like: the file is probably of another kind.
     OSError
         If the file cannot be read.
 
@@ -127,7 +133,9 @@ def read_alignment(
     >>> alignment.positions, alignment.columns
     (array([11, 12, 13, 14]), array([0, 1, 3, 4]))
     """
-    code, alphabet = _code_table(alphabet, gaps)
+    given = alphabet
+    # All alphabets with names are of capitals.
+    code, alphabet = _code_table("protein" if given == "auto" else given, gaps)
     names, sequences = _parse(_read(path_or_file))
     focus = None if focus is None else _find(focus, names)
     # If small letters or dots have codes, they do not mark insertions.
@@ -137,8 +145,14 @@ def read_alignment(
     cells = _same_length(names, sequences, a2m)
     columns, positions = _columns(cells, a2m, None if focus is None else sequences[focus])
     letters = _capitals(cells[:, columns]) if a2m else cells[:, columns]
+    counts = _counts(letters)
+    kind = recognised(counts)
+    if given == "auto":
+        code, alphabet = _code_table(kind, gaps)
     codes = code[letters]
     _check_letters(codes, letters, columns, names, alphabet, unknown)
+    if given in ("auto", *ANY) and given != kind:
+        _check_share(code, counts, kind, given)
     rows = np.arange(len(names))
     if unknown == "drop":
         rows = np.flatnonzero((codes != _UNKNOWN).all(axis=1))
@@ -177,6 +191,30 @@ def _code_table(alphabet, gaps):
     if gaps == "missing":
         code[_GAP] = _MISSING
     return code, letters
+
+
+def _counts(letters):
+    """How often each letter occurs, without gaps."""
+    counts = np.bincount(letters.ravel(), minlength=256)
+    return {chr(k): int(counts[k]) for k in np.flatnonzero(counts) if k != _GAP}
+
+
+def _check_share(code, counts, kind, given):
+    """Raise an error if many letters have no code, and are no letters for any residue either."""
+    read_as = kind if given == "auto" else given
+    rare = {c: n for c, n in counts.items() if code[ord(c)] == _UNKNOWN and c not in ANY[read_as]}
+    n_letters = sum(counts.values())
+    if sum(rare.values()) <= _MOST_UNKNOWN * n_letters:
+        return
+    rare = sorted(rare.items(), key=lambda item: -item[1])
+    shares = ", ".join(f"{c!r} {n / n_letters:.1%}" for c, n in rare)
+    remedy = f"If they are to be missing cells, pass alphabet={kind!r}."
+    if kind != read_as:
+        remedy = f"The file looks like alphabet={kind!r}."
+    raise ValueError(
+        f"Many letters of the file are not residues of the alphabet {read_as!r}: {shares} of all "
+        f"letters. {remedy}"
+    )
 
 
 def _read(path_or_file):

@@ -7,6 +7,10 @@ ALPHABETS = {"protein": "ACDEFGHIKLMNPQRSTVWY", "dna": "ACGT", "rna": "ACGU"}
 _NUCLEOTIDES = "RYSWKMBDHVNX?"
 AMBIGUOUS = {"protein": "BJOUXZ*?", "dna": _NUCLEOTIDES, "rna": _NUCLEOTIDES}
 AMBIGUOUS_ELSEWHERE = "X?"
+# Letters for any residue at all, in each alphabet that has names.
+ANY = {"protein": "X?", "dna": "NX?", "rna": "NX?"}
+# At least this share of the letters of nucleotides are bases; of proteins, about a fifth.
+LEAST_BASES = 0.9
 
 
 def check_alphabet(alphabet):
@@ -20,3 +24,22 @@ def check_alphabet(alphabet):
             f"printable ASCII characters, without '>' and spaces; got {alphabet!r}."
         )
     return alphabet, "".join(c for c in AMBIGUOUS_ELSEWHERE if c not in alphabet)
+
+
+def recognised(counts):
+    """The alphabet of a file, by the letters in it.
+
+    Parameters
+    ----------
+    counts : dict of int
+        How often each letter occurs, without gaps.
+
+    Returns
+    -------
+    alphabet : {"protein", "dna", "rna"}
+    """
+    n_letters = {c: n for c, n in counts.items() if c not in ANY["dna"]}
+    n_bases = sum(n_letters.get(c, 0) for c in "ACGTU")
+    if not n_bases or n_bases < LEAST_BASES * sum(n_letters.values()):
+        return "protein"
+    return "rna" if counts.get("U", 0) > counts.get("T", 0) else "dna"

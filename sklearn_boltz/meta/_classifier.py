@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_y, check_is_fitted
 
 from sklearn_boltz._base import checked_weights
 from sklearn_boltz._cells import as_array, columns_of, is_missing, missing_cells
-from sklearn_boltz._labels import check_one_type
+from sklearn_boltz._labels import check_one_type, check_unmasked
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
@@ -349,6 +349,7 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
                 "BoltzmannClassifier requires y to be passed, but the target y is None. Give the "
                 "class of each row."
             )
+        check_unmasked(y, "BoltzmannClassifier")
         labels = as_array(y)
         for row, label in enumerate(labels.tolist() if labels.ndim == 1 else ()):
             if is_missing(label):

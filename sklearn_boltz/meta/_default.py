@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, unusable_cell
+from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, unmasked, unusable_cell
 from sklearn_boltz._tables import check_form, learn_table
 from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
@@ -44,6 +44,7 @@ def checked_table(estimator, X, reset):
     -------
     X : ndarray or data frame
     """
+    X = unmasked(X)
     if not isinstance(X, np.ndarray) or X.dtype.kind == "O":
         with named(estimator):
             check_form(X)

@@ -414,8 +414,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             missing value, which is summed out.
         y : array-like of shape (n_samples,)
             The label of each row. None, NaN and, if labels are numbers, -1 mean that a row has no
-            label; if all labels are -1 or 1, these are two classes. With batches, the labels of all
-            rows in their order, or None if each batch is a pair (X, y).
+            label. But -1 is a class if all labels are -1 or 1, or if other labels are negative.
+            With batches, the labels of all rows in their order, or None if each batch is a pair
+            (X, y).
         sample_weight : array-like of shape (n_samples,), default=None
             Weight of each row, by which its gradient is multiplied. None means equal weights.
 
@@ -435,6 +436,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         ConvergenceWarning
             If the parameters diverge. If the labels are predicted no better than by the
             frequencies of the classes. If a number `max_iter` ended a fit with early stopping.
+        UserWarning
+            If rows with the label -1 are taken for rows without a label, and it may be a class.
 
         Notes
         -----

@@ -240,7 +240,49 @@ def log_partition_of(model, tracker, workers):
     return None if tracker is None else tracker.log_partition(model, workers)
 
 
-class Monitor:
+class LikelihoodMonitor:
+    """A monitor that judges a model by the log-likelihood of fixed rows, `likelihoods`.
+
+    A subclass defines `_figures_given(model, tracked, workers)`, the log-likelihoods with an
+    estimate of ln Z.
+    """
+
+    def of_interest(self, figures):
+        """The figure by which the training is judged: a log-likelihood."""
+        return self.likelihoods.of_interest(figures)
+
+    def has_started(self, figures):
+        """Whether the training has left the plateau on which columns are independent."""
+        return self.likelihoods.has_started(figures)
+
+    def judged(self, model, tracker, workers):
+        """Log-likelihoods of a model by which it is compared with another one.
+
+        Parameters
+        ----------
+        model : Model or Layered
+        tracker : Tracker or None
+            None of a small model, of which ln Z is exact.
+        workers : Workers
+
+        Returns
+        -------
+        figures : dict of float
+        """
+        sides = model.sides()
+        if tracker is None:
+            tracked = log_partition_of(sides, None, workers)
+        else:
+            tracked = tracker.judged(sides, workers)
+        return self._figures_given(model, tracked, workers)
+
+    def verified(self, model, tracked, log_likelihood, workers):
+        """The log-likelihood by which the training is judged, with another ln Z if that is less."""
+        figures = self._figures_given(model, tracked, workers)
+        return min(log_likelihood, self.of_interest(figures))
+
+
+class Monitor(LikelihoodMonitor):
     """Fixed rows on which a model is measured in the course of its training.
 
     Parameters
@@ -292,41 +334,11 @@ class Monitor:
             figures["log_pseudo_likelihood"] = self._log_pseudo_likelihood(model, V)
         tracked = log_partition_of(model, tracker, workers)
         if tracked is not None:
-            figures |= self.likelihoods.figures(partial(self._free_energy, model), tracked)
+            figures |= self._figures_given(model, tracked, workers)
         return figures
 
-    def of_interest(self, figures):
-        """The figure by which the training is judged: a log-likelihood."""
-        return self.likelihoods.of_interest(figures)
-
-    def has_started(self, figures):
-        """Whether the training has left the plateau on which columns are independent."""
-        return self.likelihoods.has_started(figures)
-
-    def judged(self, model, tracker, workers):
-        """Log-likelihoods of a model by which it is compared with another one.
-
-        Parameters
-        ----------
-        model : Model
-        tracker : Tracker or None
-            None of a small model, of which ln Z is exact.
-        workers : Workers
-
-        Returns
-        -------
-        figures : dict of float
-        """
-        if tracker is None:
-            tracked = log_partition_of(model, None, workers)
-        else:
-            tracked = tracker.judged(model.sides(), workers)
+    def _figures_given(self, model, tracked, workers):
         return self.likelihoods.figures(partial(self._free_energy, model), tracked)
-
-    def verified(self, model, tracked, log_likelihood):
-        """The log-likelihood by which the training is judged, with another ln Z if that is less."""
-        figures = self.likelihoods.figures(partial(self._free_energy, model), tracked)
-        return min(log_likelihood, self.likelihoods.of_interest(figures))
 
     def _completed(self, model, workers):
         """The rows; missing cells are drawn given the others, each time by the same numbers."""

@@ -84,7 +84,8 @@ def remember_best(training, monitor, plan, workers):
         can_wait = best is not None and not plan.keep_best
         postponed = can_wait and not training.tracker.can_verify(model.sides())
         if not postponed:
-            now = monitor.verified(model, training.tracker.verified(model.sides(), workers), now)
+            tracked = training.tracker.verified(model.sides(), workers)
+            now = monitor.verified(model, tracked, now, workers)
     # A plateau at the start is no reason to end, however long; to fall back to it later is.
     started = monitor.has_started(figures) or (best is not None and best["has_started"])
     if postponed:  # it may be progress

@@ -1,7 +1,5 @@
 """TAPMonitor: figures of a model and of its TAP solutions after each epoch."""
 
-from functools import partial
-
 import numpy as np
 
 from sklearn_boltz._arrays import as_numpy, like, taken
@@ -10,6 +8,7 @@ from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition
 from sklearn_boltz.restricted.training._monitor import (
     Comparison,
+    LikelihoodMonitor,
     independent_log_likelihood,
     log_partition_of,
     mean_volume,
@@ -23,7 +22,7 @@ MOST_ITERATIONS = 500
 ROWS_PER_START, LEAST_STARTS, MOST_STARTS = 20, 25, 100
 
 
-class TAPMonitor:
+class TAPMonitor(LikelihoodMonitor):
     """Fixed rows where TAP starts in the course of a training.
 
     Parameters
@@ -64,18 +63,21 @@ class TAPMonitor:
         tracker : Tracker or None
             Without one there are log-likelihoods of small models only.
         """
-        here = partial(like, layered.weights[0])
-        clamped = clamp(layered, here(self.rows), self.iteration, workers)
+        rows = like(layered.weights[0], self.rows)
+        clamped = clamp(layered, rows, self.iteration, workers)
         figures = self.figures(layered, clamped, workers)
         tracked = log_partition_of(layered.sides(), tracker, workers)
         if tracked is None:
             return figures
+        return figures | self._figures_given(layered, tracked, workers)
 
+    def _figures_given(self, layered, tracked, workers):
         def free_energy(rows):
-            clamped = clamp(layered, here(rows), self.iteration, workers)
+            rows = like(layered.weights[0], rows)
+            clamped = clamp(layered, rows, self.iteration, workers)
             return as_numpy(clamped.free_energy(self.iteration.order))
 
-        return figures | self.likelihoods.figures(free_energy, tracked)
+        return self.likelihoods.figures(free_energy, tracked)
 
     def figures(self, layered, clamped, workers):
         """What TAP says of the model, given what follows from the rows."""
@@ -94,14 +96,6 @@ class TAPMonitor:
             "free_energy_std": float(chosen.free_energy.std()),
             "share_converged": float(solutions.converged.mean()),
         }
-
-    def of_interest(self, figures):
-        """The figure by which the training is judged: a log-likelihood."""
-        return self.likelihoods.of_interest(figures)
-
-    def has_started(self, figures):
-        """Whether the training has left the plateau on which columns are independent."""
-        return self.likelihoods.has_started(figures)
 
     def compare(self, figures, layered, workers):
         """Compare the model with independent columns."""
