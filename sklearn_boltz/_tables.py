@@ -23,6 +23,7 @@ from sklearn_boltz._cells import (
     looks_missing,
     missing_cells,
 )
+from sklearn_boltz._headers import Header
 from sklearn_boltz._warnings import find_stack_level
 
 # Categories in a message.
@@ -102,9 +103,8 @@ class Table:
     Parameters
     ----------
     columns : list of Column
-    template : data frame or None
-        A frame without rows that has the columns and types of the training data; None if these
-        were an array.
+    header : Header or None
+        Of the training data, if they were a data frame.
     dtype : dtype or None
         Of the training data, if they were an array of numbers.
 
@@ -116,8 +116,8 @@ class Table:
         Number of categories of each column, 0 for numbers.
     """
 
-    def __init__(self, columns, template=None, dtype=None):
-        self.columns, self.template, self.dtype = columns, template, dtype
+    def __init__(self, columns, header=None, dtype=None):
+        self.columns, self.header, self.dtype = columns, header, dtype
         values = [column.categories for column in columns]
         self.is_plain = all(categories is None for categories in values)
         self.n_categories = np.array([0 if v is None else len(v) for v in values], dtype=int)
@@ -129,8 +129,16 @@ class Table:
         names = [f"column {j}" for j in range(numbers.shape[1])]
         if frame is not None:
             names = [f"column {name!r}" for name in frame.columns]
-        template = None if frame is None else frame[:0]
-        return cls([Column(name) for name in names], template, _dtype_of(X, numbers))
+        header = None if frame is None else Header.of(frame)
+        return cls([Column(name) for name in names], header, _dtype_of(X, numbers))
+
+    @property
+    def template(self):
+        """A data frame without rows that has the columns and types of the training data.
+
+        None if these were an array, or where the library of the frame is not installed.
+        """
+        return None if self.header is None else self.header.empty_frame()
 
     def encode(self, X, unknown="error"):
         """The rows of a table in the same columns as an array of numbers.
@@ -171,8 +179,9 @@ class Table:
     def decode(self, codes):
         """Rows of codes as a table like the training data."""
         values = [column.decode(codes[:, j]) for j, column in enumerate(self.columns)]
-        if self.template is not None:
-            return _frame(self.template, values)
+        template = self.template
+        if template is not None:
+            return _frame(template, values)
         if self.is_plain:
             return _cast(codes, self.dtype)
         return _object_array(values) if self.dtype is None else _as_numbers(values, self.dtype)
@@ -303,8 +312,8 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
             kind = "number"  # numbers in an array stand for themselves
         order = _declared_order(frame, j)
         columns.append(Column(title, _categories(cells, title, kind, order, codes)))
-    template = None if frame is None else frame[:0]
-    return Table(columns, template, None if numbers is None else _dtype_of(X, numbers))
+    header = None if frame is None else Header.of(frame)
+    return Table(columns, header, None if numbers is None else _dtype_of(X, numbers))
 
 
 def given_n_values(n_values, n_columns):
@@ -345,10 +354,8 @@ def ordered_columns(table):
         column.categories is None or column.categories.dtype.kind in "iuf"
         for column in table.columns
     ])  # fmt: skip
-    if table.template is not None:
-        dtypes = table.template.dtypes
-        dtypes = getattr(dtypes, "tolist", lambda: dtypes)()
-        ordered |= [getattr(dtype, "ordered", None) is True for dtype in dtypes]
+    if table.header is not None:
+        ordered |= [dtype.is_ordered for dtype in table.header.dtypes]
     return ordered
 
 

@@ -10,18 +10,20 @@ PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
 FAMILIES = {"loglinear", "fully_visible", "restricted"}
 # What each place may import besides itself. The shared modules are open to all families.
 SHARED = {
-    "_arrays", "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates", "_labels",
-    "_ladder", "_ladder_record", "_random", "_random_kernel", "_tables", "_threads", "_warnings",
+    "_arrays", "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates",
+    "_headers", "_labels", "_ladder", "_ladder_record", "_random", "_random_kernel", "_tables",
+    "_threads", "_warnings",
 }  # fmt: skip
 MAY_IMPORT = {
     "_callbacks": set(),
     "_estimates": set(),
     "_cells": set(),
+    "_headers": set(),
     "_labels": {"_arrays", "_cells"},
     "_ladder": set(),
     "_ladder_record": {"_estimates", "_ladder"},
     "_warnings": set(),
-    "_tables": {"_cells", "_warnings"},
+    "_tables": {"_cells", "_headers", "_warnings"},
     "_random_kernel": set(),
     "_threads": set(),
     "_arrays": set(),

@@ -599,8 +599,8 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         return as_array([cells])
 
     def _names(self):
-        if self._table.template is not None:
-            return list(self._table.template.columns)
+        if self._table.header is not None:
+            return self._table.header.names
         return [f"x{j}" for j in range(self.n_features_in_)]
 
     def _place(self, column, absent):

@@ -45,7 +45,7 @@ class Stacked(UnitType):
 
     def __init__(self, layers):
         self.layers = _checked(layers)
-        ends = np.cumsum([0, *map(len, self.layers)])
+        ends = np.cumsum([0, *map(len, self.layers)]).tolist()
         self._columns = [slice(*pair) for pair in zip(ends[:-1], ends[1:], strict=True)]
 
     def __len__(self):

@@ -1,0 +1,157 @@
+"""Fitted estimators hold plain values: what skops writes and reads back does the same."""
+
+import pickle
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import skops.io
+from sklearn.base import clone, is_classifier
+from test_common import DEFAULTS
+
+from sklearn_boltz import (
+    SDCPRBM,
+    BoltzmannClassifier,
+    BoltzmannImputer,
+    BoltzmannMixture,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    RBMClassifier,
+)
+from sklearn_boltz._headers import Header
+
+ESTIMATORS = [
+    *DEFAULTS[:-1],
+    RBMClassifier(n_components=4, max_iter=3, early_stopping=False, random_state=0),
+    BoltzmannClassifier(),
+    BoltzmannImputer(random_state=0),
+    BoltzmannMixture([("terms", FSLLDensity()), ("units", SDCPRBM(4, max_iter=3, random_state=0))]),
+    BoltzmannOutlierDetector(),
+]
+# What SECURITY.md says of the types to trust, beside those of this package.
+OF_OTHERS = {"numpy.dtype", "sklearn.utils._bunch.Bunch"}
+
+
+def pandas_frame(n):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "text": pd.Series(rng.choice(["a", "b", None], n)),
+        "words": pd.Series(rng.choice(["no", "yes"], n), dtype=object),
+        "nullable text": pd.array(rng.choice(["u", "v"], n), dtype=pd.StringDtype("python")),
+        "arrow": pd.array(rng.choice(["u", "v"], n), dtype=pd.ArrowDtype(pa.string())),
+        "ordered": pd.Categorical(rng.choice(["lo", "hi"], n), ["lo", "mid", "hi"], ordered=True),
+        "category": pd.Categorical(rng.choice([5, 7, 10], n)),
+        "truth": rng.random(n) < 0.5,
+        "nullable truth": pd.array(np.where(rng.random(n) < 0.9, True, None), dtype="boolean"),
+        "small": rng.integers(1, 4, n).astype(np.int8),
+        "nullable": pd.array(rng.choice([3, 4, None], n), dtype="Int64"),
+    })  # fmt: skip
+    frame.index.name, frame.columns.name = "respondent", "question"
+    return frame
+
+
+def polars_frame(n):
+    frame = pandas_frame(n)
+    return pl.DataFrame([
+        pl.Series("text", frame["words"].tolist()),
+        pl.Series("category", frame["words"].tolist(), dtype=pl.Categorical),
+        pl.Series("enum", frame["ordered"].tolist(), dtype=pl.Enum(["lo", "mid", "hi"])),
+        pl.Series("truth", [None if pd.isna(v) else v for v in frame["nullable truth"]]),
+        pl.Series("small", frame["small"].tolist(), dtype=pl.Int8),
+        pl.Series("gaps", [None if pd.isna(v) else v for v in frame["nullable"]], dtype=pl.UInt16),
+    ])  # fmt: skip
+
+
+FRAMES = {"pandas": pandas_frame, "polars": polars_frame}
+every_library = pytest.mark.parametrize("library", FRAMES)
+
+
+def same(one, other):
+    """Whether two results are the same frame, or the same array."""
+    if isinstance(one, pd.DataFrame):
+        pd.testing.assert_frame_equal(one, other)
+    elif isinstance(one, pl.DataFrame):
+        assert one.schema == other.schema
+        assert one.equals(other)
+    else:
+        np.testing.assert_array_equal(one, other)
+
+
+@every_library
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_skops_gives_back_a_model_that_was_fitted_to_a_frame(estimator, library):
+    X = FRAMES[library](60)
+    X = X.drop(columns=["arrow", "nullable text"]) if library == "pandas" else X  # a small table
+    y = np.arange(60) % 2 if is_classifier(estimator) else None
+    model = clone(estimator).fit(X, y)
+    # Nothing besides the file tells what to trust.
+    file = skops.io.dumps(model)
+    trusted = skops.io.get_untrusted_types(data=file)
+    assert {name for name in trusted if not name.startswith("sklearn_boltz.")} <= OF_OTHERS
+    again = skops.io.loads(file, trusted=trusted)
+    for method in ("score_samples", "transform", "impute", "predict"):
+        if hasattr(model, method):
+            same(getattr(model, method)(X), getattr(again, method)(X))
+    if hasattr(model, "sample"):
+        drawn = model.sample(20, random_state=0)
+        drawn = drawn if isinstance(drawn, tuple) else (drawn,)
+        assert type(drawn[0]) is type(X)
+        dtypes = "schema" if library == "polars" else "dtypes"
+        assert list(getattr(drawn[0], dtypes)) == list(getattr(X, dtypes))
+        back = again.sample(20, random_state=0)
+        for one, other in zip(drawn, back if isinstance(back, tuple) else (back,), strict=True):
+            same(one, other)
+
+
+@every_library
+def test_headers_hold_plain_values_only(library):
+    X = FRAMES[library](60)
+    header = Header.of(X)
+
+    def values(thing):
+        if isinstance(thing, (tuple, list)):
+            for part in thing:
+                yield from values(part)
+        else:
+            yield thing
+
+    assert {type(value) for value in values(header)} <= {str, int, bool, type(None)}
+    same(header.empty_frame(), X[:0].reset_index(drop=True) if library == "pandas" else X[:0])
+
+
+def test_headers_of_columns_with_levels():
+    columns = pd.MultiIndex.from_tuples([("a", 1), ("a", 2)], names=["wave", None])
+    X = pd.DataFrame([[0, 1], [1, 1], [1, 0]] * 10, columns=columns)
+    model = FSLLDensity().fit(X)
+    same(model.sample(5, random_state=0)[:0], pickle.loads(pickle.dumps(model._table)).template)
+    pd.testing.assert_index_equal(model.sample(5).columns, columns)
+
+
+def test_a_type_that_its_name_does_not_tell_becomes_one_of_objects():
+    words = pa.array(["u", "v", "u"]).dictionary_encode()
+    X = pd.DataFrame({"a": pd.Series(words, dtype=pd.ArrowDtype(words.type))})
+    assert Header.of(X).empty_frame()["a"].dtype == object
+
+
+@every_library
+def test_arrays_where_the_library_of_the_frame_is_not_installed(library, monkeypatch):
+    X = FRAMES[library](60)[["small"]]
+    model = FSLLDensity().fit(X)
+    expected = np.asarray(model.sample(9, random_state=0))
+    monkeypatch.setitem(sys.modules, library, None)
+    drawn = model.sample(9, random_state=0)
+    assert type(drawn) is np.ndarray
+    np.testing.assert_array_equal(drawn, expected)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_training_goes_on_after_skops():
+    X = polars_frame(60)
+    one = SDCPRBM(4, max_iter=2, random_state=0).fit(X)
+    file = skops.io.dumps(one)
+    other = skops.io.loads(file, trusted=skops.io.get_untrusted_types(data=file))
+    same(one.partial_fit(X).components_, other.partial_fit(X).components_)
