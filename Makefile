@@ -9,7 +9,7 @@ QUIETLY = -qq --no-warn-script-location
 BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.11"
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: demo test fuzz test-array-api test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
+.PHONY: demo test fuzz net test-array-api test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
 
 # What builds the kernels, and the package in place without them: its Python files need no more.
 # A stamp for each set of extras.
@@ -48,6 +48,15 @@ fuzz: $(VENV)/.installed-test $(VENV)/.built
 	end=$$(( $$(date +%s) + 60 * $(MINUTES) )); \
 	while SKLEARN_BOLTZ_FUZZ=8 OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests -m hypothesis -n auto; \
 		do [ $$(date +%s) -lt $$end ] || exit 0; done; exit 1
+
+# What the working tree changes beside another commit, BASE: results of 150 fits, and times.
+BASE ?= HEAD
+net: $(VENV)/.installed-test $(VENV)/.built
+	rm -rf build/net && git worktree prune && git worktree add --force --detach build/net $(BASE)
+	cd build/net && $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
+	PYTHONPATH=$(CURDIR)/build/net $(BIN)/python tests/net.py record build/net.pickle
+	-PYTHONPATH=$(CURDIR) $(BIN)/python tests/net.py compare build/net.pickle
+	PYTHONPATH=$(CURDIR) $(BIN)/python tests/net.py times build/net
 
 # The oldest scikit-learn that is supported, with libraries of its time.
 test-oldest:

@@ -1,0 +1,360 @@
+"""What a change of code changes: results of many fits, and their times, beside another commit.
+
+    python tests/net.py record FILE          results of this tree, in a file
+    python tests/net.py compare FILE         names the results that differ from those of a file
+    python tests/net.py times TREE           ratios of times to those of another tree that is built
+
+``make net BASE=HEAD`` builds another commit, and compares both.
+"""
+
+import argparse
+import importlib
+import itertools
+import os
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from statistics import median
+from time import process_time
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import clone
+
+import sklearn_boltz
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    BoltzmannClassifier,
+    BoltzmannImputer,
+    BoltzmannMixture,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+    RBMClassifier,
+)
+
+# Tables.
+
+
+def bits(n_rows=200, n_columns=8, seed=0):
+    """Zeros and ones, of which each column follows from the one before it in half of the rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(2, size=(n_rows, n_columns))
+    for j in range(1, n_columns):
+        X[:, j] = np.where(rng.random(n_rows) < 0.5, X[:, j - 1], X[:, j])
+    return X
+
+
+def with_gaps(X):
+    rng = np.random.default_rng(1)
+    return np.where(rng.random(X.shape) < 0.1, np.nan, X)
+
+
+def strings():
+    """A frame of strings, booleans and counts with gaps."""
+    rng, X = np.random.default_rng(2), bits(n_columns=4)
+    frame = pd.DataFrame({
+        "city": np.array(["a", "b", "c"])[X[:, 0] + (rng.random(200) < 0.2)],
+        "smokes": X[:, 1].astype(bool),
+        "level": pd.Categorical(np.array(["low", "high"])[X[:, 2]], ["low", "high"]),
+        "kids": X[:, 3] + rng.poisson(0.5, 200),
+    })  # fmt: skip
+    frame["city"] = frame["city"].mask(rng.random(200) < 0.1)
+    return frame
+
+
+TABLES = {
+    "bits": bits(),
+    "float32": bits().astype(np.float32),
+    "gaps": with_gaps(bits()),
+    "weights": bits(),
+    "CSR": sp.csr_array(bits().astype(float)),
+    "strings": strings(),
+    "two threads": bits(),
+}
+NETWORKS = {
+    "default": {},
+    "plain maximum": {"alpha": 0.01},
+    "L-BFGS": {"solver": "lbfgs"},
+    "BSLM": {"solver": "bslm", "alpha": 0.05},
+    "observed": {"missing": "observed"},
+    "L1 by EBIC": {"penalty": "l1", "alpha": "ebic"},
+    "group": {"penalty": "group", "alpha": 0.02},
+    "elastic net by cross-validation": {"penalty": "elasticnet", "alpha": "cv", "cv": 3},
+    "nodewise": {"penalty": "l1", "alpha": "ebic", "nodewise": True},
+    "likelihood": {"objective": "likelihood"},
+    "triples": {"max_order": 3},
+    "given terms": {"objective": "likelihood", "terms": [(0, 1, 2)]},
+    "count potential": {"objective": "likelihood", "count_potential": True},
+    "ordered": {"ordered": True},
+    "some edges": {"edges": [(0, 1), (2, 3)]},
+}
+MACHINES = {
+    "SDCPRBM": {
+        "default": {}, "persistent": {"persistent": True}, "CD": {"n_inner": 1, "centered": False},
+        "tempered": {"sampler": "tempered"}, "spectral": {"optimizer": "ssd"},
+        "categorical hidden": {"hidden": ("categorical", 3)},
+        "from a network": {"init": FVBMPseudoLikelihood()},
+        "untracked": {"track_likelihood": False},
+        "early stopping": {"early_stopping": True, "max_iter": 20},
+    },
+    "TAPRBM": {
+        "default": {}, "naive": {"order": 1}, "adaptive": {"inference": "adatap"},
+        "belief propagation": {"inference": "rbp"}, "persistent": {"persistent": True},
+        "truncated": {"hidden": "truncated_gaussian"}, "L1": {"penalty": "l1", "alpha": 0.001},
+    },
+    "TAPDBM": {"default": {}, "no pre-training": {"pretrain_max_iter": 0}},
+    "InfiniteRBM": {
+        "default": {}, "corrective": {"mode": "corrective"}, "plain": {"mode": "plain"},
+        "away steps": {"away_steps": True}, "fitted start": {"init": FVBMPseudoLikelihood()},
+    },
+    "RBMClassifier": {"default": {}, "generative": {"alpha": 1.0}, "SGD": {"optimizer": "sgd"}},
+}  # fmt: skip
+SHORT = {
+    "SDCPRBM": SDCPRBM(6, max_iter=5, random_state=0),
+    "TAPRBM": TAPRBM(6, max_iter=5, random_state=0),
+    "TAPDBM": TAPDBM((5, 4), max_iter=3, pretrain_max_iter=3, random_state=0),
+    "InfiniteRBM": InfiniteRBM(3, n_model_samples=100, random_state=0),
+    "RBMClassifier": RBMClassifier(6, max_iter=5, random_state=0),
+}
+FULL = {
+    "default": {}, "greedy": {"solver": "greedy"}, "float32": {"dtype": "float32"},
+    "pairs": {"max_order": 2}, "cheap terms": {"alpha": 0.2},
+}  # fmt: skip
+META = {
+    "BoltzmannImputer": BoltzmannImputer(random_state=0),
+    "BoltzmannImputer by means, default": BoltzmannImputer(how="mean", random_state=0),
+    "BoltzmannOutlierDetector": BoltzmannOutlierDetector(random_state=0),
+    "BoltzmannClassifier": BoltzmannClassifier(random_state=0),
+    "BoltzmannMixture": BoltzmannMixture(
+        [("full", FSLLDensity()), ("network", FVBMPseudoLikelihood())], random_state=0
+    ),
+}
+
+
+def configurations():
+    """Yield (name, estimator) of each set of parameters."""
+    for name, parameters in FULL.items():
+        yield f"FSLLDensity, {name}", FSLLDensity(**parameters)
+    for name, parameters in NETWORKS.items():
+        known = FVBMPseudoLikelihood(random_state=0, max_iter=200)
+        yield f"FVBMPseudoLikelihood, {name}", known.set_params(**parameters)
+    for kind, sets in MACHINES.items():
+        for name, parameters in sets.items():
+            yield f"{kind}, {name}", clone(SHORT[kind]).set_params(**parameters)
+    yield from META.items()
+
+
+def fits():
+    """The fits by name: (estimator, name of the table).
+
+    Defaults are fitted to all tables, other parameters to bits, and to gaps and strings by turns.
+    """
+    found = {}
+    for k, (name, estimator) in enumerate(configurations()):
+        is_default = name.endswith("default") or "," not in name
+        tables = TABLES if is_default else ["bits", ["gaps", "strings", "weights"][k % 3]]
+        for table in tables:
+            if table != "two threads" or "n_jobs" in estimator.get_params():
+                found[f"{name} on {table}"] = estimator, table
+    return found
+
+
+def fit(estimator, table):
+    """The fitted estimator; a refusal is a result, too."""
+    model, X = clone(estimator), TABLES[table]
+    y = [np.arange(200) % 3 % 2] if hasattr(model, "predict_proba") else []
+    options = {"sample_weight": 0.5 + np.arange(200) % 3} if table == "weights" else {}
+    if table == "two threads":
+        model.set_params(n_jobs=2)
+    return model.fit(X, *y, **options)
+
+
+def results(estimator, table):
+    """Arrays and numbers by name: attributes, scores, samples, imputed cells."""
+    try:
+        model = fit(estimator, table)
+    except (ValueError, TypeError) as error:
+        return {"refused": str(error)}
+    X = TABLES[table]
+    found = {k: v for k, v in vars(model).items() if k.endswith("_") and k[0] != "_"}
+    for name, use in {
+        "score_samples": lambda: model.score_samples(X),
+        "transform": lambda: model.transform(X),
+        "sample": lambda: model.sample(20, random_state=0),
+        "impute": lambda: model.impute(X if sp.issparse(X) else X[:50], how="mode", random_state=0),
+        "predict_proba": lambda: model.predict_proba(X),
+    }.items():
+        if hasattr(model, name):
+            try:
+                found[name] = use()
+            except (ValueError, TypeError) as error:
+                found[name] = str(error)
+    flat = {}
+    for name, value in found.items():
+        _flatten(name, value, flat)
+    return flat
+
+
+def _flatten(name, value, flat):
+    """Plain values by name, but for seconds."""
+    if "seconds" in name:
+        return
+    if isinstance(value, dict):
+        for key, part in value.items():
+            _flatten(f"{name}[{key}]", part, flat)
+    elif isinstance(value, (list, tuple)):
+        for key, part in enumerate(value):
+            _flatten(f"{name}[{key}]", part, flat)
+    elif hasattr(value, "columns"):
+        _flatten(name, {column: np.asarray(value[column]) for column in value.columns}, flat)
+    elif isinstance(value, (np.ndarray, np.generic, int, float, str, bool, type(None))):
+        flat[name] = np.asarray(value)
+    else:
+        flat[name] = np.asarray(type(value).__name__)
+
+
+def all_results():
+    warnings.simplefilter("ignore")
+    return {name: results(*its) for name, its in fits().items()}
+
+
+def difference(old, new):
+    """How two values differ, in words; None if they are the same to the bit."""
+    if old is None or new is None:
+        return "new" if old is None else "gone"
+    if old.shape != new.shape or old.dtype != new.dtype:
+        return f"{old.dtype}{old.shape} -> {new.dtype}{new.shape}"
+    if old.dtype.kind != "f":
+        return None if old.astype(str).tolist() == new.astype(str).tolist() else "other values"
+    if np.array_equal(old, new, equal_nan=True):
+        return None
+    with np.errstate(all="ignore"):
+        return f"by up to {np.nanmax(np.abs(old - new)):.1e}, of {np.nanmax(np.abs(old)):.1e}"
+
+
+def compare(old, new):
+    """Print what differs; -> how many fits do."""
+    n_different = 0
+    for name in dict.fromkeys([*old, *new]):
+        theirs, ours = ({k: np.asarray(v) for k, v in r.get(name, {}).items()} for r in (old, new))
+        parts = {p: difference(theirs.get(p), ours.get(p)) for p in dict.fromkeys([*theirs, *ours])}
+        parts = {part: how for part, how in parts.items() if how is not None}
+        n_different += bool(parts)
+        if parts:
+            shown = "; ".join(f"{p} {how}" for p, how in itertools.islice(parts.items(), 4))
+            print(f"{name}: {shown}" + (f"; {len(parts) - 4} more" if len(parts) > 4 else ""))
+    print(f"{n_different} of {len(new)} fits differ")
+    return n_different
+
+
+# Times.
+
+KERNELS = "fully_visible", "loglinear", "metrics", "restricted"
+
+
+def timed():
+    """What is timed, by name: functions without arguments. Fits, and kernels of asv's suite."""
+    found = {name: lambda its=its: fit(*its) for name, its in fits().items() if "bits" in name}
+    sys.path.insert(0, str(Path(__file__).parents[1] / "asv_benchmarks"))
+    for module in KERNELS:
+        module = importlib.import_module(f"benchmarks.{module}")
+        for kind in vars(module).values():
+            if isinstance(kind, type) and kind.__module__ == module.__name__:
+                for values in itertools.product(*_parameters(kind)):
+                    for method in [m for m in vars(kind) if m.startswith("time_")]:
+                        name = f"{kind.__name__}.{method}{values}"
+                        found[name] = _of_suite(kind, method, values)
+    return found
+
+
+def _parameters(kind):
+    values = getattr(kind, "params", [])
+    return values if not values or isinstance(values[0], (list, tuple)) else [values]
+
+
+def _of_suite(kind, method, values):
+    suite = []
+
+    def call():
+        if not suite:
+            suite.append(kind())
+            getattr(suite[0], "setup", lambda *_: None)(*values)
+        getattr(suite[0], method)(*values)
+
+    return call
+
+
+def serve():
+    """Answer names that are read with the processor seconds of a call, until there are none."""
+    warnings.simplefilter("ignore")
+    known = timed()
+    print("\n".join(known), flush=True)
+    print(flush=True)
+    for line in sys.stdin:
+        start = process_time()
+        try:
+            known[line.strip()]()
+        except Exception:  # which the other tree may not have
+            print("nan", flush=True)
+            continue
+        print(process_time() - start, flush=True)
+
+
+class Server:
+    """A process that times the code of one tree."""
+
+    def __init__(self, tree):
+        paths = os.pathsep.join([str(tree), str(Path(__file__).parent)])
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, env={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
+        )  # fmt: skip
+        self.names = [line.strip() for line in iter(self.process.stdout.readline, "\n")]
+
+    def seconds(self, name):
+        print(name, file=self.process.stdin, flush=True)
+        return float(self.process.stdout.readline())
+
+
+def times(tree, only="", n_rounds=7):
+    """Print the ratios of times, ours to those of another tree, in turns; the slowest last."""
+    here = Path(__file__).parents[1]
+    ours, theirs = Server(here), Server(tree)
+    ratios = {}
+    for name in [name for name in ours.names if name in theirs.names and only in name]:
+        pairs = [(ours.seconds(name), theirs.seconds(name)) for _ in range(n_rounds + 1)][1:]
+        ratios[name] = median(a / b for a, b in pairs), min(a for a, _ in pairs)
+    for name, (ratio, seconds) in sorted(ratios.items(), key=lambda item: item[1][0]):
+        print(f"{ratio:6.2f}  {1e3 * seconds:9.2f} ms  {name}")
+    print(f"median of {len(ratios)} ratios: {median(ratio for ratio, _ in ratios.values()):.3f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("command", choices=["record", "compare", "times", "serve"])
+    parser.add_argument("path", nargs="?", type=Path)
+    parser.add_argument("--only", default="", help="part of the names of what is timed")
+    arguments = parser.parse_args()
+    if arguments.command == "serve":
+        serve()
+    elif arguments.command == "times":
+        times(arguments.path.resolve(), arguments.only)
+    elif arguments.command == "record":
+        found = all_results()
+        arguments.path.write_bytes(pickle.dumps(found))
+        print(f"{len(found)} fits of {sklearn_boltz.__file__}")
+    else:
+        sys.exit(bool(compare(pickle.loads(arguments.path.read_bytes()), all_results())))
+
+
+if __name__ == "__main__":
+    main()
