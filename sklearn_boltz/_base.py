@@ -1,6 +1,6 @@
 """What every estimator shares: domain checks, score, feature names, tags."""
 
-import os
+import math
 import warnings
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -40,6 +40,7 @@ from sklearn_boltz._cells import (
     unusable_cell,
     without_objects,
 )
+from sklearn_boltz._memory import check_memory
 from sklearn_boltz._tables import (
     Table,
     check_form,
@@ -88,7 +89,14 @@ OTHER_NAMES = {
 
 def dense(X):
     """Rows as an ndarray, which is new where they are sparse."""
-    return X.toarray() if issparse(X) else X
+    if not issparse(X):
+        return X
+    check_memory(
+        math.prod(X.shape) * X.dtype.itemsize,
+        f"A dense copy of the sparse table of {X.shape[0]:,} rows and {X.shape[1]:,} columns",
+        "Use fewer rows or columns.",
+    )
+    return X.toarray()
 
 
 def _with_hints(method):
@@ -681,15 +689,3 @@ def unchanged_on_error(estimator):
     except BaseException:
         give_back(before)
         raise
-
-
-def available_memory():
-    """Bytes of memory that can be had now, or None where the system does not tell."""
-    try:
-        with open("/proc/meminfo") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (OSError, ValueError, AttributeError):
-        return None

@@ -11,14 +11,15 @@ FAMILIES = {"loglinear", "fully_visible", "restricted"}
 # What each place may import besides itself. The shared modules are open to all families.
 SHARED = {
     "_arrays", "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates",
-    "_headers", "_labels", "_ladder", "_ladder_record", "_random", "_random_kernel", "_tables",
-    "_threads", "_warnings",
+    "_headers", "_labels", "_ladder", "_ladder_record", "_memory", "_random", "_random_kernel",
+    "_tables", "_threads", "_warnings",
 }  # fmt: skip
 MAY_IMPORT = {
     "_callbacks": set(),
     "_estimates": set(),
     "_cells": set(),
     "_headers": set(),
+    "_memory": set(),
     "_labels": {"_arrays", "_cells"},
     "_ladder": set(),
     "_ladder_record": {"_estimates", "_ladder"},
@@ -31,8 +32,8 @@ MAY_IMPORT = {
     "_random": {"_arrays", "_random_arrays", "_random_kernel"},
     "_batches": {"_callbacks"},
     "_completion": {"_batches"},
-    "_base": {"_arrays", "_callbacks", "_cells", "_tables", "_warnings"},
-    "units": {"_arrays", "_random", "_random_arrays", "_random_kernel"},
+    "_base": {"_arrays", "_callbacks", "_cells", "_memory", "_tables", "_warnings"},
+    "units": {"_arrays", "_memory", "_random", "_random_arrays", "_random_kernel"},
     "loglinear": SHARED,
     "fully_visible": SHARED | {"loglinear"},
     "restricted": SHARED | {"units"},

@@ -2,7 +2,9 @@
 
 import hashlib
 import io
+import os
 import socket
+import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
@@ -140,6 +142,10 @@ def nltcs(site):
     return splits
 
 
+def folders_in(home):
+    return sorted(path.name for path in home.rglob("*") if path.is_dir())
+
+
 def files_in(home):
     return sorted(path.name for path in home.rglob("*") if path.is_file())
 
@@ -256,6 +262,39 @@ def test_interrupt_from_the_keyboard_leaves_nothing(home, nltcs, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         fetch_density_benchmark("nltcs", data_home=home)
     assert list((home / "sklearn_boltz").iterdir()) == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from sklearn_boltz.datasets._files import whole_file
+
+with whole_file(Path(sys.argv[1], "sklearn_boltz", "mnist.npz")) as partial:
+    partial.write_bytes(b"half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_what_a_killed_process_leaves_is_removed_at_the_next_use(home, site, nltcs):
+    subprocess.run([sys.executable, "-c", KILLED, str(home)], check=False)
+    assert files_in(home) == ["mnist.npz"] and len(folders_in(home)) == 2
+    with _files.whole_file(home / "sklearn_boltz" / "other") as partial:  # of a living process
+        partial.write_bytes(b"")
+        with pytest.raises(OSError, match="is missing"):
+            fetch_density_benchmark("nltcs", data_home=home, download_if_missing=False)
+        assert files_in(home) == ["other"]
+    assert folders_in(home) == ["sklearn_boltz"]
+
+
+def test_temporary_folders_of_other_hosts_are_removed_when_they_are_old(home, monkeypatch):
+    folder = home / "sklearn_boltz" / "partial-other-host-1-abc"
+    folder.mkdir(parents=True)
+    for age, is_there in ((_files.LONG - 60, True), (_files.LONG + 60, False)):
+        now = folder.stat().st_mtime + age
+        monkeypatch.setattr(_files.time, "time", lambda now=now: now)
+        _files.local_path("nltcs.train.data", home)
+        assert folder.exists() == is_there
 
 
 @pytest.mark.usefixtures("needs_pooch")
@@ -407,6 +446,15 @@ def openml(monkeypatch):
         calls.append((name, options))
         return Bunch(data=data, target=target)
 
+    arrays = {
+        "train": data[:60], "test": data[60:],
+        "train_target": target[:60], "test_target": target[60:],
+    }  # fmt: skip
+    digests = {
+        key: hashlib.sha256(array.astype(np.uint8).tobytes()).hexdigest()
+        for key, array in arrays.items()
+    }
+    monkeypatch.setattr(_fetch, "_MNIST_SHA256", digests)
     monkeypatch.setattr(_fetch, "_MNIST_SIZES", {"train": 60, "test": 10})
     monkeypatch.setattr(_fetch, "fetch_openml", fetch_openml)
     return Bunch(calls=calls, data=data, target=target.astype(int))
@@ -434,7 +482,39 @@ def test_mnist_is_read_from_disk_afterwards(home, openml):
         np.testing.assert_array_equal(first[key], again[key])
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "other arrays", "not an archive", "empty"])
+def test_mnist_checksums_are_those_of_the_original_files():
+    file = SHARED / "mnist.npz"
+    if not file.exists():
+        pytest.skip("no such data beside the repository")
+    data = np.load(file)
+    arrays = {}
+    for split in ("train", "test"):
+        arrays[split] = data[f"X_{split}"].reshape(-1, 784)
+        arrays[f"{split}_target"] = data[f"y_{split}"]
+    assert _fetch._is_mnist(arrays)
+    # Uncompressed files of Yann LeCun's page: a header of big-endian integers, then the bytes.
+    original = {
+        "train": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        "train_target": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        "test": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        "test_target": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+    }
+    for key, array in arrays.items():
+        header = (2049, len(array)) if array.ndim == 1 else (2051, len(array), 28, 28)
+        content = np.array(header, dtype=">u4").tobytes() + array.tobytes()
+        assert hashlib.sha256(content).hexdigest() == original[key]
+
+
+def test_mnist_with_a_wrong_checksum_is_refused(home, openml):
+    openml.data[3, 3] = (openml.data[3, 3] + 1) % 256
+    with pytest.raises(OSError, match="does not have the expected checksums"):
+        fetch_mnist(data_home=home, verbose=0)
+    assert files_in(home) == []
+
+
+@pytest.mark.parametrize(
+    "damage", ["cut", "flipped", "a pixel", "other arrays", "not an archive", "empty"]
+)
 def test_mnist_damaged_file_counts_as_missing(home, openml, damage):
     fetch_mnist(data_home=home, verbose=0)
     path = home / "sklearn_boltz" / "mnist.npz"
@@ -444,6 +524,10 @@ def test_mnist_damaged_file_counts_as_missing(home, openml, damage):
     elif damage == "flipped":
         content[1000] ^= 255
         path.write_bytes(content)
+    elif damage == "a pixel":
+        arrays = dict(np.load(path))
+        arrays["test"][0, 0] ^= 1
+        np.savez(path, **arrays)
     elif damage == "other arrays":
         np.savez(path, train=np.zeros(3))
     elif damage == "not an archive":

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import oracles
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
-from sklearn_boltz.loglinear import _fit, _fsll, _search
+from sklearn_boltz.loglinear import _fit, _fsll, _search, _size
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
 
@@ -525,7 +525,8 @@ OTHERS = "FVBMPseudoLikelihood (a network of pairs) or SDCPRBM (a density)"
 
 def refusal(monkeypatch, X, memory, **options):
     """What is said of data with too many joint states, before anything is allocated."""
-    monkeypatch.setattr(_fsll, "available_memory", lambda: memory)
+    monkeypatch.setattr(_size, "available_memory", lambda: memory)
+    monkeypatch.setattr(_size, "SMALL", 0)
     monkeypatch.setattr(_fit, "DualTable", lambda *a, **k: pytest.fail("allocated"))
     with pytest.raises(ValueError) as error:
         FSLLDensity(**options).fit(X)

@@ -107,6 +107,18 @@ def test_skops_gives_back_a_model_that_was_fitted_to_a_frame(estimator, library)
             same(one, other)
 
 
+def test_intervals_are_the_only_objects_of_pandas():
+    X = pd.DataFrame({"age": pd.cut(np.arange(40) % 10, [-1, 3, 6, 10]), "bit": np.arange(40) % 2})
+    model = FSLLDensity().fit(X)
+    file = skops.io.dumps(model)
+    trusted = skops.io.get_untrusted_types(data=file)
+    others = {name for name in trusted if not name.startswith("sklearn_boltz.")}
+    assert {name.split(".")[-1] for name in others} == {"Interval"}
+    again = skops.io.loads(file, trusted=trusted)
+    same(model.sample(20, random_state=0), again.sample(20, random_state=0))
+    assert again.sample(1)["age"].dtype == X["age"].dtype
+
+
 @every_library
 def test_headers_hold_plain_values_only(library):
     X = FRAMES[library](60)

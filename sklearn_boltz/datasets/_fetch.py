@@ -1,5 +1,6 @@
 """Data sets of the literature on Boltzmann machines and density estimation."""
 
+import hashlib
 import io
 import os
 import sys
@@ -9,7 +10,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 import scipy.io
-from sklearn.datasets import fetch_openml
+from sklearn.datasets import fetch_openml, get_data_home
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import StrOptions, validate_params
 
@@ -36,6 +37,13 @@ _TITLES = {
 _SPLITS = ("train", "valid", "test")
 _IMAGE_SHAPE = (28, 28)
 _MNIST_SIZES = {"train": 60_000, "test": 10_000}
+# Of the bytes of the arrays; with the headers of the original files, these have their checksums.
+_MNIST_SHA256 = {
+    "train": "741c988805d008ac6e4c904b69001ba184c24b2c540a4ef403f4c71b676cf757",
+    "train_target": "1feba77c54802fa5339a11837ea4b2866434b83314ec45192930f1df69120c13",
+    "test": "6d87418db22cc8025d05968bec9bd5c3932904b23485740db143a061a2c9d161",
+    "test_target": "ddeff807876a9661a1110d45c266c86239a3a1b7d37da0c3716a7a683c852ff5",
+}
 _MNIST_URL = "https://www.openml.org/d/554"
 
 _PARAMETERS = {
@@ -256,7 +264,7 @@ def fetch_mnist(*, data_home=None, download_if_missing=True, verbose=1):
     The data set [1]_ is downloaded from OpenML with :func:`sklearn.datasets.fetch_openml` and
     stored as ``mnist.npz``, which loads faster. You can also put this file into the folder
     yourself. It must contain the arrays ``train``, ``test``, ``train_target`` and ``test_target``
-    below.
+    below, whose checksums are compared.
 
     Parameters
     ----------
@@ -286,7 +294,8 @@ def fetch_mnist(*, data_home=None, download_if_missing=True, verbose=1):
     Raises
     ------
     OSError
-        If the data are missing and may not be downloaded, or if the download fails.
+        If the data are missing and may not be downloaded, if the download fails, or if the
+        downloaded data have a wrong checksum.
 
     References
     ----------
@@ -326,15 +335,18 @@ def _load_mnist(path):
             arrays = dict(np.load(file, allow_pickle=False))
     except (OSError, TypeError, ValueError, EOFError, BadZipFile, zlib.error):
         return None
-    shapes = {key: array.shape for key, array in arrays.items()}
-    return arrays if shapes == _mnist_shapes() else None
+    return arrays if _is_mnist(arrays) else None
 
 
-def _mnist_shapes():
+def _is_mnist(arrays):
+    """Whether arrays have the shapes and the checksums of MNIST."""
     shapes = {}
     for split, size in _MNIST_SIZES.items():
         shapes |= {split: (size, np.prod(_IMAGE_SHAPE)), f"{split}_target": (size,)}
-    return shapes
+    if {key: array.shape for key, array in arrays.items()} != shapes:
+        return False
+    digests = {key: hashlib.sha256(array.tobytes()).hexdigest() for key, array in arrays.items()}
+    return digests == _MNIST_SHA256
 
 
 def _download_mnist(path, data_home, verbose):
@@ -356,6 +368,12 @@ def _download_mnist(path, data_home, verbose):
         "test": X[n_train:],
         "test_target": y[n_train:],
     }
+    if not _is_mnist(arrays):
+        raise OSError(
+            f"MNIST from {_MNIST_URL} does not have the expected checksums, and was not kept. "
+            f"Delete the copy of scikit-learn in {get_data_home(data_home)}{os.sep}openml and try "
+            f"again, or put the right arrays at {path}"
+        )
     with whole_file(path) as partial:
         np.savez_compressed(partial, **arrays)
     return arrays

@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import find_stack_level, validate_arguments
+from sklearn_boltz._memory import check_drawn
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.fully_visible.model import _incomplete
@@ -103,6 +104,7 @@ class Drawing:
             in 10,000 warns.
         """
         check_is_fitted(self)
+        check_drawn(self, n_samples)
         columns, places = self._given(given, self._coding.values)
         codes = np.empty((n_samples, self.n_features_in_), dtype=np.int64)
         codes[:, columns] = places

@@ -11,13 +11,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import (
-    available_memory,
     checked_weights,
     find_stack_level,
     fingerprint,
     validate_arguments,
 )
 from sklearn_boltz._completion import distinct_incomplete, informative
+from sklearn_boltz._memory import check_memory
 from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.fully_visible.categorical._objective import block_starts
 from sklearn_boltz.fully_visible.categorical._task import CodesTask
@@ -422,7 +422,7 @@ class Inference(Comparison, Resampling):
         where a parameter is not estimated.
         """
         self._check_pairwise()
-        check_memory(self.n_features_in_, self._coding)
+        check_room(self.n_features_in_, self._coding)
         find = self._spin_curvature if self._coding.is_binary else self._contrasts_curvature
         return find(codes, weights, jackknife)
 
@@ -523,18 +523,16 @@ def find_twins(codes, columns):
     return None
 
 
-def check_memory(n_features, coding):
+def check_room(n_features, coding):
     """Refuse matrices of all parameters that do not fit into memory."""
     n_parameters = n_features * (n_features + 1) // 2
     if not coding.is_binary:
         n_parameters = block_starts(coding.n_values)[1]
-    needed, memory = 6 * 8 * n_parameters**2, available_memory()
-    if memory is not None and needed > memory:
-        raise ValueError(
-            f"FVBMPseudoLikelihood: the covariance of {n_parameters:,} parameters needs "
-            f"{needed / 2**30:.1f} GiB, and there are {memory / 2**30:.1f}. Leave out columns, or "
-            "use `interaction_scores`, which needs none."
-        )
+    check_memory(
+        6 * 8 * n_parameters**2,
+        f"FVBMPseudoLikelihood: the covariance of {n_parameters:,} parameters",
+        "Leave out columns, or use `interaction_scores`, which needs none.",
+    )
 
 
 def blas_threads(n_features, least):

@@ -17,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import (
     BaseBoltzmann,
-    available_memory,
     checked_weights,
     find_stack_level,
     unchanged_on_error,
@@ -28,6 +27,7 @@ from sklearn_boltz._callbacks import iterations, with_callbacks
 from sklearn_boltz._cells import ROWS_TO_TELL, is_whole
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._estimates import estimate_from_value
+from sklearn_boltz._memory import check_drawn
 from sklearn_boltz._random import make_generator
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
@@ -478,14 +478,12 @@ class FSLLDensity(BaseBoltzmann):
 
     def _check_sizes(self, n_values, groups):
         """Reject tables that are too large, before anything is allocated."""
-        memory = available_memory()
         for group in groups:
             check_size(
                 n_values[group].tolist(),
                 lambda group=group: [self._column(j) for j in group],
                 max_states=self.max_states,
                 itemsize=np.dtype(self.dtype).itemsize,
-                memory=memory,
             )
 
     def _model(self):
@@ -775,6 +773,7 @@ class FSLLDensity(BaseBoltzmann):
             Exact samples as a table like the training data; 0 and 1 if `binarize` is set.
         """
         check_is_fitted(self)
+        check_drawn(self, n_samples)
         columns, values = self._given(given, lambda j: np.arange(self.n_values_[j]))
         model = self._model().tempered(temperature).given(columns, values)
         states = model.sample(n_samples, make_generator(random_state))

@@ -2,13 +2,14 @@
 
 import math
 
+from sklearn_boltz._memory import SMALL, available_memory, shown_bytes
 from sklearn_boltz.loglinear._basis import is_power_of_two
 
 # Binary columns that fit in the memory of a laptop.
 USUAL_COLUMNS = 26
 
 
-def check_size(n_values, names, *, max_states, itemsize, memory):
+def check_size(n_values, names, *, max_states, itemsize):
     """Refuse too many joint states before anything is allocated.
 
     Parameters
@@ -21,26 +22,27 @@ def check_size(n_values, names, *, max_states, itemsize, memory):
         Joint states at most.
     itemsize : int
         Bytes of an entry of the two tables.
-    memory : int or None
-        Bytes that are available; None if that is not known.
 
     Raises
     ------
     ValueError
         If there are too many joint states.
     """
+    size = math.prod(n_values)
+    if size <= max_states and 2 * size * itemsize <= SMALL:
+        return
+    memory = available_memory()
 
     def fits(size, itemsize=itemsize):
         return size <= max_states and (memory is None or 2 * size * itemsize <= memory)
 
-    size = math.prod(n_values)
     if fits(size):
         return
     names = names()
     sentences = [_what(size, names), *_limit(size, max_states, itemsize, memory)]
     remedy = None
     if itemsize > 4 and fits(size, 4):
-        remedy = f"With dtype=np.float32 they take {_bytes(8 * size)}, which fits."
+        remedy = f"With dtype=np.float32 they take {shown_bytes(8 * size)}, which fits."
     elif memory is not None and 2 * size * itemsize <= memory:
         remedy = f"max_states={size} would fit into memory."
     if remedy is not None:
@@ -75,7 +77,7 @@ def _limit(size, max_states, itemsize, memory):
         yield f"max_states is {max_states:,}."
     needed = 2 * size * itemsize
     if memory is not None and (size <= max_states or needed <= memory):
-        yield f"The two tables take {_bytes(needed)}, and {_bytes(memory)} are available."
+        yield f"The two tables take {shown_bytes(needed)}, and {shown_bytes(memory)} are available."
 
 
 def _most(n_values, names):
@@ -92,13 +94,3 @@ def _count(size):
     if size >= 2**20 and is_power_of_two(size):
         return f"2**{size.bit_length() - 1}"
     return f"{size:,}" if size < 10**15 else f"about 10**{round(math.log10(size))}"
-
-
-def _bytes(number):
-    if number >= 10_000 * 2**30:  # perhaps too large for a float
-        return "more than 10,000 GiB"
-    for unit in ("bytes", "KiB", "MiB"):
-        if number < 1024:
-            return f"{number:.4g} {unit}"
-        number /= 1024
-    return f"{number:.4g} GiB"

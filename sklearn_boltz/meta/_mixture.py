@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from sklearn_boltz._base import checked_weights, validate_arguments
 from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, missing_cells
+from sklearn_boltz._memory import check_drawn
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._tables import learn_table, without_column
 from sklearn_boltz.meta._default import checked_table, named
@@ -351,6 +352,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             which some run Markov chains.
         """
         check_is_fitted(self)
+        check_drawn(self, n_samples)
         generator = make_generator(random_state)
         weights, given = self.weights_, {"given": given} if given else {}
         if given:

@@ -40,6 +40,7 @@ from sklearn_boltz._estimates import (
     raise_floor,
     temperature_ladder,
 )
+from sklearn_boltz._memory import check_drawn
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._tables import Table
 from sklearn_boltz._threads import Workers
@@ -913,6 +914,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             with the same names, dtypes and categories.
         """
         check_is_fitted(self)
+        check_drawn(self, n_samples, itemsize=4)
         if is_foreign(self.components_) and (given or n_temperatures > 1):
             rows = self.move_to(np).sample(
                 n_samples, random_state, given=given, temperature=temperature, n_steps=n_steps,

@@ -18,6 +18,7 @@ from sklearn_boltz._base import (
 )
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._memory import SMALL, check_memory
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
@@ -55,6 +56,8 @@ PATIENCE, N_STAGES = 10, 4
 # Number of epochs and of mini-batches without improvement after which an adaptive learning rate is
 # multiplied by FALL.
 FALL_AFTER, FALL_AFTER_BATCHES, FALL = 8, 400, 0.3
+# Of the size of the weights, at least, that a training has at its peak: 5 to 15 were measured.
+MATRICES = 5
 
 
 class MiniBatchEstimator(BaseBoltzmannMachine):
@@ -352,6 +355,13 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
             return 0.0
 
     def _initial_weights(self, rng, n_above, n_below, dtype):
+        n_bytes = MATRICES * n_above * n_below * np.dtype(dtype).itemsize
+        if n_bytes > SMALL:
+            check_memory(
+                n_bytes,
+                f"{type(self).__name__}: training {n_above:,} x {n_below:,} weights",
+                "Use fewer hidden units, or leave out columns.",
+            )
         scale = self.weights_init
         if scale == "auto":
             # The inputs of a unit then do not grow with the size of the other layer.

@@ -26,6 +26,7 @@ from sklearn_boltz._base import checked_weights, dense, unchanged_on_error, vali
 from sklearn_boltz._batches import as_batches, with_labels
 from sklearn_boltz._callbacks import with_callbacks
 from sklearn_boltz._labels import encode_labels, is_labelled, learn_classes, split_labels
+from sklearn_boltz._memory import check_drawn
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import (
@@ -1168,6 +1169,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                 n_samples, random_state, given=given, temperature=temperature, n_steps=n_steps,
                 init=init, n_temperatures=n_temperatures,
             )  # fmt: skip
+        check_drawn(self, n_samples, itemsize=4)
         y = as_numpy(y) if is_foreign(y) else y
         if is_foreign(self.components_) and (
             given or n_temperatures > 1 or self._draws_exactly(init)

@@ -6,6 +6,7 @@ from numbers import Integral
 import numpy as np
 
 from sklearn_boltz._arrays import is_foreign, widened
+from sklearn_boltz._memory import check_memory
 from sklearn_boltz.units import _categorical_arrays
 from sklearn_boltz.units._categorical_kernel import (
     categorical_log_partition,
@@ -86,7 +87,7 @@ class Categorical(UnitType):
             widths = np.full(n_units, int(n_values))
         else:
             widths = np.array(n_values, dtype=int).ravel()
-            intercept = np.zeros(widths.sum()) if intercept is None else intercept
+            intercept = _zeros(widths) if intercept is None else intercept
             n_numbers = np.shape(intercept)[0]
             left = n_numbers - widths.sum()
         if left or (widths < 1).any():
@@ -158,7 +159,7 @@ class Categorical(UnitType):
             Units whose states are equally likely.
         """
         widths = np.broadcast_to(n_values, n_units)
-        return cls(n_values, np.zeros(widths.sum(), dtype))
+        return cls(n_values, _zeros(widths, dtype))
 
     def base(self):
         return self.tempered(0)
@@ -323,3 +324,14 @@ class Categorical(UnitType):
     def gradients(self, X, field=None, precision=0.0):
         mean = self._row_mean(self.mean(field, precision) if X is None else X)
         return {"intercept": mean.astype(self._dtype)}
+
+
+def _zeros(widths, dtype=np.float64):
+    """A number for each state of units, if there is memory for all and for their places."""
+    n_states = float(widths.sum(dtype=np.float64))  # no integer, which might overflow
+    check_memory(
+        n_states * np.dtype(dtype).itemsize + 16 * len(widths),
+        f"Categorical: {n_states:,.0f} states of {len(widths):,} units",
+        "Use fewer states or units.",
+    )
+    return np.zeros(widths.sum(), dtype)

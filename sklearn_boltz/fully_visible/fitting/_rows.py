@@ -5,14 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._base import available_memory, checked_weights
+from sklearn_boltz._base import checked_weights
 from sklearn_boltz._batches import summarise
 from sklearn_boltz._completion import distinct_incomplete, informative
+from sklearn_boltz._memory import SMALL, check_memory
 from sklearn_boltz.fully_visible.fitting._columns import Coding, find_coding
 from sklearn_boltz.fully_visible.training._streamed import Sums
 
 # Codes of the distinct rows of batches that are kept, at most.
 MOST_CODES = 2**27
+# Of the size of the couplings, at least, that a fit has at its peak: 13 to 28 were measured.
+MATRICES = 12
 
 
 class Rows(NamedTuple):
@@ -50,7 +53,9 @@ def read(estimator, X, sample_weight, coding=None):
     """Check rows, in a coding or, if that is None, in any; rows without an observed cell go."""
     X = estimator._validate(X, reset=coding is None, allow_nan=True)
     is_first = coding is None
-    coding = find_coding(estimator, X) if is_first else coding
+    if is_first:
+        coding = find_coding(estimator, X)
+        _check_size(estimator, coding)
     codes = coding.codes(estimator, X, coded=is_first)
     weights = checked_weights(sample_weight, X)
     return Rows(coding, X.dtype, *informative(codes, weights), in_order=True)
@@ -76,18 +81,22 @@ def check_columns(estimator, codes):
         )
 
 
-def check_size(estimator, n_values):
+def _check_size(estimator, coding):
     """Refuse couplings that do not fit into memory."""
-    n_states, memory = int(n_values.sum()), available_memory()
-    needed = 6 * 8 * n_states**2
-    if memory is not None and needed > memory:
-        j = int(n_values.argmax())
-        raise ValueError(
-            f"{type(estimator).__name__}: the columns have {n_states:,} values together, most of "
-            f"them {estimator._column(j)} with {n_values[j]:,}, so that the couplings need "
-            f"{needed / 2**30:.1f} GiB and there are {memory / 2**30:.1f}. Leave out columns, or "
-            "merge rare values."
+    name, n_values = type(estimator).__name__, coding.n_values
+    n_states = int(n_values.sum())
+    if MATRICES * 8 * n_states**2 <= SMALL:
+        return
+    if coding.is_binary:
+        n_states, remedy = len(n_values), "Leave out columns."
+        what = f"{name}: the couplings of {n_states:,} columns"
+    else:
+        j, remedy = int(n_values.argmax()), "Leave out columns, or merge rare values."
+        what = (
+            f"{name}: the columns have {n_states:,} values together, most of them "
+            f"{estimator._column(j)} with {n_values[j]:,}. Their couplings"
         )
+    check_memory(MATRICES * 8 * n_states**2, what, remedy)
 
 
 class Found(NamedTuple):
@@ -119,6 +128,7 @@ class Found(NamedTuple):
 def _found_in_batch(estimator, batch):
     X = estimator._validate(batch, reset=True, allow_nan=True)
     coding = find_coding(estimator, X)
+    _check_size(estimator, coding)
     codes = coding.codes(estimator, X, coded=True)
     always_one = coding.is_binary and estimator.binarize is None and bool((codes != 0).all())
     low = None if always_one else coding.low

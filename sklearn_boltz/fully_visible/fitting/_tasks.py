@@ -8,7 +8,7 @@ from sklearn_boltz._batches import fresh
 from sklearn_boltz._completion import distinct_incomplete
 from sklearn_boltz.fully_visible.categorical._task import CodesTask
 from sklearn_boltz.fully_visible.fitting._columns import given_order
-from sklearn_boltz.fully_visible.fitting._rows import check_size, positive_of_batch
+from sklearn_boltz.fully_visible.fitting._rows import positive_of_batch
 from sklearn_boltz.fully_visible.higher_order._options import has_further
 from sklearn_boltz.fully_visible.sparse._options import (
     is_sparse,
@@ -62,7 +62,6 @@ def _of_rows(estimator, rows):
         return Task.of_rows(*distinct_rows(rows.codes > 0, rows.weights), alpha)
     codes, weights = distinct_incomplete(rows.codes, rows.weights)
     if not coding.is_binary:
-        check_size(estimator, coding.n_values)
         ordered = ordered_columns(estimator, coding)
         return CodesTask(codes, weights, coding.n_values, alpha, ordered)
     if estimator.solver in ("bslm", "ga") and estimator.missing == "observed":

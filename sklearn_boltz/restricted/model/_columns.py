@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from sklearn_boltz._arrays import as_type
 from sklearn_boltz._base import dense
 from sklearn_boltz._cells import columns_of
+from sklearn_boltz._memory import SMALL, check_memory
 from sklearn_boltz._tables import holds_numbers
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
@@ -466,6 +467,9 @@ def initial_hidden(spec, n_units, dtype):
     """
     if isinstance(spec, UnitType):
         return copied("hidden", spec, n_units, dtype)
+    n_bytes = int(n_units) * np.dtype(dtype).itemsize
+    if n_bytes > SMALL:
+        check_memory(n_bytes, f"A layer of {n_units:,} hidden units", "Use fewer.")
     kind, *options = spec if isinstance(spec, tuple) else (spec,)
     kind = UNIT_TYPES.get(kind, kind) if isinstance(kind, str) else kind
     if not (isinstance(kind, type) and issubclass(kind, UnitType)) or len(options) > 1:

@@ -1,0 +1,168 @@
+"""scikit-learn's checks over drawn parameters: tags and domains follow them.
+
+Each of 200 estimators with drawn parameters undergoes two of the checks, those that were drawn
+least so far, so that all are covered. SKLEARN_BOLTZ_CASES multiplies their number: with 50, each
+estimator undergoes all checks.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from conftest import cases
+from sklearn.base import clone
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    BoltzmannClassifier,
+    BoltzmannImputer,
+    BoltzmannMixture,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+    RBMClassifier,
+)
+
+N_DRAWN = 200
+# Legal and sensible values; without warm_start, as the checks fit again. They feed real numbers, so
+# most models have a threshold.
+TERMS = {
+    "alpha": [0.5, 2.0], "max_order": [1, 2, None], "solver": ["greedy", "newton"],
+    "dtype": [np.float32, np.float64], "binarize": [0.0, 0.5], "max_basis": [3, None],
+    "unknown": ["error", "missing"],
+}  # fmt: skip
+# Terms of three and columns one by one, whose tags are another matter, have tests of their own.
+PAIRS = {
+    "alpha": [0.01, 1.0, "auto"], "solver": ["newton", "lbfgs", "bslm"],
+    "missing": ["em", "observed"], "binarize": [0.0, 0.5], "unknown": ["error", "missing"],
+}  # fmt: skip
+MACHINE = {
+    "learning_rate": [0.01, 0.1], "learning_rate_schedule": ["auto", "constant", "invscaling"],
+    "batch_size": ["auto", 5, 100], "momentum": [0.0, 0.5], "early_stopping": [False, True],
+    "unknown": ["error", "missing"], "track_likelihood": [False, True],
+}  # fmt: skip
+UNITS = {
+    "visible": ["auto", "gaussian", "truncated_gaussian"],
+    "hidden": ["bernoulli", ("categorical", 3)],
+    "n_components": [1, 4],
+    "transform_temperature": [0.5, 1.0],
+}
+FIELDS = {"order": [1, 2], "damping": [0.0, 0.5], "tap_max_iter": [3, 10], "penalty": [None, "l2"]}
+SHORT = {"max_iter": 3, "binarize": 0.0, "random_state": 0}
+
+
+def parts(binarize=0.0):
+    return [
+        FSLLDensity(binarize=binarize),
+        FVBMPseudoLikelihood(alpha=0.1, binarize=binarize),
+        SDCPRBM(3, max_iter=2, binarize=binarize, random_state=0),
+    ]
+
+
+# Of each class, an estimator and what is drawn.
+DRAWN = [
+    (FSLLDensity(binarize=0.0), TERMS),
+    (FVBMPseudoLikelihood(binarize=0.0), PAIRS),
+    (
+        SDCPRBM(4, **SHORT),
+        {**MACHINE, **UNITS, "sampler": ["gibbs", "tempered"], "n_inner": [1, 3],
+         "centered": [False, True], "persistent": [False, True], "optimizer": ["sgd", "ssd"]},
+    ),
+    (TAPRBM(4, **SHORT), {**MACHINE, **UNITS, **FIELDS, "persistent": [False, True]}),
+    (
+        TAPDBM((4, 3), pretrain_max_iter=2, **SHORT),
+        {**MACHINE, **FIELDS, "output_layer": ["all", 0, -1]},
+    ),
+    (
+        InfiniteRBM(max_components=2, n_model_samples=20, binarize=0.0, random_state=0),
+        {"mode": ["plain", "safeguarded", "corrective"], "early_stopping": [False, True],
+         "unknown": ["error", "missing"], "n_restarts": [1, 2], "alpha": [0.01, 0.1]},
+    ),
+    (
+        RBMClassifier(4, early_stopping=False, **SHORT),
+        {"n_components": [1, 6], "alpha": [0.0, 0.1], "visible": ["auto", "gaussian"],
+         "optimizer": ["adam", "sgd"], "batch_size": [5, 100], "unknown": ["error", "missing"]},
+    ),
+    (
+        BoltzmannClassifier(random_state=0),
+        {"estimator": [None, *parts()], "joint": [False, "auto"],
+         "calibration": [False, True, "auto"], "validation_fraction": [0.2, 0.5]},
+    ),
+    (
+        BoltzmannImputer(parts()[1], random_state=0),
+        {"estimator": parts(), "how": ["sample", "mean", "mode"], "add_indicator": [False, True]},
+    ),
+    (
+        BoltzmannMixture([("terms", parts()[0]), ("pairs", parts()[1])], random_state=0),
+        {"weights": ["auto", "uniform"], "validation_fraction": [0.2, 0.5],
+         "estimators": [[("units", parts()[2])], [(f"part{k}", p) for k, p in enumerate(parts())]]},
+    ),
+    (
+        BoltzmannOutlierDetector(random_state=0),
+        {"estimator": [None, *parts()], "contamination": ["auto", 0.1]},
+    ),
+]  # fmt: skip
+
+
+def left_out(estimator):
+    """Checks that ask for what these parameters do not promise, with the reasons."""
+    reasons = {}
+    if any(name.endswith("batch_size") for name in estimator.get_params()):  # also of a part
+        reasons = {
+            f"check_sample_weight_equivalence_on_{kind}_data": "mini-batches are drawn"
+            for kind in ("dense", "sparse")
+        }
+    if isinstance(estimator, (RBMClassifier, BoltzmannClassifier)):
+        reasons["check_classifiers_train"] = "few epochs, and two values a column, learn little"
+        reasons["check_class_weight_classifiers"] = "it sets max_iter to 1,000"
+    return reasons
+
+
+def estimators():
+    """Estimators with drawn parameters, and their titles; the same at each call."""
+    rng = np.random.default_rng(0)
+    for number in range(N_DRAWN):
+        estimator, values = DRAWN[number % len(DRAWN)]
+        parameters = {
+            name: some[rng.integers(len(some))] for name, some in values.items()
+            if rng.random() < 0.4
+        }  # fmt: skip
+        shown = ", ".join(f"{name}={value!r:.40}" for name, value in parameters.items())
+        title = f"{number} {type(estimator).__name__}({shown})"
+        yield title, type(estimator)(**{**estimator.get_params(deep=False), **parameters})
+
+
+def checks():
+    """Pairs of these estimators and checks."""
+    rng, n_times = np.random.default_rng(0), Counter()
+    for title, estimator in estimators():
+        found = [(check.func.__name__, check) for _, check in estimator_checks_generator(estimator)]
+        found = [pair for pair in found if pair[0] not in left_out(estimator)]
+        rng.shuffle(found)
+        for name, check in sorted(found, key=lambda pair: n_times[pair[0]])[: cases(2)]:
+            n_times[name] += 1
+            yield pytest.param(estimator, check, id=f"{title} {name}")
+
+
+@pytest.mark.filterwarnings("ignore")  # of small tables, of few epochs
+@pytest.mark.parametrize(("estimator", "check"), checks())
+def test_scikit_learn_with_drawn_parameters(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("estimator", [pytest.param(e, id=title) for title, e in estimators()])
+def test_tags_tell_whether_cells_may_be_missing(estimator):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 4)), np.arange(40) % 2
+    X[rng.random((40, 4)) < 0.05] = np.nan
+    if get_tags(estimator).input_tags.allow_nan:
+        clone(estimator).fit(X, y)
+    else:
+        with pytest.raises(ValueError, match="NaN"):
+            clone(estimator).fit(X, y)

@@ -1,0 +1,306 @@
+"""One budget of memory: what does not fit is refused before it is allocated."""
+
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import is_classifier
+from test_common import DEFAULTS
+
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    BoltzmannMixture,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    RBMClassifier,
+    _memory,
+)
+from sklearn_boltz._base import dense
+from sklearn_boltz._memory import available_memory, check_memory, shown_bytes
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.loglinear import _size
+from sklearn_boltz.units import Categorical
+
+GIB = 2**30
+X, Y = np.random.default_rng(0).integers(2, size=(40, 5)), np.arange(40) % 2
+WIDE = np.random.default_rng(0).integers(2, size=(3, 100_000))
+WORDS = np.random.default_rng(0).integers(3, size=(9, 2000))
+
+
+@pytest.fixture
+def budget(monkeypatch):
+    """A machine with 1 GiB."""
+    monkeypatch.setattr(_memory, "available_memory", lambda: GIB)
+    monkeypatch.setattr(_size, "available_memory", lambda: GIB)
+
+
+# What a user asks for, the beginning of the message, the size and the remedy.
+TOO_LARGE = {
+    "tables of 27 columns": (
+        lambda: FSLLDensity(dtype=np.float64).fit(
+            np.random.default_rng(0).integers(2, size=(99, 27))
+        ),
+        "The 27 columns that are not constant have 2**27 joint states. The two tables take",
+        "2 GiB",
+        "FVBMPseudoLikelihood",
+    ),
+    "couplings": (
+        lambda: FVBMPseudoLikelihood().fit(WIDE),
+        "FVBMPseudoLikelihood: the couplings of 100,000 columns would take",
+        "894.1 GiB",
+        "Leave out columns.",
+    ),
+    "couplings chosen by a penalty": (
+        lambda: FVBMPseudoLikelihood(penalty="l1").fit(WIDE),
+        "FVBMPseudoLikelihood: the couplings of 100,000 columns would take",
+        "894.1 GiB",
+        "Leave out columns.",
+    ),
+    "couplings from batches": (
+        lambda: FVBMPseudoLikelihood().fit(Batches([WIDE])),
+        "In batch 0: FVBMPseudoLikelihood: the couplings of 100,000 columns would take",
+        "894.1 GiB",
+        "Leave out columns.",
+    ),
+    "couplings of categories": (
+        lambda: FVBMPseudoLikelihood().fit(WORDS),
+        "FVBMPseudoLikelihood: the columns have",
+        "3.162 GiB",
+        "or merge rare values",
+    ),
+    "covariance": (
+        lambda: FVBMPseudoLikelihood(alpha=0.1, max_iter=1, missing="observed")
+        .fit(WIDE[:, :200])
+        .inference(WIDE[:, :200]),
+        "FVBMPseudoLikelihood: the covariance of 20,100 parameters would take",
+        "18.06 GiB",
+        "use `interaction_scores`",
+    ),
+    "hidden units": (
+        lambda: SDCPRBM(10**9).fit(X),
+        "A layer of 1,000,000,000 hidden units would take",
+        "3.725 GiB",
+        "Use fewer.",
+    ),
+    "weights": (
+        lambda: SDCPRBM(10**8).fit(X),
+        "SDCPRBM: training 100,000,000 x 5 weights would take",
+        "9.313 GiB",
+        "Use fewer hidden units",
+    ),
+    "weights of a batch": (
+        lambda: SDCPRBM(10**8).partial_fit(X),
+        "SDCPRBM: training 100,000,000 x 5 weights would take",
+        "9.313 GiB",
+        "Use fewer hidden units",
+    ),
+    "weights by mean fields": (
+        lambda: TAPRBM(10**8).fit(X),
+        "TAPRBM: training 100,000,000 x 5 weights would take",
+        "9.313 GiB",
+        "Use fewer hidden units",
+    ),
+    "weights of layers": (
+        lambda: TAPDBM((10**5, 10**6)).fit(X),
+        "TAPDBM: training 1,000,000 x 100,000 weights would take",
+        "1863 GiB",
+        "Use fewer hidden units",
+    ),
+    "weights of a classifier": (
+        lambda: RBMClassifier(10**9).fit(X, Y),
+        "RBMClassifier: training 1,000,000,000 x 7 weights would take",
+        "130.4 GiB",
+        "Use fewer hidden units",
+    ),
+    "hidden units with states": (
+        lambda: SDCPRBM(10**8, hidden=("categorical", 3)).fit(X),
+        "Categorical: 300,000,000 states of 100,000,000 units would take",
+        "2.608 GiB",
+        "Use fewer states",
+    ),
+    "states of a unit": (
+        lambda: Categorical([10**9]),
+        "Categorical: 1,000,000,000 states of 1 units would take",
+        "7.451 GiB",
+        "Use fewer states",
+    ),
+    "states that no integer counts": (
+        lambda: Categorical([2**62] * 4),
+        "Categorical: 18,446,744,073,709,551,616 states of 4 units would take",
+        "more than 10,000 GiB",
+        "Use fewer states",
+    ),
+    "a sparse table": (
+        lambda: dense(csr_array((10**6, 10**6))),
+        "A dense copy of the sparse table of 1,000,000 rows and 1,000,000 columns would take",
+        "7451 GiB",
+        "Use fewer rows or columns.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TOO_LARGE)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_does_not_fit_is_refused_with_size_limit_and_remedy(case, budget):
+    ask, what, size, remedy = TOO_LARGE[case]
+    with pytest.raises(ValueError) as error:
+        ask()
+    message = str(error.value)
+    assert message.startswith(what), message
+    assert f"{size}" in message and "1 GiB are available" in message
+    assert remedy in message
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [*DEFAULTS, BoltzmannMixture([("terms", FSLLDensity())])],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_more_rows_than_fit_are_not_drawn(estimator, budget):
+    model = estimator.fit(X, Y if is_classifier(estimator) else None)
+    expected = (
+        f"{type(model).__name__}.sample: 1,000,000,000,000 rows of 5 columns would take more than "
+        "10,000 GiB of memory, and 1 GiB are available. Draw fewer at a time."
+    )
+    with pytest.raises(ValueError) as error:
+        model.sample(10**12)
+    assert str(error.value) == expected
+    if is_classifier(model):
+        with pytest.raises(ValueError) as error:
+            model.sample(10**12, y=1)
+        assert str(error.value) == expected
+    assert len(model.sample(3, random_state=0)) == 3
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_small_fits_do_not_look_at_the_memory(monkeypatch):
+    for module in (_memory, _size):
+        monkeypatch.setattr(module, "available_memory", lambda: pytest.fail("looked"))
+    for estimator in DEFAULTS:
+        estimator.fit(X, Y if is_classifier(estimator) else None).sample(9, random_state=0)
+
+
+UNDER_A_LIMIT = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))
+import numpy as np
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, SDCPRBM
+
+rng = np.random.default_rng(0)
+for ask in (
+    lambda: FSLLDensity(dtype=np.float64).fit(rng.integers(2, size=(99, 29))),
+    lambda: FVBMPseudoLikelihood().fit(rng.integers(2, size=(3, 30_000))),
+    lambda: SDCPRBM(10**8).fit(rng.integers(2, size=(9, 9))),
+    lambda: SDCPRBM(2, max_iter=0).fit(rng.integers(2, size=(9, 9))).sample(10**9),
+):
+    try:
+        ask()
+    except ValueError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of Linux")
+def test_under_a_limit_of_the_address_space():
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", UNDER_A_LIMIT], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    asked = ("8 GiB", "80.47 GiB", "16.76 GiB", "33.53 GiB")
+    for line, size in zip(lines, asked, strict=True):
+        assert size in line
+        left = float(line.split(" and ")[1].split(" GiB are available")[0])
+        assert 2 < left < 6  # the program itself takes some
+
+
+def write(folder, **files):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        (folder / name.replace("__", ".")).write_text(text)
+
+
+@pytest.fixture
+def system(tmp_path, monkeypatch):
+    """A system of files with 8 GiB of memory, without limits."""
+    monkeypatch.setattr(_memory, "PROC", tmp_path / "proc")
+    monkeypatch.setattr(_memory, "CGROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(_memory, "resource", None)
+    write(tmp_path / "proc", meminfo=f"MemTotal: 1 kB\nMemAvailable:  {8 * 2**20} kB\nHugePages: 0")
+    return tmp_path
+
+
+def test_memory_of_the_machine(system):
+    assert available_memory() == 8 * GIB
+
+
+def test_control_groups_of_version_2(system):
+    write(system / "proc" / "self", cgroup="0::/jobs/mine\n")
+    groups = system / "cgroup"
+    write(groups / "jobs" / "mine", memory__max="max\n", memory__current=f"{3 * GIB}\n")
+    assert available_memory() == 8 * GIB  # "max" is no limit
+    # A limit of a group above holds, too; what files keep can be had again.
+    write(groups / "jobs", memory__max=f"{5 * GIB}", memory__current=f"{4 * GIB}")
+    write(groups / "jobs", memory__stat=f"anon 17\ninactive_file {GIB // 2}\n")
+    assert available_memory() == 1.5 * GIB
+    write(groups / "jobs" / "mine", memory__max=f"{3 * GIB}", memory__stat="inactive_file 4096\n")
+    assert available_memory() == 4096
+    write(groups / "jobs" / "mine", memory__max=f"{2 * GIB}")
+    assert available_memory() == 0  # never less
+
+
+def test_control_groups_of_version_1(system):
+    lines = "4:cpu,cpuacct:/elsewhere\n3:memory:/docker/17\n0::/\n"
+    write(system / "proc" / "self", cgroup=lines)
+    files = {"memory__limit_in_bytes": f"{4 * GIB}", "memory__usage_in_bytes": f"{GIB}"}
+    stat = f"inactive_file 17\ntotal_inactive_file {GIB // 4}\n"
+    # In a container its own group is the root, whatever its path on the host.
+    write(system / "cgroup" / "memory", memory__stat=stat, **files)
+    assert available_memory() == 3.25 * GIB
+    write(system / "cgroup" / "memory" / "docker" / "17", memory__stat="", **files)
+    assert available_memory() == 3 * GIB
+    # Of controllers without a limit there is a huge number.
+    for folder in (system / "cgroup" / "memory", system / "cgroup" / "memory" / "docker" / "17"):
+        write(folder, memory__limit_in_bytes="9223372036854771712")
+    assert available_memory() == 8 * GIB
+
+
+def test_limit_of_the_address_space(system, monkeypatch):
+    limit = [6 * GIB]
+    resource = SimpleNamespace(
+        RLIMIT_AS=9,
+        RLIM_INFINITY=-1,
+        getrlimit=lambda which: (*limit, -1),
+        getpagesize=lambda: 2**12,
+    )
+    monkeypatch.setattr(_memory, "resource", resource)
+    assert available_memory() == 8 * GIB  # where the size of the process is not told
+    write(system / "proc" / "self", statm=f"{2 * GIB // 4096} 17 4 1 0 2 0\n")
+    assert available_memory() == 4 * GIB
+    limit[0] = -1
+    assert available_memory() == 8 * GIB
+
+
+def test_other_systems(tmp_path, monkeypatch):
+    monkeypatch.setattr(_memory, "PROC", tmp_path)
+    monkeypatch.setattr(_memory, "resource", None)
+    sizes = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": 2**20}
+    monkeypatch.setattr(_memory.os, "sysconf", sizes.__getitem__, raising=False)
+    assert available_memory() == 4 * GIB
+    monkeypatch.delattr(_memory.os, "sysconf")
+    assert available_memory() is None
+    check_memory(2**60, "It", "Wait.")
+    with pytest.raises(ValueError, match="It would take more than 10,000 GiB of memory, and "):
+        check_memory(2**63, "It", "Wait.")
+
+
+def test_bytes_in_words():
+    assert [shown_bytes(n) for n in (17, 2**10, 3 * 2**19, 5 * 2**30, 10**999)] == [
+        "17 bytes", "1 KiB", "1.5 MiB", "5 GiB", "more than 10,000 GiB"
+    ]  # fmt: skip
