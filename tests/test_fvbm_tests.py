@@ -1,6 +1,7 @@
 """Comparison of networks: criteria, likelihood ratios, joint Wald tests, the jackknife."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from scipy.stats import binom, chi2
 from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood
 from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
 from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.inference._categorical import as_parameters
 from sklearn_boltz.fully_visible.inference._curvature import Regressions, fitted_curvature
 from sklearn_boltz.fully_visible.inference._inference import holm
 from sklearn_boltz.fully_visible.inference._tests import wald_test, weighted_chi2_sf
+from sklearn_boltz.fully_visible.model._gauge import to_zero_sum
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
 from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, unpack
 
@@ -346,7 +349,13 @@ def test_equal_hypotheses_count_once():
     # Four parameters of two binary columns are one hypothesis.
     bits = np.column_stack([X[:, 0], rng.integers(2, size=500), X[:, 1]])
     result = FVBMPseudoLikelihood(alpha=0.0).fit(bits).inference(bits)
-    assert len(np.unique(result._twins())) == (1 + 1 + 3) + (1 + 3 + 3)
+    n_hypotheses = (1 + 1 + 3) + (1 + 3 + 3)
+    assert len(np.unique(result._twins())) == n_hypotheses
+    # Also with null hypotheses of other values, if these are of a network.
+    values = rng.normal(size=(7, 7))
+    null = as_parameters(*to_zero_sum(values + values.T, values[0], [2, 2, 3]), [2, 2, 3])
+    null = null.round(12)  # the signs are those of the sums of rows and columns
+    assert len(np.unique(replace(result, null=null)._twins())) == n_hypotheses
     # Null hypotheses that contradict each other are different ones.
     odd = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X, null=0.1)
     assert len(np.unique(odd._twins())) == len(odd.names)
