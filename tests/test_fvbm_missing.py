@@ -85,6 +85,17 @@ def test_derivatives_of_the_observed_objective(seed, alpha):
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 2**32 - 1))
+def test_sums_of_pairs_are_of_rows_with_both(seed):
+    problem, _ = masked_problem(seed)
+    x, w = problem.spins, problem.weights
+    for j, k in itertools.product(range(len(x)), repeat=2):
+        both = (x[j] != 0) & (x[k] != 0)
+        expected = [(w * values)[both].sum() for values in (1, x[j], x[k], x[j] * x[k])]
+        assert_allclose(problem.pair_sums(j, k), expected, atol=1e-12)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
 def test_empty_cells_among_rows_with_both(seed):
     problem, _ = masked_problem(seed)
     x = problem.spins[:, : problem.n_rows]
