@@ -347,6 +347,11 @@ def test_exact_comparison_of_tiny_groups():
     largest = np.abs(differences).max(axis=(1, 2))
     assert result.max_difference_p_value == (largest >= np.abs(here).max() - 1e-6).mean()
     assert result.strength_p_value == (strengths >= strength - 1e-6).mean()
+    # Each difference beside the largest one of each division.
+    with pytest.warns(UserWarning, match="constant"):
+        result = compare_groups(model, rows, groups, 19, adjust="max")
+    expected = (largest[:, None, None] >= np.abs(here) - 1e-6).mean(axis=0)
+    assert_allclose(result.adjusted_p_value[off], expected[off])
 
 
 def test_p_values_of_equal_groups_are_uniform():
