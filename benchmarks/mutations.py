@@ -205,7 +205,7 @@ SOURCES = [
         ("centered=not search.plain", "centered=True"),
     ]),
     ("loglinear/_search.py",
-     "test_fsll.py -k 'joint or newton_ends or limits or newton_whatever'", [
+     "test_fsll.py -k 'joint or newton_ends or limits or newton_whatever or appended'", [
         ("0.5 * residual**2 / np.maximum", "residual**2 / np.maximum"),
         ("left = left - row**2", "left = left"),
         ("residual[k] / row[k])", "residual[k])"),
@@ -237,7 +237,7 @@ SOURCES = [
         ("completed.weights @ model.log_weight(completed.rows) - completed", "-completed"),
     ]),
     ("loglinear/_factor.py",
-     "test_distribution.py test_fvbm_ladder.py -k 'enumeration or exact_sums or "
+     "test_distribution.py test_fvbm_ladder.py -k 'mode_is or enumeration or exact_sums or "
      "connected or thermodynamics and exact'", [
         ("share * (1 - share) * apart**2", "share * apart**2"),
         ("if weights[k] > best", "if weights[k] < best"),
@@ -396,7 +396,8 @@ SOURCES = [
     ("loglinear/_dual_update.pyx", "test_dual_update.py -k active", [
         ("theta[k] * dy - penalty[k]", "theta[k] * dy"),
     ]),
-    ("restricted/sampling/_gibbs_kernel.pyx", "test_rbm_kernels.py", [
+    ("restricted/sampling/_gibbs_kernel.pyx", "test_rbm_kernels.py test_rbm_model.py test_rbm_units_partition.py "
+     "-k 'kernels or ais or unbiased'", [
         ("(high - low) * ddot(", "high * ddot("),
     ]),
     ("restricted/model/_class_kernel.pyx", "test_rbm_classifier.py -k 'kernel or gradient'", [

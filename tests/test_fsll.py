@@ -235,6 +235,16 @@ def test_a_term_that_does_not_pay_is_removed_by_newton_whatever_the_tolerance(so
     assert (code in state.codes) == (solver == "greedy")
 
 
+def test_appended_terms_pay_for_all_of_them():
+    costs = []
+    for penalty in (0.0, 0.01):
+        table, state = settled_state([2] * 6, 5, seed=0)
+        codes = table.promising(2, without=state.codes)
+        assert _search._append(table, state, codes, penalty * np.array([1.0, 3.0]), -1.0)
+        costs.append(state.cost)
+    assert costs[1] - costs[0] == pytest.approx(0.04)
+
+
 def test_joint_appending_is_undone_if_it_gains_less_than_the_tolerance():
     table, state = settled_state([2] * 6, 5, seed=0)
     codes = table.promising(1, without=state.codes)
@@ -254,6 +264,15 @@ def test_joint_appending_is_undone_if_it_does_not_pay():
     for name, value in before.items():
         np.testing.assert_array_equal(getattr(state, name), value)
     np.testing.assert_allclose(table.t, t, atol=1e-12)
+
+
+def test_promising_terms_have_the_highest_order_at_most():
+    space = StateSpace([2] * 5)
+    codes, counts = np.unique(space.encode(random_data([2] * 5, 300, 0)), return_counts=True)
+    table = DualTable(space, codes, counts.astype(float), n_features=5, alpha=1.0, max_order=2,
+                      dtype=np.dtype(float))  # fmt: skip
+    found = space.decode(table.promising(15, without=np.array([0]))).astype(bool).sum(axis=1)
+    assert set(found.tolist()) == {1, 2}
 
 
 @pytest.mark.parametrize("n_values", [[2] * 13, [3, 5, 2, 2, 4]])

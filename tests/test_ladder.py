@@ -173,6 +173,13 @@ def test_estimates_are_printed_without_their_arrays():
     assert "array" not in repr(ais) and ais["states"] is states
 
 
+def test_bennett_the_other_way_has_the_other_sign_and_the_same_error():
+    rng = np.random.default_rng(0)
+    forward, backward = rng.normal(1, 1, 50), rng.normal(0, 2, 50)
+    (there, error), (back, same) = bennett(forward, backward), bennett(backward, forward)
+    assert (there, error) == pytest.approx((-back, same), abs=1e-8)
+
+
 def test_figures_of_weights_by_hand():
     estimate = estimate_from_weights("ais", np.log([1.0, 3.0]), 1, None)
     assert estimate.value == pytest.approx(np.log(2))
