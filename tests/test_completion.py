@@ -204,6 +204,45 @@ def test_em_by_draws_comes_near():
         assert np.abs(end.model.fitted - exact.model.fitted).max() < 0.04
 
 
+def test_each_refit_has_the_weight_of_all_rows():
+    """Also the last one, of the completions of several rounds."""
+    rows, weights = np.full((6, 3), [0, -1, -1], dtype=np.int16), np.arange(1.0, 7)
+    rows[:, 0] = np.arange(6)
+    data = IncompleteRows(rows, weights, [6, 2, 2], max_entries=0, n_draws=1)
+    totals = []
+
+    def refit(rows, weights, model):
+        totals.append(weights.sum())
+        return model
+
+    maximise(data, independent_columns(data), refit, tol=0, generator=np.random.default_rng(0))
+    assert_allclose(totals, 21)
+
+
+def test_the_second_half_of_the_rounds_is_averaged():
+    """Each round draws another value, by which it is known."""
+    rows, rounds, refits = np.array([[0, -1]], dtype=np.int16), itertools.count(), []
+
+    def draw(rows, generator):
+        return np.where(rows < 0, next(rounds), rows)
+
+    def refit(rows, weights, model):
+        refits.append(rows[:, 1].tolist())
+        return model
+
+    model = Model(lambda rows: np.zeros(len(rows)), draw)
+    data = IncompleteRows(rows, np.ones(1), [2, 40], max_entries=0, n_draws=1)
+    maximise(data, model, refit, tol=0, generator=np.random.default_rng(0))
+    assert refits == [[k] for k in range(19)] + [list(range(10, 20))]
+
+
+def test_independent_columns_of_weighted_rows():
+    rows, weights = np.array([[0, -1], [0, 1], [1, -1]], dtype=np.int16), np.array([1.0, 2, 4])
+    model = independent_columns(IncompleteRows(rows, weights, [2, 2]))
+    expected = np.outer([3.5, 4.5], [0.5, 2.5]).ravel() / (8 * 3)
+    assert_allclose(np.exp(model.log_weight(all_states(np.array([2, 2])))), expected)
+
+
 def test_independent_columns():
     rows = np.array([[0, -1], [0, 2], [1, 2], [-1, 0]], dtype=np.int16)
     data = IncompleteRows(rows, np.ones(4), [2, 3])

@@ -131,3 +131,14 @@ def test_extreme_weights(weight):
     )
     for _, _, _, log_p in model.conditional(every, np.array([0, 2])):
         assert np.isfinite(log_p).all()
+
+
+@pytest.mark.parametrize("block", [4, 2**17])
+def test_the_mode_is_the_most_probable_state(block, monkeypatch):
+    monkeypatch.setattr(_factor, "BLOCK", block)
+    rng, n_values = np.random.default_rng(0), [2, 3, 2]
+    basis = np.array(list(np.ndindex(*n_values)))[1:]
+    theta = rng.normal(size=len(basis))
+    p = oracles.log_linear_probabilities(n_values, basis, theta)
+    mode = _factor.Factor(n_values, basis, theta).mode()
+    assert mode.tolist() == oracles.states(n_values)[np.argmax(p)].tolist()

@@ -198,6 +198,63 @@ def test_joint_choice(n_values):
     assert chosen == expected
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_joint_choice_of_correlated_terms(seed):
+    """Against the definition, with what the terms chosen before explain of the others."""
+    rng, n_active, n_terms = np.random.default_rng(seed), 2, 6
+    root = rng.normal(size=(14, 14)) @ np.diag(np.geomspace(1, 0.1, 14))
+    cov, residual = root @ root.T, np.append(np.zeros(n_active), rng.normal(size=12))
+
+    def gain(terms):
+        return 0.5 * residual[terms] @ np.linalg.solve(cov[np.ix_(terms, terms)], residual[terms])
+
+    terms, expected = list(range(n_active)), []
+    for _ in range(n_terms):
+        gains = [-1 if y in terms else gain([*terms, y]) for y in range(n_active, 14)]
+        expected.append(int(np.argmax(gains)))
+        terms.append(n_active + expected[-1])
+    chosen = _search.choose(
+        residual[n_active:], np.diag(cov)[n_active:], cov[:n_active, :n_active],
+        cov[:n_active, n_active:], lambda k: cov[n_active + k, n_active:], np.zeros(12), -1.0,
+        n_terms,
+    )  # fmt: skip
+    assert chosen == expected
+
+
+@pytest.mark.parametrize("solver", ["newton", "greedy"])
+def test_a_term_that_does_not_pay_is_removed_by_newton_whatever_the_tolerance(solver):
+    table, state = settled_state([2] * 6, 5, seed=0)
+    (code,) = table.promising(1, without=state.codes)
+    before = state.cost
+    assert _search._append(table, state, np.array([code]), np.zeros(1), 0.0)
+    # A description length above what the term gains, by less than the tolerance.
+    state.penalty[-1] = before - state.cost + 0.05
+    state.cost += state.penalty[-1]
+    options = {"tol": 0.1, "max_iter": math.inf, "max_basis": math.inf}
+    assert _search.search(table, state, solver=solver, **options)
+    assert (code in state.codes) == (solver == "greedy")
+
+
+def test_appended_terms_pay_for_all_of_them():
+    costs = []
+    for penalty in (0.0, 0.01):
+        table, state = settled_state([2] * 6, 5, seed=0)
+        codes = table.promising(2, without=state.codes)
+        assert _search._append(table, state, codes, penalty * np.array([1.0, 3.0]), -1.0)
+        costs.append(state.cost)
+    assert costs[1] - costs[0] == pytest.approx(0.04)
+
+
+def test_joint_appending_is_undone_if_it_gains_less_than_the_tolerance():
+    table, state = settled_state([2] * 6, 5, seed=0)
+    codes = table.promising(1, without=state.codes)
+    before = state.cost
+    assert not _search._append(table, state, codes, np.zeros(1), before)
+    assert state.cost == before and len(state.codes) == 5
+    assert _search._append(table, state, codes, np.zeros(1), 0.0)
+    assert state.cost < before
+
+
 def test_joint_appending_is_undone_if_it_does_not_pay():
     table, state = settled_state([2] * 6, 5, seed=0)
     before, t = {k: np.copy(v) for k, v in vars(state).items()}, table.t.copy()
@@ -207,6 +264,15 @@ def test_joint_appending_is_undone_if_it_does_not_pay():
     for name, value in before.items():
         np.testing.assert_array_equal(getattr(state, name), value)
     np.testing.assert_allclose(table.t, t, atol=1e-12)
+
+
+def test_promising_terms_have_the_highest_order_at_most():
+    space = StateSpace([2] * 5)
+    codes, counts = np.unique(space.encode(random_data([2] * 5, 300, 0)), return_counts=True)
+    table = DualTable(space, codes, counts.astype(float), n_features=5, alpha=1.0, max_order=2,
+                      dtype=np.dtype(float))  # fmt: skip
+    found = space.decode(table.promising(15, without=np.array([0]))).astype(bool).sum(axis=1)
+    assert set(found.tolist()) == {1, 2}
 
 
 @pytest.mark.parametrize("n_values", [[2] * 13, [3, 5, 2, 2, 4]])

@@ -5,11 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.fully_visible import compare_groups, stability_selection
-from sklearn_boltz.fully_visible.inference._bootstrap import quantiles
+from sklearn_boltz.fully_visible.inference._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
 
 
@@ -98,6 +98,31 @@ def test_bootstrap_intervals_cover(method):
         covered.append(inside[np.triu_indices(3, 1)].mean())
     low, high = binom.interval(1 - 1e-5, 40, 0.9)
     assert low / 40 <= np.mean(covered) <= high / 40
+
+
+def of_one_intercept(resamples, estimate=0.0):
+    return NetworkBootstrap(
+        np.array([estimate]), resamples[:, None], np.ones(len(resamples), dtype=bool),
+        np.array(["b[x0]"]), 0.95, None, 0, "",
+    )  # fmt: skip
+
+
+def test_bias_is_taken_out_of_intervals():
+    """Where resamples are normal and too high by .5, the estimate is so by as much."""
+    n = 20_000
+    result = of_one_intercept(norm.ppf((np.arange(n) + 0.5) / n) + 0.5)
+    assert_allclose(np.ravel(result.interval()), [-0.5 - 1.96, -0.5 + 1.96], atol=0.01)
+    assert_allclose(np.ravel(result.interval("percentile")), [0.5 - 1.96, 0.5 + 1.96], atol=0.01)
+
+
+def test_the_variance_of_two_resamples_is_half_the_square_of_their_difference():
+    assert of_one_intercept(np.array([1.0, 4.0])).std_err == pytest.approx([3 / np.sqrt(2)])
+
+
+def test_ties_with_the_estimate_are_no_bias():
+    """As of couplings that a penalty has set to 0: as many resamples are above as below."""
+    result = of_one_intercept(np.repeat([-2.0, -1.0, 0.0, 1.0, 2.0], [10, 90, 200, 90, 10]))
+    assert_allclose(result.interval(), result.interval("percentile"))
 
 
 def test_quantiles_are_those_of_numpy():
@@ -322,6 +347,11 @@ def test_exact_comparison_of_tiny_groups():
     largest = np.abs(differences).max(axis=(1, 2))
     assert result.max_difference_p_value == (largest >= np.abs(here).max() - 1e-6).mean()
     assert result.strength_p_value == (strengths >= strength - 1e-6).mean()
+    # Each difference beside the largest one of each division.
+    with pytest.warns(UserWarning, match="constant"):
+        result = compare_groups(model, rows, groups, 19, adjust="max")
+    expected = (largest[:, None, None] >= np.abs(here) - 1e-6).mean(axis=0)
+    assert_allclose(result.adjusted_p_value[off], expected[off])
 
 
 def test_p_values_of_equal_groups_are_uniform():

@@ -177,6 +177,10 @@ def test_null_hypotheses():
         model.inference(X, null=theta).z * model.inference(X).std_err,
         model.inference(X).estimate - theta,
     )
+    given, places = model.inference(X, null=theta), [4, 6, 9]
+    delta, C = (given.estimate - theta)[places], given.covariance[np.ix_(places, places)]
+    test = given.wald_test(given.names[places])
+    assert test.statistic == pytest.approx(delta @ np.linalg.solve(C, delta))
     with pytest.raises(ValueError, match="null must be"):
         model.inference(X, null=[0.0, 1.0])
 

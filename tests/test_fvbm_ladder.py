@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import gammaln
+from scipy.stats import chi2
 from sklearn.utils import Bunch
 
 from sklearn_boltz import FVBMPseudoLikelihood
@@ -114,6 +115,40 @@ def test_rungs_know_their_states(n_values):
         for other in ladder.rungs:
             expected = (1 - other.beta) * base + other.beta * model.log_weight(codes)
             assert_allclose(other.log_weights(rung), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_values", [[2] * 3, [2, 3]])
+@pytest.mark.parametrize("beta", [0.0, 0.4, 1.0])
+def test_chains_of_a_rung_have_its_law(n_values, beta):
+    model, n = random_model(n_values, 0.8, 0), 20_000
+    path, rng = path_to(model)
+    rung = Rung(path, beta, path.independent(n, rng))
+    rung.move(30, Stream(0), 0)
+    states, weights, _ = enumerated(model)
+    base = model.chains(states, 0).field_weight(path.base)
+    law = np.exp((1 - beta) * base + beta * weights)
+    law /= law.sum()
+    places = np.ravel_multi_index(rung.chains.codes.T, n_values)
+    counts = np.bincount(places, minlength=len(law))
+    found = dict(zip(np.ravel_multi_index(states.T, n_values), law, strict=True))
+    expected = n * np.array([found[place] for place in range(len(law))])
+    # A false alarm has a probability of 1e-6.
+    assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-6, len(law) - 1)
+
+
+def test_moments_of_a_record_are_those_of_its_rounds():
+    """The mean over simulations, and in each the mean square distance from it."""
+    rng = np.random.default_rng(0)
+    w, centre = rng.normal(3, 1, size=(4, 2, 16, 5)), np.array([[2.0], [4.0]])  # blocks, rungs, ...
+    record = object.__new__(ThermalRecord)
+    record.blocks, record.centre = list(range(4)), centre
+    record._sums = [(block - centre[:, None]).mean(axis=1) for block in w]
+    record._squares = [((block - centre[:, None]) ** 2).mean(axis=1) for block in w]
+    kept = w[1:].transpose(1, 0, 2, 3).reshape(2, -1, 5)  # but for a quarter
+    mean, variance = record.moments()
+    assert_allclose(mean, kept.mean(axis=1))
+    expected = ((kept - kept.mean(axis=(1, 2), keepdims=True)) ** 2).mean(axis=1)
+    assert_allclose(variance, expected)
 
 
 @pytest.mark.parametrize("n_values", [[2] * 5, [2, 3, 4]])

@@ -1,5 +1,6 @@
 """FVBMPseudoLikelihood on rows with missing cells: objective, EM, errors of the estimates."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -14,7 +15,11 @@ from test_fvbm_models import enumerate_states, random_potts, random_spins
 
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
+from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
+from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.inference import _completed
 from sklearn_boltz.fully_visible.inference._categorical import as_parameters
+from sklearn_boltz.fully_visible.inference._completed import Coordinates, completed_curvature
 from sklearn_boltz.fully_visible.model import _incomplete, _joint
 from sklearn_boltz.fully_visible.model._gauge import to_zero_sum
 from sklearn_boltz.fully_visible.training import _em
@@ -76,6 +81,17 @@ def test_derivatives_of_the_observed_objective(seed, alpha):
     assert_allclose(problem.information(point), bend, atol=1e-6)
     line = problem.line(point, steps[0] * 1e4)
     assert line(0.5).value == pytest.approx(value(problem, theta + 0.05 * np.eye(len(theta))[0]))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_sums_of_pairs_are_of_rows_with_both(seed):
+    problem, _ = masked_problem(seed)
+    x, w = problem.spins, problem.weights
+    for j, k in itertools.product(range(len(x)), repeat=2):
+        both = (x[j] != 0) & (x[k] != 0)
+        expected = [(w * values)[both].sum() for values in (1, x[j], x[k], x[j] * x[k])]
+        assert_allclose(problem.pair_sums(j, k), expected, atol=1e-12)
 
 
 @settings(max_examples=50, deadline=None)
@@ -367,6 +383,57 @@ def test_errors_of_estimates_grow_with_the_gaps():
 
 
 # Filled rows.
+
+
+def test_parts_of_the_sandwich_are_unbiased_for_any_number_of_completions(monkeypatch):
+    """With two draws a row, the means over seeds are the exact conditional expectations."""
+    model = random_spins(3, seed=1)
+    rows, weights = np.array([[-1, 0, 1], [1, -1, -1]], dtype=np.int8), np.array([1.5, 2.0])
+    coordinates = Coordinates.of_spins(model, 0.0)
+    states, expected = (
+        np.array(list(itertools.product((0, 1), repeat=3)), dtype=np.int8),
+        [0.0, 0.0],
+    )
+    for row, weight in zip(rows, weights, strict=True):
+        some = states[((row < 0) | (states == row)).all(axis=1)]
+        p = np.exp(model.log_weight(some))
+        p /= p.sum()
+        information, u, e = coordinates.describe(some, weight * p)
+        s, t = coordinates.scores(u, e), coordinates.statistics(u)
+        mean = s @ p
+        expected[0] = expected[0] + information - weight * ((s * p) @ t.T - np.outer(mean, t @ p))
+        expected[1] = expected[1] + weight * np.outer(mean, mean)
+    monkeypatch.setattr(_completed, "N_COMPLETIONS", 2)
+    found = []
+    for seed in range(1500):
+        monkeypatch.setattr(_completed, "SEED", seed)
+        found.append(_completed._of_incomplete(rows, weights, model, coordinates))
+    for parts, exact in zip(zip(*found, strict=True), expected, strict=True):
+        # Of 72 numbers, one is off by more than 5.5 standard errors with a probability of 3e-6.
+        error = np.std(parts, axis=0) / np.sqrt(len(parts))
+        assert (np.abs(np.mean(parts, axis=0) - exact) <= 5.5 * error + 1e-12).all()
+
+
+@pytest.mark.parametrize("n_values", [[2, 2, 2], [3, 2, 4]])
+def test_the_information_has_the_penalty_of_the_fit(n_values):
+    """Of complete rows, it is that of the objective with its penalty."""
+    rng, weights = np.random.default_rng(0), np.full(30, 1.5)
+    codes = rng.integers(n_values, size=(30, 3)).astype(np.int16)
+    if max(n_values) == 2:
+        model = random_spins(3)
+        problem = PseudoLikelihood(np.ascontiguousarray(2.0 * codes.T - 1), weights, 0.2)
+        expected = problem.information(problem.at(model.coupling, model.intercept))
+        coordinates = Coordinates.of_spins(model, 0.2 * weights.sum())
+    else:
+        model = random_potts(n_values)
+        problem = CategoricalPseudoLikelihood(codes, n_values, weights, coupling_penalty=0.7)
+        contrasts = Contrasts(problem)
+        z = contrasts.pack(*to_zero_sum(model.coupling, model.intercept, n_values))
+        expected = contrasts.information(contrasts.at(z))
+        coordinates = Coordinates.of_contrasts(z, contrasts)
+    n_columns = len(expected) - len(coordinates.pairs[0])
+    found = completed_curvature(codes, weights, model, coordinates, np.arange(n_columns))
+    assert_allclose(found.information, expected, atol=1e-8)
 
 
 def test_equal_rows_are_drawn_from_one_sum_over_states(monkeypatch):

@@ -486,6 +486,15 @@ def test_the_criterion_is_what_it_says():
     assert not hasattr(again.set_params(alpha=0.1).fit(X), "path_")
 
 
+@pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
+def test_a_path_begins_with_the_least_penalty_without_a_pair(l1_ratio):
+    X, options = spins(200, 4, 3), {"penalty": "elasticnet", "l1_ratio": l1_ratio, "tol": 1e-8}
+    first = FVBMPseudoLikelihood(alpha="ebic", **options).fit(X).alphas_[0]
+    pairs = [FVBMPseudoLikelihood(alpha=share * first, **options).fit(X) for share in (1.01, 0.97)]
+    assert not pairs[0].coupling_.any()
+    assert pairs[1].coupling_.any()
+
+
 @pytest.mark.parametrize("penalty", ["l1", "elasticnet", "l2"])
 def test_cross_validation_is_what_it_says(penalty):
     X, folds = spins(120, 4, 10, missing=0.1), KFold(3, shuffle=True, random_state=0)

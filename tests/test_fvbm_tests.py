@@ -1,6 +1,7 @@
 """Comparison of networks: criteria, likelihood ratios, joint Wald tests, the jackknife."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,9 +13,11 @@ from scipy.stats import binom, chi2
 from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood
 from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
 from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.inference._categorical import as_parameters
 from sklearn_boltz.fully_visible.inference._curvature import Regressions, fitted_curvature
 from sklearn_boltz.fully_visible.inference._inference import holm
 from sklearn_boltz.fully_visible.inference._tests import wald_test, weighted_chi2_sf
+from sklearn_boltz.fully_visible.model._gauge import to_zero_sum
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
 from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, unpack
 
@@ -221,6 +224,17 @@ def test_criteria_in_both_codings_agree():
     assert mixed.aic(wide) == pytest.approx(bits.aic(X) + 600 * np.log(3) + 2 * 2, abs=0.01)
 
 
+def test_criteria_count_rows_by_their_weights():
+    rng = np.random.default_rng(0)
+    X, weights = draw(network(4, 0.4), 60, rng), rng.integers(1, 4, size=60)
+    repeated = np.repeat(X, weights, axis=0)
+    weighted = FVBMPseudoLikelihood(tol=1e-10, alpha=0.0).fit(X, sample_weight=weights)
+    expected = FVBMPseudoLikelihood(tol=1e-10, alpha=0.0).fit(repeated)
+    for name in ("aic", "bic", "ebic"):
+        found = getattr(weighted, name)(X, weights)
+        assert found == pytest.approx(getattr(expected, name)(repeated), abs=1e-6)
+
+
 def test_aic_estimates_the_held_out_pseudo_likelihood():
     """The mean over 200 data sets of what AIC says of new rows is within 5 standard errors."""
     truth, rng = network(4, 0.4, seed=1), np.random.default_rng(3)
@@ -346,7 +360,13 @@ def test_equal_hypotheses_count_once():
     # Four parameters of two binary columns are one hypothesis.
     bits = np.column_stack([X[:, 0], rng.integers(2, size=500), X[:, 1]])
     result = FVBMPseudoLikelihood(alpha=0.0).fit(bits).inference(bits)
-    assert len(np.unique(result._twins())) == (1 + 1 + 3) + (1 + 3 + 3)
+    n_hypotheses = (1 + 1 + 3) + (1 + 3 + 3)
+    assert len(np.unique(result._twins())) == n_hypotheses
+    # Also with null hypotheses of other values, if these are of a network.
+    values = rng.normal(size=(7, 7))
+    null = as_parameters(*to_zero_sum(values + values.T, values[0], [2, 2, 3]), [2, 2, 3])
+    null = null.round(12)  # the signs are those of the sums of rows and columns
+    assert len(np.unique(replace(result, null=null)._twins())) == n_hypotheses
     # Null hypotheses that contradict each other are different ones.
     odd = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X, null=0.1)
     assert len(np.unique(odd._twins())) == len(odd.names)
@@ -374,6 +394,22 @@ def test_likelihood_ratio_by_hand():
     assert "weights" not in repr(test)
     figures = test.statistic, test.p_value, full.aic(X), full.bic(X), full.ebic(X, gamma=1.0)
     assert {type(figure) for figure in figures} == {float}
+
+
+def test_penalised_likelihood_ratios_in_both_codings_agree():
+    """A column of three values apart makes a network of categories of the same bits."""
+    bits = (draw(network(4, 0.4, seed=1), 300, np.random.default_rng(0)) + 1) // 2
+    wide, found = np.column_stack([bits, np.arange(300) % 3]), []
+    for X in (bits, wide):
+        models = []
+        for mask in (~np.eye(4, dtype=bool), chain(4)):
+            edges = np.zeros((X.shape[1],) * 2, dtype=bool)
+            edges[:4, :4] = mask
+            models.append(FVBMPseudoLikelihood(edges=edges, alpha=0.05, tol=1e-10).fit(X))
+        found.append(models[0].likelihood_ratio(X, models[1]))
+    # Couplings of bits are four numbers of a block, of which each has a quarter of the penalty.
+    assert found[1].statistic == pytest.approx(found[0].statistic, rel=1e-4)
+    assert found[1].df == found[0].df == 3
 
 
 def test_likelihood_ratios_of_true_networks_are_uniform():

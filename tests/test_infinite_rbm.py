@@ -199,6 +199,9 @@ def test_the_gain_of_a_removal_is_exact(rbm, data):
             if change.scale > 0:
                 after.insert(unit, change.scale)
             assert log_likelihood(after, data) - before == pytest.approx(change.gain, abs=1e-12)
+            # What the unit has pushed, and no longer does, the biases do.
+            pushes = [s * (data.probability @ expit(s * fields[0])) for s in (change.scale, 1)]
+            assert change.shift == pytest.approx(pushes[0] - pushes[1])
 
 
 def test_sampled_gain_against_the_exact_one(rbm, data):
@@ -261,6 +264,37 @@ def test_away_step_finds_a_bad_unit(rbm, data):
     if change.scale:
         learner.insert(change.unit, change.scale)
     assert log_likelihood(learner, data) == pytest.approx(before + change.gain)
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_no_unit_is_found_where_nothing_is_to_gain(rbm, plain):
+    """The data have the law of the model, and each weight costs something."""
+    law, rng = Enumeration.of(learner_of(rbm)), np.random.default_rng(0)
+    data = Sample(law.rows, law.probability)  # to the bit
+    with Workers(1) as workers:
+        assert find_unit(data, data, law, Search(alpha=1.0, plain=plain), rng, workers) is None
+
+
+def test_the_plain_insertion_is_neither_scaled_nor_centred(rbm, data):
+    law, rng = Enumeration.of(learner_of(rbm)), np.random.default_rng(0)
+    with Workers(1) as workers:
+        change = find_unit(data, data, law, Search(alpha=0.01, plain=True), rng, workers)
+    assert (change.scale, change.shift) == (1, 0)
+
+
+@pytest.mark.parametrize("values", [[0.0, 1.0], [-2.0, 3.0]])
+def test_noise_is_the_error_of_the_means_of_independent_rows(values):
+    rng, p, n = np.random.default_rng(0), np.array([0.1, 0.5, 0.8]), 40
+    errors, noises = [], []
+    for _ in range(2000):
+        chains = ChainSample(np.where(rng.random((n, 3)) < p, values[1], values[0]))
+        mean = values[0] + (values[1] - values[0]) * p
+        errors.append(np.mean((chains.visible_mean() - mean) ** 2))
+        noises.append(chains.noise(mean))
+    # Five standard errors: a false alarm has a probability of 1e-6.
+    error = np.hypot(np.std(errors), np.std(noises)) / np.sqrt(2000)
+    bias = 1 if values == [0.0, 1.0] else 1 - 1 / n  # of a variance by the rows themselves
+    assert np.mean(noises) == pytest.approx(bias * np.mean(errors), abs=5 * error)
 
 
 def test_the_penalty_speaks_for_the_removal_of_large_weights(rbm, data):

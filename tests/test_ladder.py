@@ -3,10 +3,19 @@
 from copy import deepcopy
 
 import numpy as np
-from scipy.special import logsumexp
+import pytest
+from scipy.optimize import brentq
+from scipy.special import expit, logsumexp
+from sklearn.utils import Bunch
 
-from sklearn_boltz._estimates import estimate_from_value, estimate_from_weights
-from sklearn_boltz._ladder import Ladder, bennett
+from sklearn_boltz._estimates import (
+    best_known,
+    estimate_from_value,
+    estimate_from_weights,
+    greater,
+)
+from sklearn_boltz._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
+from sklearn_boltz._ladder_record import Record, mean_and_error, ratios_by_chain
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 
@@ -162,3 +171,89 @@ def test_estimates_are_printed_without_their_arrays():
     ais.update(std_err=0.0123, high=1.25)
     assert str(ais).startswith("ln Z = 1 ± 0.012, from -2 to 1.25 (ais). ")
     assert "array" not in repr(ais) and ais["states"] is states
+
+
+def test_bennett_the_other_way_has_the_other_sign_and_the_same_error():
+    rng = np.random.default_rng(0)
+    forward, backward = rng.normal(1, 1, 50), rng.normal(0, 2, 50)
+    (there, error), (back, same) = bennett(forward, backward), bennett(backward, forward)
+    assert (there, error) == pytest.approx((-back, same), abs=1e-8)
+
+
+def test_figures_of_weights_by_hand():
+    estimate = estimate_from_weights("ais", np.log([1.0, 3.0]), 1, None)
+    assert estimate.value == pytest.approx(np.log(2))
+    # The standard deviation is √2, that of the mean 1, and the mean 2.
+    assert estimate.std_err == pytest.approx(0.5)
+    assert estimate.ess == pytest.approx(16 / 10)
+    assert estimate.low == pytest.approx(np.log(2) - 3)
+    # Chains that go back bound the inverse: from below, nothing is known.
+    assert estimate_from_weights("raise", np.log([1.0, 3.0]), -1, None).low == -np.inf
+    # Without a spread, four chains are too few all the same.
+    few, enough = (estimate_from_weights("ais", np.zeros(n), 1, None) for n in (4, 5))
+    assert (few.std_err, few.trusted, enough.trusted) == (0, False, True)
+
+
+def test_an_estimate_stands_unless_another_one_shows_it_to_be_too_low():
+    estimate = Bunch(method="ladder", value=10.0)
+    assert best_known(estimate, Bunch()) == 10.0
+    assert best_known(estimate, Bunch(low=9.0, value=12.0)) == 10.0
+    assert best_known(estimate, Bunch(low=11.0, value=14.0)) == 14.0
+    # More by five standard errors of both: of the other one, too.
+    for std_err, value in [(0.3, 0.0), (0.1, 1.0)]:
+        climbed = Bunch(
+            method="ladder", value=0.0, std_err=0.01, low=-0.02, high=0.02, trusted=True
+        )
+        other = Bunch(method="ais", value=1.0, std_err=std_err, low=-2.0, ess=50.0, trusted=True)
+        assert greater(climbed, other).value == value
+
+
+def test_a_chain_contributes_what_its_weight_moves():
+    """To the root of Bennett's equation, in which each chain has a weight."""
+    rng, n = np.random.default_rng(0), 5
+    forward, backward = rng.normal(1, 1, (1, 8, n)), rng.normal(0, 1, (1, 8, n))
+
+    def root(weights):
+        def off(x):
+            return weights @ (expit(forward[0] - x) - expit(backward[0] + x)).mean(axis=0)
+
+        return brentq(off, -10, 10, xtol=1e-14)
+
+    step, equal = 1e-5, np.full(n, 1 / n)
+    slopes = [(root(equal + step * e) - root(equal - step * e)) / (2 * step) for e in np.eye(n)]
+    found = ratios_by_chain(forward, backward)[0]
+    np.testing.assert_allclose(found - root(equal), slopes, atol=1e-6)
+
+
+def test_errors_of_means_by_hand():
+    mean, error = mean_and_error(np.array([[1.0, 3.0], [0.0, 0.0]]))
+    np.testing.assert_allclose(mean, [2, 0])
+    np.testing.assert_allclose(error, [1, 0])
+
+
+def test_the_first_quarter_of_a_record_is_not_used():
+    record = Record(None, None)
+    record.blocks = list(range(8))
+    assert record.kept() == list(range(2, 8))
+
+
+def test_ratios_of_a_pair_are_means_of_blocks():
+    rng, pair = np.random.default_rng(0), Pair()
+    rounds = rng.normal(size=(7 * BLOCK_ROUNDS, 2, 20))
+    blocks = [
+        bennett(*np.swapaxes(block, 0, 1).reshape(2, -1))
+        for block in rounds.reshape(7, BLOCK_ROUNDS, 2, 20)
+    ]
+    for forward, backward in rounds[: 2 * BLOCK_ROUNDS + 2]:
+        pair.add(forward, backward)
+    rest, error = bennett(*np.swapaxes(rounds[2 * BLOCK_ROUNDS : 2 * BLOCK_ROUNDS + 2], 0, 1)
+                          .reshape(2, -1))  # fmt: skip
+    share = 2 / (2 * BLOCK_ROUNDS + 2)  # of the rounds of the open block
+    value, std_err = pair.log_ratio()
+    assert value == pytest.approx(share * rest + (1 - share) * (blocks[0][0] + blocks[1][0]) / 2)
+    # An error falls with the root of the number of rounds.
+    assert std_err == pytest.approx(error * np.sqrt(share))
+    for forward, backward in rounds[2 * BLOCK_ROUNDS + 2 :]:
+        pair.add(forward, backward)
+    values = np.array([value for value, _ in blocks])
+    assert pair.log_ratio() == pytest.approx((values.mean(), values.std(ddof=1) / np.sqrt(7)))

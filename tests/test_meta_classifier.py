@@ -332,6 +332,21 @@ def test_calibration_recovers_offsets_and_the_factor(scale):
     assert factor == pytest.approx(scale, abs=0.04)
 
 
+def test_calibration_with_weights_is_that_of_repeated_rows():
+    rng = np.random.default_rng(1)
+    scores, y, weights = (
+        rng.normal(size=(60, 3)),
+        rng.integers(3, size=60),
+        rng.integers(4, size=60),
+    )
+    log_priors = np.log([0.2, 0.3, 0.5])
+    found, factor = calibrate(scores, y, weights.astype(float), log_priors)
+    every = np.repeat(np.arange(60), weights)
+    expected, expected_factor = calibrate(scores[every], y[every], None, log_priors)
+    assert_allclose(found, expected, atol=2e-3)
+    assert factor == pytest.approx(expected_factor, abs=2e-3)
+
+
 def test_offsets_make_wrong_constants_right():
     X, y = discrete_rows(1000)
     X[:, 0] = np.minimum(X[:, 0], 1 - (np.arange(1000) % 3 == 0))  # more zeros
@@ -340,7 +355,8 @@ def test_offsets_make_wrong_constants_right():
     raw = BoltzmannClassifier(WithWrongConstants(), calibration=False).fit(X[rows], y[rows])
     model = BoltzmannClassifier(WithWrongConstants(), random_state=0).fit(X[rows], y[rows])
     exact = BoltzmannClassifier(FSLLDensity()).fit(X[rows], y[rows])
-    assert_array_equal(raw.offsets_, 0) and raw.scale_ == 1
+    assert_array_equal(raw.offsets_, 0)
+    assert raw.scale_ == 1
     losses = [log_loss(y[test], one.predict_proba(X[test])) for one in (raw, model, exact)]
     assert losses[0] > 3 and losses[1] < losses[2] + 0.1
     assert_array_equal(exact.offsets_, 0)  # ln Z is exact, and no row is held out

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, DensityMixin, clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
@@ -161,6 +161,35 @@ def test_iris_with_one_class_left_out():
 
 
 # Offsets.
+
+
+class Values(DensityMixin, BaseEstimator):
+    """A density whose log-probabilities are the values themselves: fits make no difference."""
+
+    def fit(self, X, y=None, sample_weight=None):
+        self.n_features_in_ = 1
+        return self
+
+    def score_samples(self, X):
+        return np.asarray(X, dtype=np.float64)[:, 0]
+
+
+def test_the_fence_is_that_of_held_out_scores_less_the_mean_of_their_fit():
+    rng = np.random.default_rng(0)
+    X, weights = rng.normal(size=(40, 1)), rng.integers(1, 5, size=40).astype(float)
+    detector = BoltzmannOutlierDetector(Values(), random_state=0).fit(X, sample_weight=weights)
+    generator = np.random.RandomState(0)
+    generator.randint(2**31)  # the seed of completions
+    scores, counts = [], []
+    for places, rest, held, own in left_out(X, weights, 3, generator):
+        scores.append(X[held, 0] - np.average(X[places, 0], weights=rest))
+        counts.append(own)
+    scores, counts = np.concatenate(scores), np.concatenate(counts)
+    first, third = (quantile(scores, counts, q) for q in (0.25, 0.75))
+    assert detector.offset_ == pytest.approx(first - 1.5 * (third - first))
+    # A row on the fence is inside.
+    detector.offset_ = detector.score_samples(X[:1])[0]
+    assert detector.predict(X[:1]) == [1]
 
 
 def test_contamination_is_the_share_of_outliers():

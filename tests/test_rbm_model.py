@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from oracles_rbm import SmallRBM, binary, random_rbm
+from sklearn.utils import Bunch
 
 from sklearn_boltz._estimates import temperature_ladder
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers, row_blocks
 from sklearn_boltz.restricted.model._enumeration import exact_log_partition
 from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
+from sklearn_boltz.restricted.sampling import _annealing
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     reverse_importance_sampling,
@@ -236,6 +238,41 @@ def test_raise_from_rows_is_conservative():
             excess.append((estimate.value - np.log(rbm.Z)) / estimate.std_err)
     assert excess[0] > 5
     assert excess[1] > -5
+
+
+def test_raise_from_rows_by_hand(monkeypatch):
+    """Chains of a row estimate 1 / Z together, and the mean over rows is of the logarithms."""
+    log_weights = np.log([1.0, 2, 3, 6])  # of the rows 0, 1, 0, 1
+    monkeypatch.setattr(_annealing, "_anneal", lambda *_: log_weights.copy())
+    monkeypatch.setattr(_annealing, "base_log_partition", lambda *_: 0.0)
+    rbm = random_rbm(6, 4)
+    with Workers(1) as workers:
+        estimate = reverse_importance_sampling(
+            as_model(rbm), base_of(rbm), temperature_ladder(3), rbm.V[:4], Stream(0), workers, 2
+        )
+    values = -np.log([2, 4])
+    assert estimate.value == pytest.approx(values.mean())
+    assert estimate.std_err == pytest.approx(np.abs(np.diff(values))[0] / 2)
+
+
+def test_runs_that_are_apart_are_repeated_and_floors_are_kept(monkeypatch):
+    runs = [
+        Bunch(value=value, std_err=0.01, low=low, trusted=True, verdict="")
+        for value, low in [(0.0, 5.0), (1.0, -2.0), (1.15, -2.0), (1.15, 9.0)]
+    ]
+    remaining = iter(runs)
+    monkeypatch.setattr(_annealing, "annealed_importance_sampling", lambda *_: next(remaining))
+    found = _annealing.annealed_within(0.1, None, None, np.linspace(0, 1, 3), 2, None, None)
+    assert found is runs[2] and found.trusted  # the first that is within twice 0.1 of the last
+    assert found.low == 5.0
+
+
+def test_reverse_chains_from_the_model_bound_from_above():
+    forward, backward = Bunch(low=1.0, value=4.0), Bunch(value=4.5, high=np.inf, low=-np.inf)
+    assert _annealing.bracketed(forward, Bunch(**backward), False).high == np.inf
+    found = _annealing.bracketed(forward, Bunch(**backward), True)
+    # By Markov's inequality, e³ times as much has a probability of 5 %.
+    assert (found.low, found.high) == (1.0, 7.5)
 
 
 def test_ais_in_float32_agrees_and_ladders():

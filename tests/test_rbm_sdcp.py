@@ -22,9 +22,9 @@ from sklearn_boltz._random_kernel import uniform
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM
-from sklearn_boltz.restricted.training._optimizers import SGD, SpectralDescent
-from sklearn_boltz.restricted.training._sdcp import Learner, Scheme
-from sklearn_boltz.units import Bernoulli
+from sklearn_boltz.restricted.training._optimizers import SGD, Adam, SpectralDescent
+from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, reshape
+from sklearn_boltz.units import Bernoulli, Gaussian
 
 CD = dict(n_inner=1, n_gibbs=5, centered=False)
 ALGORITHMS = {
@@ -76,7 +76,7 @@ def uniforms(shape, stream):
     return out
 
 
-def algorithm_4(W, b, c, mu, lam, V, d, K, eta, nu, stream, momentum=0.0):
+def algorithm_4(W, b, c, mu, lam, V, d, K, eta, nu, stream, momentum=0.0, decay=0.0):
     """CS-DCP of the paper, line by line, in its own centred parameters; W is its Wᵀ."""
     Hp = expit((V - mu) @ W.T + c)
     mu_batch, lam_batch = V.mean(axis=0), Hp.mean(axis=0)
@@ -92,7 +92,7 @@ def algorithm_4(W, b, c, mu, lam, V, d, K, eta, nu, stream, momentum=0.0):
         if step == 0:
             grad_g = (Hp - lam).T @ (V - mu) / len(V)
         gradients = [
-            grad_g - (Hn - lam).T @ (Vn - mu) / len(V),
+            grad_g - (Hn - lam).T @ (Vn - mu) / len(V) - decay * W,
             mu_batch - Vn.mean(axis=0),
             lam_batch - Hn.mean(axis=0),
         ]
@@ -103,12 +103,14 @@ def algorithm_4(W, b, c, mu, lam, V, d, K, eta, nu, stream, momentum=0.0):
 
 @pytest.mark.parametrize("centered", [True, False])
 @pytest.mark.parametrize("shape", [(1, 1), (3, 4)])
-@pytest.mark.parametrize("momentum", [0.0, 0.5])
-def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum):
+@pytest.mark.parametrize(("momentum", "decay"), [(0.0, 0.0), (0.5, 0.0), (0.0, 0.2)])
+def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum, decay):
     rbm, rng = random_rbm(9, 5), np.random.default_rng(1)
     V = (rng.random((90, 9)) < 0.4).astype(float)
     mu, lam = rng.random(9) * centered, np.full(5, 0.5 * centered)
-    scheme = Scheme(n_inner=shape[0], n_gibbs=shape[1], centered=centered, offset_rate=0.1)
+    scheme = Scheme(
+        n_inner=shape[0], n_gibbs=shape[1], centered=centered, offset_rate=0.1, weight_decay=decay
+    )
     learner = Learner(
         rbm.W.copy(),
         Bernoulli(rbm.b.copy()),
@@ -122,13 +124,35 @@ def test_a_mini_batch_is_that_of_the_paper(centered, shape, momentum):
         learner.learn(learner.in_memory(V), 0.3, workers)
     expected = algorithm_4(
         rbm.W, rbm.b + lam @ rbm.W, rbm.c + rbm.W @ mu, mu, lam, V, *shape, 0.3,
-        0.1 * centered, Stream(5), momentum,
+        0.1 * centered, Stream(5), momentum, decay,
     )  # fmt: skip
     for mine, theirs in zip(learner.parameters(), expected, strict=False):
         np.testing.assert_allclose(mine, theirs, atol=1e-12)
     if centered:
         np.testing.assert_allclose(learner.visible_offset, expected[3])
         np.testing.assert_allclose(learner.hidden_offset, expected[4])
+
+
+def test_adam_is_the_published_algorithm():
+    rng, adam, x = np.random.default_rng(0), Adam(), np.zeros(4)
+    mean, square, expected = np.zeros(4), np.zeros(4), np.zeros(4)
+    for t in range(1, 6):
+        g = rng.normal(size=4)
+        adam.move([x], [g], 0.1)
+        mean, square = 0.9 * mean + 0.1 * g, 0.999 * square + 0.001 * g**2
+        corrected = mean / (1 - 0.9**t), square / (1 - 0.999**t)
+        expected += 0.1 * corrected[0] / (np.sqrt(corrected[1]) + 1e-8)
+        np.testing.assert_allclose(x, expected, rtol=1e-10)
+
+
+def test_a_step_of_other_parameters_goes_from_the_model_to_the_rows():
+    units = Gaussian(np.ones(2), np.full(2, 2.0))
+    slopes = {"intercept": np.ones(2), "precision": np.array([0.3, -0.1])}
+    reshape(units, slopes, slopes, 0.1)
+    np.testing.assert_array_equal(units.precision, 2.0)  # where both agree, it stays
+    reshape(units, slopes, {name: 0 * slope for name, slope in slopes.items()}, 0.1)
+    assert (np.sign(units.precision - 2) == [1, -1]).all()
+    np.testing.assert_array_equal(units.intercept, 1.0)  # biases have steps of their own
 
 
 @pytest.mark.parametrize("centered", [True, False])

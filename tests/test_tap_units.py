@@ -443,6 +443,16 @@ def test_rows_leave_the_second_order_by_themselves(workers):
     known = np.ones(V.shape, dtype=bool)  # of known units, the precision does not matter
     found = solve(model, V, EXACTLY, workers, evidence=Evidence(known=known))
     np.testing.assert_allclose(found.hidden_mean, model.mean_hidden(V), atol=1e-9)
+    # Between the clusters, only the known ones would lose their precision, or only the other.
+    known[:, 5] = False
+    for precision, stays in [
+        ([1.0, 1, 1, 1, 1, 100], True),
+        ([100.0, 100, 100, 100, 100, 1], False),
+    ]:
+        units = Gaussian(visible.intercept, np.array(precision))
+        evidence = Evidence(known=known[1:2])
+        found = solve(model._replace(visible=units), V[1:2], EXACTLY, workers, evidence=evidence)
+        assert (found.hidden_variance > 0).all() == stays
 
 
 @pytest.mark.parametrize("order", [1, 2])

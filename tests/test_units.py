@@ -22,6 +22,7 @@ from sklearn_boltz.units import (
 )
 from sklearn_boltz.units._truncated import tilted_moments
 from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
+from sklearn_boltz.units._unit import observed_sums
 
 PRECISIONS = [-50.0, -1.0, -1e-6, 0.0, 1e-6, 1.0, 50.0, 1e4]
 FIELDS = [0.0, 1e-3, 1.0, -1.0, 25.0, -25.0, 100.0, -100.0, 1e3, -1e3]
@@ -770,6 +771,18 @@ def test_units_side_by_side():
     np.testing.assert_allclose(parts[2].precision, 2 * np.exp(0.2))
     with pytest.raises(ValueError, match="differ"):
         units.state_log_weights()
+
+
+def test_sums_of_observed_values_by_hand():
+    X, weights = np.array([[1.0, np.nan], [3.0, 5.0], [np.nan, 7.0]]), np.array([1.0, 2.0, 4.0])
+    for each, totals, counts in [(None, [4, 12], [2, 2]), (weights, [7, 38], [3, 6])]:
+        found = observed_sums(X, each)
+        np.testing.assert_array_equal(found, [totals, counts])
+
+
+def test_the_mode_is_by_log_weight_and_field():
+    field = np.array([[-1.0, 0.5], [0.1, -3.0]])
+    np.testing.assert_array_equal(Bernoulli(np.array([0.6, 1.0])).mode(field), [[0, 1], [1, 0]])
 
 
 def test_shares_of_states_side_by_side():

@@ -1,0 +1,476 @@
+"""Do the tests notice a wrong formula? One change at a time in the source, and the tests near it.
+
+Each mutation is a small error of the kind that a hand makes: a sign, a factor of ½, `<` for `<=`,
+a degree of freedom, a weight that is left out. One whose tests pass survives: something is not
+tested. The source is put back after each, also after Ctrl-C. It takes twenty minutes.
+
+    python benchmarks/mutations.py                 # all of them
+    python benchmarks/mutations.py tap units       # those in files with these words in their paths
+    python benchmarks/mutations.py --list
+"""
+
+import argparse
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Mutation(NamedTuple):
+    """A change of a file of the package, and what is to notice it."""
+
+    file: str
+    old: str  # occurs once in the file
+    new: str
+    tests: str  # arguments of pytest
+
+    def __str__(self):
+        return f"{self.file}: {self.old!r} -> {self.new!r}"
+
+
+# File, arguments of pytest, and pairs of a text and the one in its place. Changes that leave all
+# results as they are, or as good, do not belong here.
+# fmt: off
+SOURCES = [
+    ("units/_bernoulli.py", "test_units.py -k 'from_data or derivatives'", [
+        ("+ 0.5) / (n_rows + 1))", "+ 0.5) / (n_rows + 0.5))"),
+        ("self.intercept + field - 0.5 * precision", "self.intercept + field - precision"),
+    ]),
+    ("units/_categorical.py",
+     "test_units.py -k 'categorical or domain or contract or derivatives'", [
+        ("counts + 1 / widths", "counts + 1"),
+        ("np.abs(self._totals(X) - 1) <=", "self._totals(X) - 1 <="),
+        ("units._spread(units._totals(units.intercept)) / widths", "units.intercept.mean()"),
+        ("field = field - 0.5 * precision", "field = field - precision"),
+    ]),
+    ("units/_gaussian.py", "test_units.py -k 'gaussian or side_by_side or gradients'", [
+        ("LEAST_SHARE * self.precision)", "LEAST_SHARE)"),
+        ("LEAST_VARIANCE * (1 + mean**2)", "LEAST_VARIANCE"),
+        ("rate * self.precision * slopes", "rate * slopes"),
+        ('"precision": change / rate}', '"precision": change}'),
+        ("weights)[0] / count - mean**2", "weights)[0] / count"),
+        ("first, second = mean, variance + mean * mean", "first, second = mean, variance"),
+        ("x *= np.sqrt(1 / a)", "x *= 1 / a"),
+    ]),
+    ("units/_truncated.py",
+     "test_units.py -k 'from_data or rounded or derivatives or gradients or slopes or spike'", [
+        ("(square + 1 / 3)", "(square + 1 / 2)"),
+        ("second - 2 * low * first", "second - low * first"),
+        ("U / width + V / width**2 * low", "U / width - V / width**2 * low"),
+        ("tiny, self.low + self.high)", "tiny, self.low - self.high)"),
+        ("self.rho * (1 - self.rho) * slopes", "self.rho * slopes"),
+        ("absent * mean * mean", "present * mean * mean"),
+        ("share * (variance_0 + mean_0**2)", "share * variance_0"),
+        ("return logit(self.rho.astype(np.float64)) - self", "return logit(self.rho) + self"),
+        ("(counts + 0.5) / (n_rows + 1)", "(counts + 1) / (n_rows + 1)"),
+    ]),
+    ("units/_stacked.py", "test_units.py -k side_by_side", [
+        ("unit -= units.n_units", "unit -= len(units)"),
+        ("[k - start for k in units if start <= k < stop]",
+         "[k - start for k in units if start < k < stop]"),
+    ]),
+    ("units/_unit.py", "test_units.py -k 'by_hand or mode_is'", [
+        ("weights @ ~gaps", "(~gaps).sum(axis=0)"),
+        ("weights @ np.where(gaps, 0.0, X)", "np.where(gaps, 0.0, X).sum(axis=0)"),
+        ("self.state_log_weights() + (field", "(field"),
+    ]),
+    ("_estimates.py",
+     "test_rbm_ladder.py test_rbm_model.py test_fvbm.py test_first_contact.py "
+     "test_ladder.py -k 'greater or contradicting or ais_run or annealing_until or "
+     "standard_error_of_annealed or without_their_arrays or ends_enclose or floor or "
+     "by_hand or estimate_stands'", [
+        ("weights.std(ddof=1)", "weights.std()"),
+        ('if method == "ais" else -math.inf', 'if method == "ais" else value - MARKOV'),
+        ("estimate.ess >= MIN_ESS and", "estimate.ess >= MIN_ESS or"),
+        ("floor.low > estimate.value:", "floor.value > estimate.value:"),
+        ("math.hypot(climbed.std_err, error)", "climbed.std_err"),
+        ("climbed.low = max(climbed.low, other.low)", "climbed.low = climbed.low"),
+        ("value - MARKOV if", "value + MARKOV if"),
+        ("math.log(n_chains)", "math.log(n_chains - 1)"),
+    ]),
+    ("_ladder.py", "test_ladder.py -k 'not estimate'", [
+        ("_relative_variance(f) + _relative_variance(b)", "_relative_variance(f)"),
+        ("np.minimum(forward + backward, 0)", "np.minimum(forward - backward, 0)"),
+        ("self.n_rounds += first == 0", "self.n_rounds += 1"),
+        ("np.cumsum(ratios[:, 1] ** 2)", "np.cumsum(ratios[:, 1])"),
+        ("ratios.std(ddof=1) / np.sqrt", "ratios.std() / np.sqrt"),
+        ("error * np.sqrt(shares[-1])", "error * shares[-1]"),
+    ]),
+    ("_ladder_record.py",
+     "test_ladder.py test_fvbm_ladder.py -k 'bennett or standard_errors or broken or "
+     "too_few or log_partition or contributes or by_hand or quarter'", [
+        ("f * (1 - f) + b * (1 - b)", "f * (1 - f) + b"),
+        ("ddof=1) / math.sqrt(values.shape[-1])", "ddof=1) / math.sqrt(values.shape[-1] - 1)"),
+        ("low=value - 2 * std_err", "low=value - std_err"),
+        ("int(BURN_IN * len(self.blocks))", "0"),
+        ("SETTLED * error", "error"),
+        ("share = (f - b)", "share = (b - f)"),
+    ]),
+    ("restricted/sampling/_annealing.py",
+     "test_rbm_units_partition.py test_rbm_model.py test_rbm_ladder.py -k 'unbiased or "
+     "by_hand or are_apart or from_above'", [
+        ("math.log(len(by_row)) - logsumexp(by_row, axis=0)", "-logsumexp(by_row, axis=0)"),
+        ("values.std(ddof=1)", "values.std()"),
+        ("max(estimate.low, former.low)", "estimate.low"),
+        ("backward.value + MARKOV", "backward.value"),
+        ("visible.log_weight(V) + hidden.log_partition_sum(low * field)",
+         "hidden.log_partition_sum(low * field)"),
+        ("(estimate.value - former.value) <= 2 * tol", "(estimate.value - former.value) <= 2"),
+    ]),
+    ("restricted/mean_field/_tap.py",
+     "test_tap.py test_tap_units.py test_rbm_missing.py -k 'stands_for_all or "
+     "change_of_a_row or distinct or a_part or no_part or stationary and TAP or "
+     "rows_stop or known_units or outer_fields or told_apart or second_order or "
+     "tap_free or satisfy'", [
+        ("float(logsumexp(-free_energy))", "float((-free_energy).max())"),
+        ("solutions.converged if solutions.converged.any() else",
+         "slice(None) if solutions.converged.any() else"),
+        ("6 / np.sqrt(tail)", "6 / tail"),
+        ("total + evidence.log_weight", "total - evidence.log_weight"),
+        ("field -= 0.5 * evidence.precision", "field -= evidence.precision"),
+        ("np.argsort(solutions.change, kind", "np.argsort(-solutions.change, kind"),
+        ("0.5 * A * (a * a + c)", "0.5 * A * a * a"),
+        ("np.subtract(mean, 0.5, out=variance)", "np.subtract(mean, 0, out=variance)"),
+        ("(visible.mean.shape[1] + hidden.mean.shape[1])", "visible.mean.shape[1]"),
+        ("-MOST_TAKEN * tail", "-tail"),
+        ("now &= ~evidence.known", "now &= evidence.known"),
+        ("first += -0.5 * (hidden", "first += 0.5 * (hidden"),
+    ]),
+    ("restricted/mean_field/_second_order.py",
+     "test_tap_units.py -k 'both_descriptions or general_formula or stationary or gradients'", [
+        ("precision[:, others] += common * common", "precision[:, others] -= common * common"),
+        ("product = -0.5 * precision", "product = -precision"),
+        ("-= (spread[:, others] * common) @", "+= (spread[:, others] * common) @"),
+    ]),
+    ("restricted/mean_field/_clamped.py",
+     "test_tap_dbm.py test_tap_units.py test_rbm_missing.py -k 'several_layers or "
+     "against_enumeration or to_the_bit or tap_free'", [
+        ("(first[0] + self.field, first[1])", "(first[0], first[1])"),
+        ("return of_hidden - visible.log_weight", "return of_hidden + visible.log_weight"),
+    ]),
+    ("restricted/mean_field/_vamp.py", "test_tap.py -k 'adaptive or power or tree or inferences'", [
+        ("coupled = 0.5 * B2 @ mean", "coupled = B2 @ mean"),
+        ("+ np.log(point.variance)).sum()", "- np.log(point.variance)).sum()"),
+    ]),
+    ("restricted/training/_tap_steps.py",
+     "test_tap.py test_tap_units.py test_rbm_missing.py -k 'penalties or gradients or "
+     "all_parameters or tap_gradient'", [
+        ("step -= rate * scheme.alpha * slope", "step += rate * scheme.alpha * slope"),
+        ('if scheme.penalty == "l2" else', 'if scheme.penalty == "l1" else'),
+        ("other -= c_h[:, units].T @ c_v", "other += c_h[:, units].T @ c_v"),
+        ("shares[0] * rows[name] - shares[1] * model[name]",
+         "rows[name] - shares[1] * model[name]"),
+    ]),
+    ("restricted/training/_sdcp.py",
+     "test_rbm_sdcp.py test_rbm_ladder.py -k 'paper or literal or other_parameters'", [
+        ("if inner == 0:", "if True:"),
+        ("step -= rate * scheme.weight_decay", "step += rate * scheme.weight_decay"),
+        ("(self.own, 1 - fraction), (self.others, fraction)",
+         "(self.own, fraction), (self.others, 1 - fraction)"),
+        ("self.hidden_offset += rate * (hidden_mean", "self.hidden_offset -= rate * (hidden_mean"),
+        ("self.hidden.shift(-(weights @ self.visible_offset))",
+         "self.hidden.shift(weights @ self.visible_offset)"),
+        ("slopes[name] - model_slopes[name]", "slopes[name] + model_slopes[name]"),
+        ("self._H_factors[rows] *= factor / len(V)",
+         "self._H_factors[rows] *= factor / len(self.V)"),
+    ]),
+    ("restricted/training/_optimizers.py",
+     "test_rbm_sdcp.py test_rbm_classifier.py test_rbm_kernels.py -k 'sharp or adam'", [
+        ("(1 - self.momentum**self.n_steps)", "(1 - self.momentum)"),
+        ("s.sum() * (U @ Vt)", "s.max() * (U @ Vt)"),
+        ("np.abs(gradient).sum() * np.sign(gradient)",
+         "np.abs(gradient).max() * np.sign(gradient)"),
+    ]),
+    ("restricted/training/_frank_wolfe.py",
+     "test_infinite_rbm.py test_rbm_weights.py -k 'linearised or gain_of or exact_one "
+     "or never_falls or bad_unit or penalty_speaks or bias_steps or starts_are or "
+     "expectations or looked_for or do_not_hide or nothing_is_to or plain_insertion or "
+     "noise'", [
+        ("return alpha / 2 * (unit @ unit) + on_model",
+         "return -alpha / 2 * (unit @ unit) + on_model"),
+        ("scale * on - old * was_on", "scale * on"),
+        ("if change.ess >= min_ess", "if change.ess <= min_ess"),
+        ("values * self.probability\n", "values / len(self)\n"),
+        ("(len(self) * (weights**2).sum())", "(weights**2).sum()"),
+        ("unit / (data.field(unit).std() or 1.0)", "unit"),
+        ("if objective < 0]", "if objective < np.inf]"),
+        ("alpha / 2 * (unit @ unit)\n", "alpha * (unit @ unit)\n"),
+        ("np.mean(variance)) / len(self)", "np.mean(variance))"),
+        ("centered=not search.plain", "centered=True"),
+    ]),
+    ("loglinear/_search.py",
+     "test_fsll.py -k 'joint or newton_ends or limits or newton_whatever or appended'", [
+        ("0.5 * residual**2 / np.maximum", "residual**2 / np.maximum"),
+        ("left = left - row**2", "left = left"),
+        ("residual[k] / row[k])", "residual[k])"),
+        ("removal_tol = 0.0 if solver.removes_freely",
+         "removal_tol = 0.0 if not solver.removes_freely"),
+        ('state.cost < before["cost"] - tol', 'state.cost < before["cost"] + tol'),
+        ("0.5 * (1 + math.copysign(t, step * t))", "0.5 * (1 - math.copysign(t, step * t))"),
+        ("state.cost += penalty.sum()", "state.cost += penalty.max()"),
+        ("n_free = max_basis - len(state.codes)", "n_free = max_basis"),
+    ]),
+    ("loglinear/_fit.py", "test_fsll.py -k 'cost or limits'", [
+        ("(math.log(size) + math.log(total + 1))", "math.log(total + 1)"),
+        ("(weights + 1 / size) / (total + 1)", "weights / (total + 1)"),
+        ("settings.max_basis - history.n_basis_path[-1]", "settings.max_basis"),
+    ]),
+    ("loglinear/_dual_table.py",
+     "test_fsll.py test_dual_update.py -k 'cost_against or promising or follows'", [
+        ("0.5 * math.log(max(n_samples, 1.0))", "math.log(max(n_samples, 1.0))"),
+        ("math.atanh(d) - math.atanh(t)", "d - t"),
+        ("order_inner).ravel() > self._max_order", "order_inner).ravel() >= self._max_order"),
+    ]),
+    ("loglinear/_incomplete.py", "test_fsll_missing.py -k 'enumeration or score_test or maximum'", [
+        ("expected = (log_likelihood + spread) / self._total - state.log_partition",
+         "expected = log_likelihood / self._total - state.log_partition"),
+        ("weights @ np.log(weights / weights.sum()) / self._total",
+         "weights @ np.log(weights) / self._total"),
+        ("information += scores.T @ (weights * scores)", "information += scores.T @ scores"),
+        ('state.cost < before["cost"] - self', 'state.cost < before["cost"] + self'),
+        ("completed.weights @ model.log_weight(completed.rows) - completed", "-completed"),
+    ]),
+    ("loglinear/_factor.py",
+     "test_distribution.py test_fvbm_ladder.py -k 'mode_is or enumeration or exact_sums or "
+     "connected or thermodynamics and exact'", [
+        ("share * (1 - share) * apart**2", "share * apart**2"),
+        ("if weights[k] > best", "if weights[k] < best"),
+    ]),
+    ("_completion.py",
+     "test_completion.py test_fsll_missing.py -k 'test_completion or many_missing'", [
+        ("minlength=m) + 1 / m", "minlength=m) + 1"),
+        ("weights * (data.weights.sum() / weights.sum())", "weights"),
+        ("data.rows[known, j], data.weights[known], minlength", "data.rows[known, j], minlength"),
+        ("self.weights[self._drawn] / self._n_each",
+         "self.weights[self._drawn] / self._n_each.max()"),
+        ("peaks + np.log(sums)", "np.log(sums)"),
+        ("if 2 * k >= n_rounds - 1 and", "if k >= n_rounds - 1 and"),
+    ]),
+    ("fully_visible/training/_objective.py",
+     "test_fvbm_solvers.py test_fvbm_missing.py test_fvbm_penalty.py -k 'definition or "
+     "derivatives or information_of or curvature or rarest or empty or sums_of_pairs'", [
+        ("self.penalty / 4 * np.vdot", "self.penalty / 2 * np.vdot"),
+        ("2 * cross", "cross"),
+        ("information[pairs, pairs] += self.penalty",
+         "information[pairs, pairs] += self.penalty / 2"),
+        ("squares = curvature @ self.observed.T", "squares = curvature.sum(axis=1)[:, None]"),
+        ("spread *= self.observed[:, part]", "spread *= 1"),
+        ("both = self.weights * self.observed[j] * self.observed[k]",
+         "both = self.weights * self.observed[j]"),
+    ]),
+    ("fully_visible/training/_strength.py", "test_fvbm_penalty.py -k 'strength'", [
+        ("variance = (couplings @ couplings - noise)", "variance = (couplings @ couplings)"),
+        ("(information**2 @ shrunk)", "(information @ shrunk)"),
+        ("np.mean(2 * (1 - 1 / n_values))", "np.mean(2 * (1 - 1 / n_values)) / 2"),
+        ("max(len(n_values) - 1, 1)", "len(n_values)"),
+    ]),
+    ("fully_visible/inference/_inference.py",
+     "test_fvbm_inference.py test_fvbm_tests.py -k 'holm or adjusted or null or wald "
+     "or senate_inference or hypotheses or frame'", [
+        ("np.arange(len(p_value), 0, -1)", "np.arange(len(p_value) + 1, 1, -1)"),
+        ("np.where(flips[0] ^ flips[1], -1, 1)", "np.where(flips[0] | flips[1], -1, 1)"),
+        ("2 * norm.sf(np.abs(self.z))", "norm.sf(np.abs(self.z))"),
+        ("(self.estimate - self.null)[places], covariance", "self.estimate[places], covariance"),
+        ("adjust(p_value[known])", "adjust(p_value[known]) * len(p_value) / known.sum()"),
+    ]),
+    ("fully_visible/inference/_tests.py",
+     "test_fvbm_tests.py -k 'weights or chi or wald or rank'", [
+        ("int(kept.sum())", "len(kept)"),
+        ("(directions.T @ (difference / scale))", "(directions.T @ difference)"),
+        ("x, weights = x / weights.max(),", "x, weights = x,"),
+    ]),
+    ("fully_visible/inference/_curvature.py",
+     "test_fvbm_tests.py test_fvbm_solvers.py -k 'jackknife or criteria_are or "
+     "single_rows or influence'", [
+        ("scores *= np.sqrt(self.weights[rows])", "scores *= self.weights[rows]"),
+        ("LEFT_OUT * np.minimum(self.weights[rows], 1)", "LEFT_OUT * self.weights[rows]"),
+        ("both += u[r] * e[s]", "both -= u[r] * e[s]"),
+        ("np.trace(self.solve(self.products))", "np.trace(self.solve(self.information))"),
+    ]),
+    ("fully_visible/inference/_completed.py",
+     "test_fvbm_missing.py -k 'sandwich or has_the_penalty'", [
+        (" - scores @ scores.T / m", ""),
+        ("np.sqrt(weights / (m - 1))", "np.sqrt(weights / m)"),
+        ("return information - scores @ statistics.T",
+         "return information + scores @ statistics.T"),
+        ("describe, 2 * contrasts.penalty)", "describe, contrasts.penalty)"),
+        ("\n        coordinates.penalty\n", "\n        0.0\n"),
+    ]),
+    ("fully_visible/inference/_bootstrap.py",
+     "test_fvbm_bootstrap.py -k 'bias_is or ties or two_resamples or quantiles'", [
+        ("norm.cdf(2 * shift + side * z)", "norm.cdf(shift + side * z)"),
+        ("below + equal / 2 + 0.5", "below + equal + 0.5"),
+        ("self.resamples.std(axis=0, ddof=1)", "self.resamples.std(axis=0)"),
+        ("* (len(ordered) - 1)", "* len(ordered)"),
+    ]),
+    ("fully_visible/inference/_groups.py", "test_fvbm_bootstrap.py -k 'tiny_groups'", [
+        ("(values >= first - ROUNDING", "(values > first + ROUNDING"),
+        ("comb(n, n_first) - 1 > n_permutations", "comb(n, n_first) > n_permutations"),
+        ("np.maximum(sizes, largest[:, None]), sizes[0]", "sizes, sizes[0]"),
+    ]),
+    ("fully_visible/inference/_comparison.py",
+     "test_fvbm_tests.py test_fvbm_bootstrap.py -k 'criteria or likelihood_ratios_in'", [
+        ("edges = 4 * gamma", "edges = 2 * gamma"),
+        ("deviance + 2 * n_parameters", "deviance + n_parameters"),
+        ("max(self.n_features_in_ - 1, 1)", "max(self.n_features_in_, 1)"),
+        ("(4 if self._coding.is_binary else 16)", "(4 if self._coding.is_binary else 4)"),
+        ("np.log(n_rows) * n_parameters", "np.log(len(X)) * n_parameters"),
+    ]),
+    ("fully_visible/inference/_stability.py", "test_fvbm_bootstrap.py -k stability", [
+        ("np.sqrt((2 * threshold - 1) * n_possible", "np.sqrt(threshold * n_possible"),
+        ("(entered <= k).mean", "(entered < k).mean"),
+        (".sum() > max_edges", ".sum() >= max_edges"),
+    ]),
+    ("fully_visible/sparse/_path.py",
+     "test_fvbm_sparse.py -k 'criterion or cross_validation or path_begins'", [
+        ("value += 2 * gamma * n_neighbours", "value += gamma * n_neighbours"),
+        ("max(network.n_columns - 1, 1)", "network.n_columns"),
+        ("/ max(self.l1_ratio, LEAST_RATIO)", ""),
+        ("other.losses * network.total", "other.losses"),
+    ]),
+    ("fully_visible/sparse/_penalty.py", "test_fvbm_sparse.py -k 'prox or kkt'", [
+        ("(1 - l1_ratio) * alpha * w**2", "(1 - l1_ratio) * alpha * w"),
+        ("np.maximum(off - self.l1, 0.0)", "np.maximum(off, 0.0)"),
+    ]),
+    ("fully_visible/sparse/_network.py",
+     "test_fvbm_sparse.py -k 'kkt or groups_by_node or by_node'", [
+        ("np.maximum(1 - rates**2, 0)", "np.maximum(1 - rates, 0)"),
+        ("(1 - squares) / (1 - 1 / self.n_values)", "1 - squares"),
+    ]),
+    ("fully_visible/sampling/_tempering.py",
+     "test_fvbm_ladder.py -k 'have_its_law or moments_of'", [
+        ("squares - 2 * mean * sums + mean**2", "squares - mean**2"),
+        ("(1 - beta) * path.base + beta * path.model.intercept",
+         "path.base + beta * path.model.intercept"),
+    ]),
+    ("fully_visible/categorical/_ordered.py", "test_fvbm_ordered.py -k 'gradient or cheaper'", [
+        ("(1 - 1 / TREND) * np.outer", "np.outer"),
+        ("gradient[places] -= 2 * strength", "gradient[places] -= strength"),
+    ]),
+    ("fully_visible/model/_scores.py", "test_fvbm_categorical.py -k scores", [
+        ("scores.sum(axis=0) / (d - 1)", "scores.sum(axis=0) / d"),
+    ]),
+    ("restricted/sampling/_observed.py", "test_rbm_missing.py -k 'sums_over or scores_of'", [
+        ("np.where(missing, 0, log_partition).sum(axis=1)", "log_partition.sum(axis=1)"),
+        ("log_weight[:, np.newaxis] + states @ field.T", "states @ field.T"),
+    ]),
+    ("meta/_calibration.py", "test_meta_classifier.py -k 'calibration'", [
+        ("log_softmax(log_priors + scale", "log_softmax(scale"),
+        ("rest = weights[:, None] * (", "rest = ("),
+        ("len(rows) - 2)", "len(rows) - 1)"),
+    ]),
+    ("meta/_class_densities.py",
+     "test_meta_classifier.py -k 'bayes or summed_out or request or offsets'", [
+        ("self._log_posteriors(rows) - np.log(self.shares)", "self._log_posteriors(rows)"),
+        ("estimate.trusted and estimate.std_err <= MAX_ERROR",
+         "estimate.trusted or estimate.std_err <= MAX_ERROR"),
+        ("logsumexp(self.log_likelihoods(rows) + log_priors",
+         "logsumexp(self.log_likelihoods(rows)"),
+    ]),
+    ("meta/_mixture.py", "test_meta_mixture.py -k 'ends or weights or enumerated or imputation'", [
+        ("(row_weights / (p @ weights)) @ p", "(1 / len(p) / (p @ weights)) @ p"),
+        ("used - estimate.high, used - estimate.low", "used - estimate.low, used - estimate.high"),
+        ("np.log(self.weights_[k]) + self", "self"),
+        ("np.average(log_probability[counted], weights=weights[counted])",
+         "np.average(log_probability[counted])"),
+        ("* len(X) + np.arange(len(X)))\n        shares", "* len(X))\n        shares"),
+    ]),
+    ("meta/_outlier_detector.py",
+     "test_meta_outlier_detector.py -k 'scores or weights or few_new or fence or a_word'", [
+        ("first - FENCE * (third - first)", "first - FENCE * third"),
+        ("np.average(scores[: len(places)], weights=rest)", "np.average(scores[: len(places)])"),
+        ("coding.n_unknown(X, rows) * np.log(coding.n_rows + 1)", "coding.n_unknown(X, rows)"),
+        ("np.average(scores, weights=weights))", "np.average(scores))"),
+        ("self.decision_function(X) < 0", "self.decision_function(X) <= 0"),
+    ]),
+    ("meta/_completed.py", "test_meta_outlier_detector.py -k 'quantiles or left_out'", [
+        ("np.maximum(totals - held, 0)", "np.where(held, 0, totals)"),
+        ("values[min(end + is_end, len(values) - 1)]", "values[end]"),
+    ]),
+    ("loglinear/_dual_update.pyx", "test_dual_update.py -k active", [
+        ("theta[k] * dy - penalty[k]", "theta[k] * dy"),
+    ]),
+    ("restricted/sampling/_gibbs_kernel.pyx", "test_rbm_kernels.py test_rbm_model.py test_rbm_units_partition.py "
+     "-k 'kernels or ais or unbiased'", [
+        ("(high - low) * ddot(", "high * ddot("),
+    ]),
+    ("restricted/model/_class_kernel.pyx", "test_rbm_classifier.py -k 'kernel or gradient'", [
+        ("factors[y] *= share[i] / total", "factors[y] *= share[i]"),
+    ]),
+]
+# fmt: on
+MUTATIONS = [
+    Mutation(file, old, new, tests) for file, tests, changes in SOURCES for old, new in changes
+]
+
+
+def main():
+    """Run the mutations; exit with the number of those that survive."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("words", nargs="*", help="words of which a file's path has one")
+    parser.add_argument("--list", action="store_true", help="print the mutations, and end")
+    options = parser.parse_args()
+    chosen = [m for m in MUTATIONS if not options.words or any(w in m.file for w in options.words)]
+    if options.list:
+        print(*chosen, sep="\n")
+        return 0
+    # Where a process is told to end, the source is put back as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    survivors = []
+    for number, mutation in enumerate(chosen, 1):
+        start = time.perf_counter()
+        outcome = run(mutation)
+        seconds = time.perf_counter() - start
+        print(f"{number:3d} {outcome:8} {seconds:5.0f} s  {mutation}", flush=True)
+        if outcome != "killed":
+            survivors.append(mutation)
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutations killed")
+    return len(survivors)
+
+
+def run(mutation):
+    """Change the file, run the tests, and put the file back; -> "killed" or "survived"."""
+    path = ROOT / "sklearn_boltz" / mutation.file
+    source, times = path.read_text(encoding="utf-8"), path.stat()
+    n_found = source.count(mutation.old)
+    if n_found != 1:
+        return f"{n_found} times"
+    try:
+        path.write_text(source.replace(mutation.old, mutation.new), encoding="utf-8")
+        build(path)
+        return "survived" if passes(mutation.tests) else "killed"
+    finally:
+        path.write_text(source, encoding="utf-8")
+        if path.suffix == ".py":  # so that what was compiled of it stays valid
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        build(path)
+
+
+def build(path):
+    """Compile a kernel that has changed."""
+    if path.suffix == ".pyx":
+        call = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]
+        subprocess.run(call, cwd=ROOT, check=True, capture_output=True)
+
+
+def passes(tests):
+    """Whether tests pass, without a trace in the caches of Python and of pytest."""
+    files = [f"tests/{word}" if word.endswith(".py") else word for word in shlex.split(tests)]
+    call = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *files]
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(call, cwd=ROOT, env=environment, capture_output=True, check=False)
+    if ended.returncode not in (0, 1):  # no tests, or an error before them
+        raise RuntimeError(ended.stdout.decode() + ended.stderr.decode())
+    return ended.returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
