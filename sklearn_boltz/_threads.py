@@ -37,7 +37,7 @@ class _Limits:
     lock, held, before = RLock(), set(), None
 
 
-class limit_blas:  # noqa: N801, used as a function
+class limit_blas:
     """Limit the threads of BLAS, as a context.
 
     Its threads spin after each call. On small matrices that costs more than it gives, and
