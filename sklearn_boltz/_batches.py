@@ -1,7 +1,12 @@
 """Rows that come in batches: memory maps, streams, parquet files, Dask collections."""
 
+import asyncio
+import concurrent.futures
+import gc
 import os
+import sys
 from functools import partial
+from time import sleep
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +16,8 @@ from scipy.sparse import issparse
 BATCH_ENTRIES = 2**21
 # Rows of a batch that is read from a file.
 FILE_ROWS = 2**15
+# How often a Dask cluster that loses workers is asked for one result, and the seconds between.
+ATTEMPTS, PAUSE = 5, 0.2
 
 
 class Batches:
@@ -271,7 +278,7 @@ def with_labels(batches, y=None):
     y : ndarray or data frame of shape (n_rows,)
     """
     if y is not None:
-        return batches, y.compute() if hasattr(y, "compute") else y
+        return batches, outlive_workers(y.compute) if hasattr(y, "compute") else y
     parts = []
     for k, batch in enumerate(batches):
         if not (isinstance(batch, tuple) and len(batch) == 2):
@@ -472,7 +479,7 @@ class _Dask(_Listed):
         return len(self.parts)
 
     def block(self, k):
-        return self.parts[k].compute()
+        return outlive_workers(self.parts[k].compute)
 
     def map_reduce(self, function, merge):
         """By a tree of tasks; only the result is sent to this process."""
@@ -483,13 +490,13 @@ class _Dask(_Listed):
         while len(level) > 1:
             pairs = [merge(*level[k : k + 2]) for k in range(0, len(level) - 1, 2)]
             level = pairs + level[2 * len(pairs) :]
-        return level[0].compute()
+        return outlive_workers(level[0].compute)
 
     def take(self, wanted):
         from dask import compute, delayed
 
         picked = {k: delayed(_pick)(self.parts[k], rows) for k, rows in wanted.items()}
-        return compute(picked)[0]
+        return outlive_workers(partial(compute, picked))[0]
 
     def futures(self, client):
         from dask import delayed
@@ -499,6 +506,37 @@ class _Dask(_Listed):
 
 def _pick(batch, rows):
     return rows_of(batch)[rows]
+
+
+def outlive_workers(function):
+    """Call a function again while a Dask cluster cannot answer because workers have died."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return function()
+        except BaseException as error:
+            if not _is_of_workers(error):
+                raise
+            if attempt == ATTEMPTS:
+                raise RuntimeError(
+                    f"The Dask cluster failed in each of {ATTEMPTS} attempts to compute one "
+                    "result, as it does when workers die. Look into their logs. If a worker runs "
+                    "out of memory, make the chunks smaller; if machines come and go, increase "
+                    "distributed.scheduler.allowed-failures. The last attempt ended with "
+                    f"{type(error).__name__}: {error}"
+                ) from error
+        # While futures of the failed attempt are in its frames, Dask does not compute them again.
+        # They are released in another thread.
+        gc.collect()
+        sleep(PAUSE)
+
+
+def _is_of_workers(error):
+    """Whether Dask raises this where workers have died, and no task of ours does."""
+    if isinstance(error, OSError):  # with a number, of a file
+        return error.errno is None
+    killed = getattr(sys.modules.get("distributed"), "KilledWorker", ())
+    cancelled = asyncio.CancelledError, concurrent.futures.CancelledError
+    return isinstance(error, (*cancelled, killed))
 
 
 def _unless_empty(function, k, batch):

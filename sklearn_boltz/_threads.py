@@ -1,11 +1,12 @@
 """Threads over blocks of rows, with BLAS held to one thread in each."""
 
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from functools import cache
 from itertools import pairwise
-from threading import Lock
+from threading import RLock
+from weakref import ref
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -21,19 +22,22 @@ MIN_WORK = 4_000_000
 
 
 @cache
-def _thread_pools():
+def _blas():
     # Made once: looking for the libraries takes longer than a small fit.
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 class _Limits:
-    """How many limits of BLAS are in force, over all threads, and the first of them."""
+    """The limits of BLAS that are in force, over all threads, and the numbers before the first.
 
-    lock, number, first = Lock(), 0, None
+    Each is a weak reference to its context: with a context that was interrupted before it could
+    lift its limit, the limit goes.
+    """
+
+    lock, held, before = RLock(), set(), None
 
 
-@contextmanager
-def limit_blas(n_threads):
+class limit_blas:
     """Limit the threads of BLAS, as a context.
 
     Its threads spin after each call. On small matrices that costs more than it gives, and
@@ -41,27 +45,84 @@ def limit_blas(n_threads):
 
     The limit is one of the whole process. Where contexts overlap, in several threads, the first
     sets it, and the last lifts it: each by itself would bring back what another had set.
+
+    An interrupt, wherever it comes, lifts the limit, at the latest when its traceback is dropped.
+    In a process that is forked, no limit is in force.
     """
-    with _Limits.lock:
-        if _Limits.number == 0:
-            _Limits.first = _thread_pools().limit(limits=n_threads, user_api="blas")
-        _Limits.number += 1
+
+    def __init__(self, n_threads):
+        self.n_threads = n_threads
+
+    def __enter__(self):
+        self._held = _limit(self, self.n_threads)
+
+    def __exit__(self, *error):
+        held, self._held = self._held, None
+        _lift(held)
+
+
+def _limit(context, n_threads):
+    """Set a limit while a context lives; -> the reference that `_lift` takes."""
+    held = ref(context, _release)
     try:
-        yield
-    finally:
         with _Limits.lock:
-            _Limits.number -= 1
-            if _Limits.number == 0:
-                _disown_blas()
-                _Limits.first.restore_original_limits()
-                _disown_blas()
+            _Limits.held.add(held)
+            if _Limits.before is None:
+                before = [(library, library.num_threads) for library in _blas()]
+                _Limits.before = before  # before any is changed
+                for library, _ in before:
+                    library.set_num_threads(n_threads)
+    except BaseException:
+        _release(held)
+        raise
+    return held
+
+
+def _lift(held):
+    """Lift a limit, even if this is interrupted."""
+    try:
+        _release(held)
+    except BaseException:
+        _release(held)
+        raise
+
+
+def _release(held):
+    """Forget a limit, and bring back the numbers if it was the last; may be called again."""
+    with _Limits.lock:
+        _Limits.held.discard(held)
+        before = _Limits.before
+        if before is not None and not _Limits.held:
+            _disown_blas()
+            for library, n_threads in before:
+                library.set_num_threads(n_threads)
+            _disown_blas()
+            _Limits.before = None
 
 
 def _disown_blas():
     """Let any thread set limits: threadpoolctl 3.8 heeds none but the one that began."""
-    for library in _thread_pools().lib_controllers:
+    for library in _blas():
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)
+
+
+def _lift_in_child():
+    """Lift the limits in a process that was forked: its copies of the contexts never leave."""
+    try:
+        _Limits.held.clear()
+        _release(None)
+    finally:
+        _Limits.lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    # No fork comes amid a change of a limit, where a lock that no one opens would be copied.
+    os.register_at_fork(
+        before=_Limits.lock.acquire,
+        after_in_parent=_Limits.lock.release,
+        after_in_child=_lift_in_child,
+    )
 
 
 class Workers:
@@ -75,22 +136,24 @@ class Workers:
 
     def __init__(self, n_jobs=None):
         if n_jobs is None:
-            libraries = _thread_pools().select(user_api="blas").lib_controllers
-            self.n_threads = max([library.num_threads for library in libraries], default=1)
+            self.n_threads = max([library.num_threads for library in _blas()], default=1)
         else:
             self.n_threads = effective_n_jobs(n_jobs)
         self._pool = None
 
     def __enter__(self):
-        self._stack = ExitStack()
-        self._stack.enter_context(limit_blas(1))
+        self._held = _limit(self, 1)
         if self.n_threads > 1:
-            self._pool = self._stack.enter_context(ThreadPoolExecutor(self.n_threads))
+            self._pool = ThreadPoolExecutor(self.n_threads)
         return self
 
     def __exit__(self, *error):
-        self._pool = None
-        return self._stack.__exit__(*error)
+        (pool, self._pool), (held, self._held) = (self._pool, None), (self._held, None)
+        try:
+            if pool is not None:
+                pool.shutdown()
+        finally:
+            _lift(held)
 
     def map(self, function, blocks, work):
         """Call a function of a slice for each block; `work` is the cost of all, in products."""

@@ -1,8 +1,12 @@
 """Several processes give what one gives, also where one of them is killed."""
 
+import asyncio
+import concurrent.futures
 import os
+import signal
 from functools import partial
 from itertools import chain
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -18,8 +22,9 @@ from sklearn_boltz import (
     FSLLDensity,
     FVBMPseudoLikelihood,
     RBMClassifier,
+    _batches,
 )
-from sklearn_boltz._batches import _Dask
+from sklearn_boltz._batches import ATTEMPTS, _Dask, outlive_workers
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
@@ -27,12 +32,14 @@ from sklearn_boltz.fully_visible.training import _streamed
 from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling import _annealing
-from sklearn_boltz.restricted.training._cluster import find_cluster
+from sklearn_boltz.restricted.training._cluster import Cluster, find_cluster
 from sklearn_boltz.units import Bernoulli
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
+
+from kills import Killer  # noqa: E402, which imports distributed
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +262,123 @@ def test_mini_batches_outlive_a_worker(client, X, tmp_path):
     estimator.fit(da.from_array(X, chunks=(90, 8)))
     assert (tmp_path / "dead").exists()
     np.testing.assert_allclose(estimator.components_, expected.components_, atol=1e-12)
+
+
+KILLED = [
+    (SDCPRBM(5, n_inner=2, max_iter=1, random_state=0), 0.3),
+    (TAPRBM(5, tap_tol=0, max_iter=2, random_state=0), 0.6),
+    (FVBMPseudoLikelihood(alpha=0.01), 0.1),
+    (FSLLDensity(), 0.9),
+    (RBMClassifier(5, max_iter=2, random_state=0), 0.6),
+]
+
+
+def fitted(model):
+    """The arrays that were fitted, by name."""
+    names = ("components_", "components_classes_", "intercept_visible_", "intercept_hidden_",
+             "coupling_", "intercept_", "theta_")  # fmt: skip
+    return {name: getattr(model, name) for name in names if hasattr(model, name)}
+
+
+def assert_same_fit(model, expected):
+    assert fitted(model).keys() == fitted(expected).keys() != set()
+    for name, value in fitted(expected).items():
+        np.testing.assert_allclose(getattr(model, name), value, rtol=0, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(("estimator", "share"), KILLED, ids=range(len(KILLED)))
+def test_fits_outlive_a_killed_worker(client, X, monkeypatch, estimator, share):
+    """benchmarks/bench_kills.py kills twenty in each of these fits."""
+    scheduler, y = client.cluster.scheduler, (X[:, 0] + X[:, 1]).astype(int)
+    # What the killed worker was computing is not given to the other: Dask raises KilledWorker.
+    monkeypatch.setattr(scheduler, "allowed_failures", 0)
+    rows, killer = da.from_array(X, chunks=(50, 8)), Killer(scheduler)
+    scheduler.add_plugin(killer, name="killer")
+    try:
+        clone(estimator).fit(rows, y)
+        killer.begin(at=round(share * killer.n_results))
+        model = clone(estimator).fit(rows, y)
+    finally:
+        scheduler.remove_plugin("killer")
+    assert killer.killed
+    assert_same_fit(model, clone(estimator).fit(Batches(X, batch_rows=50), y))
+
+
+def test_mini_batches_outlive_all_workers(client, X, monkeypatch):
+    """They die as parameters are sent, with all that they held."""
+    calls, share = [], Cluster.share
+
+    def share_with_the_dead(cluster, value):
+        calls.append(value)
+        if len(calls) == 5:
+            for worker in list(client.cluster.scheduler.workers.values()):
+                os.kill(worker.pid, signal.SIGKILL)
+        return share(cluster, value)
+
+    monkeypatch.setattr(Cluster, "share", share_with_the_dead)
+    estimator = SDCPRBM(4, n_inner=2, max_iter=1, random_state=0)
+    model = clone(estimator).fit(da.from_array(X, chunks=(90, 8)))
+    assert len(calls) > 5
+    assert_same_fit(model, clone(estimator).fit(Batches(X, batch_rows=90)))
+
+
+def killed_worker():
+    return distributed.KilledWorker("task", SimpleNamespace(address="tcp://"), 3)
+
+
+OF_WORKERS = [distributed.comm.CommClosedError, OSError, TimeoutError, asyncio.CancelledError,
+              concurrent.futures.CancelledError, killed_worker]  # fmt: skip
+
+
+class Failing:
+    """Fail some times, then count."""
+
+    def __init__(self, make, n_failures):
+        self.make, self.n_failures, self.n_calls = make, n_failures, 0
+
+    def __call__(self):
+        self.n_calls += 1
+        if self.n_calls <= self.n_failures:
+            raise self.make()
+        return self.n_calls
+
+
+@pytest.mark.parametrize("make", OF_WORKERS)
+def test_the_cluster_is_asked_again_a_few_times(make, monkeypatch):
+    monkeypatch.setattr(_batches, "PAUSE", 0)
+    assert outlive_workers(Failing(make, ATTEMPTS - 1)) == ATTEMPTS
+    failing = Failing(make, ATTEMPTS)
+    with pytest.raises(RuntimeError, match=f"each of {ATTEMPTS} attempts.*smaller; if machines"):
+        outlive_workers(failing)
+    assert failing.n_calls == ATTEMPTS
+
+
+@pytest.mark.parametrize("make", [lambda: FileNotFoundError(2, "no file"), ValueError])
+def test_errors_of_tasks_are_raised_at_once(make):
+    failing = Failing(make, 1)
+    with pytest.raises(type(make())):
+        outlive_workers(failing)
+    assert failing.n_calls == 1
+
+
+def test_a_fit_that_the_cluster_ends_changes_nothing(client, X, monkeypatch):
+    rows = da.from_array(X, chunks=(90, 8))
+    model = SDCPRBM(4, max_iter=1, random_state=0).fit(rows)
+    before, gather, calls = vars(model).copy(), client.gather, []
+
+    def gather_twice(futures, **options):
+        calls.append(futures)
+        if len(calls) > 2:
+            raise distributed.comm.CommClosedError("in <TCP>: Stream is closed")
+        return gather(futures, **options)
+
+    monkeypatch.setattr(client, "gather", gather_twice)
+    with pytest.raises(RuntimeError, match="ended with CommClosedError: in <TCP>: Stream"):
+        model.fit(rows)
+    assert len(calls) == 2 + ATTEMPTS
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
 
 
 def test_mini_batches_without_a_cluster(X):

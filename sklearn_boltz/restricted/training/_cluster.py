@@ -5,8 +5,7 @@ algorithms are those of `_sdcp.Learner.learn` and `_tap_steps.Learner.learn`, wi
 mini-batches and random numbers; what differs is how a mini-batch computes its sums.
 """
 
-import asyncio
-import concurrent.futures
+import pickle
 import sys
 from copy import copy, deepcopy
 from typing import NamedTuple
@@ -14,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz._base import dense
+from sklearn_boltz._batches import outlive_workers
 from sklearn_boltz._random import Stream
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
@@ -35,9 +35,8 @@ from sklearn_boltz.restricted.training._sdcp import (
 )
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
 
-# How often a mini-batch is tried, and what Dask raises where something cannot be made again.
-ATTEMPTS = 5
-LOST = asyncio.CancelledError, concurrent.futures.CancelledError
+# Dask advises against tasks that hold more than 10 MB; parameters of any size have to travel.
+QUIET = {"distributed.admin.large-graph-warning-threshold": "1 TB"}
 
 
 def find_cluster():
@@ -74,10 +73,21 @@ class Cluster:
             function, *args, workers=[worker], allow_other_workers=True, pure=False
         )
 
+    def revive(self, blocks):
+        """Have those of the blocks loaded again that were given up when workers died."""
+        failed = [block for block in blocks if block.status == "error"]
+        if failed:
+            self.client.retry(failed)
+
     def share(self, value):
-        """Send a value to all workers."""
-        # In a list: of a tuple, each item would be sent by itself.
-        return self.client.scatter([value], broadcast=True, hash=False)[0]
+        """Send a value to the workers."""
+        # As a task, which the scheduler repeats where its result is lost, and not by `scatter`,
+        # whose data are lost with the worker. As bytes, which the scheduler need not read.
+        import cloudpickle  # of which Dask makes use, too
+        import dask
+
+        with dask.config.set(QUIET):
+            return self.client.submit(pickle.loads, cloudpickle.dumps(value), pure=False)
 
 
 class Parts:
@@ -99,16 +109,14 @@ class Parts:
         self.workers = [cluster.workers[k % len(cluster.workers)] for k, _, _ in pieces]
         self.lengths = np.array([len(rows) for _, _, rows in pieces])
         self._check, self._pieces = check, pieces
-        self.begin()
 
     def begin(self):
-        """Have the rows picked; also again, after something was lost."""
+        """Have the rows picked; also again, after workers have died."""
+        self.cluster.revive([block for _, block, _ in self._pieces])
         self.rows = [
             self.cluster.submit(worker, _rows, self._check, block, np.sort(rows))
             for worker, (_, block, rows) in zip(self.workers, self._pieces, strict=True)
         ]
-        # Held until the end, so that what is lost with its worker can be made again.
-        self._shared = []
 
     def __len__(self):
         return int(self.lengths.sum())
@@ -123,9 +131,9 @@ class Parts:
 
         A function returns a pair: sums, and what stays with the worker.
         """
-        self._shared.append(self.cluster.share(shared))
+        shared = self.cluster.share(shared)
         return [
-            self.cluster.submit(worker, function, self._shared[-1], *mine)
+            self.cluster.submit(worker, function, shared, *mine)
             for worker, *mine in zip(self.workers, *arguments, strict=True)
         ]
 
@@ -153,7 +161,8 @@ class Parts:
 def teach(learner, V, rate, workers):
     """Learn from a mini-batch, in memory or on a cluster.
 
-    Where a worker of the cluster dies with what only it had, learning starts again.
+    Where workers of the cluster die, and it does not repeat their tasks by itself, the mini-batch
+    starts again.
 
     Parameters
     ----------
@@ -176,17 +185,16 @@ def teach(learner, V, rate, workers):
     if not isinstance(parts, Parts):
         learner.learn(learner.in_memory(V), rate, workers)
         return learner
-    for attempt in range(ATTEMPTS):
-        changed = deepcopy(learner)
-        try:
-            if parts.has_gaps and learner.draws_gaps:
-                parts.complete(changed.model(), seed_of_batch(changed.stream))
-            changed.learn(ON_CLUSTER[type(learner)](V), rate, workers)
-            return changed
-        except LOST:
-            if attempt == ATTEMPTS - 1:
-                raise
-            parts.begin()
+
+    def changed():
+        other = deepcopy(learner)
+        parts.begin()
+        if parts.has_gaps and other.draws_gaps:
+            parts.complete(other.model(), seed_of_batch(other.stream))
+        other.learn(ON_CLUSTER[type(other)](V), rate, workers)
+        return other
+
+    return outlive_workers(changed)
 
 
 def _rows(check, block, rows):

@@ -1,0 +1,35 @@
+"""What kills a worker of a Dask cluster in the middle of a fit, at a place that can be repeated."""
+
+import os
+import signal
+
+from distributed import SchedulerPlugin
+
+
+class Killer(SchedulerPlugin):
+    """Count the results of tasks, and kill a worker when there are so many.
+
+    Parameters
+    ----------
+    scheduler : distributed.Scheduler
+        In this process, as that of a `LocalCluster` is.
+    """
+
+    def __init__(self, scheduler):
+        self.scheduler = scheduler
+        self.begin()
+
+    def begin(self, at=None, other=False):
+        """Count from 0; at that number, kill the worker that sent the result, or another one."""
+        self.n_results, self.at, self.other, self.killed = 0, at, other, False
+
+    def transition(self, key, start, finish, *args, worker=None, **options):
+        """See a task change its state."""
+        if start != "processing" or finish != "memory":
+            return
+        self.n_results += 1
+        if self.n_results == self.at:
+            alive = self.scheduler.workers
+            others = [address for address in alive if address != worker]
+            os.kill(alive[others[0] if self.other and others else worker].pid, signal.SIGKILL)
+            self.killed = True
