@@ -258,8 +258,8 @@ def foreign_coding(X, j, missing_remedy, category_remedy=None):
     if min(own) >= 0 and 1 < max(own) <= MOST_LEVELS:
         return (
             f"The column holds whole numbers from {min(own):g} to {max(own):g}. If they are "
-            f"categories, {category_remedy}. If they are amounts, scale them by "
-            "MinMaxScaler(clip=True), or set `binarize` to a threshold."
+            f"categories, {category_remedy}; if they are amounts, 'gaussian'. For bits, set "
+            "`binarize` to a threshold."
         )
     return None
 

@@ -44,6 +44,16 @@ def test_the_remedy_is_about_the_column_of_the_error():
     assert "visible={'b': 'gaussian'}" in message
 
 
+@pytest.mark.parametrize("column", [np.arange(40) / 23, np.arange(40.0)])
+def test_the_remedy_for_amounts_comes_first(column):
+    message = refusal(lambda: SDCPRBM(2).fit(pd.DataFrame({"rate": column})))
+    assert message.endswith(
+        "For amounts, set visible={'rate': 'gaussian'}; for categories, 'categorical'. For bits, "
+        "set `binarize` to a threshold. Grey levels become probabilities of a 1 by "
+        "sklearn.preprocessing.MinMaxScaler(clip=True)."
+    )
+
+
 @pytest.mark.parametrize("model", [FSLLDensity, FVBMPseudoLikelihood])
 def test_models_of_whole_numbers_are_not_offered_fractions(model):
     X = bits()

@@ -127,7 +127,8 @@ def test_rows_of_a_plain_table_are_not_copied():
 @pytest.mark.parametrize(
     ("visible", "kinds", "match"),
     [
-        ("auto", [Bernoulli, Categorical, Bernoulli], None),
+        ("auto", [Bernoulli, Categorical, Gaussian], None),
+        ({"c": "bernoulli"}, [Bernoulli, Categorical, Bernoulli], None),
         (Bernoulli, [Bernoulli] * 3, None),
         (["bernoulli", "auto", "gaussian"], [Bernoulli, Categorical, Gaussian], None),
         ({2: "gaussian", "b": Categorical}, [Bernoulli, Categorical, Gaussian], None),
@@ -153,6 +154,29 @@ def test_what_may_be_said_of_columns(visible, kinds, match):
         return
     found = model.fit(X)._layout.kinds
     assert kinds is None or found == kinds
+
+
+@every_estimator
+@pytest.mark.parametrize("library", [pd, pl])
+def test_rates_in_a_frame_are_numbers(estimator, library, capsys):
+    """Rates come back as such: none is the probability of a bit unless that is asked for."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"bit": rng.integers(2, size=80), "rate": rng.uniform(0.2, 0.7, 80)})
+    X.loc[:9, "rate"] = np.nan
+    bits, X = X.to_numpy(), X if library is pd else pl.from_pandas(X)
+    model = clone(estimator).set_params(verbose=1).fit(X)
+    assert "takes fractions between 0 and 1 in 1 column as numbers" in capsys.readouterr().out
+    assert model.set_params(verbose=0)._layout.kinds == [Bernoulli, Gaussian]
+    drawn = np.asarray(model.sample(50, 0)["rate"])
+    assert len(np.unique(drawn)) == 50
+    filled = np.asarray(model.impute(X)["rate"])[:10]
+    assert ((filled > 0.2) & (filled < 0.7)).all()
+    asked = clone(estimator).set_params(visible={"rate": "bernoulli"}).fit(X)
+    of_array = clone(estimator).set_params(verbose=1).fit(bits)
+    assert "in 1 column as probabilities of a 1" in capsys.readouterr().out
+    assert_allclose(asked.score_samples(X), of_array.score_samples(bits), rtol=1e-5)
+    threshold = clone(estimator).set_params(binarize=0.5).fit(X)
+    assert threshold._layout.kinds == [Bernoulli, Bernoulli]
 
 
 @every_estimator

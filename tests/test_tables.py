@@ -174,7 +174,7 @@ def test_numbers_among_objects_have_the_type_that_they_have_alone(kind):
     cells = X.astype(object)
     if X.dtype.kind == "f":  # of single precision as NumPy's scalars
         cells[:] = [[None if np.isnan(x) else x for x in row] for row in X]
-    model = SDCPRBM(3, max_iter=2, random_state=0).fit(X)
+    model = SDCPRBM(3, visible="bernoulli", max_iter=2, random_state=0).fit(X)
     for table in (cells, cells.tolist(), pd.DataFrame(cells, dtype=object)):
         other = clone(model).fit(table)
         assert other.components_.dtype == model.components_.dtype

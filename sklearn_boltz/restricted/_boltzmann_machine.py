@@ -55,9 +55,11 @@ from sklearn_boltz.restricted.model import _enumeration
 from sklearn_boltz.restricted.model._columns import (
     UNIT_TYPES,
     Layout,
+    have_fractions,
     kinds_of,
     learn_layout,
     specified,
+    with_numbers,
 )
 from sklearn_boltz.restricted.sampling import (
     _annealing,
@@ -250,7 +252,22 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 "Give its units, for example visible={0: Categorical([3])} for the codes 0, "
                 "1 and 2."
             )
-        return learn_layout(specs, self._table, X, self._column, self._unit_options(), weights)
+        if self.binarize is None:
+            specs = with_numbers(specs, self._table, X)
+        layout = learn_layout(specs, self._table, X, self._column, self._unit_options(), weights)
+        if self.verbose and self.binarize is None:
+            self._tell_fractions(have_fractions(X), layout)
+        return layout
+
+    def _tell_fractions(self, have_fractions, layout):
+        """Print in how many columns fractions are what."""
+        for unit, meaning in (Bernoulli, "probabilities of a 1"), (Gaussian, "numbers"):
+            n_columns = int(np.sum(have_fractions & [kind is unit for kind in layout.kinds]))
+            if n_columns:
+                print(
+                    f"[{type(self).__name__}] takes fractions between 0 and 1 in {n_columns:,} "
+                    f"column{'s'[: n_columns > 1]} as {meaning}"
+                )
 
     def _takes_sparse(self):
         """Whether rows can stay sparse: all columns have the same bounds, and one number each."""
@@ -336,9 +353,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 f"feature_range=({low:g}, {high:g}), clip=True)."
             )
         return (
-            "Set `binarize` to a threshold, or scale the columns with "
-            "sklearn.preprocessing.MinMaxScaler(clip=True). For a column of real numbers, set "
-            f"visible={{{self._key(column)}: 'gaussian'}}; for one of categories, 'categorical'."
+            f"For amounts, set visible={{{self._key(column)}: 'gaussian'}}; for categories, "
+            "'categorical'. For bits, set `binarize` to a threshold. Grey levels become "
+            "probabilities of a 1 by sklearn.preprocessing.MinMaxScaler(clip=True)."
         )
 
     def _about_categories(self, j):

@@ -54,7 +54,9 @@ class SDCPRBM(MiniBatchRBM):
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or
-        more categories and Bernoulli units to all others. A string (``"bernoulli"``,
+        more categories, Gaussian units to columns of a data frame with fractions between 0 and 1,
+        and Bernoulli units to all others: fractions in an array are probabilities of a 1, those of
+        a data frame only with ``"bernoulli"``. A string (``"bernoulli"``,
         ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
         ``"truncated_gauss_bernoulli"``) or a class of `sklearn_boltz.units` applies to all
         columns. A list has one entry for each column. A dict names some columns, as in
@@ -210,7 +212,7 @@ class SDCPRBM(MiniBatchRBM):
     binarize : float, default=None
         Threshold: larger values become 1, all others 0, except in columns of words and of real
         numbers. If None, values of Bernoulli columns must lie in [0, 1]; values strictly between 0
-        and 1 are taken as probabilities of a 1.
+        and 1 are then probabilities of a 1.
 
     unknown : {"error", "missing"}, default="error"
         What to do, after the fit, with values of a column of categories that did not occur in

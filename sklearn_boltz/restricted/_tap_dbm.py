@@ -83,7 +83,9 @@ class TAPDBM(BaseTAP):
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or
-        more categories and Bernoulli units to all others. A string (``"bernoulli"``,
+        more categories, Gaussian units to columns of a data frame with fractions between 0 and 1,
+        and Bernoulli units to all others: fractions in an array are probabilities of a 1, those of
+        a data frame only with ``"bernoulli"``. A string (``"bernoulli"``,
         ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
         ``"truncated_gauss_bernoulli"``) or a class of `sklearn_boltz.units` applies to all
         columns. A list has one entry for each column. A dict names some columns, as in
