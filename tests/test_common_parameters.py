@@ -1,7 +1,7 @@
 """scikit-learn's checks over drawn parameters: tags and domains follow them.
 
 Each of 200 estimators with drawn parameters undergoes two of the checks, those that were drawn
-least so far, so that all are covered. SKLEARN_BOLTZ_CASES multiplies their number: with 50, each
+least so far, so that all are covered. SKLEARN_BOLTZ_FUZZ multiplies their number: with 50, each
 estimator undergoes all checks.
 """
 

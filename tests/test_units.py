@@ -443,7 +443,8 @@ def test_integers_are_fitted_like_the_same_floats(name, storage, dtype, weighted
     expected = kind.from_data(storage(X.astype(np.float64)), weights=weights, **options)
     for key, values in expected.parameters().items():
         assert fitted.parameters()[key].dtype == np.float64
-        np.testing.assert_allclose(fitted.parameters()[key], values, rtol=1e-9, atol=1e-12)
+        # Sums of squares up to 12e4, whose differences may cancel, are added in another order.
+        np.testing.assert_allclose(fitted.parameters()[key], values, rtol=1e-9, atol=1e-11)
     dense, rows = X.astype(np.float64), storage(X.astype(dtype))
     np.testing.assert_allclose(fitted.log_weight(rows), fitted.log_weight(dense), rtol=1e-12)
     for key, slope in fitted.gradients(rows).items():
