@@ -396,7 +396,8 @@ SOURCES = [
     ("loglinear/_dual_update.pyx", "test_dual_update.py -k active", [
         ("theta[k] * dy - penalty[k]", "theta[k] * dy"),
     ]),
-    ("restricted/sampling/_gibbs_kernel.pyx", "test_rbm_kernels.py test_rbm_model.py test_rbm_units_partition.py "
+    ("restricted/sampling/_gibbs_kernel.pyx",
+     "test_rbm_kernels.py test_rbm_model.py test_rbm_units_partition.py "
      "-k 'kernels or ais or unbiased'", [
         ("(high - low) * ddot(", "high * ddot("),
     ]),

@@ -240,6 +240,19 @@ def test_raise_from_rows_is_conservative():
     assert excess[1] > -5
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ais_between_biases_alone(dtype):
+    """Without weights, from units with other biases; a fixed seed, and ten standard errors."""
+    rbm = SmallRBM(np.zeros((2, 4)), [1.0, -2.0, 0.5, 3.0], [0.3, -0.4])
+    base = Bernoulli(np.zeros(4, dtype))
+    with Workers(1) as workers:
+        estimate = annealed_importance_sampling(
+            as_model(rbm, dtype), base, temperature_ladder(100), 200, Stream(0), workers
+        )
+    assert estimate.value == pytest.approx(np.log(rbm.Z), abs=10 * estimate.std_err)
+    assert estimate.std_err < 0.05
+
+
 def test_raise_from_rows_by_hand(monkeypatch):
     """Chains of a row estimate 1 / Z together, and the mean over rows is of the logarithms."""
     log_weights = np.log([1.0, 2, 3, 6])  # of the rows 0, 1, 0, 1

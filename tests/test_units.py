@@ -781,8 +781,15 @@ def test_sums_of_observed_values_by_hand():
         np.testing.assert_array_equal(found, [totals, counts])
 
 
+def test_moments_of_a_fit_from_data_are_those_of_one_more_uniform_row():
+    x = np.array([[0.2], [0.9], [0.4], [0.5]])
+    mean, variance = TruncatedGaussian.from_data(x).moments(np.zeros((1, 1)))
+    assert mean.item() == pytest.approx((x.sum() + 1 / 2) / 5, abs=1e-5)
+    assert (variance + mean**2).item() == pytest.approx(((x**2).sum() + 1 / 3) / 5, abs=1e-5)
+
+
 def test_the_mode_is_by_log_weight_and_field():
-    field = np.array([[-1.0, 0.5], [0.1, -3.0]])
+    field = np.array([[-1.0, 0.5], [-0.1, -3.0]])
     np.testing.assert_array_equal(Bernoulli(np.array([0.6, 1.0])).mode(field), [[0, 1], [1, 0]])
 
 
