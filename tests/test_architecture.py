@@ -11,7 +11,8 @@ FAMILIES = {"loglinear", "fully_visible", "restricted"}
 # What each place may import besides itself. The shared modules are open to all families.
 SHARED = {
     "_arrays", "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates", "_labels",
-    "_ladder", "_ladder_record", "_random", "_random_kernel", "_tables", "_threads", "_warnings",
+    "_ladder", "_ladder_record", "_random", "_random_kernel", "_tables", "_threads", "_unseen",
+    "_warnings",
 }  # fmt: skip
 MAY_IMPORT = {
     "_callbacks": set(),
@@ -24,6 +25,7 @@ MAY_IMPORT = {
     "_tables": {"_cells", "_warnings"},
     "_random_kernel": set(),
     "_threads": set(),
+    "_unseen": set(),
     "_arrays": set(),
     "_random_arrays": {"_arrays"},
     "_random": {"_arrays", "_random_arrays", "_random_kernel"},

@@ -17,11 +17,12 @@ from sklearn_boltz._base import (
 )
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._unseen import Unseen
 from sklearn_boltz.fully_visible._drawing import Drawing
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
 from sklearn_boltz.fully_visible._likelihoods import Likelihoods
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
-from sklearn_boltz.fully_visible.fitting._rows import Rows, check_columns, read, read_batches
+from sklearn_boltz.fully_visible.fitting._rows import Rows, read, read_batches
 from sklearn_boltz.fully_visible.fitting._tasks import make_task, ordered_columns
 from sklearn_boltz.fully_visible.fitting._ways import choose_way
 from sklearn_boltz.fully_visible.model._interaction_model import Terms
@@ -215,9 +216,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Whether `fit` begins at the parameters of the previous fit. This has no effect if α is
         chosen from a path (``"ebic"`` or ``"cv"``).
 
-    unknown : {"error", "missing"}, default="error"
-        What later methods do with a word or level that did not occur in `fit`: raise an error, or
-        treat the cell as missing.
+    unseen : {"smooth", "error", "missing"}, default="smooth"
+        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+        ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
+        missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
+        error. In an array of bits, other numbers are always an error.
 
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness of ``objective="likelihood"`` with more than 25 columns. All other
@@ -471,7 +474,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         "moment_tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "warm_start": ["boolean"],
-        "unknown": [StrOptions({"error", "missing"})],
+        "unseen": [StrOptions({"smooth", "error", "missing"})],
         "random_state": ["random_state", Options(type, {np.random.Generator})],
         "verbose": ["verbose"],
     }
@@ -505,7 +508,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         moment_tol=0.5,
         max_iter=None,
         warm_start=False,
-        unknown="error",
+        unseen="smooth",
         random_state=None,
         verbose=0,
     ):
@@ -535,7 +538,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         self.moment_tol = moment_tol
         self.max_iter = max_iter
         self.warm_start = warm_start
-        self.unknown = unknown
+        self.unseen = unseen
         self.random_state = random_state
         self.verbose = verbose
 
@@ -650,14 +653,17 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     def _fit(self, rows, batches, X, y, initial):
         """Fit rows, and set all fitted attributes at once; -> how the fit ended."""
+        unseen = None
         if rows.codes is not None:
-            check_columns(self, rows.codes)
+            # In a table of signs, other numbers are errors.
+            n_values = np.where(rows.coding.low < 0, -1, rows.coding.n_values)
+            unseen = Unseen.learn(rows.codes, rows.weights, self._n_values_of_codes(n_values))
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
             task, found = make_task(self, rows, batches)
             way = choose_way(self, task, rows)
 
             def attributes(*network):
-                return self._attributes(rows, task, *network)
+                return self._attributes(rows, task, *network) | {"_unseen": unseen}
 
             def label(j, value=None):
                 if value is None:

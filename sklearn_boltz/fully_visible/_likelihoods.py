@@ -144,7 +144,7 @@ class Likelihoods(BaseBoltzmann):
             the connected ones have no more than 2**20 joint states; otherwise annealed importance
             sampling with a fixed seed estimates it.
         """
-        return -self.free_energy(X) - self.log_partition_
+        return self._with_unseen(X, -self.free_energy(X) - self.log_partition_)
 
     def energy(self, X):
         """Return the energy of each row.
@@ -168,6 +168,7 @@ class Likelihoods(BaseBoltzmann):
     def _complete_codes(self, X):
         """Codes of rows that must be complete."""
         codes, _ = self._codes(X)
+        codes[:, self._table.is_empty] = 0  # a value that says nothing
         if (codes < 0).any():
             row, j = np.argwhere(codes < 0)[0]
             raise ValueError(

@@ -43,6 +43,7 @@ from sklearn_boltz._estimates import (
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._tables import Table
 from sklearn_boltz._threads import Workers
+from sklearn_boltz._unseen import Unseen
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
@@ -126,6 +127,16 @@ SAMPLE_CONSTRAINTS = {
 }
 
 
+def _empty(X, weights):
+    """Which columns have no value in any row that counts."""
+    empty = np.zeros(X.shape[1], dtype=bool)
+    if not issparse(X):
+        rows = slice(None) if weights is None else weights > 0
+        some = np.flatnonzero(np.isnan(X[rows][:1]).all(axis=0))
+        empty[some] = np.isnan(X[rows][:, some]).all(axis=0)
+    return empty
+
+
 def by_processor(method):
     """Compute a method with NumPy, also if the arrays of the estimator are on a device.
 
@@ -171,7 +182,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         "n_iter_no_change": _POSITIVE,
         "tol": [Interval(Real, 0, None, closed="left")],
         "visible": VISIBLE,
-        "unknown": [StrOptions({"error", "missing"})],
+        "unseen": [StrOptions({"smooth", "error", "missing"})],
         "binarize": [Interval(Real, None, None, closed="neither"), None],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
@@ -234,11 +245,36 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             reset=reset,
         )
         X = X.astype(X.dtype.type, copy=False)  # to the native byte order
+        if not reset:
+            X = self._without_unseen(X)
         # With batches, the columns are learned from the first one.
-        if reset and not (self._reads_batches and vars(self).get("_layout")):
+        elif not (self._reads_batches and vars(self).get("_layout")):
             weights = None if sample_weight is None else checked_weights(sample_weight, X)
+            if not self._reads_batches:
+                self._without_empty(_empty(X, weights))
             self._layout = self._learned_layout(X, weights)
+            self._unseen = None
+            if not issparse(X):
+                weights = np.ones(len(X)) if weights is None else weights
+                self._unseen = Unseen.learn(X, weights, self._n_values_of_units(X))
+        table = vars(self).get("_table")
+        if table is not None and table.is_empty.any():  # its unit has one value: it says nothing
+            X = np.where(table.is_empty, X.dtype.type(0), X)
         return X
+
+    def _known_cells(self, X):
+        return self._coded(X, allow_nan=True)
+
+    def _n_values_of_units(self, X):
+        """As `Unseen` needs them: of categories, also as codes, and of bits in a table."""
+        table, layout = self._table, self._layout
+        n_values = np.where(layout.one_hot, layout.n_states, -1)
+        if self.binarize is None and (table.template is not None or table.dtype is None):
+            for j in np.flatnonzero([kind is Bernoulli for kind in layout.kinds]):
+                n_values[j] = (
+                    2 if ((X[:, j] == 0) | (X[:, j] == 1) | np.isnan(X[:, j])).all() else -1
+                )
+        return np.where(table.is_word, table.n_categories, n_values)
 
     def _learned_layout(self, X, weights):
         """How the columns of the training become numbers."""
@@ -403,6 +439,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             self._check_device_settings()
             self._layout = Layout.of_numbers(X.shape[1])
             self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
+            self._unseen = None
         low, high = self._layout_now().bounds
         if namespace_of(X).any((X < low) | (X > high)):
             X = like(X, self._bounded(as_numpy(X), clip))  # raises an error that names the value
@@ -498,7 +535,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _begin_batches(self, batches, sample_weight=None):
         """Learn the columns from the first batch. Batches hold numbers."""
-        self._layout = None
+        self._layout = self._unseen = None
         learned = "categorical", "gaussian"
         if isinstance(self.visible, str) and self.visible not in learned:
             return
@@ -610,7 +647,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             and the same in each call. For a row with missing values, the log-probability of the
             observed ones.
         """
-        return -self.free_energy(X) - self.log_partition_
+        return self._with_unseen(X, -self.free_energy(X) - self.log_partition_)
 
     @property
     def log_partition_(self):

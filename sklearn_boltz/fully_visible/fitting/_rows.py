@@ -52,8 +52,22 @@ def read(estimator, X, sample_weight, coding=None):
     is_first = coding is None
     coding = find_coding(estimator, X) if is_first else coding
     codes = coding.codes(estimator, X, coded=is_first)
-    weights = checked_weights(sample_weight, X)
-    return Rows(coding, X.dtype, *informative(codes, weights), in_order=True)
+    codes, weights = informative(codes, checked_weights(sample_weight, X))
+    return Rows(coding, X.dtype, _without_gaps(estimator, codes), weights, in_order=True)
+
+
+def _without_gaps(estimator, codes):
+    """Codes where the cells of columns without a value are 0, as of a constant column."""
+    if not len(codes):
+        raise ValueError(
+            f"{type(estimator).__name__}: all cells are missing in all rows that count. Pass rows "
+            "with observed cells."
+        )
+    known = estimator._table.is_empty
+    empty = known | (codes < 0).all(axis=0)
+    estimator._without_empty(empty & ~known)
+    codes[:, empty] = 0
+    return codes
 
 
 def read_batches(estimator, batches):
@@ -63,17 +77,7 @@ def read_batches(estimator, batches):
     if found.sums is not None:
         codes = None if found.sums.rows is None else found.sums.rows.view(np.int8)
         return Rows(coding, found.dtype, codes, found.sums.weights, found.sums)
-    return Rows(coding, found.dtype, found.codes, found.weights)
-
-
-def check_columns(estimator, codes):
-    """Raise an error that names a column of which no cell is observed."""
-    empty = np.flatnonzero((codes < 0).all(axis=0))
-    if len(empty):
-        raise ValueError(
-            f"{type(estimator).__name__}: {estimator._column(empty[0])} has no value in any row "
-            "that counts, so that nothing can be learned of it. Leave it out."
-        )
+    return Rows(coding, found.dtype, _without_gaps(estimator, found.codes), found.weights)
 
 
 def check_size(estimator, n_values):
