@@ -480,28 +480,24 @@ class BaseBoltzmann(
     def _known_cells(self, X, **options):
         """Check rows for a fitted model of codes; values that `fit` has not seen may be missing."""
         X = self._validate(X, reset=False, allow_nan=True, **options)
-        if self.unseen == "missing" and self.binarize is None:
-            strange = is_whole(X) & (X >= self.n_values_)
-            X = np.where(strange, np.nan, X) if strange.any() else X
-        return self._without_unseen(X)
+        if self.unseen == "smooth" and self._unseen is not None:
+            return self._unseen.hidden(X)
+        if self.unseen != "missing" or self.binarize is not None:
+            return X
+        strange = is_whole(X) & (X >= self.n_values_)
+        return np.where(strange, np.nan, X) if strange.any() else X
 
     # Values that `fit` did not see.
 
     _unseen = None
 
-    def _without_unseen(self, X):
-        """Rows of codes in which numbers that `fit` did not see are missing, if these are legal."""
-        if self.unseen == "error" or self._unseen is None:
-            return X
-        return self._unseen.hidden(X)
-
     def _n_values_of_codes(self, n_values):
         """As `Unseen` needs them, from the numbers of values of a model of codes.
 
-        In an array of bits, other numbers are errors.
+        In an array of numbers, these stand for themselves, and others are errors.
         """
         table = self._table
-        is_code = table.template is not None or table.dtype is None or (n_values > 2).any()
+        is_code = table.template is not None or table.dtype is None
         numbers = n_values if is_code and self.binarize is None else -1
         return np.where(table.is_word, table.n_categories, numbers)
 
@@ -512,8 +508,6 @@ class BaseBoltzmann(
         ----------
         empty : ndarray of bool of shape (n_features,)
         """
-        if not empty.any():
-            return
         names = [self._column(j) for j in np.flatnonzero(empty)]
         more = f" and {len(names) - N_NAMES} more columns" if len(names) > N_NAMES else ""
         warnings.warn(

@@ -3,6 +3,7 @@
 import re
 import warnings
 from copy import copy
+from functools import cache
 from numbers import Integral, Real
 
 import numpy as np
@@ -653,17 +654,21 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     def _fit(self, rows, batches, X, y, initial):
         """Fit rows, and set all fitted attributes at once; -> how the fit ended."""
-        unseen = None
-        if rows.codes is not None:
-            # In a table of signs, other numbers are errors.
-            n_values = np.where(rows.coding.low < 0, -1, rows.coding.n_values)
-            unseen = Unseen.learn(rows.codes, rows.weights, self._n_values_of_codes(n_values))
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
             task, found = make_task(self, rows, batches)
             way = choose_way(self, task, rows)
 
             def attributes(*network):
-                return self._attributes(rows, task, *network) | {"_unseen": unseen}
+                return self._attributes(rows, task, *network) | {"_unseen": unseen()}
+
+            @cache
+            def unseen():
+                if rows.codes is None:
+                    return None
+                # In a table of signs, other numbers are errors.
+                n_values = np.where(rows.coding.low < 0, -1, rows.coding.n_values)
+                n_values = self._n_values_of_codes(n_values)
+                return Unseen.learn(rows.codes, rows.weights, n_values)
 
             def label(j, value=None):
                 if value is None:

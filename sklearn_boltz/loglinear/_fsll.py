@@ -413,9 +413,10 @@ class FSLLDensity(BaseBoltzmann):
         empty = self._table.is_empty
         if rows.dtype.kind == "i":
             empty = empty | (rows < 0).all(axis=0)
-        self._without_empty(empty & ~self._table.is_empty)
         if not empty.any():
             return counts
+        if not self._table.is_empty[empty].all():
+            self._without_empty(empty)
         rows, n_values = np.where(empty, 0, rows), np.where(empty, 1, counts.n_values)
         return counts._replace(rows=rows, n_values=n_values)
 

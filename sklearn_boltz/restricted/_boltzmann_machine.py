@@ -127,16 +127,6 @@ SAMPLE_CONSTRAINTS = {
 }
 
 
-def _empty(X, weights):
-    """Which columns have no value in any row that counts."""
-    empty = np.zeros(X.shape[1], dtype=bool)
-    if not issparse(X):
-        rows = slice(None) if weights is None else weights > 0
-        some = np.flatnonzero(np.isnan(X[rows][:1]).all(axis=0))
-        empty[some] = np.isnan(X[rows][:, some]).all(axis=0)
-    return empty
-
-
 def by_processor(method):
     """Compute a method with NumPy, also if the arrays of the estimator are on a device.
 
@@ -245,36 +235,42 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             reset=reset,
         )
         X = X.astype(X.dtype.type, copy=False)  # to the native byte order
-        if not reset:
-            X = self._without_unseen(X)
         # With batches, the columns are learned from the first one.
-        elif not (self._reads_batches and vars(self).get("_layout")):
+        if reset and not (self._reads_batches and vars(self).get("_layout")):
             weights = None if sample_weight is None else checked_weights(sample_weight, X)
-            if not self._reads_batches:
-                self._without_empty(_empty(X, weights))
+            in_memory = not self._reads_batches and not issparse(X)
+            if in_memory and np.isnan(X[0 if weights is None else weights.argmax()]).any():
+                self._look_for_empty(X if weights is None else X[weights > 0])
             self._layout = self._learned_layout(X, weights)
-            self._unseen = None
-            if not issparse(X):
-                weights = np.ones(len(X)) if weights is None else weights
-                self._unseen = Unseen.learn(X, weights, self._n_values_of_units(X))
+            # In an array of numbers, these stand for themselves.
+            plain = not in_memory or self._table.is_plain and self._table.template is None
+            self._unseen = None if plain else self._learned_unseen(X, weights)
+        elif not reset and self.unseen != "error" and self._unseen is not None:
+            X = self._unseen.hidden(X)
         table = vars(self).get("_table")
         if table is not None and table.is_empty.any():  # its unit has one value: it says nothing
             X = np.where(table.is_empty, X.dtype.type(0), X)
         return X
 
+    def _look_for_empty(self, X):
+        """Columns without a value in the rows that count, of which nothing is learned."""
+        empty = np.isnan(X).all(axis=0)
+        if empty.any() and not empty.all():
+            self._without_empty(empty)
+
     def _known_cells(self, X):
         return self._coded(X, allow_nan=True)
 
-    def _n_values_of_units(self, X):
-        """As `Unseen` needs them: of categories, also as codes, and of bits in a table."""
+    def _learned_unseen(self, X, weights):
+        """What is known of other values than those of the training rows."""
         table, layout = self._table, self._layout
-        n_values = np.where(layout.one_hot, layout.n_states, -1)
+        n_values = np.where(table.is_word, table.n_categories, -1)
         if self.binarize is None and (table.template is not None or table.dtype is None):
-            for j in np.flatnonzero([kind is Bernoulli for kind in layout.kinds]):
-                n_values[j] = (
-                    2 if ((X[:, j] == 0) | (X[:, j] == 1) | np.isnan(X[:, j])).all() else -1
-                )
-        return np.where(table.is_word, table.n_categories, n_values)
+            codes = ~table.is_word & layout.one_hot
+            n_values[codes] = layout.n_states[codes]
+            is_bit = ~table.is_word & [kind is Bernoulli for kind in layout.kinds]
+            n_values[is_bit & ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)] = 2
+        return Unseen.learn(X, np.ones(len(X)) if weights is None else weights, n_values)
 
     def _learned_layout(self, X, weights):
         """How the columns of the training become numbers."""

@@ -63,10 +63,11 @@ def _without_gaps(estimator, codes):
             f"{type(estimator).__name__}: all cells are missing in all rows that count. Pass rows "
             "with observed cells."
         )
-    known = estimator._table.is_empty
-    empty = known | (codes < 0).all(axis=0)
-    estimator._without_empty(empty & ~known)
-    codes[:, empty] = 0
+    empty = estimator._table.is_empty | (codes < 0).all(axis=0)
+    if not estimator._table.is_empty[empty].all():
+        estimator._without_empty(empty)
+    if empty.any():
+        codes[:, empty] = 0
     return codes
 
 
