@@ -58,7 +58,7 @@ class Unseen:
         for j, n in enumerate(n_values):
             known = ~np.isnan(codes[:, j])
             seen = np.zeros(0)
-            if n >= 0:
+            if n > 0:
                 seen = np.bincount(codes[known, j].astype(np.intp), weights[known], minlength=n)
             counts.append(seen)
             typical = seen.argmax() if len(seen) else codes[known, j][:1].sum()

@@ -167,7 +167,7 @@ def test_types_and_values_of_incomplete_tables():
         frame.astype(object).where(frame.notna(), pd.NA),
         X.tolist(),
     ):
-        model = FSLLDensity().fit(table)
+        model = FSLLDensity(unseen="missing").fit(table)
         assert_array_equal(model.theta_, whole.theta_)
         assert_allclose(model.score_samples(table), whole.score_samples(X), rtol=1e-12)
     threshold = FSLLDensity(binarize=0.5).fit(X)
