@@ -221,7 +221,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
         ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
         missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
-        error. In an array of bits, other numbers are always an error.
+        error. In an array of numbers, others are always an error.
 
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness of ``objective="likelihood"`` with more than 25 columns. All other
@@ -576,7 +576,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Raises
         ------
         ValueError
-            If a value is not in the domain, if a column has none, or if parameters do not go
+            If a value is not in the domain, if all cells are missing, or if parameters do not go
             together. With missing cells, `nodewise`, `terms` and ``max_order > 2`` need
             ``missing="observed"``; ``objective="likelihood"`` needs ``missing="em"`` and at most 25
             columns that vary, and takes neither `terms` nor `count_potential`.

@@ -142,7 +142,8 @@ class Likelihoods(BaseBoltzmann):
         log_probability : ndarray of float64 of shape (n_samples,)
             In nats, normalised by `log_partition_`. Missing cells are summed out. This is exact if
             the connected ones have no more than 2**20 joint states; otherwise annealed importance
-            sampling with a fixed seed estimates it.
+            sampling with a fixed seed estimates it. Values that `fit` did not see count as
+            `unseen` says.
         """
         return self._with_unseen(X, -self.free_energy(X) - self.log_partition_)
 

@@ -99,7 +99,7 @@ class FSLLDensity(BaseBoltzmann):
         What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
         ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
         missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
-        error. In an array of bits, other numbers are always an error.
+        error. In an array of numbers, others are always an error.
 
     verbose : int, default=0
         If positive, print a line at the end of a fit; if greater than 1, for each move.
@@ -552,6 +552,7 @@ class FSLLDensity(BaseBoltzmann):
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
             Log-probabilities in nats, exactly normalised; 0 for a row without an observed cell.
+            Values that `fit` did not see count as `unseen` says.
         """
         states, missing, _ = self._incomplete_states(X)
         log_probability = self._log_weight(states, missing) - self.log_partition_

@@ -641,7 +641,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         log_probability : ndarray of float64 of shape (n_samples,)
             Log-probabilities ``-free_energy(X) - log_partition_``, in nats. They are normalised,
             and the same in each call. For a row with missing values, the log-probability of the
-            observed ones.
+            observed ones. With ``unseen="smooth"``, a table with columns of categories also has the
+            probabilities of unseen and of seen values there.
         """
         return self._with_unseen(X, -self.free_energy(X) - self.log_partition_)
 
