@@ -25,6 +25,7 @@ from sklearn_boltz import (
     InfiniteRBM,
     RBMClassifier,
 )
+from sklearn_boltz.fully_visible.fitting import _rows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -244,7 +245,8 @@ def test_declared_categories_are_kept(estimator):
         assert -30 < log_p < model.score_samples(type(data)(row))[0]
 
 
-def test_more_values_than_the_kernels_number():
+def test_more_values_than_the_kernels_number(monkeypatch):
+    monkeypatch.setattr(_rows, "available_memory", lambda: None)
     codes = np.arange(40_000)[:, None]
     with pytest.raises(ValueError, match=r"column 0 may have 40,000 values, and at most 32,767"):
         FVBMPseudoLikelihood(n_values=40_000).fit(codes)

@@ -6,14 +6,12 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_boltz._base import N_NAMES, find_stack_level
+from sklearn_boltz._base import find_stack_level
 from sklearn_boltz._cells import IF_A_VALUE, is_whole, shown
 from sklearn_boltz._tables import ordered_columns
 
 # Without `n_values`, a column with more values than this is taken for amounts.
 MOST_VALUES = 64
-# The greatest code of the kernels is one less than this: -1 is a missing cell.
-MOST_CODED = np.iinfo(np.int16).max
 REMEDY = (
     "Put the numbers into bins, for example by pandas.cut, or set `binarize` to a threshold for "
     "all columns of numbers."
@@ -57,8 +55,7 @@ class Coding(NamedTuple):
             legal = np.isnan(X) | (is_whole(X) & (X < self.n_values))
             if not legal.all():
                 raise ValueError(self._about_value(estimator, X, legal, coded))
-            dtype = np.int8 if self.n_values.max() < 127 else np.int16
-            return np.where(np.isnan(X), -1, X).astype(dtype)
+            return np.where(np.isnan(X), -1, X).astype(np.min_scalar_type(-self.n_values.max() - 1))
         positive = X == 1
         missing = np.isnan(X) if X.dtype.kind == "f" else None
         if estimator.binarize is None:
@@ -151,7 +148,7 @@ def find_coding(estimator, X):
                 "With `binarize` every column has two values: leave n_values at 'auto', or "
                 "binarize at None."
             )
-        return two if coding.is_binary else _of_codes(estimator, n_values)
+        return two if coding.is_binary else coding
     if has_signs or X.dtype.kind == "b":
         return two
     known = is_whole(X) | np.isnan(X) | (X == -1)
@@ -177,20 +174,7 @@ def find_coding(estimator, X):
             "1, subtract 1, or fit a data frame.",
             stacklevel=find_stack_level(),
         )
-    return _of_codes(estimator, np.maximum(np.maximum(top + 1, estimator._table.n_categories), 2))
-
-
-def _of_codes(estimator, n_values):
-    """Values from 0 on, if their codes fit into those of the kernels."""
-    many = np.flatnonzero(n_values > MOST_CODED)
-    if len(many):
-        more = f" and {len(many) - N_NAMES} more columns" if len(many) > N_NAMES else ""
-        names = ", ".join(map(estimator._column, many[:N_NAMES]))
-        raise ValueError(
-            f"{type(estimator).__name__}: {names}{more} may have {n_values[many[0]]:,} values, and "
-            f"at most {MOST_CODED:,} are possible. Merge rare values, or leave the column out."
-        )
-    return Coding(0, n_values)
+    return Coding(0, np.maximum(np.maximum(top + 1, estimator._table.n_categories), 2))
 
 
 def given_order(ordered, table):

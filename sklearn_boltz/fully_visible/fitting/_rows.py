@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._base import available_memory, checked_weights
+from sklearn_boltz._base import N_NAMES, available_memory, checked_weights
 from sklearn_boltz._batches import summarise
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz.fully_visible.fitting._columns import Coding, find_coding
@@ -13,6 +13,8 @@ from sklearn_boltz.fully_visible.training._streamed import Sums
 
 # Codes of the distinct rows of batches that are kept, at most.
 MOST_CODES = 2**27
+# Values of a column at most: the kernels have codes of 16 bits.
+MOST_VALUES = np.iinfo(np.int16).max
 
 
 class Rows(NamedTuple):
@@ -82,7 +84,7 @@ def read_batches(estimator, batches):
 
 
 def check_size(estimator, n_values):
-    """Refuse couplings that do not fit into memory."""
+    """Refuse couplings that do not fit into memory, and codes that do not fit into the kernels."""
     n_states, memory = int(n_values.sum()), available_memory()
     needed = 6 * 8 * n_states**2
     if memory is not None and needed > memory:
@@ -92,6 +94,14 @@ def check_size(estimator, n_values):
             f"them {estimator._column(j)} with {n_values[j]:,}, so that the couplings need "
             f"{needed / 2**30:.1f} GiB and there are {memory / 2**30:.1f}. Leave out columns, or "
             "merge rare values."
+        )
+    many = np.flatnonzero(n_values > MOST_VALUES)
+    if len(many):
+        names = ", ".join(map(estimator._column, many[:N_NAMES]))
+        more = f" and {len(many) - N_NAMES} more columns" if len(many) > N_NAMES else ""
+        raise ValueError(
+            f"{type(estimator).__name__}: {names}{more} may have {n_values[many[0]]:,} values, "
+            f"and at most {MOST_VALUES:,} are possible. Merge rare values, or leave the column out."
         )
 
 
