@@ -35,6 +35,7 @@ from sklearn_boltz._cells import (
     is_whole,
     looks_coded,
     looks_missing,
+    missing_cells,
     shown,
     unmasked,
     unusable_cell,
@@ -307,8 +308,8 @@ class BaseBoltzmann(
                 self._table = self._learned(X, checked if numbers_only else None)
             table = vars(self).get("_table") or Table.of_numbers(checked)
             encode = table.encode_numbers if numbers_only else table.encode
-            coded = encode(checked, self.unknown)
-        if self.unknown == "missing" and not allow_nan:
+            coded = encode(checked, self.unseen)
+        if self.unseen != "error" and not allow_nan:
             self._check_known(X, dense(coded), complete)
         if not numbers_only:
             with self._naming_cells(X, complete):
@@ -427,7 +428,7 @@ class BaseBoltzmann(
         return int(feature) % self.n_features_in_
 
     def _ignoring(self, X, j):
-        """A table in which the cells of column j are missing, so that unknown words do no harm.
+        """A table in which the cells of column j are missing, so that its unseen words do no harm.
 
         A table of numbers is returned as it is: callers replace the numbers of the column.
         """
@@ -487,12 +488,58 @@ class BaseBoltzmann(
         return probability / probability.sum(axis=1, keepdims=True)
 
     def _known_cells(self, X, **options):
-        """Check rows for a fitted model of codes; levels that `fit` has not seen may be missing."""
+        """Check rows for a fitted model of codes; values that `fit` has not seen may be missing."""
         X = self._validate(X, reset=False, allow_nan=True, **options)
-        if self.unknown == "error" or self.binarize is not None:
+        if self.unseen == "smooth" and self._unseen is not None:
+            return self._unseen.hidden(X)
+        if self.unseen != "missing" or self.binarize is not None:
             return X
-        unknown = is_whole(X) & (X >= self.n_values_)
-        return np.where(unknown, np.nan, X) if unknown.any() else X
+        strange = is_whole(X) & (X >= self.n_values_)
+        return np.where(strange, np.nan, X) if strange.any() else X
+
+    # Values that `fit` did not see.
+
+    _unseen = None
+
+    def _n_values_of_codes(self, n_values):
+        """As `Unseen` needs them, from the numbers of values of a model of codes.
+
+        In an array of numbers, these stand for themselves, and others are errors.
+        """
+        table = self._table
+        is_code = table.template is not None or table.dtype is None
+        numbers = n_values if is_code and self.binarize is None else -1
+        return np.where(table.is_word, table.n_categories, numbers)
+
+    def _without_empty(self, empty):
+        """Note columns of which nothing is learned, as no cell has a value, with a warning.
+
+        Parameters
+        ----------
+        empty : ndarray of bool of shape (n_features,)
+        """
+        names = [self._column(j) for j in np.flatnonzero(empty)]
+        more = f" and {len(names) - N_NAMES} more columns" if len(names) > N_NAMES else ""
+        warnings.warn(
+            f"{type(self).__name__}: no row that counts has a value in "
+            f"{', '.join(names[:N_NAMES])}{more}. Nothing is learned of such a column: its cells "
+            "do not count in scores, and stay missing in imputed rows.",
+            stacklevel=find_stack_level(),
+        )
+        self._table = self._table.without_values(empty)
+
+    def _with_unseen(self, X, log_probability):
+        """ln p of rows whose unseen cells were taken as missing, with the probability of these."""
+        if self.unseen != "smooth" or self._unseen is None or is_foreign(X):
+            return log_probability
+
+        def log_weight(codes):
+            return -self.free_energy(self._table.decode(codes))
+
+        shares = self._cached("unseen", lambda: self._unseen.shares(log_weight))
+        seen = ~np.isnan(dense(self._known_cells(X)))
+        added = self._unseen.log_probability(seen, ~missing_cells(X), shares)
+        return log_probability + added
 
     def _numbers_of_values(self, n_columns):
         """The given `n_values`, one for each column."""

@@ -47,14 +47,14 @@ class Column(NamedTuple):
     title: str
     categories: np.ndarray | None = None
 
-    def encode(self, cells, unknown):
+    def encode(self, cells, unseen):
         """Numbers for cells: their codes, or they themselves; NaN where a cell is missing.
 
         Parameters
         ----------
         cells : ndarray of shape (n_samples,)
-        unknown : {"error", "missing"}
-            What to do about values that are no category.
+        unseen : {"smooth", "error", "missing"}
+            What to do about values that are no category: raise an error, or take them as missing.
 
         Returns
         -------
@@ -68,11 +68,12 @@ class Column(NamedTuple):
         place_of = {cell: place_of.get(_plain(cell), -1) for cell in _different(cells)}
         codes = np.array([place_of[cell] for cell in cells], dtype=np.float64)
         strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
-        if strange and unknown == "error":
+        if strange and unseen == "error":
+            known = f"there are {self.shown()}" if len(self.categories) else "it had no value there"
             raise ValueError(
                 f"{self.title} has the value {cells[strange[0]]!r} in row {strange[0]}, which no "
-                f"row of the training data has; there are {self.shown()}. Replace it by NaN, or "
-                "set unknown='missing', which does so for all such values."
+                f"row of the training data has; {known}. Replace it by NaN, or leave `unseen` at "
+                "'smooth', which gives such values a small probability."
             )
         codes[codes < 0] = np.nan
         return codes if np.isnan(codes).any() else codes.astype(np.int64)
@@ -114,6 +115,10 @@ class Table:
         Whether all columns hold numbers, which stand for themselves.
     n_categories : ndarray of int of shape (n_columns,)
         Number of categories of each column, 0 for numbers.
+    is_word : ndarray of bool of shape (n_columns,)
+        Which columns have categories.
+    is_empty : ndarray of bool of shape (n_columns,)
+        Which of them have none, as no cell of the training had a value.
     """
 
     def __init__(self, columns, header=None, dtype=None):
@@ -121,6 +126,8 @@ class Table:
         values = [column.categories for column in columns]
         self.is_plain = all(categories is None for categories in values)
         self.n_categories = np.array([0 if v is None else len(v) for v in values], dtype=int)
+        self.is_word = np.array([v is not None for v in values], dtype=bool)
+        self.is_empty = self.is_word & (self.n_categories == 0)
 
     @classmethod
     def of_numbers(cls, numbers, X=None):
@@ -140,13 +147,21 @@ class Table:
         """
         return None if self.header is None else self.header.empty_frame()
 
-    def encode(self, X, unknown="error"):
+    def without_values(self, empty):
+        """The table where some columns have no category: no cell that counts has a value."""
+        columns = [
+            column._replace(categories=np.empty(0)) if is_empty else column
+            for column, is_empty in zip(self.columns, empty, strict=True)
+        ]
+        return Table(columns, self.template, self.dtype)
+
+    def encode(self, X, unseen="error"):
         """The rows of a table in the same columns as an array of numbers.
 
         Parameters
         ----------
         X : data frame or array of objects
-        unknown : {"error", "missing"}
+        unseen : {"smooth", "error", "missing"}
 
         Returns
         -------
@@ -157,17 +172,17 @@ class Table:
         if len(cells) != len(self.columns):  # which is told elsewhere
             cells = cells[: len(self.columns)]
         pairs = zip(self.columns, cells, strict=False)
-        coded = [column.encode(mine, unknown) for column, mine in pairs]
+        coded = [column.encode(mine, unseen) for column, mine in pairs]
         # Codes and flags are no reason for floats.
         return np.column_stack(coded) if coded else np.empty((len(X), 0))
 
-    def encode_numbers(self, X, unknown="error"):
+    def encode_numbers(self, X, unseen="error"):
         """The same for an array of numbers, in which some columns have categories."""
         coded = X = X if self.is_plain or not issparse(X) else X.toarray()
         for j, column in enumerate(self.columns):
             if column.categories is None:
                 continue
-            codes = column.encode(X[:, j], unknown)
+            codes = column.encode(X[:, j], unseen)
             if coded is X:
                 kind = np.float64 if X.dtype.kind in "biu" else X.dtype
                 coded = X.astype(kind if np.isnan(codes).any() else X.dtype)
@@ -418,7 +433,7 @@ def _categories(cells, title, kind, order, codes):
         raise ValueError(f"{title} {DATES}")
     values = dict.fromkeys(_plain(cell) for cell in different if not is_empty(cell))
     if order is not None:
-        return _as_column([value for value in order if value in values])
+        return _as_column(order)
     if values and all(isinstance(value, bool) for value in values):
         return np.array([False, True])
     texts = [value for value in values if isinstance(value, bool) or not isinstance(value, Real)]

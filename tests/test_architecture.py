@@ -12,7 +12,7 @@ FAMILIES = {"loglinear", "fully_visible", "restricted"}
 SHARED = {
     "_arrays", "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates",
     "_headers", "_labels", "_ladder", "_ladder_record", "_memory", "_random", "_random_kernel",
-    "_tables", "_threads", "_warnings",
+    "_tables", "_threads", "_unseen", "_warnings",
 }  # fmt: skip
 MAY_IMPORT = {
     "_callbacks": set(),
@@ -20,13 +20,14 @@ MAY_IMPORT = {
     "_cells": set(),
     "_headers": set(),
     "_memory": set(),
-    "_labels": {"_arrays", "_cells"},
+    "_labels": {"_arrays", "_cells", "_warnings"},
     "_ladder": set(),
     "_ladder_record": {"_estimates", "_ladder"},
     "_warnings": set(),
     "_tables": {"_cells", "_headers", "_warnings"},
     "_random_kernel": set(),
     "_threads": set(),
+    "_unseen": set(),
     "_arrays": set(),
     "_random_arrays": {"_arrays"},
     "_random": {"_arrays", "_random_arrays", "_random_kernel"},

@@ -169,7 +169,7 @@ def test_set_output_and_feature_names(estimator, X, container):
 
 def test_unknown_column_is_named(estimator, X):
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    estimator.fit(frame)
+    estimator.set_params(unseen="error").fit(frame)
     # Machines with a range of values clip outside of `fit`, see test_first_contact.py, and take a
     # third whole number for a category.
     machine = hasattr(estimator, "early_stopping")

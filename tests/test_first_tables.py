@@ -126,12 +126,12 @@ def test_more_or_fewer_values_than_words():
 def test_unknown_levels_from_zero_on(model):
     table = people()
     new, hidden = table[:3].assign(kids=[9, 1, 4]), table[:3].assign(kids=[np.nan, 1, np.nan])
-    strict = clone(model).fit(table)
+    strict = clone(model).set_params(unseen="error").fit(table)
     words = "values from 0 to 3 in column 'kids', but row 0 has the value 9. Set `n_values` to the"
     with pytest.raises(ValueError, match=words) as raised:
         strict.score_samples(new)
     assert "FSLLDensity," not in str(raised.value) and "missing" not in str(raised.value)
-    lenient = clone(model).set_params(unknown="missing").fit(table)
+    lenient = clone(model).set_params(unseen="missing").fit(table)
     assert_array_equal(lenient.score_samples(new), strict.score_samples(hidden))
     assert lenient.impute(new)["kids"].tolist() == [9, 1, 4]
     assert_array_equal(

@@ -167,7 +167,7 @@ def test_types_and_values_of_incomplete_tables():
         frame.astype(object).where(frame.notna(), pd.NA),
         X.tolist(),
     ):
-        model = FSLLDensity().fit(table)
+        model = FSLLDensity(unseen="missing").fit(table)
         assert_array_equal(model.theta_, whole.theta_)
         assert_allclose(model.score_samples(table), whole.score_samples(X), rtol=1e-12)
     threshold = FSLLDensity(binarize=0.5).fit(X)
@@ -178,22 +178,21 @@ def test_types_and_values_of_incomplete_tables():
     assert np.isfinite(single.theta_).all()
 
 
-def test_columns_without_cells_and_energies_are_refused():
+def test_columns_without_cells_and_energies():
     X = random_table([2, 2, 2], 30, seed=3)
     X[:, 1] = np.nan
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
     model = FSLLDensity()
     for n_values in ("auto", 2):
-        with pytest.raises(
-            ValueError, match=r"column 'b' has only missing cells .*Leave such columns out"
-        ):
+        with pytest.warns(UserWarning, match=r"no row that counts has a value in column 'b'"):
             model.set_params(n_values=n_values).fit(frame)
-    with pytest.raises(
-        ValueError, match=r"column 1 has only missing cells .*Leave such columns out"
-    ):
-        model.fit(Batches([X[:10], X[10:]]))
-    with pytest.raises(ValueError, match="column 0 has only missing cells"):
-        model.fit(X[:, [0, 2]], sample_weight=~np.isnan(X[:, [0]]).any(axis=1) == 0)
+    with pytest.warns(UserWarning, match=r"has a value in column 1\."):
+        batched = FSLLDensity().fit(Batches([X[:10], X[10:]]))
+    complete = FSLLDensity().fit(X[:, [0, 2]])
+    assert_allclose(batched.score_samples(X), complete.score_samples(X[:, [0, 2]]), atol=1e-12)
+    with pytest.warns(UserWarning, match=r"has a value in column 0\."):
+        FSLLDensity().fit(X[:, [0, 2]], sample_weight=~np.isnan(X[:, [0]]).any(axis=1) == 0)
+    model = FSLLDensity()
     with pytest.raises(ValueError, match="(?i)all cells are missing"):
         model.fit(np.full((4, 2), np.nan))
     assert not hasattr(model, "theta_")

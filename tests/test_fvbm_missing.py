@@ -274,9 +274,11 @@ def test_rows_and_columns_without_a_value(missing):
     assert_allclose(found.score_samples(gaps), 0, atol=1e-9)
     assert_allclose(found.log_pseudo_likelihood(gaps), 0, atol=1e-12)
     empty = np.column_stack([X, np.full(len(X), np.nan)])
-    with pytest.raises(ValueError, match="column 4 has no value in any row.*Leave it out"):
-        model.fit(empty)
-    with pytest.raises(ValueError, match="column 0 has no value in any row"):
+    with pytest.warns(UserWarning, match=r"no row that counts has a value in column 4\."):
+        found = clone(model).fit(empty)
+    assert_allclose(found.coupling_[:4, :4], expected.coupling_, atol=1e-12)
+    assert_allclose(found.score_samples(empty), expected.score_samples(X), atol=1e-9)
+    with pytest.raises(ValueError, match="all cells are missing in all rows that count"):
         model.fit(gaps)
     constant = np.column_stack([X, np.where(np.arange(len(X)) % 3, 1.0, np.nan)])
     found = clone(model).fit(constant)

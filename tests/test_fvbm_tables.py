@@ -188,7 +188,7 @@ def test_interaction_scores(model):
 def test_names_come_back_in_tables_and_errors(X):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    model = FVBMPseudoLikelihood(alpha=0.0).fit(frame)
+    model = FVBMPseudoLikelihood(alpha=0.0, unseen="error").fit(frame)
     model.set_output(transform="pandas")
     assert list(model.transform(frame).columns)[:3] == ["a=0", "a=1", "b=0"]
     assert "m[a=1,c=3]" in model.inference(frame).to_frame().index

@@ -142,7 +142,7 @@ def test_sizes_that_do_not_continue():
 
 def test_values_that_were_not_seen_where_none_may_be_missing():
     table = frame()
-    model = SDCPRBM(2, max_iter=1, unknown="missing").fit(table)
+    model = SDCPRBM(2, max_iter=1, unseen="missing").fit(table)
     table.loc[1, "b"] = "zz"
     message = refusal(lambda: model.gibbs(table))
     assert "column 'b' has the value 'zz' in row 1, which no row of the training" in message

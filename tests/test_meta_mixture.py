@@ -38,8 +38,11 @@ from sklearn_boltz.meta._mixture import likeliest_weights
 
 # Probability of a false alarm of a chi-square test, for each seed.
 FALSE_ALARM = 1e-6
-TERMS, PAIRS = FSLLDensity(alpha=0.1), FVBMPseudoLikelihood(alpha=0.01)
-RBM = SDCPRBM(n_components=3, max_iter=3, visible="categorical")
+TERMS, PAIRS = (
+    FSLLDensity(alpha=0.1, unseen="error"),
+    FVBMPseudoLikelihood(alpha=0.01, unseen="error"),
+)
+RBM = SDCPRBM(n_components=3, max_iter=3, visible="categorical", unseen="error")
 TWO = [("terms", TERMS), ("pairs", PAIRS)]
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

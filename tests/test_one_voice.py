@@ -284,7 +284,7 @@ def test_unknown_words_in_the_column_are_ignored(model, container):
             else container({"tree": rows[:, 0].tolist(), "next": rows[:, 1].tolist()})
         )
 
-    model = clone(model).fit(table(words))
+    model = clone(model).set_params(unseen="error").fit(table(words))
     known, unknown = words[:5].copy(), words[:5].copy()
     unknown[:, 1] = "yew"
     found = model.predict_column_proba(table(unknown), 1)

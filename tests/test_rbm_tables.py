@@ -189,7 +189,8 @@ def test_numbers_of_an_array_that_are_categories(estimator):
     drawn = model.sample(20, 0)
     assert drawn.dtype == X.dtype and set(drawn[:, 0]) <= {10, 20, 70}
     words = pd.DataFrame({"a": [f"v{v}" for v in X[:, 0]], "b": X[:, 1]})
-    other = clone(estimator).fit(words)
+    other = clone(estimator).set_params(unseen="missing").fit(words)
+    model.set_params(unseen="missing")
     assert_allclose(model.score_samples(X), other.score_samples(words), rtol=1e-6)
     codes = np.column_stack([np.searchsorted([10, 20, 70], X[:, 0]), X[:, 1]])
     units = clone(estimator).set_params(visible=Stacked([Categorical([3]), Bernoulli(np.zeros(1))]))
@@ -278,8 +279,8 @@ def small(visible="auto", hidden="bernoulli", **parameters):
     X = weather(40)[["wet", "city", "degrees"]]
     if visible == "auto":
         X = X.drop(columns="degrees")
-    model = SDCPRBM(3, visible=visible, hidden=hidden, max_iter=1, random_state=0, **parameters)
-    model.fit(X)
+    parameters = {"max_iter": 1, "unseen": "missing", "random_state": 0, **parameters}
+    model = SDCPRBM(3, visible=visible, hidden=hidden, **parameters).fit(X)
     rng = np.random.default_rng(5)
     model.components_ = rng.normal(size=model.components_.shape).astype(model.components_.dtype)
     return model, X
@@ -362,11 +363,11 @@ def test_two_categories_as_categorical_and_as_binary_units():
 @every_estimator
 def test_unseen_values(estimator):
     X = weather()
-    model = mixed(estimator).fit(X)
+    model = mixed(estimator).set_params(unseen="error").fit(X)
     strange = X[:3].assign(city=["Bonn", "Oslo", "Bonn"])
     with pytest.raises(ValueError, match="'city' has the value 'Bonn' in row 0"):
         model.score_samples(strange)
-    model.set_params(unknown="missing")
+    model.set_params(unseen="missing")
     filled = model.impute(strange)
     assert set(filled["city"]) <= {*DEGREES, "Bonn"} and filled["city"][1] == "Oslo"
     missing = X[:3].assign(city=[None, "Oslo", None])
@@ -666,7 +667,7 @@ def test_a_growing_model_of_categories_learns_them_exactly():
     X = pd.DataFrame({"a": np.array(list("xyz"))[a], "b": np.array(list("uvw"))[b]})
     p = np.histogram2d(a, b, bins=3)[0] / 600
     best, independent = (p * np.log(p)).sum(), (p * np.log(np.outer(p.sum(1), p.sum(0)))).sum()
-    model = InfiniteRBM(6, early_stopping=False, random_state=0).fit(X)
+    model = InfiniteRBM(6, early_stopping=False, unseen="missing", random_state=0).fit(X)
     assert model.score(X) > independent + 0.9 * (best - independent)
     assert model.history_["log_likelihood"][-1] == pytest.approx(model.score(X), abs=1e-4)
     refined = model.refine(X, SDCPRBM(max_iter=2, random_state=0))

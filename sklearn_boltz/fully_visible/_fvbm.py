@@ -3,6 +3,7 @@
 import re
 import warnings
 from copy import copy
+from functools import cache
 from numbers import Integral, Real
 
 import numpy as np
@@ -17,11 +18,12 @@ from sklearn_boltz._base import (
 )
 from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._unseen import Unseen
 from sklearn_boltz.fully_visible._drawing import Drawing
 from sklearn_boltz.fully_visible._inferring import Inference, blas_threads
 from sklearn_boltz.fully_visible._likelihoods import Likelihoods
 from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
-from sklearn_boltz.fully_visible.fitting._rows import Rows, check_columns, read, read_batches
+from sklearn_boltz.fully_visible.fitting._rows import Rows, read, read_batches
 from sklearn_boltz.fully_visible.fitting._tasks import make_task, ordered_columns
 from sklearn_boltz.fully_visible.fitting._ways import choose_way
 from sklearn_boltz.fully_visible.model._interaction_model import Terms
@@ -215,9 +217,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Whether `fit` begins at the parameters of the previous fit. This has no effect if α is
         chosen from a path (``"ebic"`` or ``"cv"``).
 
-    unknown : {"error", "missing"}, default="error"
-        What later methods do with a word or level that did not occur in `fit`: raise an error, or
-        treat the cell as missing.
+    unseen : {"smooth", "error", "missing"}, default="smooth"
+        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+        ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
+        missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
+        error. In an array of numbers, others are always an error.
 
     random_state : int, RandomState instance, Generator or None, default=None
         The source of randomness of ``objective="likelihood"`` with more than 25 columns. All other
@@ -471,7 +475,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         "moment_tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "warm_start": ["boolean"],
-        "unknown": [StrOptions({"error", "missing"})],
+        "unseen": [StrOptions({"smooth", "error", "missing"})],
         "random_state": ["random_state", Options(type, {np.random.Generator})],
         "verbose": ["verbose"],
     }
@@ -505,7 +509,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         moment_tol=0.5,
         max_iter=None,
         warm_start=False,
-        unknown="error",
+        unseen="smooth",
         random_state=None,
         verbose=0,
     ):
@@ -535,7 +539,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         self.moment_tol = moment_tol
         self.max_iter = max_iter
         self.warm_start = warm_start
-        self.unknown = unknown
+        self.unseen = unseen
         self.random_state = random_state
         self.verbose = verbose
 
@@ -572,7 +576,7 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         Raises
         ------
         ValueError
-            If a value is not in the domain, if a column has none, or if parameters do not go
+            If a value is not in the domain, if all cells are missing, or if parameters do not go
             together. With missing cells, `nodewise`, `terms` and ``max_order > 2`` need
             ``missing="observed"``; ``objective="likelihood"`` needs ``missing="em"`` and at most 25
             columns that vary, and takes neither `terms` nor `count_potential`.
@@ -650,14 +654,21 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     def _fit(self, rows, batches, X, y, initial):
         """Fit rows, and set all fitted attributes at once; -> how the fit ended."""
-        if rows.codes is not None:
-            check_columns(self, rows.codes)
         with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
             task, found = make_task(self, rows, batches)
             way = choose_way(self, task, rows)
 
             def attributes(*network):
-                return self._attributes(rows, task, *network)
+                return self._attributes(rows, task, *network) | {"_unseen": unseen()}
+
+            @cache
+            def unseen():
+                if rows.codes is None:
+                    return None
+                # In a table of signs, other numbers are errors.
+                n_values = np.where(rows.coding.low < 0, -1, rows.coding.n_values)
+                n_values = self._n_values_of_codes(n_values)
+                return Unseen.learn(rows.codes, rows.weights, n_values)
 
             def label(j, value=None):
                 if value is None:

@@ -142,9 +142,10 @@ class Likelihoods(BaseBoltzmann):
         log_probability : ndarray of float64 of shape (n_samples,)
             In nats, normalised by `log_partition_`. Missing cells are summed out. This is exact if
             the connected ones have no more than 2**20 joint states; otherwise annealed importance
-            sampling with a fixed seed estimates it.
+            sampling with a fixed seed estimates it. Values that `fit` did not see count as
+            `unseen` says.
         """
-        return -self.free_energy(X) - self.log_partition_
+        return self._with_unseen(X, -self.free_energy(X) - self.log_partition_)
 
     def energy(self, X):
         """Return the energy of each row.
@@ -168,6 +169,7 @@ class Likelihoods(BaseBoltzmann):
     def _complete_codes(self, X):
         """Codes of rows that must be complete."""
         codes, _ = self._codes(X)
+        codes[:, self._table.is_empty] = 0  # a value that says nothing
         if (codes < 0).any():
             row, j = np.argwhere(codes < 0)[0]
             raise ValueError(

@@ -29,6 +29,7 @@ from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._estimates import estimate_from_value
 from sklearn_boltz._memory import check_drawn
 from sklearn_boltz._random import make_generator
+from sklearn_boltz._unseen import Unseen
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._fit import Counts, Settings, independent_groups, learn
@@ -94,9 +95,11 @@ class FSLLDensity(BaseBoltzmann):
     n_jobs : int, default=None
         Number of threads; None means 1. The result does not depend on it.
 
-    unknown : {"error", "missing"}, default="error"
-        What to do, after `fit`, with a word or level that did not occur in `fit`: raise an error,
-        or treat the cell as missing.
+    unseen : {"smooth", "error", "missing"}, default="smooth"
+        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+        ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
+        missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
+        error. In an array of numbers, others are always an error.
 
     verbose : int, default=0
         If positive, print a line at the end of a fit; if greater than 1, for each move.
@@ -175,7 +178,7 @@ class FSLLDensity(BaseBoltzmann):
     completed by 20 random draws, new ones in each of 20 rounds. Their seed is fixed, so that each
     fit gives the same result. With ``solver="newton"``, and if no row is completed by draws, terms
     suggested by a score test on the observed cells are tried as well. A row without an observed
-    cell is ignored; a column without one is an error.
+    cell is ignored. Of a column without one, nothing is learned: `n_values_` is 1.
 
     The search is deterministic, so there is no `random_state`. It always starts without terms, so
     there is no `warm_start`; `partial_fit` adds rows and searches again. An interrupted fit leaves
@@ -220,7 +223,7 @@ class FSLLDensity(BaseBoltzmann):
         "max_states": [Interval(Integral, 2, None, closed="left")],
         "dtype": [Options(type, {np.float64, np.float32}), StrOptions({"float64", "float32"})],
         "n_jobs": [Integral, None],
-        "unknown": [StrOptions({"error", "missing"})],
+        "unseen": [StrOptions({"smooth", "error", "missing"})],
         "verbose": ["verbose"],
     }
 
@@ -238,7 +241,7 @@ class FSLLDensity(BaseBoltzmann):
         max_states=2**30,
         dtype=np.float64,
         n_jobs=None,
-        unknown="error",
+        unseen="smooth",
         verbose=0,
     ):
         self.n_values = n_values
@@ -252,7 +255,7 @@ class FSLLDensity(BaseBoltzmann):
         self.max_states = max_states
         self.dtype = dtype
         self.n_jobs = n_jobs
-        self.unknown = unknown
+        self.unseen = unseen
         self.verbose = verbose
 
     @with_callbacks
@@ -280,9 +283,9 @@ class FSLLDensity(BaseBoltzmann):
         Raises
         ------
         ValueError
-            If a value is not in the domain of its column, if all cells of a column are missing, if
-            there are more than `max_states` joint states, or if the two tables of all joint states
-            do not fit into the available memory.
+            If a value is not in the domain of its column, if all cells are missing, if there are
+            more than `max_states` joint states, or if the two tables of all joint states do not fit
+            into the available memory.
         """
         with unchanged_on_error(self):
             return self._learn(X, y, self._counts(X, sample_weight, reset=True))
@@ -312,8 +315,8 @@ class FSLLDensity(BaseBoltzmann):
         Raises
         ------
         ValueError
-            As `fit` does, and if a word or level did not occur in the first call and
-            ``unknown="error"``.
+            As `fit` does, and with ``unseen="error"`` if a value did not occur in the first call.
+            Otherwise, such cells count as missing.
         """
         with unchanged_on_error(self):
             first = not hasattr(self, "basis_")
@@ -329,7 +332,7 @@ class FSLLDensity(BaseBoltzmann):
 
     def _learn(self, X, y, counts):
         """Search for the terms, and set all fitted attributes at once."""
-        self._check_observed(counts.rows)
+        counts = self._observed(counts)
         groups = independent_groups(counts.rows)
         self._check_sizes(counts.n_values, groups)
         n_features = len(counts.n_values)
@@ -345,12 +348,15 @@ class FSLLDensity(BaseBoltzmann):
             verbose=self.verbose,
         )
 
+        unseen = Unseen.learn(counts.rows, counts.weights, self._n_values_of_codes(counts.n_values))
+
         def attributes(basis, theta):
             return {
                 "n_values_": counts.n_values,
                 "basis_": basis,
                 "theta_": theta,
                 "_n_features_out": len(theta),
+                "_unseen": unseen,
             }
 
         with iterations(self, X, y, name="move", max_iter=self.max_iter) as end_move:
@@ -397,19 +403,22 @@ class FSLLDensity(BaseBoltzmann):
         rows = X.astype(np.min_scalar_type(int(n_values.max()) - 1))
         return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0])
 
-    def _check_observed(self, rows):
-        """Reject columns without an observed cell: nothing can be learned about them."""
-        empty = np.flatnonzero((rows < 0).all(axis=0)) if rows.dtype.kind == "i" else []
+    def _observed(self, counts):
+        """The rows where a column without an observed cell has one value, which says nothing."""
+        rows = counts.rows
         if len(rows) == 0:
             raise ValueError(
                 "FSLLDensity: all cells are missing (NaN). Pass rows with observed cells."
             )
-        if len(empty):
-            more = f", and {len(empty) - 1} more" if len(empty) > 1 else ""
-            raise ValueError(
-                f"FSLLDensity: {self._column(empty[0])} has only missing cells (NaN){more}. "
-                "Leave such columns out."
-            )
+        empty = self._table.is_empty
+        if rows.dtype.kind == "i":
+            empty = empty | (rows < 0).all(axis=0)
+        if not empty.any():
+            return counts
+        if not self._table.is_empty[empty].all():
+            self._without_empty(empty)
+        rows, n_values = np.where(empty, 0, rows), np.where(empty, 1, counts.n_values)
+        return counts._replace(rows=rows, n_values=n_values)
 
     # Data to states.
 
@@ -420,7 +429,8 @@ class FSLLDensity(BaseBoltzmann):
                 self._warn_of_counts_from_one(X)
                 self._warn_of_missing_codes(X)
             highest = np.fmax.reduce(X, axis=0, initial=0)  # a batch may lack a column
-            return np.maximum(highest.astype(np.int64) + 1, 2)
+            n_values = np.maximum(highest.astype(np.int64) + 1, self._table.n_categories)
+            return np.maximum(n_values, 2)
         return self._numbers_of_values(X.shape[1])
 
     def _whole_numbers(self, X):
@@ -473,6 +483,8 @@ class FSLLDensity(BaseBoltzmann):
     def _to_states(self, X):
         """X as values 0 .. n_values - 1 of a fitted model; NaN stays NaN."""
         X = self._binarized(X)
+        if self._table.is_empty.any():
+            X = np.where(self._table.is_empty, 0, X)
         self._check_range(X, self.n_values_, coded=False)
         return X
 
@@ -496,8 +508,9 @@ class FSLLDensity(BaseBoltzmann):
         """The rows as states with 0 for missing cells, the mask of these, and the dtype."""
         check_is_fitted(self)
         X = self._known_cells(X)
-        missing = np.isnan(X)
-        return np.where(missing, 0, self._to_states(X)).astype(np.int64), missing, X.dtype
+        states = self._to_states(X)
+        missing = np.isnan(states)
+        return np.where(missing, 0, states).astype(np.int64), missing, X.dtype
 
     # Methods of a fitted model.
 
@@ -537,11 +550,12 @@ class FSLLDensity(BaseBoltzmann):
         -------
         log_probability : ndarray of float64 of shape (n_samples,)
             Log-probabilities in nats, exactly normalised; 0 for a row without an observed cell.
+            Values that `fit` did not see count as `unseen` says.
         """
         states, missing, _ = self._incomplete_states(X)
         log_probability = self._log_weight(states, missing) - self.log_partition_
         log_probability[missing.all(axis=1)] = 0.0
-        return log_probability
+        return self._with_unseen(X, log_probability)
 
     def _log_weight(self, states, missing):
         """Σ_y θ_y Φ_y(x); with missing cells, the log of the sum of its exp over them."""
@@ -839,8 +853,9 @@ class FSLLDensity(BaseBoltzmann):
         j = self._variable(column)
         X = self._known_cells(self._ignoring(X, j), copy=True)
         X[:, j] = 0
-        missing = np.isnan(X)
-        states = np.where(missing, 0, self._to_states(X)).astype(np.int64)
+        states = self._to_states(X)
+        missing = np.isnan(states)
+        states = np.where(missing, 0, states).astype(np.int64)
         return self._of_categories(self._model().column_probabilities(states, missing, j), j)
 
     def __sklearn_tags__(self):

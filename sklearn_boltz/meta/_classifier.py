@@ -17,7 +17,7 @@ from sklearn_boltz._labels import check_one_type, check_unmasked
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
-from sklearn_boltz.meta._coding import Coding
+from sklearn_boltz.meta._coding import Coding, log_unseen
 from sklearn_boltz.meta._default import (
     checked_table,
     choose_density,
@@ -224,7 +224,8 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         self.classes_, y = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             self._refuse_single_class(labels)
-        self._shares = np.bincount(y, weights) / weights.sum()
+        self._n_rows = float(weights.sum())
+        self._shares = np.bincount(y, weights) / self._n_rows
         self.priors_ = checked_priors(
             self.priors, self.classes_, self._shares, "BoltzmannClassifier"
         )
@@ -334,7 +335,9 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         rows = self._rows(X)
         result = self._densities.score_samples(rows, self._log_priors())
         if isinstance(self._coding, Coding):
-            result += self._coding.log_density(X, rows)
+            result += self._coding.log_density(X, rows) + self._coding.log_unseen(X, rows)
+        elif self._coding is not None:
+            result += log_unseen(X, rows, self._n_rows)
         return result
 
     def __sklearn_tags__(self):

@@ -67,7 +67,7 @@ class Bins(NamedTuple):
         return len(self.edges) + 1
 
     def encode(self, cells):
-        """The bins of cells; NaN for missing and unknown values."""
+        """The bins of cells; NaN for missing and unseen values."""
         numbers = self._numbers(cells)
         codes = np.searchsorted(self.edges, numbers, side="right").astype(np.float64)
         codes[np.isnan(numbers)] = np.nan
@@ -162,7 +162,7 @@ class Coding:
         return ordered_columns(self.table) | [bins is not None for bins in self.bins]
 
     def encode(self, X):
-        """The codes of a table; NaN for cells with missing or unknown values."""
+        """The codes of a table; NaN for cells with missing or unseen values."""
         pairs = zip(self.table.columns, self.bins, self._cells(X), strict=True)
         return np.column_stack([
             column.encode(cells, "missing") if bins is None else bins.encode(cells)
@@ -190,12 +190,17 @@ class Coding:
                 total[known] += bins.log_density(cells[known], codes[known, j])
         return total
 
-    def n_unknown(self, X, codes):
-        """Number of cells in each row with a value that `learn` did not see."""
-        return (np.isnan(codes) & ~missing_cells(some_columns(X, self.kept))).sum(axis=1)
+    def log_unseen(self, X, codes):
+        """ln p of the cells in each row with a value that `learn` did not see, 1 / (n + 1) each."""
+        return log_unseen(some_columns(X, self.kept), codes, self.n_rows)
 
     def _cells(self, X):
         return [cells for _, cells in columns_of(some_columns(X, self.kept))]
+
+
+def log_unseen(X, codes, n_rows):
+    """ln p of the unseen cells of each row, which are missing in its codes: 1 / (n + 1) each."""
+    return -(np.isnan(codes) & ~missing_cells(X)).sum(axis=1) * np.log(n_rows + 1)
 
 
 def some_columns(X, kept):

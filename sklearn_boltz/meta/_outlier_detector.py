@@ -245,7 +245,7 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
             return coding.log_density(_safe_indexing(X, places), codes)
 
         result = completed_log_weights(density, rows, self._seed, rest, n_steps=N_STEPS)
-        return result - coding.n_unknown(X, rows) * np.log(coding.n_rows + 1)
+        return result + coding.log_unseen(X, rows)
 
     def _fence(self, density, X, rows, weights, generator):
         """Tukey's fence of held-out scores."""

@@ -44,6 +44,7 @@ from sklearn_boltz._memory import check_drawn
 from sklearn_boltz._random import Stream, make_generator
 from sklearn_boltz._tables import Table
 from sklearn_boltz._threads import Workers
+from sklearn_boltz._unseen import Unseen
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
@@ -174,7 +175,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         "n_iter_no_change": _POSITIVE,
         "tol": [Interval(Real, 0, None, closed="left")],
         "visible": VISIBLE,
-        "unknown": [StrOptions({"error", "missing"})],
+        "unseen": [StrOptions({"smooth", "error", "missing"})],
         "binarize": [Interval(Real, None, None, closed="neither"), None],
         "warm_start": ["boolean"],
         "n_jobs": [Integral, None],
@@ -240,8 +241,39 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         # With batches, the columns are learned from the first one.
         if reset and not (self._reads_batches and vars(self).get("_layout")):
             weights = None if sample_weight is None else checked_weights(sample_weight, X)
+            in_memory = not self._reads_batches and not issparse(X)
+            if in_memory and np.isnan(X[0 if weights is None else weights.argmax()]).any():
+                self._look_for_empty(X if weights is None else X[weights > 0])
             self._layout = self._learned_layout(X, weights)
+            # In an array of numbers, these stand for themselves.
+            plain = not in_memory or self._table.is_plain and self._table.template is None
+            self._unseen = None if plain else self._learned_unseen(X, weights)
+        elif not reset and self.unseen != "error" and self._unseen is not None:
+            X = self._unseen.hidden(X)
+        table = vars(self).get("_table")
+        if table is not None and table.is_empty.any():  # its unit has one value: it says nothing
+            X = np.where(table.is_empty, X.dtype.type(0), X)
         return X
+
+    def _look_for_empty(self, X):
+        """Columns without a value in the rows that count, of which nothing is learned."""
+        empty = np.isnan(X).all(axis=0)
+        if empty.any() and not empty.all():
+            self._without_empty(empty)
+
+    def _known_cells(self, X):
+        return self._coded(X, allow_nan=True)
+
+    def _learned_unseen(self, X, weights):
+        """What is known of other values than those of the training rows."""
+        table, layout = self._table, self._layout
+        n_values = np.where(table.is_word, table.n_categories, -1)
+        if self.binarize is None and (table.template is not None or table.dtype is None):
+            codes = ~table.is_word & layout.one_hot
+            n_values[codes] = layout.n_states[codes]
+            is_bit = ~table.is_word & [kind is Bernoulli for kind in layout.kinds]
+            n_values[is_bit & ((X == 0) | (X == 1) | np.isnan(X)).all(axis=0)] = 2
+        return Unseen.learn(X, np.ones(len(X)) if weights is None else weights, n_values)
 
     def _learned_layout(self, X, weights):
         """How the columns of the training become numbers."""
@@ -421,6 +453,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             self._check_device_settings()
             self._layout = Layout.of_numbers(X.shape[1])
             self._table = Table.of_numbers(np.empty((0, X.shape[1]), numpy_dtype(X)))
+            self._unseen = None
         low, high = self._layout_now().bounds
         if namespace_of(X).any((X < low) | (X > high)):
             X = like(X, self._bounded(as_numpy(X), clip))  # raises an error that names the value
@@ -516,7 +549,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
     def _begin_batches(self, batches, sample_weight=None):
         """Learn the columns from the first batch. Batches hold numbers."""
-        self._layout = None
+        self._layout = self._unseen = None
         learned = "categorical", "gaussian"
         if isinstance(self.visible, str) and self.visible not in learned:
             return
@@ -626,9 +659,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         log_probability : ndarray of float64 of shape (n_samples,)
             Log-probabilities ``-free_energy(X) - log_partition_``, in nats. They are normalised,
             and the same in each call. For a row with missing values, the log-probability of the
-            observed ones.
+            observed ones. With ``unseen="smooth"``, a table with columns of categories also has the
+            probabilities of unseen and of seen values there.
         """
-        return -self.free_energy(X) - self.log_partition_
+        return self._with_unseen(X, -self.free_energy(X) - self.log_partition_)
 
     @property
     def log_partition_(self):

@@ -161,9 +161,11 @@ class InfiniteRBM(BaseRBM):
         numbers. If None, values of Bernoulli columns must lie in [0, 1]; values strictly between 0
         and 1 are then probabilities of a 1.
 
-    unknown : {"error", "missing"}, default="error"
-        What to do, after the fit, with values of a column of categories that did not occur in
-        training: raise an error, or treat the cells as missing.
+    unseen : {"smooth", "error", "missing"}, default="smooth"
+        What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
+        ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
+        missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
+        error. In an array of numbers, this concerns columns of categories only.
 
     warm_start : bool, default=False
         Whether `fit` adds units to the model of the last fit.
@@ -315,7 +317,7 @@ class InfiniteRBM(BaseRBM):
         track_likelihood=True,
         max_rungs=40,
         binarize=None,
-        unknown="error",
+        unseen="smooth",
         warm_start=False,
         n_jobs=None,
         verbose=0,
@@ -341,7 +343,7 @@ class InfiniteRBM(BaseRBM):
         self.track_likelihood = track_likelihood
         self.max_rungs = max_rungs
         self.binarize = binarize
-        self.unknown = unknown
+        self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -448,7 +450,7 @@ class InfiniteRBM(BaseRBM):
         check_is_fitted(self)
         if not isinstance(trainer, SDCPRBM):
             raise ValueError(f"trainer must be an SDCPRBM, got {trainer!r}.")
-        given = {name: getattr(self, name) for name in ("visible", "binarize", "unknown")}
+        given = {name: getattr(self, name) for name in ("visible", "binarize", "unseen")}
         given["hidden"] = "bernoulli"
         refined = clone(trainer).set_params(n_components=self.n_components_, **given)
         wanted = {name: getattr(refined, name) for name in ("max_iter", "warm_start")}

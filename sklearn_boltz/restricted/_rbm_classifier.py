@@ -206,9 +206,11 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         numbers. If None, values of Bernoulli columns must lie in [0, 1]; values strictly between 0
         and 1 are then probabilities of a 1.
 
-    unknown : {"error", "missing"}, default="error"
-        What to do, after the fit, with values of a column of categories that did not occur in
-        training: raise an error, or treat the cells as missing.
+    unseen : {"smooth", "error", "missing"}, default="smooth"
+        What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
+        ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
+        missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
+        error. In an array of numbers, this concerns columns of categories only.
 
     warm_start : bool, default=False
         Whether `fit` continues where the last fit ended, as if it had not been interrupted.
@@ -365,7 +367,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         n_iter_no_change="auto",
         tol=1e-4,
         binarize=None,
-        unknown="error",
+        unseen="smooth",
         warm_start=False,
         n_jobs=None,
         verbose=0,
@@ -394,7 +396,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         self.n_iter_no_change = n_iter_no_change
         self.tol = tol
         self.binarize = binarize
-        self.unknown = unknown
+        self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -1085,7 +1087,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         The generative term makes it a density of the data: with ``alpha=0`` the machine knows
         labels given rows and nothing of the rows.
         """
-        return -self.free_energy(X, y) - self.log_partition_
+        return self._with_unseen(X, -self.free_energy(X, y) - self.log_partition_)
 
     @by_processor
     def log_pseudo_likelihood(self, X):

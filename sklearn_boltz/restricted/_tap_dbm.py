@@ -215,9 +215,11 @@ class TAPDBM(BaseTAP):
         Threshold: larger values become 1, all others 0, except in columns of words and of real
         numbers. If None, values must be legal for the visible units.
 
-    unknown : {"error", "missing"}, default="error"
-        What to do, after the fit, with values of a column of categories that did not occur in
-        training: raise an error, or treat the cells as missing.
+    unseen : {"smooth", "error", "missing"}, default="smooth"
+        What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
+        ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
+        missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
+        error. In an array of numbers, this concerns columns of categories only.
 
     warm_start : bool, default=False
         Whether `fit` continues where the last fit ended, as if it had not been interrupted.
@@ -389,7 +391,7 @@ class TAPDBM(BaseTAP):
         max_rungs=40,
         output_layer=-1,
         binarize=None,
-        unknown="error",
+        unseen="smooth",
         warm_start=False,
         n_jobs=None,
         verbose=0,
@@ -422,7 +424,7 @@ class TAPDBM(BaseTAP):
         self.max_rungs = max_rungs
         self.output_layer = output_layer
         self.binarize = binarize
-        self.unknown = unknown
+        self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -161,9 +161,11 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Threshold: larger values become 1, all others 0, except in columns of words and of real
         numbers. If None, values must be legal for the visible units.
 
-    unknown : {"error", "missing"}, default="error"
-        What to do, after the fit, with values of a column of categories that did not occur in
-        training: raise an error, or treat the cells as missing.
+    unseen : {"smooth", "error", "missing"}, default="smooth"
+        What to do, after the fit, with values that did not occur in training: see :ref:`unseen`.
+        ``"smooth"`` gives them a small probability in `score_samples` and treats the cells as
+        missing elsewhere; ``"missing"`` does so in `score_samples`, too; ``"error"`` raises an
+        error. In an array of numbers, this concerns columns of categories only.
 
     warm_start : bool, default=False
         Whether `fit` continues where the last fit ended, as if it had not been interrupted.
@@ -319,7 +321,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         track_likelihood=True,
         max_rungs=40,
         binarize=None,
-        unknown="error",
+        unseen="smooth",
         warm_start=False,
         n_jobs=None,
         verbose=0,
@@ -352,7 +354,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         self.track_likelihood = track_likelihood
         self.max_rungs = max_rungs
         self.binarize = binarize
-        self.unknown = unknown
+        self.unseen = unseen
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.verbose = verbose

@@ -55,8 +55,7 @@ class Coding(NamedTuple):
             legal = np.isnan(X) | (is_whole(X) & (X < self.n_values))
             if not legal.all():
                 raise ValueError(self._about_value(estimator, X, legal, coded))
-            dtype = np.int8 if self.n_values.max() < 127 else np.int16
-            return np.where(np.isnan(X), -1, X).astype(dtype)
+            return np.where(np.isnan(X), -1, X).astype(np.min_scalar_type(-self.n_values.max() - 1))
         positive = X == 1
         missing = np.isnan(X) if X.dtype.kind == "f" else None
         if estimator.binarize is None:
@@ -175,7 +174,7 @@ def find_coding(estimator, X):
             "1, subtract 1, or fit a data frame.",
             stacklevel=find_stack_level(),
         )
-    return Coding(0, np.maximum(top + 1, 2))
+    return Coding(0, np.maximum(np.maximum(top + 1, estimator._table.n_categories), 2))
 
 
 def given_order(ordered, table):

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._base import checked_weights
+from sklearn_boltz._base import N_NAMES, checked_weights
 from sklearn_boltz._batches import summarise
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._memory import SMALL, check_memory
@@ -16,6 +16,8 @@ from sklearn_boltz.fully_visible.training._streamed import Sums
 MOST_CODES = 2**27
 # Of the size of the couplings, at least, that a fit has at its peak: 13 to 28 were measured.
 MATRICES = 12
+# Values of a column at most: the kernels have codes of 16 bits.
+MOST_VALUES = np.iinfo(np.int16).max
 
 
 class Rows(NamedTuple):
@@ -57,8 +59,23 @@ def read(estimator, X, sample_weight, coding=None):
         coding = find_coding(estimator, X)
         _check_size(estimator, coding)
     codes = coding.codes(estimator, X, coded=is_first)
-    weights = checked_weights(sample_weight, X)
-    return Rows(coding, X.dtype, *informative(codes, weights), in_order=True)
+    codes, weights = informative(codes, checked_weights(sample_weight, X))
+    return Rows(coding, X.dtype, _without_gaps(estimator, codes), weights, in_order=True)
+
+
+def _without_gaps(estimator, codes):
+    """Codes where the cells of columns without a value are 0, as of a constant column."""
+    if not len(codes):
+        raise ValueError(
+            f"{type(estimator).__name__}: all cells are missing in all rows that count. Pass rows "
+            "with observed cells."
+        )
+    empty = estimator._table.is_empty | (codes < 0).all(axis=0)
+    if not estimator._table.is_empty[empty].all():
+        estimator._without_empty(empty)
+    if empty.any():
+        codes[:, empty] = 0
+    return codes
 
 
 def read_batches(estimator, batches):
@@ -68,22 +85,20 @@ def read_batches(estimator, batches):
     if found.sums is not None:
         codes = None if found.sums.rows is None else found.sums.rows.view(np.int8)
         return Rows(coding, found.dtype, codes, found.sums.weights, found.sums)
-    return Rows(coding, found.dtype, found.codes, found.weights)
-
-
-def check_columns(estimator, codes):
-    """Raise an error that names a column of which no cell is observed."""
-    empty = np.flatnonzero((codes < 0).all(axis=0))
-    if len(empty):
-        raise ValueError(
-            f"{type(estimator).__name__}: {estimator._column(empty[0])} has no value in any row "
-            "that counts, so that nothing can be learned of it. Leave it out."
-        )
+    return Rows(coding, found.dtype, _without_gaps(estimator, found.codes), found.weights)
 
 
 def _check_size(estimator, coding):
-    """Refuse couplings that do not fit into memory."""
+    """Refuse couplings that do not fit into memory, and codes that do not fit into the kernels."""
     name, n_values = type(estimator).__name__, coding.n_values
+    many = np.flatnonzero(n_values > MOST_VALUES)
+    if len(many):
+        names = ", ".join(map(estimator._column, many[:N_NAMES]))
+        more = f" and {len(many) - N_NAMES} more columns" if len(many) > N_NAMES else ""
+        raise ValueError(
+            f"{name}: {names}{more} may have {n_values[many[0]]:,} values, "
+            f"and at most {MOST_VALUES:,} are possible. Merge rare values, or leave the column out."
+        )
     n_states = int(n_values.sum())
     if MATRICES * 8 * n_states**2 <= SMALL:
         return

@@ -405,7 +405,9 @@ def learn_layout(specs, table, X, column, options=None, weights=None):
         return Layout.of_numbers(len(specs))
     kinds, widths, n_states, bounds = [], [], [], []
     for j, (spec, n_values) in enumerate(zip(specs, n_categories.tolist(), strict=True)):
-        if spec == "auto":
+        if table.is_empty[j]:
+            spec = Categorical  # with one value
+        elif spec == "auto":
             spec = Categorical if n_values >= MANY_CATEGORIES else Bernoulli
         if isinstance(spec, UnitType):
             width = int(spec.widths[0])
