@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "_callbacks": set(),
     "_estimates": set(),
     "_cells": set(),
-    "_labels": {"_arrays", "_cells"},
+    "_labels": {"_arrays", "_cells", "_warnings"},
     "_ladder": set(),
     "_ladder_record": {"_estimates", "_ladder"},
     "_warnings": set(),

@@ -67,12 +67,13 @@ def read_batches(estimator, batches):
 
 
 def check_columns(estimator, codes):
-    """Raise an error that names a column of which no cell is observed."""
+    """Raise an error that names the columns of which no cell is observed."""
     empty = np.flatnonzero((codes < 0).all(axis=0))
     if len(empty):
         raise ValueError(
-            f"{type(estimator).__name__}: {estimator._column(empty[0])} has no value in any row "
-            "that counts, so that nothing can be learned of it. Leave it out."
+            f"{type(estimator).__name__}: {estimator._have(empty)} no value in any row that "
+            f"counts, so that nothing can be learned of {'it' if len(empty) == 1 else 'them'}. "
+            f"Leave {'it' if len(empty) == 1 else 'them'} out."
         )
 
 
