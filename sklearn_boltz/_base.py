@@ -26,13 +26,17 @@ from sklearn.utils.validation import (
 from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
+    N_NAMES,
     columns_of,
     columns_with_codes,
+    first_of,
     foreign_coding,
     has_dates,
+    having,
     is_empty,
     is_frame,
     is_whole,
+    listed,
     looks_coded,
     looks_missing,
     missing_cells,
@@ -61,8 +65,6 @@ COMPLETE_TO_USE = "Fill missing cells by `impute` first."
 COMPLETE_IF_SPARSE = (
     "No cell of a sparse matrix may be missing: pass X.toarray(), in which NaN is a missing cell."
 )
-# Columns that a message names at most.
-N_NAMES = 5
 # What other libraries call a parameter, and what it is called here: the first that there is.
 OTHER_NAMES = {
     "max_iter": "n_iter n_epochs num_epochs epochs nb_epoch max_epochs iterations n_iterations",
@@ -285,7 +287,7 @@ class BaseBoltzmann(
         With `reset`, the values of the columns are learned. An error names the cell and the remedy.
         """
         self._check_library(X)
-        X = unmasked(X)
+        X = unmasked(X) if isinstance(X, np.ma.MaskedArray) else X
         complete = None if allow_nan else MISSING_IN_FIT if reset else COMPLETE_TO_USE
         if issparse(X):
             complete = COMPLETE_IF_SPARSE
@@ -332,7 +334,11 @@ class BaseBoltzmann(
             what = f"no value (NaN) in row {row}"
             if not is_empty(cell):
                 what = f"the value {cell!r} in row {row}, which no row of the training data has"
-            raise ValueError(f"{type(self).__name__}: {self._column(j)} has {what}. {complete}")
+            titles = [self._column(k) for k in np.unique(columns)]
+            more = first_of(len(rows), "such cells", titles)
+            raise ValueError(
+                f"{type(self).__name__}: {self._column(j)} has {what}{more}. {complete}"
+            )
 
     @contextmanager
     def _named(self):
@@ -379,6 +385,10 @@ class BaseBoltzmann(
         names = getattr(self, "feature_names_in_", None)
         return f"column {j}" if names is None else f"column {names[j]!r}"
 
+    def _have(self, columns):
+        """How error messages name columns by number, with their verb."""
+        return having(map(self._column, columns))
+
     def _input_names(self, input_features=None):
         """Names of the columns: as given, or as seen in `fit`, or x0, x1, ..."""
         seen = getattr(self, "feature_names_in_", None)
@@ -394,8 +404,8 @@ class BaseBoltzmann(
             )
         return list(input_features)
 
-    def _about_categories(self, j):
-        """What to do about whole numbers in column j that are categories.
+    def _about_categories(self, columns):
+        """What to do about whole numbers in some columns that are categories.
 
         None if a model takes no fractions, either: scaled amounts would be refused as well.
         """
@@ -518,12 +528,11 @@ class BaseBoltzmann(
         ----------
         empty : ndarray of bool of shape (n_features,)
         """
-        names = [self._column(j) for j in np.flatnonzero(empty)]
-        more = f" and {len(names) - N_NAMES} more columns" if len(names) > N_NAMES else ""
+        names = map(self._column, np.flatnonzero(empty))
         warnings.warn(
-            f"{type(self).__name__}: no row that counts has a value in "
-            f"{', '.join(names[:N_NAMES])}{more}. Nothing is learned of such a column: its cells "
-            "do not count in scores, and stay missing in imputed rows.",
+            f"{type(self).__name__}: no row that counts has a value in {listed(names)}. Nothing is "
+            "learned of such a column: its cells do not count in scores, and stay missing in "
+            "imputed rows.",
             stacklevel=find_stack_level(),
         )
         self._table = self._table.without_values(empty)
@@ -544,12 +553,15 @@ class BaseBoltzmann(
     def _numbers_of_values(self, n_columns):
         """The given `n_values`, one for each column."""
         n_values = given_n_values(self.n_values, n_columns)
-        for j in np.flatnonzero(self._table.n_categories > n_values):
-            column = self._table.columns[j]
+        too_many = np.flatnonzero(self._table.n_categories > n_values)
+        if len(too_many):
+            column, n_allowed = self._table.columns[too_many[0]], n_values[too_many[0]]
+            others = [self._table.columns[j].title for j in too_many[1:]]
+            more = f"; {having(others)} too many, too" if others else ""
             raise ValueError(
                 f"{type(self).__name__}: {column.title} has {len(column.categories)} categories "
-                f"({column.shown()}), but n_values allows {n_values[j]}. Allow as many, or leave "
-                "n_values at 'auto'."
+                f"({column.shown()}), but n_values allows {n_allowed}{more}. Allow as many, or "
+                "leave n_values at 'auto'."
             )
         return n_values
 
@@ -617,7 +629,7 @@ class BaseBoltzmann(
         )
 
     def _check_domain(self, X, legal, domain, remedy, first_row=0, *, coded=True):
-        """Raise a ValueError that names the first entry where `legal` is False.
+        """Raise a ValueError that names the first entry where `legal` is False, and all columns.
 
         Parameters
         ----------
@@ -627,7 +639,7 @@ class BaseBoltzmann(
             From a column number, what the values of the column may be.
         remedy : str or callable
             What the user can do, if the coding of the values is not recognised; or a function from
-            a column number to that.
+            numbers of columns, of which the first has the value, to that.
         first_row : int
             Number of the first row of `X` in the data.
         coded : bool
@@ -638,15 +650,20 @@ class BaseBoltzmann(
             return
         negative = ~legal & (X < 0)
         i, j = np.unravel_index(np.argmax(negative if negative.any() else ~legal), legal.shape)
-        remedy = remedy(j) if callable(remedy) else remedy
+        columns = np.flatnonzero(~legal.all(axis=0))
+        columns = [j, *(k for k in columns if k != j and domain(k) == domain(j))]
+        n_cells = int((~legal[:, columns]).sum())
+        more = first_of(n_cells, "such values", map(self._column, sorted(columns)))
+        more = more if len(columns) > 1 else ""
+        remedy = remedy(columns) if callable(remedy) else remedy
         coding = None
         if coded:
-            coding = foreign_coding(X, j, MISSING_IN_FIT, self._about_categories(j))
+            coding = foreign_coding(X, j, MISSING_IN_FIT, self._about_categories(columns))
         if coding is None and negative.any():
             coding = f"Negative values in data are out of this range. {remedy}"
         raise ValueError(
             f"{type(self).__name__} needs {domain(j)} in {self._column(j)}, "
-            f"but row {first_row + i} has the value {shown(X[i, j])}. {coding or remedy}"
+            f"but row {first_row + i} has the value {shown(X[i, j])}{more}. {coding or remedy}"
         )
 
 

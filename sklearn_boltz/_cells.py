@@ -10,8 +10,8 @@ from numbers import Real
 import numpy as np
 from scipy.sparse import issparse
 
-# What is said of a column of dates.
-DATES = "holds dates or times, not numbers. Leave it out, or make it a number."
+# Columns that a message names at most.
+N_NAMES = 5
 # What to do where a value looks like a code for a missing one.
 IF_A_VALUE = "If it is a value, use words, or .astype('category') in a data frame."
 # Codes that stand for one in surveys.
@@ -64,6 +64,55 @@ def columns_of(X):
         yield f"column {j}", X[:, j]
 
 
+def listed(titles):
+    """What messages call some columns: the first ones, and how many more there are."""
+    titles = list(titles)
+    if len(titles) == 1:
+        return titles[0]
+    some, n_more = ", ".join(title.removeprefix("column ") for title in titles[:N_NAMES]), ""
+    if len(titles) > N_NAMES:
+        n_more = f" and {len(titles) - N_NAMES:,} more"
+    return f"columns {some}{n_more}"
+
+
+def having(titles):
+    """The columns and their verb, as in ``columns 'a', 'b' have``."""
+    titles = list(titles)
+    return f"{listed(titles)} {'has' if len(titles) == 1 else 'have'}"
+
+
+def first_of(n_cells, what, titles):
+    """What follows the place of a cell if there are others of its kind.
+
+    Parameters
+    ----------
+    n_cells : int
+    what : str
+        What messages call such cells, as in ``missing cells``.
+    titles : iterable of str
+        Of all columns that have some.
+
+    Returns
+    -------
+    clause : str
+        Empty if there is one cell only.
+    """
+    titles = list(titles)
+    where = f" in {listed(titles)}" if len(titles) > 1 else ""
+    return f", the first of {n_cells:,} {what}{where}" if n_cells > 1 else ""
+
+
+def dates_in(titles):
+    """What is said of columns of dates or times."""
+    titles, them = list(titles), "them"
+    if len(titles) == 1:
+        them = "it"
+    return (
+        f"{listed(titles)} contain{'s'[: len(titles) == 1]} datetimes, which are not supported. "
+        f"Drop {them}, or convert {them} to numbers (for example days since a date)."
+    )
+
+
 def unusable_cell(X, complete):
     """Describe the first cell that is infinite or missing, and what to do about it.
 
@@ -78,22 +127,33 @@ def unusable_cell(X, complete):
     description : str or None
         None if all cells are usable.
     """
-    for name, cells in columns_of(X):
-        if cells.dtype.kind in "mM" or len(_where(cells, is_date_or_time)):
-            return f"{name} {DATES}"
-        rows = _where(cells, _is_infinite, np.isinf)
-        if len(rows):
-            value = f"{cells[rows[0]]:g}"
-            return f"{name} has the value {value} in row {rows[0]}. Replace it by a finite one."
-    if complete is None:
-        return None
-    incomplete = [(name, _where(cells, is_missing, np.isnan)) for name, cells in columns_of(X)]
-    incomplete = [(name, rows) for name, rows in incomplete if len(rows)]
+    columns = list(columns_of(X))
+    dates = [
+        name
+        for name, cells in columns
+        if cells.dtype.kind in "mM" or len(_where(cells, is_date_or_time))
+    ]
+    if dates:
+        return dates_in(dates)
+    infinite = _columns_where(columns, _is_infinite, np.isinf)
+    if infinite:
+        name, rows = next(iter(infinite.items()))
+        n_cells, value = sum(map(len, infinite.values())), f"{dict(columns)[name][rows[0]]:g}"
+        more = first_of(n_cells, "infinite ones", infinite)
+        it, one = ("it", "a finite one") if n_cells == 1 else ("them", "finite ones")
+        return f"{name} has the value {value} in row {rows[0]}{more}. Replace {it} by {one}."
+    incomplete = {} if complete is None else _columns_where(columns, is_missing, np.isnan)
     if not incomplete:
         return None
-    (name, rows), n_cells = incomplete[0], sum(len(rows) for _, rows in incomplete)
-    more = "" if n_cells == 1 else f", the first of {n_cells:,} missing cells"
+    name, rows = next(iter(incomplete.items()))
+    more = first_of(sum(map(len, incomplete.values())), "missing cells", incomplete)
     return f"{name} has no value (NaN) in row {rows[0]}{more}. {complete}"
+
+
+def _columns_where(columns, of_object, of_float):
+    """The rows for which a test is true, of each column that has some."""
+    found = {name: _where(cells, of_object, of_float) for name, cells in columns}
+    return {name: rows for name, rows in found.items() if len(rows)}
 
 
 def has_dates(X):

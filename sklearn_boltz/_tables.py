@@ -9,17 +9,18 @@ from scipy.sparse import issparse
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz._cells import (
-    DATES,
     MISSING_CODES,
     MOST_LEVELS,
     as_array,
     as_numbers,
     columns_of,
     columns_with_codes,
+    dates_in,
     is_date_or_time,
     is_empty,
     is_frame,
     is_missing,
+    listed,
     looks_missing,
     missing_cells,
 )
@@ -320,15 +321,43 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
     frame = X if is_frame(X) else None
     found = list(columns_of(X))
     check_form(X)
-    columns = []
+    columns, refused = [], []
     for j, (title, cells) in enumerate(found):
         kind = kinds[j] if kinds else None
         if frame is None and numbers is not None and kind is None:
             kind = "number"  # numbers in an array stand for themselves
         order = _declared_order(frame, j)
-        columns.append(Column(title, _categories(cells, title, kind, order, codes)))
+        try:
+            columns.append(Column(title, _categories(cells, title, kind, order, codes)))
+        except UnfitColumn as error:
+            refused.append((title, error))
+    _refuse(refused, len(found[0][1]) if found else 0)
     header = None if frame is None else Header.of(frame)
     return Table(columns, header, None if numbers is None else _dtype_of(X, numbers))
+
+
+class UnfitColumn(ValueError):
+    """A column of dates, or of texts most of which occur once."""
+
+
+def _refuse(refused, n_rows):
+    """Raise an error that names all columns that were refused for the reason of the first."""
+    if not refused:
+        return
+    reason, *n_texts = refused[0][1].args
+    titles = [title for title, error in refused if error.args[0] == reason]
+    if reason == "dates":
+        raise ValueError(dates_in(titles))
+    if len(titles) == 1:
+        raise ValueError(
+            f"{titles[0]} has {n_texts[0]:,} different texts in {n_rows:,} rows. This looks like "
+            "an ID column: it carries no information about other rows. Drop it."
+        )
+    raise ValueError(
+        f"{listed(titles)} have different texts in most rows, {titles[0]} {n_texts[0]:,} in "
+        f"{n_rows:,}. They look like ID columns, which carry no information about other rows. "
+        "Drop them."
+    )
 
 
 def given_n_values(n_values, n_columns):
@@ -430,7 +459,7 @@ def _categories(cells, title, kind, order, codes):
             _check_cell(cell, title, row)
         raise
     if is_date or any(map(is_date_or_time, different)):
-        raise ValueError(f"{title} {DATES}")
+        raise UnfitColumn("dates")
     values = dict.fromkeys(_plain(cell) for cell in different if not is_empty(cell))
     if order is not None:
         return _as_column(order)
@@ -471,7 +500,7 @@ def _check_texts(texts, title, n_rows):
                 "pandas.to_numeric(column, errors='coerce')."
             )
         else:
-            remedy = "A column that names each row tells nothing of others: leave it out."
+            raise UnfitColumn("texts", len(texts))
         raise ValueError(f"{title} has {len(texts):,} different texts in {n_rows:,} rows. {remedy}")
     if doubtful:
         warnings.warn(

@@ -82,7 +82,9 @@ def test_dates_are_refused(model, n_days, kind):
         table = pl.DataFrame(table.to_dict("list")).with_columns(DATES[kind](days).alias("day"))
     else:
         table["day"] = DATES[kind](days)
-    with pytest.raises(ValueError, match="'day' holds dates or times, not numbers. Leave it out"):
+    with pytest.raises(
+        ValueError, match="'day' contains datetimes, which are not supported. Drop it"
+    ):
         clone(model).fit(table)
 
 

@@ -41,7 +41,8 @@ def test_the_remedy_is_about_the_column_of_the_error():
     X.loc[0, "b"], X.loc[2, "a"] = 3.7, 5.2
     message = refusal(lambda: SDCPRBM(2).fit(X))
     assert "column 'b', but row 0 has the value 3.7" in message
-    assert "visible={'b': 'gaussian'}" in message
+    assert "first of 2 such values in columns 'a', 'b'." in message
+    assert "visible={'b': 'gaussian', 'a': 'gaussian'}" in message
 
 
 @pytest.mark.parametrize("column", [np.arange(40) / 23, np.arange(40.0)])
@@ -191,3 +192,83 @@ def test_weights_of_batches():
     model = SDCPRBM(2, max_iter=1, random_state=0)
     expected = model.fit(Batches([X])).components_
     assert_array_equal(model.fit(Batches([X]), sample_weight=2.0).components_, expected)
+
+
+# All columns at once.
+
+
+def seven(cells, **others):
+    """A table with seven columns of the same cells, and others before and after them."""
+    some = {f"c{k}": cells for k in range(7)}
+    bits = np.arange(len(cells)) % 2
+    return pd.DataFrame({"fine": bits, **some, **others})
+
+
+FIVE = "columns 'c0', 'c1', 'c2', 'c3', 'c4' and 2 more"
+BOTH = [SDCPRBM(2, max_iter=1), FVBMPseudoLikelihood(), FSLLDensity()]
+every_kind = pytest.mark.parametrize("model", BOTH, ids=lambda m: type(m).__name__)
+DAYS = pd.date_range("2026-01-01", periods=40)
+
+
+@every_kind
+def test_columns_of_dates_and_of_names(model):
+    message = refusal(lambda: model.fit(seven(DAYS)))
+    assert message == (
+        f"{type(model).__name__}: {FIVE} contain datetimes, which are not supported. Drop them, or "
+        "convert them to numbers (for example days since a date)."
+    )
+    names = [f"n{k}" for k in range(40)]
+    message = refusal(lambda: model.fit(seven(names)))
+    assert message == (
+        f"{type(model).__name__}: {FIVE} have different texts in most rows, column 'c0' 40 in 40. "
+        "They look like ID columns, which carry no information about other rows. Drop them."
+    )
+    message = refusal(lambda: model.fit(seven(np.arange(40) % 2, id=names)))
+    assert message.endswith(
+        "column 'id' has 40 different texts in 40 rows. This looks like an ID column: it carries "
+        "no information about other rows. Drop it."
+    )
+
+
+@every_kind
+def test_infinite_and_missing_cells_and_columns(model):
+    cells = np.where(np.arange(40) < 2, np.inf, np.arange(40) % 2)
+    message = refusal(lambda: model.fit(seven(cells)))
+    assert message == (
+        f"{type(model).__name__}: column 'c0' has the value inf in row 0, the first of 14 infinite "
+        f"ones in {FIVE}. Replace them by finite ones."
+    )
+    assert f"{FIVE} have " in refusal(lambda: model.fit(seven(np.full(40, np.nan))))
+    if not isinstance(model, SDCPRBM):
+        fitted = model.fit(seven(np.arange(40) % 2))
+        gaps = seven(np.where(np.arange(40) < 2, np.nan, np.arange(40) % 2))
+        message = refusal(lambda: fitted.energy(gaps))
+        assert "'c0' has no value (NaN) in row 0, the first of 14 missing cells" in message
+        assert FIVE in message
+
+
+@every_kind
+def test_values_out_of_range(model):
+    message = refusal(lambda: model.fit(seven(np.arange(40) / 4 + 0.1)))
+    first = "row 4 has the value 1.1, the first of 252"
+    if not isinstance(model, SDCPRBM):
+        first = "row 0 has the value 0.1, the first of 280"
+    assert f"column 'c0', but {first} such values in {FIVE}. " in message
+    if isinstance(model, SDCPRBM):
+        entries = ", ".join(f"'c{k}': 'gaussian'" for k in range(5))
+        assert f"For amounts, set visible={{{entries}, ...}}; for categories" in message
+
+
+def test_columns_with_more_than_two_values():
+    model = FVBMPseudoLikelihood(objective="likelihood")
+    message = refusal(lambda: model.fit(seven(np.arange(40) % 3)))
+    assert f"is for binary columns, and {FIVE} have more than two values" in message
+    model = FVBMPseudoLikelihood(n_values=2)
+    message = refusal(lambda: model.fit(seven(np.resize(["x", "y", "z"], 40))))
+    assert "'c0' has 3 categories ('x', 'y', 'z'), but n_values allows 2; columns 'c1'" in message
+    assert "'c5' and 1 more have too many, too." in message
+    fitted = FVBMPseudoLikelihood().fit(np.arange(40)[:, None] % [3, 3, 4])
+    message = refusal(lambda: fitted.score_samples([[0, 3, 0], [0, 0, 0], [0, 0, 5]]))
+    assert "column 1, but row 0 has the value 3, the first of 2 such values in columns 1, 2. " in (
+        message
+    )

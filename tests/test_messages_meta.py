@@ -75,7 +75,7 @@ def test_cells_that_the_imputer_refuses(estimator):
     expected = "BoltzmannImputer: column 'b' has the value -inf in row 5"
     assert expected in refusal(lambda: BoltzmannImputer(estimator).fit(X))
     dates = named(levels()).assign(a=pd.Timestamp("2025-01-01"))
-    expected = "BoltzmannImputer: column 'a' holds dates"
+    expected = "BoltzmannImputer: column 'a' contains datetimes"
     assert expected in refusal(lambda: BoltzmannImputer(estimator).fit(dates))
 
 
@@ -93,7 +93,7 @@ def test_columns_without_a_value(model):
     X, name = named(levels()).assign(a=np.nan), type(model).__name__
     expected = f"{name}: column 'a' without an observed value is left out."
     assert warning(lambda: model.fit(X, Y)) == expected
-    expected = f"{name}: column 'a', column 'c' without an observed value are left out."
+    expected = f"{name}: columns 'a', 'c' without an observed value are left out."
     assert warning(lambda: model.fit(X.assign(c=None), Y)) == expected
 
 

@@ -436,7 +436,7 @@ def test_what_is_refused(animals):
         model.fit(table[y == "fish"], y[y == "fish"])
     with pytest.raises(ValueError, match="column 'weight' has the value inf in row 3"):
         model.fit(table.assign(weight=np.where(np.arange(300) == 3, np.inf, 1.0)), y)
-    with pytest.raises(ValueError, match="holds dates"):
+    with pytest.raises(ValueError, match="contains datetimes"):
         model.fit(table.assign(born=pd.Timestamp("2025-01-01")), y)
     with pytest.raises(ValueError, match="joint=True needs an estimator with n_values"):
         BoltzmannClassifier(FVBMPseudoLikelihood(binarize=0.5), joint=True).fit(table, y)

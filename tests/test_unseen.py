@@ -248,7 +248,7 @@ def test_declared_categories_are_kept(estimator):
 def test_more_values_than_the_kernels_number(monkeypatch):
     monkeypatch.setattr(_rows, "available_memory", lambda: None)
     codes = np.arange(40_000)[:, None]
-    with pytest.raises(ValueError, match=r"column 0 may have 40,000 values, and at most 32,767"):
+    with pytest.raises(ValueError, match=r"column 0 has up to 40,000 values, and at most 32,767"):
         FVBMPseudoLikelihood(n_values=40_000).fit(codes)
 
 

@@ -276,7 +276,7 @@ class Inference(Comparison, Resampling):
         if self.ordered_.any():
             raise ValueError(
                 f"{name}: there are no standard errors with the penalty by the order of values "
-                f"(ordered), which {self._column(self.ordered_.argmax())} has: they would not "
+                f"(ordered), which {self._have(np.flatnonzero(self.ordered_))}: they would not "
                 "account for its bias. Fit with ordered=False."
             )
         if self.nodewise:

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import BaseBoltzmann, find_stack_level, fingerprint, validate_arguments
+from sklearn_boltz._cells import first_of
 from sklearn_boltz._estimates import (
     best_known,
     distrust,
@@ -172,10 +173,12 @@ class Likelihoods(BaseBoltzmann):
         codes[:, self._table.is_empty] = 0  # a value that says nothing
         if (codes < 0).any():
             row, j = np.argwhere(codes < 0)[0]
+            titles = map(self._column, np.flatnonzero((codes < 0).any(axis=0)))
+            more = first_of((codes < 0).sum(), "missing cells", titles)
             raise ValueError(
-                f"{type(self).__name__}: {self._column(j)} has no value (NaN) in row {row}, and an "
-                "energy belongs to a complete row. `free_energy` sums missing cells out; `impute` "
-                "fills them."
+                f"{type(self).__name__}: {self._column(j)} has no value (NaN) in row {row}{more}, "
+                "and an energy belongs to a complete row. `free_energy` sums missing cells out; "
+                "`impute` fills them."
             )
         return codes
 

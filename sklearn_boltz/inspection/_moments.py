@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils import Bunch, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._cells import as_array
 from sklearn_boltz.inspection._axes import require_pyplot
 
 # Colours of Okabe and Ito, which are safe for colour-blind readers.
@@ -105,7 +104,7 @@ class MomentsDisplay:
         check_is_fitted(estimator)
         generator = check_random_state(random_state)
         names = getattr(estimator, "feature_names_in_", None)
-        for j, cells in enumerate(as_array(X).T):  # before the samples, which may take long
+        for j, cells in enumerate(np.asarray(X).T):  # before the samples, which may take long
             _two_values(cells, j, names)
         sample = estimator.sample(n_samples, random_state=generator.randint(2**31))
         data, model = _as_ones(X, sample, names)
@@ -295,7 +294,7 @@ def _two_values(cells, j, names):
 
 def _as_ones(X, sample, names):
     """Both tables as 0 and 1 in float64. The larger value of a column becomes 1."""
-    data, model = as_array(X), np.asarray(sample)
+    data, model = np.asarray(X), np.asarray(sample)
     if data.ndim != 2 or data.shape[1] != model.shape[1]:
         raise ValueError(
             f"X must have {model.shape[1]} columns, like the rows that the estimator was "

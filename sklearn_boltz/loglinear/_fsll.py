@@ -24,7 +24,7 @@ from sklearn_boltz._base import (
 )
 from sklearn_boltz._batches import as_batches, summarise
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz._cells import ROWS_TO_TELL, is_whole
+from sklearn_boltz._cells import ROWS_TO_TELL, first_of, is_whole
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._estimates import estimate_from_value
 from sklearn_boltz._memory import check_drawn
@@ -452,9 +452,8 @@ class FSLLDensity(BaseBoltzmann):
         low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
         columns = np.flatnonzero((low == 1) & (high > 1))
         if len(columns) and len(X) >= ROWS_TO_TELL:
-            more = f" and {len(columns) - 1} more columns have" if len(columns) > 1 else " has"
             warnings.warn(
-                f"FSLLDensity: {self._column(columns[0])}{more} values from 1 to "
+                f"FSLLDensity: {self._have(columns)} values from 1 to "
                 f"{int(high[columns].max())} and never 0. Values are counted from 0, so the model "
                 "has an unused value 0. Subtract 1, or set n_values if 0 is possible.",
                 stacklevel=find_stack_level(),
@@ -578,10 +577,12 @@ class FSLLDensity(BaseBoltzmann):
         states, missing, _ = self._incomplete_states(X)
         if missing.any():
             row, j = np.argwhere(missing)[0]
+            titles = map(self._column, np.flatnonzero(missing.any(axis=0)))
+            more = first_of(missing.sum(), "missing cells", titles)
             raise ValueError(
-                f"FSLLDensity: {self._column(j)} has no value (NaN) in row {row}, but `energy` "
-                "needs complete rows. Use `free_energy`, which sums missing cells out, or fill "
-                "them with `impute`."
+                f"FSLLDensity: {self._column(j)} has no value (NaN) in row {row}{more}, but "
+                "`energy` needs complete rows. Use `free_energy`, which sums missing cells out, or "
+                "fill them with `impute`."
             )
         return -self._model().log_weight(states)
 

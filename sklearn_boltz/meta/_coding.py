@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._cells import columns_of, is_frame, missing_cells
+from sklearn_boltz._cells import columns_of, is_frame, listed, missing_cells
 from sklearn_boltz._tables import Column, learn_table, ordered_columns
 from sklearn_boltz._warnings import find_stack_level
 
@@ -134,7 +134,7 @@ class Coding:
         if empty.any():
             without = [titles[j] for j in np.flatnonzero(empty)]
             warnings.warn(
-                f"{name}: {', '.join(without)} without an observed value "
+                f"{name}: {listed(without)} without an observed value "
                 f"{'is' if len(without) == 1 else 'are'} left out.",
                 stacklevel=find_stack_level(),
             )

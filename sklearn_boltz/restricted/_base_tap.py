@@ -134,11 +134,11 @@ class BaseTAP(MiniBatchEstimator):
         specs = specs if isinstance(self.visible, (list, dict)) else [specs]
         return any(isinstance(spec, str) and spec.startswith("truncated") for spec in specs)
 
-    def _remedy(self, X, column):
+    def _remedy(self, X, columns):
         kinds = self._layout_now().kinds
         truncated = np.array([kind in TRUNCATED for kind in kinds])
-        if not truncated[column]:
-            return super()._remedy(X, column)
+        if not truncated[columns[0]]:
+            return super()._remedy(X, columns)
         low, high = np.nanmin(X[:, truncated]), np.nanmax(X[:, truncated])
         if TruncatedGaussBernoulli in kinds:  # its interval has to contain 0
             low, high = min(low, 0), max(high, 0)

@@ -32,7 +32,7 @@ from sklearn_boltz._base import (
     validate_arguments,
 )
 from sklearn_boltz._batches import fresh, rows_of
-from sklearn_boltz._cells import shown
+from sklearn_boltz._cells import N_NAMES, shown
 from sklearn_boltz._estimates import (
     LogPartition,
     best_known,
@@ -284,7 +284,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 "Give its units, for example visible={0: Categorical([3])} for the codes 0, "
                 "1 and 2."
             )
-        if self.binarize is None:
+        if self.binarize is None and self._table.template is not None:
             specs = with_numbers(specs, self._table, X)
         layout = learn_layout(specs, self._table, X, self._column, self._unit_options(), weights)
         if self.verbose and self.binarize is None:
@@ -373,25 +373,31 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _refuse(self, X, legal, first_row=0):
         self._check_domain(X, legal, self._domain, partial(self._remedy, X), first_row)
 
-    def _remedy(self, X, column):
-        """The remedy for values out of range in a column, for error messages."""
-        layout = self._layout_now()
+    def _remedy(self, X, columns):
+        """The remedy for values out of range in some columns, for error messages."""
+        layout, column = self._layout_now(), columns[0]
         low, high = layout.bounds_of(column)
         if layout.one_hot[column]:
-            return f"Give these codes, or {self._about_categories(column)} for other values."
+            return f"Give these codes, or {self._about_categories(columns)} for other values."
         if layout.kinds[column] is not Bernoulli:
             return (
                 "Scale the columns with sklearn.preprocessing.MinMaxScaler("
                 f"feature_range=({low:g}, {high:g}), clip=True)."
             )
         return (
-            f"For amounts, set visible={{{self._key(column)}: 'gaussian'}}; for categories, "
+            f"For amounts, set {self._visible(columns, 'gaussian')}; for categories, "
             "'categorical'. For bits, set `binarize` to a threshold. Grey levels become "
             "probabilities of a 1 by sklearn.preprocessing.MinMaxScaler(clip=True)."
         )
 
-    def _about_categories(self, j):
-        return f"set visible={{{self._key(j)}: 'categorical'}}"
+    def _about_categories(self, columns):
+        return f"set {self._visible(columns, 'categorical')}"
+
+    def _visible(self, columns, kind):
+        """The parameter `visible` with units of a kind for some columns, as a user writes it."""
+        entries = [f"{self._key(j)}: {kind!r}" for j in columns[:N_NAMES]]
+        more = ", ..." if len(columns) > N_NAMES else ""
+        return f"visible={{{', '.join(entries)}{more}}}"
 
     def _key(self, column):
         """The key of a column in a dict `visible`."""

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
 from sklearn_boltz._base import find_stack_level
-from sklearn_boltz._cells import IF_A_VALUE, is_whole, shown
+from sklearn_boltz._cells import IF_A_VALUE, first_of, is_whole, shown
 from sklearn_boltz._tables import ordered_columns
 
 # Without `n_values`, a column with more values than this is taken for amounts.
@@ -115,9 +115,12 @@ class Coding(NamedTuple):
                 else "In the training data this column has values from 0 to "
                 f"{self.n_values[j] - 1} only. Correct the cell, or write it as NaN."
             )
+        columns = np.flatnonzero(~legal.all(axis=0))
+        n_cells, titles = int((~legal).sum()), map(estimator._column, columns)
+        more = first_of(n_cells, "such values", titles) if len(columns) > 1 else ""
         return (
             f"{type(estimator).__name__} needs values from 0 to {self.n_values[j] - 1} in "
-            f"{estimator._column(j)}, but row {i} has the value {shown(X[i, j])}. {remedy}"
+            f"{estimator._column(j)}, but row {i} has the value {shown(X[i, j])}{more}. {remedy}"
         )
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._base import N_NAMES, checked_weights
+from sklearn_boltz._base import checked_weights
 from sklearn_boltz._batches import summarise
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz._memory import SMALL, check_memory
@@ -93,11 +93,9 @@ def _check_size(estimator, coding):
     name, n_values = type(estimator).__name__, coding.n_values
     many = np.flatnonzero(n_values > MOST_VALUES)
     if len(many):
-        names = ", ".join(map(estimator._column, many[:N_NAMES]))
-        more = f" and {len(many) - N_NAMES} more columns" if len(many) > N_NAMES else ""
         raise ValueError(
-            f"{name}: {names}{more} may have {n_values[many[0]]:,} values, "
-            f"and at most {MOST_VALUES:,} are possible. Merge rare values, or leave the column out."
+            f"{name}: {estimator._have(many)} up to {n_values.max():,} values, and at most "
+            f"{MOST_VALUES:,} are possible. Merge rare values, or leave the column out."
         )
     n_states = int(n_values.sum())
     if MATRICES * 8 * n_states**2 <= SMALL:

@@ -96,18 +96,17 @@ def _by_likelihood(estimator, task, rows):
             "objective='likelihood' and missing cells use missing='em'."
         )
     if not rows.coding.is_binary:
-        j = int(rows.coding.n_values.argmax())
+        many = np.flatnonzero(rows.coding.n_values > 2)
         raise ValueError(
-            f"objective='likelihood' is for binary columns, and {estimator._column(j)} has "
-            f"{rows.coding.n_values[j]} values. Use objective='pseudo-likelihood', or one-hot "
-            "columns."
+            f"objective='likelihood' is for binary columns, and {estimator._have(many)} more than "
+            "two values. Use objective='pseudo-likelihood', or one-hot columns."
         )
     # With further statistics, the pseudo-likelihood of pairs is where the search begins.
     task = LikelihoodTask(*task) if has_further(estimator) else LikelihoodTask.of(task)
     if not task.is_exact() and not rows.is_complete:
-        j = int((rows.codes < 0).any(axis=0).argmax())
+        missing = np.flatnonzero((rows.codes < 0).any(axis=0))
         raise ValueError(
-            f"objective='likelihood' learns from missing cells, as {estimator._column(j)} has, "
+            f"objective='likelihood' learns from missing cells, as {estimator._have(missing)}, "
             f"only up to {MAX_COLUMNS} columns that vary; there are {len(task.varying)}. Use "
             "objective='pseudo-likelihood', or fill the cells by `impute` of such a model."
         )

@@ -6,6 +6,7 @@ from numbers import Integral
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_boltz._cells import listed
 from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
 
@@ -81,10 +82,10 @@ def _pairs_remedy(estimator):
 def _check_rows(estimator, task, rows):
     name = type(estimator).__name__
     if not rows.coding.is_binary:
-        j = int(rows.coding.n_values.argmax())
+        many = np.flatnonzero(rows.coding.n_values > 2)
         raise ValueError(
-            f"{name}: terms of three columns are for binary columns, and {estimator._column(j)} "
-            f"has {rows.coding.n_values[j]} values. Use FSLLDensity or one-hot columns, or "
+            f"{name}: terms of three columns are for binary columns, and {estimator._have(many)} "
+            "more than two values. Use FSLLDensity or one-hot columns, or "
             f"{_pairs_remedy(estimator)}."
         )
     if not isinstance(task.problem, PseudoLikelihood):
@@ -93,9 +94,9 @@ def _check_rows(estimator, task, rows):
             f"batches have too many. Use fewer rows, or {_pairs_remedy(estimator)}."
         )
     if not rows.is_complete and estimator.missing == "em":
-        j = int((rows.codes < 0).any(axis=0).argmax())
+        missing = np.flatnonzero((rows.codes < 0).any(axis=0))
         raise ValueError(
-            f"{name}: missing='em' is for networks of pairs, and {estimator._column(j)} has "
+            f"{name}: missing='em' is for networks of pairs, and {estimator._have(missing)} "
             "missing cells. With terms of three columns use missing='observed'."
         )
 
@@ -159,15 +160,16 @@ def checked_further(estimator, task, rows, is_sparse):
     """The terms for the likelihood of more than pairs."""
     terms = checked_terms(estimator, task, rows, is_sparse)
     if not rows.is_complete:
-        j = int((rows.codes < 0).any(axis=0).argmax())
+        missing = np.flatnonzero((rows.codes < 0).any(axis=0))
         raise ValueError(
             f"{type(estimator).__name__}: with objective='likelihood', terms and count_potential "
-            f"are for complete rows, and {estimator._column(j)} has missing cells. Fill them."
+            f"are for complete rows, and {estimator._have(missing)} missing cells. Fill them."
         )
     if estimator.count_potential and len(task.varying) < rows.codes.shape[1]:
-        j = int(np.setdiff1d(np.arange(rows.codes.shape[1]), task.varying)[0])
+        constant = np.setdiff1d(np.arange(rows.codes.shape[1]), task.varying)
         raise ValueError(
             f"{type(estimator).__name__}: count_potential=True needs columns that vary, and "
-            f"{estimator._column(j)} is constant. Leave it out."
+            f"{listed(map(estimator._column, constant))} "
+            f"{'is constant. Leave it' if len(constant) == 1 else 'are constant. Leave them'} out."
         )
     return terms or []

@@ -218,8 +218,8 @@ def compare_groups(
         empty = np.flatnonzero((codes[which == number] < 0).all(axis=0))
         if len(empty):
             raise ValueError(
-                f"compare_groups: {model._column(empty[0])} has no value in the group {label}. "
-                "Leave it out."
+                f"compare_groups: {model._have(empty)} no value in the group {label}. Leave "
+                f"{'it' if len(empty) == 1 else 'them'} out."
             )
     warn_of_constants(model, codes, labels, which)
     refits, first = Refits.of(model, codes), which == 0

@@ -88,6 +88,7 @@ def with_numbers(specs, table, X):
     specs : list of {"auto", type, UnitType}, or UnitType
         As of `specified`.
     table : Table
+        Of a data frame.
     X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
         The codes and numbers of the training.
 
@@ -95,7 +96,7 @@ def with_numbers(specs, table, X):
     -------
     specs : list of {"auto", type, UnitType}, or UnitType
     """
-    if table.template is None or isinstance(specs, UnitType):
+    if isinstance(specs, UnitType):
         return specs
     fractions = have_fractions(X) & (table.n_categories == 0)
     return [

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import clone
 
 from sklearn_boltz._arrays import is_foreign
+from sklearn_boltz._cells import listed
 from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
 
 
@@ -95,12 +96,13 @@ def _is_network(model):
 def _check_finite(estimator):
     """Refuse columns that a network of pairs does not take."""
     layout = estimator._layout_now()
-    for j, one_hot in enumerate(np.broadcast_to(layout.one_hot, estimator.n_features_in_)):
-        if not one_hot and layout.bounds_of(j) != (0, 1):
-            raise ValueError(
-                f"{type(estimator).__name__}: a network as init is for columns of finitely many "
-                f"values, and the units of {estimator._column(j)} take real ones."
-            )
+    one_hot = np.broadcast_to(layout.one_hot, estimator.n_features_in_)
+    real = [j for j in np.flatnonzero(~one_hot) if layout.bounds_of(j) != (0, 1)]
+    if real:
+        raise ValueError(
+            f"{type(estimator).__name__}: a network as init is for columns of finitely many "
+            f"values, and the units of {listed(map(estimator._column, real))} take real ones."
+        )
 
 
 def n_units_of(model):

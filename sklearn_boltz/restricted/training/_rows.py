@@ -137,11 +137,10 @@ def check_observed(estimator, X):
     if np.ndim(counts) and not np.all(counts):
         of_columns = np.asarray(counts)[estimator._layout_now().starts[:-1]]
         empty = np.flatnonzero(of_columns == 0)
-        name = estimator._column(int(empty[0]))
-        more = "" if len(empty) == 1 else f", nor have {len(empty) - 1} other columns"
+        it = "it" if len(empty) == 1 else "them"
         raise ValueError(
-            f"{type(estimator).__name__}: {name} has no value in any row that counts{more}. "
-            "Leave it out: the data say nothing of it."
+            f"{type(estimator).__name__}: {estimator._have(empty)} no value in any row that "
+            f"counts. Leave {it} out: the data say nothing of {it}."
         )
 
 
