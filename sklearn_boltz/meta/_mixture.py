@@ -440,8 +440,9 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             If there is no such column, or if its values are continuous.
         """
         absent = "predict_column_proba: there is no column {!r}; the columns are"
-        place, generator = self._place(column, absent), make_generator(random_state)
-        others = without_column(self._checked(X), place)
+        X, generator = self._checked(X), make_generator(random_state)
+        place = self._place(column, absent)
+        others = without_column(X, place)
         shares = self._shares(others)
         found = [
             part.predict_column_proba(
