@@ -3,6 +3,7 @@
 import math
 import warnings
 from contextlib import contextmanager
+from copy import copy
 from difflib import get_close_matches
 from functools import wraps
 from hashlib import sha1
@@ -753,3 +754,19 @@ def unchanged_on_error(estimator):
     except BaseException:
         give_back(before)
         raise
+
+
+def all_or_nothing(fit):
+    """Let `fit` work on a copy of the estimator, which then gets all attributes at once.
+
+    However the fit ends, and whenever Ctrl-C comes, no attribute is of another fit than the others.
+    """
+
+    @wraps(fit)
+    def fit_a_copy(self, *args, **kwargs):
+        model = copy(self)
+        fit(model, *args, **kwargs)
+        self.__dict__ = vars(model)
+        return self
+
+    return fit_a_copy

@@ -11,6 +11,7 @@ from weakref import ref
 import numpy as np
 from joblib import effective_n_jobs
 from joblib.parallel import get_active_backend
+from sklearn.utils.parallel import Parallel, delayed
 from threadpoolctl import ThreadpoolController
 
 # Rows of a block: with fewer, BLAS spends its time on rearranging the weights. A mini-batch of
@@ -176,6 +177,11 @@ class OneThread:
     def map(self, function, blocks, work):
         """Call a function of a slice for each block."""
         return [function(block) for block in blocks]
+
+
+def in_parallel(function, arguments, n_jobs):
+    """The results of a function for each of some tuples of arguments, in their order."""
+    return Parallel(n_jobs=n_jobs)(delayed(function)(*given) for given in arguments)
 
 
 def has_other_processes():

@@ -14,12 +14,22 @@ import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
-from sklearn.exceptions import InconsistentVersionWarning
-from test_common import DEFAULTS, ESTIMATORS
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
+from test_common import DEFAULTS, ESTIMATORS, by_turns
 
 import sklearn_boltz
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPRBM,
+    BoltzmannClassifier,
+    BoltzmannImputer,
+    BoltzmannMixture,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+)
 from sklearn_boltz._threads import limit_blas
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -84,17 +94,20 @@ def assert_usable(model, X):
 
 
 class CtrlC:
-    """Raise a KeyboardInterrupt at the n-th call of a Python function, as a context."""
+    """Raise a KeyboardInterrupt at the n-th call of a Python function, as a context.
 
-    def __init__(self, n=None):
-        self.n, self.n_calls = n, 0
+    Or another error. `has_come` tells whether it came out of the block.
+    """
+
+    def __init__(self, n=None, error=KeyboardInterrupt):
+        self.n, self.n_calls, self.error, self.has_come = n, 0, error, False
 
     def _profile(self, frame, event, argument):
         if event == "call" and frame.f_code is not CtrlC.__exit__.__code__:
             self.n_calls += 1
             if self.n_calls == self.n:
                 sys.setprofile(None)
-                raise KeyboardInterrupt
+                raise self.error
 
     def __enter__(self):
         sys.setprofile(self._profile)
@@ -102,12 +115,13 @@ class CtrlC:
 
     def __exit__(self, kind, *rest):
         sys.setprofile(None)
-        return kind is KeyboardInterrupt
+        self.has_come = kind is self.error
+        return self.has_come
 
 
-def n_calls(estimator, X):
+def n_calls(estimator, *args, method="fit"):
     with CtrlC() as count:
-        estimator.fit(X)
+        getattr(estimator, method)(*args)
     return count.n_calls
 
 
@@ -204,6 +218,205 @@ def test_an_interrupted_pairwise_fit_has_its_last_iteration(solver, monkeypatch)
         assert model.history_["log_pseudo_likelihood"][0] >= at_the_end - 1e-12
         assert model.score(X) == pytest.approx(whole.score(X), abs=1e-3)
     assert len(seen) >= 2
+
+
+# Interrupts and errors in all estimators, at fixed places.
+
+META = [
+    BoltzmannClassifier(joint=False, calibration=True),
+    BoltzmannMixture([("terms", FSLLDensity()), ("pairs", FVBMPseudoLikelihood(alpha=0.1))]),
+    BoltzmannOutlierDetector(contamination=0.1),
+    BoltzmannImputer(),
+]
+ALL = [*DEFAULTS, *META]
+# Interrupts of each estimator: so many at equal distances, and at the last calls, where attributes
+# are set. Every other one is in a first fit.
+N_ANYWHERE, N_LAST = 34, 12
+N_INTERRUPTS = 500
+# What is no method of a fitted model; of the other methods, the arguments that must be given.
+NO_ANSWERS = {
+    "fit", "fit_predict", "fit_transform", "get_metadata_routing", "get_params", "move_to",
+    "partial_fit", "refine", "set_callbacks", "set_output", "set_params",
+}  # fmt: skip
+ARGUMENTS = {"basis": [[0]], "column": 0, "features": [0], "other": FVBMPseudoLikelihood()}
+
+
+def table(seed=0):
+    """Bits of which some are missing, and labels."""
+    X = data(seed, 40).astype(float)
+    X[np.random.default_rng(seed).random(X.shape) < 0.03] = np.nan
+    return X, by_turns(X)
+
+
+def state(estimator):
+    return pickle.dumps(vars(estimator))
+
+
+def methods_of(estimator):
+    """The public methods of a fitted model, with arguments for those that need some."""
+    X, y = table(2)
+    for name in dir(estimator):
+        if name.startswith("_") or name in NO_ANSWERS or name in estimator.get_params():
+            continue
+        if name.endswith("_request") or isinstance(getattr(type(estimator), name, None), property):
+            continue
+        method = getattr(estimator, name)
+        if callable(method):
+            needed = [
+                ARGUMENTS.get(key, y if key == "y" else X)
+                for key, parameter in signature(method).parameters.items()
+                if parameter.default is parameter.empty and parameter.kind < 2
+            ]
+            yield name, method, needed
+
+
+def assert_not_fitted(estimator):
+    for name, method, arguments in methods_of(estimator):
+        with pytest.raises(NotFittedError):
+            method(*arguments)
+            pytest.fail(f"{name} gave an answer")
+
+
+def answers(estimator):
+    """What a model says of rows, of which one has a missing cell."""
+    X = np.nan_to_num(table(2)[0])
+    X[0, 0] = np.nan
+    names = ["score_samples", "decision_function", "predict_proba", "impute"]
+    if not hasattr(estimator, "score_samples"):  # BoltzmannImputer
+        names = ["transform"]
+    options = {"impute": {"random_state": 0, "how": "mode"}}
+    found = [
+        getattr(estimator, name)(X, **options.get(name, {}))
+        for name in names
+        if hasattr(estimator, name)
+    ]
+    assert all(np.isfinite(values).all() for values in found) and found
+    return pickle.dumps(found)
+
+
+def places(n_calls):
+    """Numbers of calls at which fits end."""
+    anywhere = [1 + int((k + 0.5) / N_ANYWHERE * (n_calls - 1)) for k in range(N_ANYWHERE)]
+    return [*anywhere, *range(n_calls - N_LAST, n_calls)]
+
+
+def test_all_estimators_are_interrupted_often_enough():
+    public = {
+        name
+        for name, value in vars(sklearn_boltz).items()
+        if isinstance(value, type) and issubclass(value, BaseEstimator)
+    }
+    assert {name_of(estimator) for estimator in ALL} == public and len(ALL) == 11
+    assert N_ANYWHERE + N_LAST >= 40 and len(ALL) * (N_ANYWHERE + N_LAST) >= N_INTERRUPTS
+
+
+def interrupted(make, n, method="fit", error=KeyboardInterrupt):
+    """-> a model before and after a call of a method that ends at the n-th call of a function.
+
+    Python ignores what is raised where C calls it (looking for the libraries of BLAS) and where it
+    closes a generator that no one needs any more: then the method ends at an earlier call.
+    """
+    for place in range(n, 0, -99):
+        model = make()
+        before = state(model)
+        with CtrlC(place, error) as interrupt:
+            getattr(model, method)(*table())
+        if interrupt.has_come:
+            return model, before
+    pytest.fail("the interrupt did not come out")
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=name_of)
+def test_interrupts_lose_nothing(estimator):
+    """After each, the model is the old one, the new one, or that of its complete epochs."""
+    first = fixed(estimator)
+    fitted, new = clone(first).fit(*table(1)), clone(first).fit(*table())
+    written, expected, n_old = pickle.dumps(fitted), answers(new), 0
+    for make in (lambda: clone(first), lambda: pickle.loads(written)):
+        was_fitted = hasattr(make(), "n_features_in_")
+        n_calls(make(), *table())  # fills caches
+        for k, n in enumerate(places(n_calls(make(), *table()))[was_fitted::2]):
+            model, before = interrupted(make, n)
+            if state(model) == before:
+                n_old += 1
+                assert was_fitted or not assert_not_fitted(model)
+            else:
+                found = answers(model)
+                assert found == expected or name_of(model) not in map(name_of, META)
+            if k % 4 == 0:
+                assert answers(model.fit(*table())) == expected
+    assert n_old >= 10
+
+
+STREAMED = [estimator for estimator in ALL if hasattr(estimator, "partial_fit")]
+
+
+@pytest.mark.parametrize("estimator", STREAMED, ids=name_of)
+def test_interrupts_of_partial_fit_lose_nothing(estimator):
+    """After each, the model is that without the rows, or that with all of them."""
+    first = fixed(estimator)
+    written = pickle.dumps(clone(first).partial_fit(*table(1)))
+    for make in (lambda: clone(first), lambda: pickle.loads(written)):
+        total = n_calls(make(), *table(), method="partial_fit")
+        expected = answers(make().partial_fit(*table()))
+        for n in places(total)[::3]:
+            model, before = interrupted(make, n, "partial_fit")
+            assert state(model) == before or answers(model) == expected
+
+
+@pytest.mark.parametrize("estimator", EPOCHS, ids=name_of)
+def test_interrupts_of_a_continued_fit_lose_nothing(estimator):
+    """Within its first epoch, the model is the old one."""
+    fitted = fixed(estimator).fit(*table()).set_params(warm_start=True)
+    written, n_iter, n_old = pickle.dumps(fitted), fitted.n_iter_, 0
+    for n in places(n_calls(fitted, *table()))[:N_ANYWHERE:2]:
+        model, _ = interrupted(lambda: pickle.loads(written), n)
+        if model.n_iter_ == n_iter:
+            n_old += 1
+            assert_same(model, pickle.loads(written))
+        else:
+            answers(model)
+    assert n_old >= 2
+
+
+class Failure(BaseException):
+    """What no code expects."""
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=name_of)
+def test_errors_anywhere_leave_the_model_as_it_was(estimator):
+    first = fixed(estimator)
+    written = pickle.dumps(clone(first).fit(*table(1)))
+    for make in (lambda: clone(first), lambda: pickle.loads(written)):
+        # The last calls may come after the fit.
+        for n in places(n_calls(make(), *table()))[:N_ANYWHERE:4]:
+            model, before = interrupted(make, n, error=Failure)
+            assert state(model) == before
+
+
+def refused():
+    """Arguments of `fit` that are refused, some before and some after columns are counted."""
+    X, y = table()
+    infinite, rows = np.hstack([X, X]), len(X)
+    infinite[3, 1] = np.inf
+    yield "no columns", (X[:, :0], y)
+    yield "an infinite number", (infinite, y)
+    yield "dates", (np.full((rows, 2), np.datetime64("2020-01-01"), dtype=object), y)
+    yield "negative weights", (np.hstack([X, X]), y, np.full(rows, -1.0))
+    yield "weights of other rows", (np.hstack([X, X]), y, np.ones(rows + 1))
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=name_of)
+def test_a_refused_fit_leaves_the_model_as_it_was(estimator):
+    for model in (fixed(estimator), fixed(estimator).fit(*table(1))):
+        before = state(model)
+        for what, arguments in refused():
+            with pytest.raises((ValueError, TypeError)):
+                model.fit(*arguments)
+                pytest.fail(what)
+            assert state(model) == before, what
+        if "n_features_in_" not in vars(model):
+            assert_not_fitted(model)
 
 
 # kill -9.

@@ -4,8 +4,10 @@ from inspect import signature
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import clone
 from sklearn.utils import _safe_indexing
+
+from sklearn_boltz._threads import in_parallel
+from sklearn_boltz.meta._default import timed_fit
 
 # Number of transitions of an RBM for a row whose missing cells have too many joint states.
 N_STEPS = 200
@@ -31,9 +33,11 @@ class JointDensity:
     def __init__(self, density, shares, seed):
         self.density, self.shares, self.seed = density, shares, seed
 
-    def fit(self, rows, y, weights):
-        """Fit the density to rows of codes and their classes; weights may be None."""
-        self.fitted = [_fitted(self.density, _with_class(rows, y), weights)]
+    def fit(self, rows, y, weights, n_jobs):
+        """Fit the density to rows of codes and their classes; -> seconds. Weights may be None."""
+        fitted, seconds = timed_fit(self.density, _with_class(rows, y), weights)
+        self.fitted = [fitted]
+        return [seconds]
 
     def are_uncertain(self):
         """False: errors of ln Z are the same for all classes."""
@@ -87,11 +91,14 @@ class DensityOfEachClass:
     def __init__(self, density):
         self.density = density
 
-    def fit(self, rows, y, weights):
-        """Fit the densities to rows and their classes; weights may be None."""
-        self.fitted = [
-            self._of_class(rows, np.flatnonzero(y == c), weights) for c in range(y.max() + 1)
+    def fit(self, rows, y, weights, n_jobs):
+        """Fit the densities to rows and their classes; -> seconds of each. Weights may be None."""
+        tasks = [
+            (self.density, _safe_indexing(rows, some), None if weights is None else weights[some])
+            for some in (np.flatnonzero(y == c) for c in range(y.max() + 1))
         ]
+        self.fitted, seconds = map(list, zip(*in_parallel(timed_fit, tasks, n_jobs), strict=True))
+        return seconds
 
     def are_uncertain(self):
         """Whether errors of ln Z matter when classes are compared."""
@@ -105,10 +112,6 @@ class DensityOfEachClass:
         """ln p(x) of each row."""
         return logsumexp(self.log_likelihoods(rows) + log_priors, axis=1)
 
-    def _of_class(self, rows, some, weights):
-        weights = None if weights is None else weights[some]
-        return _fitted(self.density, _safe_indexing(rows, some), weights)
-
 
 def _is_uncertain(density):
     """Whether the error of ln Z is unknown or too large, also that of a part of a mixture."""
@@ -119,11 +122,6 @@ def _is_uncertain(density):
     seeded = "random_state" in signature(density.log_partition).parameters
     estimate = density.log_partition(**({"random_state": 0} if seeded else {}))
     return estimate.method != "exact" and not (estimate.trusted and estimate.std_err <= MAX_ERROR)
-
-
-def _fitted(density, rows, weights):
-    """A fitted clone of a density model."""
-    return clone(density).fit(rows, **({} if weights is None else {"sample_weight": weights}))
 
 
 def _with_class(rows, y=np.nan):

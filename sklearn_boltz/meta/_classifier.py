@@ -1,7 +1,7 @@
 """BoltzmannClassifier: class densities and Bayes' rule."""
 
 import warnings
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import log_softmax
@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
-from sklearn_boltz._base import checked_weights
+from sklearn_boltz._base import all_or_nothing, checked_weights
 from sklearn_boltz._cells import as_array, columns_of, is_missing, missing_cells
 from sklearn_boltz._labels import check_one_type, check_unmasked
 from sklearn_boltz._warnings import find_stack_level
@@ -22,6 +22,7 @@ from sklearn_boltz.meta._default import (
     checked_table,
     choose_density,
     named,
+    tell,
     why_not_joint,
     with_values,
 )
@@ -73,9 +74,17 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
     validation_fraction : float, default=0.2
         Fraction of the rows of each class that is held out for calibration.
 
+    n_jobs : int, default=None
+        How many classes are fitted at the same time, in processes of joblib, if each class has its
+        own density. None means 1, unless in a context of :class:`joblib.parallel_config`; -1 means
+        all processors. The result does not depend on it.
+
     random_state : int, RandomState instance or None, default=None
         The source of randomness, for the fit of `estimator` if it is random, and for the choice of
         held-out rows. The fit of the default network is not random.
+
+    verbose : int, default=0
+        If positive, print the time of each fit, and the result of the calibration.
 
     Attributes
     ----------
@@ -159,7 +168,9 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         "priors": ["array-like", dict, None],
         "calibration": ["boolean", StrOptions({"auto"})],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_jobs": [Integral, None],
         "random_state": ["random_state"],
+        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -170,16 +181,21 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         priors=None,
         calibration="auto",
         validation_fraction=0.2,
+        n_jobs=None,
         random_state=None,
+        verbose=0,
     ):
         self.estimator = estimator
         self.joint = joint
         self.priors = priors
         self.calibration = calibration
         self.validation_fraction = validation_fraction
+        self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the densities.
 
@@ -235,16 +251,18 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         self.offsets_, self.scale_ = np.zeros(len(self.classes_)), 1.0
         calibration = self.calibration
         if calibration is not True:
-            self._densities.fit(rows, y, weights)
+            self._fit_densities(rows, y, weights)
         if calibration == "auto":
             calibration = self._densities.are_uncertain()
         if calibration:
             held = held_out(y, self.validation_fraction, generator, "BoltzmannClassifier")
-            self._densities.fit(*_some(~held, rows, y, weights))
+            self._fit_densities(*_some(~held, rows, y, weights))
             rows, y, weights = _some(held, rows, y, weights)
             self.offsets_, self.scale_ = calibrate(
                 self._densities.log_likelihoods(rows), y, weights, np.log(self._shares)
             )
+            figures = {"rows": len(y), "scale": self.scale_, "largest offset": self.offsets_.max()}
+            tell(self, "calibration", figures)
         self.estimators_ = self._densities.fitted
         return self
 
@@ -400,6 +418,14 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
             return JointDensity(density, self._shares, generator.randint(2**31)), rows
         self._check_classes(X, y)
         return DensityOfEachClass(density), rows
+
+    def _fit_densities(self, rows, y, weights):
+        seconds = self._densities.fit(rows, y, weights, self.n_jobs)
+        stages, counts = ["joint density"], [len(y)]
+        if len(seconds) > 1:
+            stages, counts = [f"class {c!r}" for c in self.classes_.tolist()], np.bincount(y)
+        for stage, time, n_rows in zip(stages, seconds, counts, strict=True):
+            tell(self, stage, {"seconds": time, "rows": n_rows})
 
     def _checked_rows(self, X):
         check_is_fitted(self)

@@ -104,10 +104,11 @@ def quantile(values, weights, q):
 
 
 def left_out(rows, weights, n_folds, generator):
-    """Yield weights of distinct rows for cross-validation with weighted rows.
+    """Yield weights of rows for cross-validation with weighted rows.
 
-    In each fold, one count of each of its rows is left out. Repeating a row is then the same as
-    increasing its weight, and for distinct rows of weight 1 this is ordinary cross-validation.
+    Equal rows are in the same fold, in which one of them is left out, or one count of its weight.
+    Repeating a row is then the same as increasing its weight, and for distinct rows of weight 1
+    this is ordinary cross-validation.
 
     Parameters
     ----------
@@ -119,20 +120,17 @@ def left_out(rows, weights, n_folds, generator):
 
     Yields
     ------
-    places : ndarray of int
-        One position for each set of equal rows that are left.
-    weights : ndarray of float64
-        Their weights.
-    held, held_weights : ndarray
-        Positions of the rows of the fold, and their weights in the table.
+    left : ndarray of float64 of shape (n,)
+        The weights without those that are left out.
+    held : ndarray of int
+        Positions of the rows of the fold.
     """
     _, first, place = np.unique(
         np.nan_to_num(rows, nan=-1), axis=0, return_index=True, return_inverse=True
     )
-    totals = np.bincount(place.ravel(), weights)
     folds = generator.permutation(len(first)) % n_folds
     for fold in range(min(n_folds, len(first))):
-        held = folds == fold
-        rest = np.maximum(totals - held, 0)
-        if rest.any():
-            yield first[rest > 0], rest[rest > 0], first[held], totals[held]
+        left, one = weights.copy(), first[folds == fold]
+        left[one] = np.maximum(left[one] - 1, 0)
+        if left.any():
+            yield left, np.flatnonzero(folds[place.ravel()] == fold)

@@ -1,6 +1,8 @@
 """Common parts of meta-estimators: checks of tables, and the default density model."""
 
+import sys
 from contextlib import contextmanager
+from time import perf_counter
 
 import numpy as np
 from sklearn.base import clone
@@ -76,6 +78,26 @@ def named(estimator):
     except (ValueError, TypeError) as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{type(estimator).__name__}: {error}") from error.__cause__
+
+
+def timed_fit(estimator, rows, weights):
+    """-> a fitted clone of an estimator, and the seconds of the fit; weights may be None."""
+    start, weights = perf_counter(), {} if weights is None else {"sample_weight": weights}
+    return clone(estimator).fit(rows, **weights), perf_counter() - start
+
+
+def tell(estimator, stage, figures):
+    """Print figures of a stage of a fit if `verbose` is set."""
+    if estimator.verbose:
+        shown = ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+        print(f"[{type(estimator).__name__}] {stage}: {shown}")
+
+
+def joined(tables):
+    """Tables of one kind as one, one after the other."""
+    if not is_frame(tables[0]):
+        return np.concatenate(tables)
+    return sys.modules[type(tables[0]).__module__.partition(".")[0]].concat(tables)
 
 
 def choose_density(n_values, ordered, n_rows, alpha, **options):

@@ -1,9 +1,7 @@
 """BoltzmannMixture: several densities of the same rows, mixed by weights."""
 
-import sys
 from inspect import signature
 from numbers import Integral, Real
-from time import perf_counter
 
 import numpy as np
 from scipy.special import logsumexp
@@ -18,15 +16,15 @@ from sklearn.base import (
 from sklearn.utils import Bunch, _safe_indexing, check_random_state
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.metaestimators import _BaseComposition, available_if
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._base import checked_weights, validate_arguments
+from sklearn_boltz._base import all_or_nothing, checked_weights, validate_arguments
 from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, missing_cells
 from sklearn_boltz._memory import check_drawn
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._tables import learn_table, without_column
-from sklearn_boltz.meta._default import checked_table, named
+from sklearn_boltz._threads import in_parallel
+from sklearn_boltz.meta._default import checked_table, joined, named, tell, timed_fit
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
 TOL = 1e-5
@@ -60,9 +58,9 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         are parts. A row that alone has some value of a column is not set aside.
 
     n_jobs : int, default=None
-        How many parts are fitted at the same time, in processes of their own. None means 1 unless
-        in a `joblib.parallel_config` context, -1 means all processors. The result does not depend
-        on it.
+        How many parts are fitted at the same time, in processes of joblib. None means 1, unless in
+        a context of :class:`joblib.parallel_config`; -1 means all processors. The result does not
+        depend on it.
 
     random_state : int, RandomState instance or None, default=None
         The source of randomness of the choice of held-out rows, and of the seeds of all parts whose
@@ -188,6 +186,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
+    @all_or_nothing
     def fit(self, X, y=None, sample_weight=None):
         """Fit the parts, and choose the weights.
 
@@ -212,7 +211,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             model; if `weights` are no shares of the parts; if there are too few rows to
             set some aside; or if parts take a column for values of different kinds.
         """
-        self._check_parts()
+        self._check_parts(sample_weight is not None)
         given = self._given_weights()
         X = checked_table(self, X, reset=True)
         weights = checked_weights(sample_weight, X)
@@ -225,26 +224,22 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         rest, held = np.arange(len(X)), None
         if given is None:
             rest, held = self._divided(X, generator)
-        parts = [_seeded(part, generator) for _, part in self.estimators]
-        fits = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fitted)(
-                part, _safe_indexing(X, rest), weights[rest], sample_weight is not None
-            )
-            for part in parts
-        )
-        parts, seconds = zip(*fits, strict=True)
+        rows, counts = _safe_indexing(X, rest), None if sample_weight is None else weights[rest]
+        tasks = [(_seeded(part, generator), rows, counts) for _, part in self.estimators]
+        parts, seconds = zip(*in_parallel(timed_fit, tasks, self.n_jobs), strict=True)
         names = [name for name, _ in self.estimators]
         self._check_same_values(names, parts, X)
-        self.estimators_, scores = list(parts), None
+        self.estimators_, figures = list(parts), [{} for _ in parts]
         self.named_estimators_ = Bunch(**dict(zip(names, parts, strict=True)))
         self.weights_ = given
         if given is None:
             rows = _safe_indexing(X, held)
             log_p = np.column_stack([part.score_samples(rows) for part in parts])
             self.weights_ = likeliest_weights(log_p, weights[held])
-            scores = np.average(log_p, axis=0, weights=weights[held])
-        if self.verbose:
-            self._tell(names, seconds, scores)
+            means = np.average(log_p, axis=0, weights=weights[held])
+            figures = [{"held-out log-likelihood": mean} for mean in means]
+        for k, name in enumerate(names):
+            tell(self, name, {"seconds": seconds[k], **figures[k], "weight": self.weights_[k]})
         return self
 
     def score_samples(self, X):
@@ -447,8 +442,9 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             If there is no such column, or if its values are continuous.
         """
         absent = "predict_column_proba: there is no column {!r}; the columns are"
-        place, generator = self._place(column, absent), make_generator(random_state)
-        others = without_column(self._checked(X), place)
+        X, generator = self._checked(X), make_generator(random_state)
+        place = self._place(column, absent)
+        others = without_column(X, place)
         shares = self._shares(others)
         found = [
             part.predict_column_proba(
@@ -466,7 +462,7 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _check_parts(self):
+    def _check_parts(self, is_weighted):
         """Refuse a list of estimators that is empty or has what is no density model."""
         for item in self.estimators or [None]:
             if not isinstance(item, (tuple, list)) or len(item) != 2:
@@ -486,6 +482,8 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
                 problem = "needs labels. Take a density of the columns alone"
             elif is_outlier_detector(part):
                 problem = "has scores that are no log-probabilities. Take a density model"
+            elif is_weighted and not has_fit_parameter(part, "sample_weight"):
+                problem = "takes no sample_weight. Leave out the weights or the part"
             if problem is not None:
                 raise ValueError(f"BoltzmannMixture: the part {name!r}, {part!r}, {problem}.")
 
@@ -557,15 +555,6 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
                     f"binarize={_threshold(other)!r} and {_threshold(part)!r}, which make "
                     "different rows of the table. Set the same threshold."
                 )
-
-    def _tell(self, names, seconds, scores):
-        """Print what is known of the parts."""
-        for k, name in enumerate(names):
-            held = "" if scores is None else f" held-out log-likelihood {scores[k]:.4g},"
-            print(
-                f"[BoltzmannMixture] {name}: {seconds[k]:.1f} s,{held} "
-                f"weight {self.weights_[k]:.3f}"
-            )
 
     def _checked(self, X):
         check_is_fitted(self)
@@ -700,15 +689,6 @@ def _seeded(part, generator):
     return part.set_params(**seeds)
 
 
-def _fitted(part, X, weights, is_weighted):
-    """-> a fitted estimator, and the seconds that it took."""
-    if is_weighted and not has_fit_parameter(part, "sample_weight"):
-        raise ValueError(f"BoltzmannMixture: {part!r} takes no sample_weight.")
-    start = perf_counter()
-    part.fit(X, **({"sample_weight": weights} if is_weighted else {}))
-    return part, perf_counter() - start
-
-
 def _all_have(mixture, method):
     """Whether all parts have a method."""
     parts = getattr(mixture, "estimators_", None) or [part for _, part in mixture.estimators]
@@ -732,8 +712,5 @@ def _options(method, generator):
 
 def _taken(tables, places):
     """Rows of tables of one kind, by their places in all of them one after the other."""
-    if not is_frame(tables[0]):
-        return np.concatenate(tables)[places]
-    library = sys.modules[type(tables[0]).__module__.partition(".")[0]]
-    rows = _safe_indexing(library.concat(tables), places)
+    rows = _safe_indexing(joined(tables), places)
     return rows.reset_index(drop=True) if hasattr(rows, "reset_index") else rows

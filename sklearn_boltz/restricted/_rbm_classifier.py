@@ -1,5 +1,6 @@
 """RBMClassifier: an RBM of features and a label (Larochelle and Bengio, 2008)."""
 
+from copy import deepcopy
 from functools import cache, partial
 from numbers import Integral, Real
 
@@ -660,8 +661,9 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
                 "warm_start=False."
             )
         training = self._training.copy()
-        # The public attributes are the truth, also where a user has set them.
-        training.learner.take(self._class_model())
+        # The public attributes are the truth, also where a user has set them. Learning changes
+        # arrays in place.
+        training.learner.take(deepcopy(self._class_model()))
         training.learner.objective = self._objective()
         training.learner.label_share, training.learner.repeats = training.seen.share, 1
         return training

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import find_stack_level, fingerprint, validate_arguments
 from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import in_parallel
 from sklearn_boltz.fully_visible.inference._frames import parameter_frame
 from sklearn_boltz.fully_visible.inference._parameters import NetworkParameters
-from sklearn_boltz.fully_visible.inference._refits import Refits, in_parallel
+from sklearn_boltz.fully_visible.inference._refits import Refits
 
 # Sweeps of the chains that draw rows, where there are too many states to enumerate.
 N_STEPS = 200

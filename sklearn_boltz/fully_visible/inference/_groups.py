@@ -14,10 +14,11 @@ from sklearn.utils._param_validation import Interval, StrOptions, validate_param
 from sklearn_boltz._base import BaseBoltzmann
 from sklearn_boltz._cells import is_missing
 from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import in_parallel
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.fully_visible.inference._frames import pair_frame
 from sklearn_boltz.fully_visible.inference._inference import adjust_p_values
-from sklearn_boltz.fully_visible.inference._refits import Refits, in_parallel
+from sklearn_boltz.fully_visible.inference._refits import Refits
 
 # Differences that rounding makes are not larger than others.
 ROUNDING = 1e-9

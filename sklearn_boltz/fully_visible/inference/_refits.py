@@ -6,7 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.parallel import Parallel, delayed
 
 from sklearn_boltz._threads import limit_blas
 
@@ -62,8 +61,3 @@ class Refits(NamedTuple):
                 sample_weight=weights[kept],
                 **dict(zip(names, initial, strict=True)),
             )
-
-
-def in_parallel(function, arguments, n_jobs):
-    """The results of a function for each of some tuples of arguments, in their order."""
-    return Parallel(n_jobs=n_jobs)(delayed(function)(*given) for given in arguments)

@@ -9,8 +9,9 @@ from sklearn.utils._param_validation import Interval, validate_params
 
 from sklearn_boltz._base import BaseBoltzmann, checked_weights
 from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import in_parallel
 from sklearn_boltz.fully_visible.inference._frames import pair_frame
-from sklearn_boltz.fully_visible.inference._refits import Refits, in_parallel
+from sklearn_boltz.fully_visible.inference._refits import Refits
 
 # From the least penalty without a coupling down to its hundredth.
 N_ALPHAS, LEAST_SHARE = 50, 0.01
