@@ -221,7 +221,7 @@ def test_where_there_is_no_maximum():
     X = table(3)
     X[X[:, 0] == 1, 1] = 0
     message = told(lambda: FVBMPseudoLikelihood(alpha=0).fit(X), ConvergenceWarning)
-    assert "All parameters of these columns are those at the end of the fit, and their" in message
+    assert "of these columns are those at the end of the fit, and `inference` has NaN" in message
 
 
 # What does not go together.

@@ -26,6 +26,7 @@ from sklearn_boltz.fully_visible._thermodynamics import Thermodynamics
 from sklearn_boltz.fully_visible.fitting._rows import Rows, read, read_batches
 from sklearn_boltz.fully_visible.fitting._tasks import make_task, ordered_columns
 from sklearn_boltz.fully_visible.fitting._ways import choose_way
+from sklearn_boltz.fully_visible.higher_order._options import has_terms
 from sklearn_boltz.fully_visible.model._interaction_model import Terms
 from sklearn_boltz.fully_visible.training._strength import choose_strength
 
@@ -165,10 +166,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         The folds of ``alpha="cv"``, as in scikit-learn. A number splits the rows in their order; if
         they are sorted, use ``KFold(5, shuffle=True)``.
 
-    edges : list of pairs, or array-like of bool of shape (n_features, n_features), default=None
+    edges : array-like of pairs, or of bool of shape (n_features, n_features), default=None
         The variables that may be connected: pairs of their names or numbers, as in
-        ``[("age", "income"), (0, 3)]``, or a symmetric mask, whose diagonal is ignored. All other
-        couplings are 0. None means all pairs.
+        ``[("age", "income"), (0, 3)]``, or an array of such numbers of shape (n_pairs, 2), as of
+        `numpy.argwhere`; or a symmetric mask, whose diagonal is ignored. All other couplings are 0.
+        None means all pairs.
 
     nodewise : bool, default=False
         Whether each variable is fitted by itself, by its regression on all others (eLasso, the
@@ -270,7 +272,8 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
 
     alphas_ : ndarray of shape (n,) or (n, n_features)
         With ``alpha="ebic"`` or ``"cv"``, the path: n <= `n_alphas` falling values. With
-        ``nodewise=True`` each variable has its own path, with NaN after its end.
+        ``nodewise=True`` each variable has its own path, with NaN after its end. If fewer than two
+        columns vary, there is no pair to choose: n is 0, `alpha_` is 0, and there is no `path_`.
 
     path_ : Bunch
         The fits along the path, with a row for each value. ``alphas``, as above; ``coupling`` and
@@ -586,6 +589,9 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         ConvergenceWarning
             If there is no maximum, without a penalty, because the data separate a variable; if
             `max_iter` ends the fit; or if the maximum is still far when `tol` ends it.
+        UserWarning
+            If ``alpha="ebic"`` selects no pair, though Pearson's chi-squared test with Holm's
+            adjustment finds dependent pairs at a level of 1 %.
 
         Notes
         -----
@@ -805,5 +811,11 @@ class FVBMPseudoLikelihood(Drawing, Inference, Thermodynamics, Likelihoods):
         tags = super().__sklearn_tags__()
         # With a threshold, anything real is legal.
         tags.input_tags.categorical = self.binarize is None
-        tags.input_tags.allow_nan = True
+        if self.objective == "likelihood":
+            allow_nan = self.missing == "em" and self.terms is None and not self.count_potential
+        elif self.missing == "em":
+            allow_nan = not (has_terms(self) or self.nodewise)
+        else:
+            allow_nan = self.solver not in ("bslm", "ga")
+        tags.input_tags.allow_nan = allow_nan
         return tags

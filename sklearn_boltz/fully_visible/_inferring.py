@@ -1,8 +1,8 @@
 """Standard errors and tests of a fitted network."""
 
 import warnings
-from contextlib import contextmanager, nullcontext
-from itertools import combinations
+from contextlib import nullcontext
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -32,11 +32,17 @@ from sklearn_boltz.fully_visible.inference._comparison import Comparison
 from sklearn_boltz.fully_visible.inference._completed import Coordinates, completed_curvature
 from sklearn_boltz.fully_visible.inference._curvature import (
     Regressions,
-    SingularInformation,
+    Spread,
     fitted_curvature,
     restricted_curvature,
 )
 from sklearn_boltz.fully_visible.inference._inference import PairwiseInference
+from sklearn_boltz.fully_visible.inference._separation import (
+    empty_pairs_of_contrasts,
+    empty_pairs_of_spins,
+    separated_by_contrasts,
+    separated_by_spins,
+)
 from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
 from sklearn_boltz.fully_visible.model._spin_model import SpinModel
@@ -48,6 +54,7 @@ from sklearn_boltz.fully_visible.training._objective import (
     distinct_rows,
     parameter_places,
 )
+from sklearn_boltz.fully_visible.training._solvers import MAX_NEWTON_PARAMETERS
 
 # Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
 FEW_ROWS, FEW_ROWS_SANDWICH = 5, 20
@@ -108,7 +115,9 @@ class Inference(Comparison, Resampling):
         inference : PairwiseInference
             It has ``estimate, std_err, z, p_value, ci_low, ci_high, names, covariance``, and prints
             as a table. Entries are NaN where a column was constant in the fit, a value never
-            occurred, or a coupling is not in the model. For variables with more than two values,
+            occurred, or a coupling is not in the model. Where the data separate a parameter, for
+            example as two values never occur together, its maximum is at infinity: all but the
+            estimate, at which the fit ended, is NaN. For variables with more than two values,
             the parameters are those of the zero-sum gauge: how a value differs from the mean over
             all values, ``b[x0=2]``, and a pair of values from the means over both,
             ``m[x0=2,x1=0]``.
@@ -160,6 +169,12 @@ class Inference(Comparison, Resampling):
         scores with the sufficient statistics of the model, given the observed cells. Both are
         estimated from 50 completions of each row, with a fixed seed.
 
+        Parameters are separated if the objective never falls as they grow in some direction
+        [2]_. The directions are found by linear programming, and the errors of all other parameters
+        are those in the limit. With ``objective="likelihood"``, and for rows that EM has completed,
+        only pairs of values that never occur together are looked for. If a program would have more
+        than 300,000 entries, all parameters that could be separated count as such.
+
         There are no intervals with a penalty that takes the order of values into account
         (`ordered`). It shrinks the estimates towards trends, far more than it lets them vary, and
         intervals would be too narrow.
@@ -169,6 +184,9 @@ class Inference(Comparison, Resampling):
         .. [1] L. A. Mancl and T. A. DeRouen, "A Covariance Estimator for GEE with Improved
            Small-Sample Properties", Biometrics 57(1), 126–134, 2001.
            https://doi.org/10.1111/j.0006-341X.2001.00126.x
+        .. [2] C. J. Geyer, "Likelihood Inference in Exponential Families and Directions of
+           Recession", Electronic Journal of Statistics 3, 259–289, 2009.
+           https://doi.org/10.1214/08-EJS349
         """
         check_is_fitted(self)
         if refit:
@@ -190,13 +208,14 @@ class Inference(Comparison, Resampling):
         jackknife = self._wants_jackknife(covariance, codes)
         self._warn_of_few_rows(weights.sum(), jackknife)
         with blas_threads(self.n_features_in_, MIN_THREADED_INFERENCE):
-            covariance = model._cached(
+            covariance, separated = model._cached(
                 "covariance",
                 lambda: model._covariance(codes, weights, jackknife),
                 *(codes, weights, jackknife),
             )
         return PairwiseInference(
             covariance=covariance,
+            separated=separated,
             null=np.broadcast_to(null, estimate.shape),
             confidence_level=confidence_level,
             n_samples=weights.sum(),
@@ -235,25 +254,20 @@ class Inference(Comparison, Resampling):
         }
 
     def _covariance(self, codes, weights, jackknife):
-        """Of all parameters; NaN where one is not estimated."""
-        with self._named_twins(codes):
-            curvature, whole = self._curvature(codes, weights, jackknife=jackknife)
-            return whole(curvature.covariance())
+        """Of all parameters; NaN where one is not estimated. And which the data separate."""
+        curvature, spread = self._curvature(codes, weights, jackknife=jackknife)
+        return spread.covariance(curvature), spread.separated(curvature)
 
-    @contextmanager
-    def _named_twins(self, codes):
-        """A context whose error of a singular information names two columns that are equal."""
-        try:
-            yield
-        except SingularInformation as error:
-            twins = find_twins(codes, self._varying)
-            if twins is None:
-                raise
-            j, k, how = twins
-            raise SingularInformation(
-                f"In all rows {self._column(j)} and {self._column(k)} are {how}: leave out one, or "
-                "fit with alpha > 0."
-            ) from error
+    def _separated(self, codes, weights):
+        """Which parameters the data separate, as far as fits look for it."""
+        estimate = self._named_parameters()["estimate"]
+        # Where there is no maximum, a fit has not converged.
+        may_be = not (self.converged_ or self._ridge() or self.nodewise or self._has_selected())
+        is_pairwise = not (self.terms_ or self.count_potential_.any())
+        if not (may_be and is_pairwise) or len(estimate) > MAX_NEWTON_PARAMETERS:
+            return np.zeros(len(estimate), dtype=bool)
+        curvature, spread = self._curvature(codes, weights)
+        return spread.separated(curvature)
 
     def _check_pairwise(self):
         """Refuse terms of three columns and more, and a potential of the number of ones."""
@@ -340,7 +354,7 @@ class Inference(Comparison, Resampling):
                 stacklevel=find_stack_level(),
             )
 
-    @validate_arguments({"apc": ["boolean"], "ignore": [Integral, "array-like", None]})
+    @validate_arguments({"apc": ["boolean"], "ignore": [Integral, str, "array-like", None]})
     def interaction_scores(self, X=None, *, apc=True, ignore=None):
         """Return a number for each pair of variables: how strongly they interact.
 
@@ -351,20 +365,39 @@ class Inference(Comparison, Resampling):
         apc : bool, default=True
             Whether to apply the average product correction: from S_ij, the product of the means of
             both variables over all others is subtracted, divided by the mean over all pairs.
-        ignore : int or array-like of int of shape (n_features,), default=None
-            The number of a value to leave out, for example that of a gap in a sequence; -1 leaves
-            out none.
+        ignore : int, str or array-like of int of shape (n_features,), default=None
+            A value to leave out, for example that of a gap in a sequence: its number, where -1
+            leaves out none, or as in ``ignore="-"`` its name, in the columns that have it.
 
         Returns
         -------
         scores : ndarray of float64 of shape (n_features, n_features)
             The Frobenius norms of the blocks of the coupling in the zero-sum gauge, corrected;
             symmetric, with a diagonal of 0. Of two binary variables, the norm is 2 abs(m_jk).
+
+        Raises
+        ------
+        ValueError
+            If `ignore` is a value of no column.
         """
         check_is_fitted(self)
+        ignore = self._numbers_of_value(ignore) if isinstance(ignore, str) else ignore
         model = self._model().pairs.potts()
         scores = frobenius_scores(model.coupling, model.n_values, ignore)
         return average_product_correction(scores) if apc else scores
+
+    def _numbers_of_value(self, value):
+        """The number of a string among the values of each column, -1 where it is none of them."""
+        found = np.full(self.n_features_in_, -1)
+        for j, values in enumerate(self.categories_):
+            if values is not None and value in list(values):
+                found[j] = list(values).index(value)
+        if (found < 0).all():
+            raise ValueError(
+                f"{type(self).__name__}.interaction_scores: ignore={value!r} is a value of no "
+                "column. Give one of `categories_`, or the number of a value."
+            )
+        return found
 
     def _allowed_pairs(self):
         """The mask that `edges` stands for; None for all pairs."""
@@ -418,8 +451,7 @@ class Inference(Comparison, Resampling):
     def _curvature(self, codes, weights, *, jackknife=False):
         """H and J of the free parameters, see `Curvature`.
 
-        Of columns that vary; and what makes a covariance of these one of all parameters, NaN
-        where a parameter is not estimated.
+        Of columns that vary; and the `Spread` from these to all parameters.
         """
         self._check_pairwise()
         check_room(self.n_features_in_, self._coding)
@@ -439,6 +471,7 @@ class Inference(Comparison, Resampling):
             found = fitted_curvature(
                 problem.information(point), regressions, kept, self._free_pairs(),
                 jackknife=jackknife,
+                find_separated=partial(separated_by_spins, problem, point),
             )  # fmt: skip
         else:
             model = SpinModel(coupling, intercept)
@@ -446,8 +479,10 @@ class Inference(Comparison, Resampling):
             found = completed_curvature(
                 codes[:, kept], weights, model, coordinates, kept, self._free_pairs()
             )
+            problem = self._spin_problem(codes, weights, alpha)
+            found = found._replace(separated=empty_pairs_of_spins(problem, found.places))
         places = parameter_places(d)[tuple(found.columns)]
-        return found, lambda covariance: spread_out(covariance, places, d * (d + 1) // 2)
+        return found, Spread(None, places, d * (d + 1) // 2)
 
     def _check_likelihood_covariance(self, codes):
         """Refuse what has no table of all states."""
@@ -465,9 +500,10 @@ class Inference(Comparison, Resampling):
         problem = Likelihood.of(self._spin_problem(codes, weights, alpha))
         point = problem.at(self.coupling_[np.ix_(kept, kept)], self.intercept_[kept])
         columns = np.array([np.append(kept, kept[pair]) for pair in problem.upper])
-        return restricted_curvature(
+        found = restricted_curvature(
             problem.information(point), problem.score_products(point), columns, free
         )
+        return found._replace(separated=empty_pairs_of_spins(problem, found.places))
 
     def _spin_problem(self, codes, weights, alpha):
         """The objective of the columns that vary."""
@@ -487,40 +523,19 @@ class Inference(Comparison, Resampling):
         rows, counts = task.rows()
         if self._can_leave_out(codes):
             point = contrasts.at(z)
-            found = contrasts_curvature(contrasts, point, kept, free, jackknife=jackknife)
+            found = contrasts_curvature(
+                contrasts, point, kept, free, jackknife=jackknife,
+                find_separated=partial(separated_by_contrasts, contrasts, point),
+            )  # fmt: skip
         else:
             model = PottsModel(*task.problem.unpack(theta), task.n_values())
             coordinates, numbers = Coordinates.of_contrasts(z, contrasts), kept[contrasts.column]
             found = completed_curvature(rows, counts, model, coordinates, numbers, free)
+            found = found._replace(separated=empty_pairs_of_contrasts(contrasts, found.places))
         loadings = contrasts.loadings()[:, found.places]
         known = loadings.any(axis=1)
         loadings, places = loadings[known], fitted_places(task.inner)[known]
-
-        def whole(covariance):
-            n_parameters = block_starts(n_values)[1]
-            return spread_out(loadings @ covariance @ loadings.T, places, n_parameters)
-
-        return found, whole
-
-
-def spread_out(covariance, places, n_parameters):
-    """A covariance of some parameters among all; NaN elsewhere."""
-    whole = np.full((n_parameters, n_parameters), np.nan)
-    whole[np.ix_(places, places)] = covariance
-    return whole
-
-
-def find_twins(codes, columns):
-    """Two columns that are equal or opposite in all rows that have both, and which; or None."""
-    for j, k in combinations(columns, 2):
-        one, other = codes[(codes[:, [j, k]] >= 0).all(axis=1)][:, [j, k]].T
-        if not len(one):
-            continue
-        if np.array_equal(one, other):
-            return j, k, "equal"
-        if max(one.max(), other.max()) == 1 and np.array_equal(one, 1 - other):
-            return j, k, "opposite"
-    return None
+        return found, Spread(loadings, places, block_starts(n_values)[1])
 
 
 def check_room(n_features, coding):

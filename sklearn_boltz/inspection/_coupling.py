@@ -23,6 +23,8 @@ SMALLEST_FONT, LARGEST_FONT = 4.5, 10.0
 # The default size of a figure has room for names of so many letters beside the heat map. Beyond, a
 # letter needs so many inches.
 USUAL_LENGTH, LONGEST, LETTER = 12, 60, 0.08
+# The colour of couplings without a test.
+SEPARATED = "0.8"
 
 
 class CouplingDisplay:
@@ -43,6 +45,8 @@ class CouplingDisplay:
         The values of each variable, if some have more than two, and otherwise None.
     significant_pairs : ndarray of bool of shape (n_features, n_features), default=None
         With `value_names`, which blocks differ significantly from 0. None if unknown.
+    separated : ndarray of bool of the shape of `coupling`, default=None
+        Which couplings have no test, as the data separate them. None if unknown.
 
     Attributes
     ----------
@@ -87,13 +91,21 @@ class CouplingDisplay:
     """
 
     def __init__(
-        self, *, coupling, names, significant=None, value_names=None, significant_pairs=None
+        self,
+        *,
+        coupling,
+        names,
+        significant=None,
+        value_names=None,
+        significant_pairs=None,
+        separated=None,
     ):
         self.coupling = coupling
         self.names = names
         self.significant = significant
         self.value_names = value_names
         self.significant_pairs = significant if value_names is None else significant_pairs
+        self.separated = np.zeros(coupling.shape, dtype=bool) if separated is None else separated
 
     @classmethod
     def from_estimator(
@@ -117,7 +129,9 @@ class CouplingDisplay:
         X : array-like of shape (n_samples, n_features), default=None
             The training data. If given, couplings that are not significant are hatched in the heat
             map and left out of the graph. The tests are those of `inference`, whose estimates are
-            without the default penalty; colours and widths are those of `coupling_`.
+            without the default penalty; colours and widths are those of `coupling_`. Couplings that
+            the data separate have no test: they are grey in the heat map, and left out of the
+            graph, whose title has the number of their pairs.
         kind : {"heatmap", "graph"}, default="heatmap"
             Type of plot.
         significance_level : float, default=0.05
@@ -143,12 +157,13 @@ class CouplingDisplay:
         """
         check_is_fitted(estimator)
         names, value_names = names_of(estimator)
-        significant = significant_pairs = None
+        significant = significant_pairs = separated = None
         if X is not None:
             inference = inference_or_advice(estimator, X, sample_weight)
             # NaN, on the diagonal and for constant columns, is never significant.
             p_value = inference.coupling_matrix(inference.adjusted_p_value(method))
             significant = p_value < significance_level
+            separated = inference.coupling_matrix(inference.separated) == 1
             if value_names is not None:
                 significant_pairs = inference.pair_p_value(method) < significance_level
         display = cls(
@@ -157,6 +172,7 @@ class CouplingDisplay:
             significant=significant,
             value_names=value_names,
             significant_pairs=significant_pairs,
+            separated=separated,
         )
         return display.plot(kind=kind, ax=ax, **plot_kw)
 
@@ -235,9 +251,18 @@ class CouplingDisplay:
                 random_state=random_state,
             )
             self.pairs_ = np.column_stack(edges)
+            starts = self._starts[:-1]
+            pairs = np.logical_or.reduceat(self.separated, starts, axis=0)
+            n_separated = np.triu(np.logical_or.reduceat(pairs, starts, axis=1), 1).sum()
+            self._note_separated(f"{n_separated:,} without an edge")
         else:
             raise ValueError(f"kind must be 'heatmap' or 'graph', got {kind!r}.")
         return self
+
+    def _note_separated(self, what):
+        """Say above the picture why some couplings have no test."""
+        if self.separated.any():
+            self.ax_.set_title(f"{what}: separated by the data, no test", fontsize="small")
 
     def _new_axes(self, ax, figsize=None):
         self.ax_ = axes_or_new(ax, figsize)
@@ -281,7 +306,9 @@ class CouplingDisplay:
             np.where(same, np.nan, self.coupling), cmap=cmap, vmin=-(limit or 1), vmax=limit or 1
         )
         if self.significant is not None:
-            self._hatch(~self.significant & ~same)
+            self._cover(~self.significant & ~self.separated & ~same, hatch="////")
+            self._cover(self.separated, facecolor=SEPARATED)
+            self._note_separated("grey")
         if colorbar:
             self.colorbar_ = self.figure_.colorbar(self.image_, ax=self.ax_, label="coupling")
         self._write_names()
@@ -293,12 +320,12 @@ class CouplingDisplay:
         width, height = require_pyplot().rcParams["figure.figsize"]
         return width + room, height + room
 
-    def _hatch(self, cells):
+    def _cover(self, cells, **style):
         from matplotlib.collections import PatchCollection
         from matplotlib.patches import Rectangle
 
         squares = [Rectangle((k - 0.5, j - 0.5), 1, 1) for j, k in np.argwhere(cells)]
-        style = {"facecolor": "none", "edgecolor": "0.75", "linewidth": 0, "hatch": "////"}
+        style = {"facecolor": "none", "edgecolor": "0.75", "linewidth": 0} | style
         self.ax_.add_collection(PatchCollection(squares, **style))
 
     def _write_names(self):

@@ -148,15 +148,17 @@ class Contrasts:
         places[self.pairs] = places.T[self.pairs] = np.arange(d, self.n_parameters)
         return places
 
-    def information(self, point, dtype=np.float64):
+    def information(self, point, dtype=np.float64, chances=None):
         """-∂²/∂z², of shape (n_parameters, n_parameters).
 
         Each column gives its logistic regression on the others: the sum of
         w C_iᵀ (diag p - p pᵀ) C_i ⊗ y yᵀ, with y = (1, the features of the others), over the rows
-        in which it is known. The sums over rows are done in `dtype`.
+        in which it is known. The sums over rows are done in `dtype`. `chances`, (n, Q), take the
+        place of the probabilities p.
         """
         information = np.zeros((self.n_parameters,) * 2)
-        chances, places = self.probabilities(point.z), self.places()
+        chances = self.probabilities(point.z) if chances is None else chances
+        places = self.places()
         weights = self.weights[:, None] * (self.problem.cells.codes >= 0)
         for i, states in enumerate(self._states()):
             own = np.flatnonzero(self.column == i)

@@ -23,9 +23,10 @@ from sklearn_boltz.fully_visible.training._solvers import information_solver, la
 
 NO_MAXIMUM = (
     "The log pseudo-likelihood has no maximum: {}. Parameters would grow without bound. All "
-    "parameters of these columns are those at the end of the fit, and their standard errors and "
-    "p-values mean nothing. Merge or leave out values that hardly occur. Or set alpha > 0, for "
-    "example alpha=0.01: then the couplings are drawn towards 0 and the maximum exists."
+    "parameters of these columns are those at the end of the fit, and `inference` has NaN in place "
+    "of their standard errors and p values. Merge or leave out values that hardly occur. Or set "
+    "alpha > 0, for example alpha=0.01: then the couplings are drawn towards 0 and the maximum "
+    "exists."
 )
 
 

@@ -36,6 +36,9 @@ class NetworkBootstrap(NetworkParameters):
         The estimates from each resample.
     converged : ndarray of bool of shape (n_resamples,)
         Whether the fit of each resample converged.
+    separated : ndarray of bool of shape (n_parameters,)
+        The parameters that the rows themselves separate, see `PairwiseInference`. They have neither
+        standard errors nor intervals.
     names : ndarray of str of shape (n_parameters,)
         ``b[x0]`` for an intercept, ``m[x0,x1]`` for a coupling.
     confidence_level : float
@@ -70,6 +73,7 @@ class NetworkBootstrap(NetworkParameters):
     estimate: np.ndarray
     resamples: np.ndarray
     converged: np.ndarray
+    separated: np.ndarray
     names: np.ndarray
     confidence_level: float
     n_values: np.ndarray | None
@@ -102,7 +106,7 @@ class NetworkBootstrap(NetworkParameters):
     def std_err(self):
         """Standard deviations over the resamples, ndarray of shape (n_parameters,)."""
         self._check_number()
-        return self.resamples.std(axis=0, ddof=1)
+        return np.where(self.separated, np.nan, self.resamples.std(axis=0, ddof=1))
 
     def interval(self, method="bias-corrected"):
         """Return confidence intervals of the parameters.
@@ -116,7 +120,7 @@ class NetworkBootstrap(NetworkParameters):
         Returns
         -------
         low, high : ndarray of shape (n_parameters,)
-            The ends of the intervals.
+            The ends of the intervals; NaN where the rows separate a parameter.
 
         Raises
         ------
@@ -142,7 +146,7 @@ class NetworkBootstrap(NetworkParameters):
             equal = (self.resamples == self.estimate).sum(axis=0)
             # Between 0 and 1, also where all resamples are on one side.
             shift = norm.ppf((below + equal / 2 + 0.5) / (len(self.resamples) + 1))
-        ordered = np.sort(self.resamples, axis=0)
+        ordered = np.sort(np.where(self.separated, np.nan, self.resamples), axis=0)
         return tuple(quantiles(ordered, norm.cdf(2 * shift + side * z)) for side in (-1, 1))
 
     def to_frame(self):
@@ -303,6 +307,7 @@ class Resampling:
         return NetworkBootstrap(
             resamples=resamples,
             converged=converged,
+            separated=model._separated(codes, weights),
             confidence_level=confidence_level,
             seed=seed,
             source=source,

@@ -92,11 +92,11 @@ def zero_sum_covariance(task, coupling, intercept):
     return covariance
 
 
-def contrasts_curvature(contrasts, point, numbers, free=None, *, jackknife=False):
+def contrasts_curvature(contrasts, point, numbers, free=None, **options):
     """H and J at a point of `Contrasts`; see `fitted_curvature`."""
     regressions = Regressions.of_contrasts(contrasts, point)
     information = contrasts.information(point)
-    return fitted_curvature(information, regressions, numbers, free, jackknife=jackknife)
+    return fitted_curvature(information, regressions, numbers, free, **options)
 
 
 def fitted_places(task):

@@ -158,8 +158,7 @@ class Comparison:
 
     def _n_effective(self, codes, weights):
         """tr(H⁻¹ J)."""
-        with self._named_twins(codes):
-            return self._curvature(codes, weights)[0].effective_parameters()
+        return self._curvature(codes, weights)[0].effective_parameters()
 
     def _counted(self, X, sample_weight):
         """The codes of rows that count, and their weights; a warning if they are not the fit's."""
@@ -212,7 +211,10 @@ class Comparison:
         independent chi-squared variables of one degree of freedom. The weights are the eigenvalues
         of ((H⁻¹)_f)⁻¹ (H⁻¹ J H⁻¹)_f, with f the couplings that are 0 in the smaller network [1]_,
         and H and J those of the jackknife, see `inference`. With ``alpha="auto"`` the estimates are
-        those without the penalty.
+        those without the penalty. If the data separate one of the couplings f, for example as two
+        values never occur together, the weights are not known, and they and `p_value` are NaN: in
+        simulations with the weights at the smaller network a test at 5 % rejected up to 23 % of
+        true hypotheses.
 
         References
         ----------
@@ -242,14 +244,15 @@ class Comparison:
                 f"pseudo-likelihood, by {-statistic / 2:.3g} nats. Fit both to these rows, with "
                 "these weights, until they converge."
             )
-        with self._named_twins(codes):
-            curvature, _ = model._curvature(codes, weights, jackknife=True)
-            fixed = dropped[tuple(curvature.columns)]
-            if not fixed.any():
-                raise self._not_nested("none of the couplings that the other lacks is determined")
-            shares = likelihood_ratio_weights(curvature, fixed)
-        p_value = weighted_chi2_sf(statistic, shares)
-        return HypothesisTest(max(float(statistic), 0.0), int(fixed.sum()), p_value, shares)
+        curvature, _ = model._curvature(codes, weights, jackknife=True)
+        fixed = dropped[tuple(curvature.columns)]
+        if not fixed.any():
+            raise self._not_nested("none of the couplings that the other lacks is determined")
+        statistic, df = max(float(statistic), 0.0), int(fixed.sum())
+        if curvature.is_separated()[fixed].any():
+            return HypothesisTest(statistic, df, np.nan, np.full(df, np.nan))
+        shares = likelihood_ratio_weights(curvature, fixed)
+        return HypothesisTest(statistic, df, weighted_chi2_sf(statistic, shares), shares)
 
     def _objective(self, codes, weights):
         """What the fit maximises, summed over complete rows."""

@@ -111,10 +111,10 @@ def completed_curvature(codes, weights, model, coordinates, numbers, free=None):
     """
     codes, weights = informative(codes, weights)
     incomplete = (codes < 0).any(axis=1)
-    information, products = 0.0, 0.0
     complete = distinct_incomplete(codes[~incomplete], weights[~incomplete])
     gaps = distinct_incomplete(codes[incomplete], weights[incomplete])
-    size = len(coordinates.pairs[0]) + 1
+    n_features, size = len(numbers), len(coordinates.pairs[0]) + 1
+    information, products = np.zeros((2, n_features + size - 1, n_features + size - 1))
     for rows, w in _chunks(*complete, max(1, CHUNK // size)):
         own, u, e = coordinates.describe(rows, w)
         scores = coordinates.scores(u, e)
@@ -122,7 +122,6 @@ def completed_curvature(codes, weights, model, coordinates, numbers, free=None):
     for rows, w in _chunks(*gaps, max(1, CHUNK // (size * N_COMPLETIONS))):
         own, gained = _of_incomplete(rows, w, model, coordinates)
         information, products = information + own, products + gained
-    n_features = len(information) - size + 1
     information.flat[n_features * (len(information) + 1) :: len(information) + 1] += (
         coordinates.penalty
     )

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, null_space
 
 # Entries of a temporary array.
 CHUNK = 2**22
 # The share of a row's information that is left out with it: less than all, so that a row which
 # alone determines a parameter has a large influence, and not an infinite one.
 LEFT_OUT = 1 - 1e-6
+# Parts of a unit vector that are not due to rounding.
+SEPARATED = 1e-6
 
 
 class Curvature(NamedTuple):
@@ -31,6 +33,9 @@ class Curvature(NamedTuple):
         Where they stand among all parameters of the network; the others are 0.
     is_symmetric : bool
         Whether H is.
+    separated : ndarray of shape (n_parameters, k) or None
+        An orthonormal basis of the directions in which the maximum is at infinity. H⁻¹ is that of
+        the directions at right angles to them.
     """
 
     information: np.ndarray
@@ -38,27 +43,77 @@ class Curvature(NamedTuple):
     columns: np.ndarray
     places: np.ndarray
     is_symmetric: bool = True
+    separated: np.ndarray | None = None
+
+    def is_separated(self, loadings=None):
+        """Which parameters have their maximum at infinity, or which sums of these; of bool."""
+        if self.separated is None or not self.separated.size:
+            return np.zeros(len(self.information if loadings is None else loadings), dtype=bool)
+        parts = self.separated if loadings is None else loadings @ self.separated
+        return np.abs(parts).max(axis=1) > SEPARATED
 
     def solve(self, right):
         """H⁻¹ times a matrix."""
+        if self.separated is None or not self.separated.size:
+            return self._solve(self.information, right)
+        rest = null_space(self.separated.T)
+        return rest @ self._solve(rest.T @ self.information @ rest, rest.T @ right)
+
+    def _solve(self, information, right):
         try:
             if self.is_symmetric:
-                factor = cho_factor(self.information, lower=True, check_finite=False)
+                factor = cho_factor(information, lower=True, check_finite=False)
                 return cho_solve(factor, right, check_finite=False)
-            return np.linalg.solve(self.information, right)
+            return np.linalg.solve(information, right)
         except LinAlgError as error:
             raise SingularInformation from error
 
     def covariance(self):
         """H⁻¹ J H⁻ᵀ: as both are sums over the rows, that of the estimate itself."""
         covariance = self.solve(self.solve(self.products).T)
-        if not (covariance.diagonal() > 0).all():
+        known = covariance.diagonal()[~self.is_separated()]
+        if not (known > 0).all():
             raise SingularInformation
         return (covariance + covariance.T) / 2
 
     def effective_parameters(self):
         """tr(H⁻¹ J)."""
         return float(np.trace(self.solve(self.products))) if len(self.products) else 0.0
+
+
+class Spread(NamedTuple):
+    """How the parameters of a network follow from those of a `Curvature`.
+
+    Attributes
+    ----------
+    loadings : ndarray of shape (n_fitted, n_free) or None
+        Of the parameters that are fitted on those that are free; None if they are the same.
+    places : ndarray of int of shape (n_fitted,)
+        Where they stand among all parameters.
+    n_parameters : int
+        Of the network.
+    """
+
+    loadings: np.ndarray | None
+    places: np.ndarray
+    n_parameters: int
+
+    def covariance(self, curvature):
+        """Of all parameters; NaN where one is not estimated, or is separated."""
+        inner = curvature.covariance()
+        if self.loadings is not None:
+            inner = self.loadings @ inner @ self.loadings.T
+        whole = np.full((self.n_parameters, self.n_parameters), np.nan)
+        whole[np.ix_(self.places, self.places)] = inner
+        separated = self.separated(curvature)
+        whole[separated] = whole[:, separated] = np.nan
+        return whole
+
+    def separated(self, curvature):
+        """Which parameters have their maximum at infinity, of shape (n_parameters,)."""
+        separated = np.zeros(self.n_parameters, dtype=bool)
+        separated[self.places] = curvature.is_separated(self.loadings)
+        return separated
 
 
 class SingularInformation(ValueError):
@@ -178,7 +233,7 @@ class Regressions(NamedTuple):
 
 def row_slices(n_rows, n_entries):
     """Slices of rows of which each has so many entries."""
-    step = max(1, CHUNK // n_entries)
+    step = max(1, CHUNK // max(1, n_entries))
     return [slice(start, start + step) for start in range(0, n_rows, step)]
 
 
@@ -193,7 +248,9 @@ def row_scores(features, residuals, pairs):
     return scores
 
 
-def fitted_curvature(information, regressions, numbers, free=None, *, jackknife=False):
+def fitted_curvature(
+    information, regressions, numbers, free=None, *, jackknife=False, find_separated=None
+):
     """H and J of the free parameters of a network.
 
     Parameters
@@ -207,11 +264,16 @@ def fitted_curvature(information, regressions, numbers, free=None, *, jackknife=
     jackknife : bool, default=False
         Whether the score s_i of a row is H (H - H_i)⁻¹ s_i. Then H⁻¹ J H⁻¹ is the sum of the
         squared changes of the estimate when each row is left out, by one step of Newton's method.
+    find_separated : callable, default=None
+        From the places of the free parameters to a basis of the directions that are separated.
     """
     columns = regressions.parameter_columns(numbers)
     places, residuals = free_places(columns, free), None
     block = np.ix_(places, places)
-    found = Curvature(information[block], np.empty((0, 0)), columns[:, places], places)
+    separated = None if find_separated is None else find_separated(places)
+    found = Curvature(
+        information[block], np.empty((0, 0)), columns[:, places], places, separated=separated
+    )
     if jackknife:
         inverse = np.zeros_like(information)
         inverse[block] = found.solve(np.eye(len(places)))

@@ -8,7 +8,10 @@ from scipy.stats import false_discovery_control, norm
 from sklearn_boltz.fully_visible.inference._categorical import parameter_index
 from sklearn_boltz.fully_visible.inference._frames import parameter_frame
 from sklearn_boltz.fully_visible.inference._parameters import NetworkParameters
-from sklearn_boltz.fully_visible.inference._tests import wald_test
+from sklearn_boltz.fully_visible.inference._tests import HypothesisTest, wald_test
+
+# Why there is no standard error of what the data separate.
+NO_ERROR = "their maximum is at infinity, so they have no standard error"
 
 
 def holm(p_value):
@@ -71,6 +74,9 @@ class PairwiseInference(NetworkParameters):
         The estimates.
     covariance : ndarray of shape (n_parameters, n_parameters)
         Their asymptotic covariance.
+    separated : ndarray of bool of shape (n_parameters,)
+        The parameters that the data separate, for example as two values never occur together: the
+        maximum is at infinity. The covariance is NaN there.
     names : ndarray of str of shape (n_parameters,)
         ``b[x0]`` for an intercept, ``m[x0,x1]`` for a coupling.
     null : ndarray of shape (n_parameters,)
@@ -102,6 +108,7 @@ class PairwiseInference(NetworkParameters):
 
     estimate: np.ndarray
     covariance: np.ndarray
+    separated: np.ndarray
     names: np.ndarray
     null: np.ndarray
     confidence_level: float
@@ -228,7 +235,8 @@ class PairwiseInference(NetworkParameters):
             The statistic is δᵀ C⁻¹ δ, with δ the estimates less their values under the hypothesis
             and C their covariance. It is asymptotically chi-squared. Parameters that follow from
             others do not count in `df`. There are such parameters in the blocks of variables with
-            more than two values, whose rows and columns sum to 0.
+            more than two values, whose rows and columns sum to 0. If the data separate one of the
+            parameters, `statistic` and `p_value` are NaN, and `df` is 0.
 
         Raises
         ------
@@ -238,6 +246,8 @@ class PairwiseInference(NetworkParameters):
         places = self._places_of(parameters)
         if not len(places):
             raise ValueError("wald_test needs one parameter at least.")
+        if self.separated[places].any():
+            return HypothesisTest(np.nan, 0, np.nan, np.zeros(0))
         covariance = self.covariance[np.ix_(places, places)]
         unknown = np.isnan(covariance.diagonal())
         if unknown.any():
@@ -256,12 +266,13 @@ class PairwiseInference(NetworkParameters):
         Returns
         -------
         p_value : ndarray of shape (n_features, n_features)
-            Symmetric; NaN on the diagonal, and where there is no estimate.
+            Symmetric; NaN on the diagonal, where there is no estimate, and where the data separate
+            a coupling of the pair.
         """
         first, second = self.columns
         n_features = int(first.max()) + 1
         number = np.where(first < second, first * n_features + second, -1)
-        number[np.isnan(self.covariance.diagonal())] = -1
+        number[np.isnan(self.covariance.diagonal()) & ~self.separated] = -1
         table = np.full(n_features * n_features, np.nan)
         for pair in np.unique(number[number >= 0]):
             table[pair] = self.wald_test(number == pair).p_value
@@ -299,6 +310,7 @@ class PairwiseInference(NetworkParameters):
             self,
             estimate=np.array([part @ self.estimate[used]]),
             covariance=np.atleast_2d(part @ self.covariance[np.ix_(used, used)] @ part),
+            separated=np.array([self.separated[used].any()]),
             names=np.array([text], dtype=object),
             null=np.zeros(1),
             n_values=None,
@@ -349,6 +361,8 @@ class PairwiseInference(NetworkParameters):
         for name, m, se, z, p, low, high in zip(self.names, *columns, strict=True):
             ends = f"[{low:.4f}, {high:.4f}]"
             lines.append(f"{name:<{width}} {m:>10.4f} {se:>9.4f} {z:>8.2f} {p:>9.2g}  {ends:>21}")
+        if self.separated.any():
+            lines += ["", f"The data separate {self.separated.sum()} parameters: {NO_ERROR}."]
         return "\n".join(lines)
 
     __repr__ = __str__

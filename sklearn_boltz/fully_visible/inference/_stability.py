@@ -203,6 +203,11 @@ def stability_selection(
             "not: set penalty='l1', 'elasticnet' or 'group'."
         )
     model = clone(estimator).set_params(alpha="ebic").fit(X, sample_weight=sample_weight)
+    if len(model._varying) < 2:
+        raise ValueError(
+            "stability_selection chooses among the pairs of columns that vary, and "
+            f"{len(model._varying)} of {model.n_features_in_} do."
+        )
     codes, _ = model._codes(X)
     codes = np.repeat(codes, whole_weights(sample_weight, codes), axis=0)
     allowed = model._allowed_pairs()

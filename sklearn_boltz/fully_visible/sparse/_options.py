@@ -1,9 +1,13 @@
 """What a user asks of a sparse network, checked: what goes together, and what takes its place."""
 
+import warnings
+
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
+from sklearn_boltz._base import N_NAMES, find_stack_level
 from sklearn_boltz.fully_visible.higher_order._options import has_terms
+from sklearn_boltz.fully_visible.sparse._dependent import LEVEL, dependent_pairs
 from sklearn_boltz.fully_visible.sparse._task import Choice, SparseTask
 
 
@@ -72,12 +76,27 @@ def sparse_task(estimator, task, rows):
         sparse.alpha = float(alpha)
         return sparse, {"alpha_": sparse.alpha}
     if len(task.varying) < 2:
-        raise ValueError(
-            f"{type(estimator).__name__}: alpha={alpha!r} chooses among the pairs of "
-            f"columns that vary, and {len(task.varying)} do. Give alpha as a number."
-        )
+        return sparse, sparse.without_pairs()
     choice = Choice(alpha, estimator.ebic_gamma, estimator.n_alphas, estimator.cv)
-    return sparse, sparse.choose(choice, rows.codes, rows.weights)
+    found = sparse.choose(choice, rows.codes, rows.weights)
+    if alpha == "ebic" and not sparse.has_pairs():
+        _warn_of_empty(estimator, sparse, rows)
+    return sparse, found
+
+
+def _warn_of_empty(estimator, sparse, rows):
+    """Tell of pairs that Pearson's chi-squared test finds where no pair has been selected."""
+    pairs = sparse.candidates()
+    found = dependent_pairs(rows.codes, rows.weights, pairs)
+    if found:
+        named = [" and ".join(map(estimator._column, pair)) for pair in found[:N_NAMES]]
+        more = f"; and {len(found) - N_NAMES} more" if len(found) > N_NAMES else ""
+        warnings.warn(
+            f"alpha='ebic' has selected no pair, and yet Pearson's chi-squared test with Holm's "
+            f"adjustment finds {len(found)} of {len(pairs)} pairs dependent at {LEVEL:.0%}: "
+            f"{'; '.join(named)}{more}. Use alpha='cv'.",
+            stacklevel=find_stack_level(),
+        )
 
 
 def check(estimator, rows):
@@ -153,10 +172,13 @@ def checked_edges(estimator):
     if _are_pairs(edges):
         return _mask_of_pairs(estimator, edges)
     d, mask = estimator.n_features_in_, _as_array(edges)
+    if mask.dtype.kind in "iu" and mask.shape[1:] == (2,):
+        return _mask_of_pairs(estimator, mask.tolist())
     if mask.shape != (d, d) or mask.dtype.kind != "b":
         raise InvalidParameterError(
-            f"edges must be a list of pairs of columns, or an array of bool of shape {(d, d)}, "
-            f"True where two may be connected; got {mask.dtype} of shape {mask.shape}."
+            "edges must be pairs of columns, a list or an array of shape (n, 2), or an array of "
+            f"bool of shape {(d, d)}, True where two may be connected; got {mask.dtype} of shape "
+            f"{mask.shape}."
         )
     if not np.array_equal(mask, mask.T):
         j, k = np.argwhere(mask != mask.T)[0]

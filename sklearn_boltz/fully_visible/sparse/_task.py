@@ -109,6 +109,23 @@ class SparseTask:
         found = among_all(self, alpha, np.nan) if self.nodewise else self.alpha
         return {"alpha_": found} | attributes_of_path(self, choice, selected)
 
+    def without_pairs(self):
+        """The same attributes where there is no pair to choose."""
+        self.alpha = np.zeros(len(self.varying)) if self.nodewise else 0.0
+        found = among_all(self, self.alpha, np.nan) if self.nodewise else self.alpha
+        n_parts = (len(self.column_sizes),) if self.nodewise else ()
+        return {"alpha_": found, "alphas_": np.zeros((0, *n_parts))}
+
+    def has_pairs(self):
+        """Whether the fit begins with a coupling."""
+        return bool(neighbours(self.network, self.start).any())
+
+    def candidates(self):
+        """The pairs that may be connected, as lists of two columns of the table."""
+        d = len(self.varying)
+        allowed = np.ones((d, d), dtype=bool) if self.edges is None else self.edges
+        return self.varying[np.argwhere(np.triu(allowed, 1))].tolist()
+
     def weights(self, network):
         """The weight of the penalty of each group.
 

@@ -70,9 +70,9 @@ def without_maximum(reason, name="log pseudo-likelihood"):
     """The message where the objective of that name has no maximum."""
     return (
         f"The {name} has no maximum: {reason}. Some parameters would grow "
-        "without bound; they stand where the fit ended, and their standard errors mean "
-        "nothing. With alpha > 0, for example alpha=0.01, the couplings are drawn towards 0 "
-        "and the maximum exists."
+        "without bound; they stand where the fit ended, and `inference` has NaN in place of their "
+        "standard errors. With alpha > 0, for example alpha=0.01, the couplings are drawn towards "
+        "0 and the maximum exists."
     )
 
 

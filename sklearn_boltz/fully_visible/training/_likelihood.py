@@ -116,7 +116,7 @@ class Likelihood:
         """Σ_i w_i s_i s_iᵀ, s_i the terms of row i less their expectations by the model."""
         (spins, weights), q = self.rows, self.n_parameters
         expected, products = point.expected[self._singles], np.zeros((q, q))
-        step = max(1, CHUNK // q)
+        step = max(1, CHUNK // max(1, q))
         for start in range(0, spins.shape[1], step):
             x = spins[:, start : start + step]
             scores = np.concatenate([x, x[self.upper[0]] * x[self.upper[1]]])

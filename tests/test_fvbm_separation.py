@@ -1,0 +1,260 @@
+"""Parameters that the data separate have no standard error and no test, and spoil no other."""
+
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import block_diag, null_space
+from scipy.optimize import linprog
+from scipy.stats import binom
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.fully_visible.inference._categorical import parameter_index
+from sklearn_boltz.inspection import CouplingDisplay
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+RATES = [0.12, 0.12, 0.5]
+LEVELS = [0.4, 0.3, 0.2, 0.1]
+GREY = [0.8, 0.8, 0.8, 1.0]
+
+
+def bits(n=120, seed=0):
+    """Independent bits without a row that has both rare ones."""
+    X = (np.random.default_rng(seed).random((n, 3)) < RATES).astype(int)
+    X[X[:, :2].all(axis=1), 0] = 0
+    return X
+
+
+def levels(seed=0):
+    """Independent columns, of which the last two have an empty cell."""
+    X = np.random.default_rng(seed).choice(4, p=LEVELS, size=(300, 3))
+    X[(X[:, 1] == 3) & (X[:, 2] == 3), 1] = 0
+    return X
+
+
+def unpenalised(X, **params):
+    return FVBMPseudoLikelihood(alpha=0.0, **params).fit(X)
+
+
+# Which parameters are separated.
+
+
+def separated_parameters(X, q):
+    """Those that change along some direction that never lowers a field and raises one.
+
+    By one linear program over all cells of the table, for h_i(a), then J_ij(a, b), zero-sum.
+    """
+    d = X.shape[1]
+    pairs = list(combinations(range(d), 2))
+    center = np.eye(q) - 1 / q
+    zero_sum = block_diag(*[center] * d, *[np.kron(center, center)] * len(pairs))
+
+    def place(i, a, j, b):
+        i, a, j, b = (i, a, j, b) if i < j else (j, b, i, a)
+        return d * q + pairs.index((i, j)) * q * q + a * q + b
+
+    gains = []
+    for x in np.unique(X, axis=0):
+        known = np.flatnonzero(~np.isnan(x))
+        x = np.nan_to_num(x).astype(int)
+        for i in known:
+            for a in set(range(q)) - {x[i]}:
+                gain = np.zeros(len(zero_sum))
+                for state, sign in ((x[i], 1), (a, -1)):
+                    gain[i * q + state] += sign
+                    for j in set(known) - {i}:
+                        gain[place(i, state, j, x[j])] += sign
+                gains.append(gain @ zero_sum)
+    gains = np.array(gains)
+    m, size = gains.shape
+    found = linprog(
+        np.append(np.zeros(size), -np.ones(m)),
+        A_ub=np.hstack([-gains, np.eye(m)]),
+        b_ub=np.zeros(m),
+        bounds=[(None, None)] * size + [(0, 1)] * m,
+    )
+    # What gains nothing where the cone of these directions does not is in its span.
+    span = null_space(gains[found.x[size:] < 0.5])
+    return np.abs(zero_sum @ span).max(axis=1, initial=0) > 1e-6
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]), st.booleans())
+def test_separated_are_those_of_a_linear_program_over_all_cells(seed, q, has_gaps):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(15, 40)), 3
+    X = rng.choice(q, p=rng.dirichlet(np.full(q, 2.0)), size=(n, d)).astype(float)
+    X[:q] = np.arange(q)[:, None]  # all values occur
+    if rng.random() < 0.3:
+        X[:, 2] = np.where(rng.random(n) < 0.5, X[:, 2], X[:, 0])
+    if has_gaps:
+        X[q:][rng.random((n - q, d)) < 0.1] = np.nan
+    model = unpenalised(X, missing="observed", n_values=q)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "There are .* rows")
+        result = model.inference(X)
+    expected = separated_parameters(X, q)
+    if q == 2:
+        index = parameter_index([2] * d)
+        expected = expected[(index.a == 0) & (index.b <= 0)]
+    assert_array_equal(result.separated, expected)
+    assert_array_equal(np.isnan(result.std_err), expected)
+
+
+def test_a_column_that_two_others_determine_together():
+    """No cell of a pair is empty."""
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1, 1], size=(400, 4))
+    X[:, 3] = np.where(X[:, :3].sum(axis=1) > 0, 1, -1)  # the majority
+    result = unpenalised(X).inference(X)
+    assert result.separated[-1]
+    assert np.isnan(result.std_err[result.separated]).all()
+
+
+def test_a_pair_that_may_not_be_connected_separates_nothing():
+    result = unpenalised(bits(), edges=[(0, 2), (1, 2)]).inference(bits())
+    assert not result.separated.any()
+    assert np.isfinite(result.std_err[[0, 1, 2, 4, 5]]).all()
+
+
+def test_a_penalty_leaves_nothing_separated():
+    result = FVBMPseudoLikelihood(alpha=0.01).fit(bits()).inference(bits())
+    assert not result.separated.any() and np.isfinite(result.std_err).all()
+
+
+@pytest.mark.parametrize("params", [{"objective": "likelihood"}, {}], ids=["likelihood", "em"])
+def test_empty_cells_of_other_objectives(params):
+    X = bits(400).astype(float)
+    if not params:
+        X[:20, 2] = np.nan
+    result = unpenalised(X, **params).inference(X)
+    assert_array_equal(result.separated, [1, 1, 0, 1, 0, 0])
+    assert_array_equal(np.isnan(result.std_err), result.separated)
+
+
+def test_em_of_categories():
+    X = levels().astype(float)
+    X[:10, 0] = np.nan
+    result = unpenalised(X).inference(X)
+    i, j = result.columns
+    assert_array_equal(result.separated, ((i != j) & (i > 0)) | ((i == j) & (i > 0)))
+
+
+def test_too_large_a_program_is_not_solved(monkeypatch):
+    from sklearn_boltz.fully_visible.inference import _separation
+
+    monkeypatch.setattr(_separation, "MOST_ENTRIES", 0)
+    monkeypatch.setattr(_separation, "positive_rows", None)
+    result = unpenalised(bits()).inference(bits())
+    assert_array_equal(result.separated, [1, 1, 0, 1, 0, 0])
+
+
+# All that follows.
+
+
+def test_the_other_parameters_are_as_in_the_limit():
+    X = bits()
+    result = unpenalised(X).inference(X)
+    exact = unpenalised(X, tol=1e-9).inference(X)
+    known = ~result.separated
+    assert_allclose(result.std_err[known], exact.std_err[known], rtol=1e-3)
+    assert_allclose(result.estimate[known], exact.estimate[known], atol=1e-3)
+
+
+def test_tables_tests_and_adjusted_p_values():
+    X = levels()
+    result = unpenalised(X).inference(X)
+    i, j = result.columns
+    of_pair = (i == 1) & (j == 2)
+    for values in (
+        result.std_err,
+        result.z,
+        result.p_value,
+        result.ci_low,
+        result.ci_high,
+        result.adjusted_p_value("holm"),
+        result.to_frame("fdr_bh")["p_value"],
+    ):
+        assert np.isnan(values[of_pair]).all()  # fmt: skip
+        assert np.isfinite(values[(i == 0) & (i != j)]).all()
+    assert "The data separate 24 parameters" in str(result)
+    for method in (None, "holm", "fdr_bh"):
+        p = result.pair_p_value(method)
+        assert np.isnan(p[1, 2]) and np.isfinite(p[0, 1:]).all()
+    test = result.wald_test([("x1", "x2")])
+    assert np.isnan(test.p_value) and np.isnan(test.statistic) and test.df == 0
+    name = result.names[of_pair][0]
+    assert np.isnan(result.contrast({name: 1.0}).p_value).all()
+
+
+def test_criteria_do_not_count_what_is_separated():
+    X = bits()
+    model = unpenalised(X)
+    # In the limit each row with one rare bit determines the other: its term is 1.
+    trace = (model.aic(X) + 2 * model.log_pseudo_likelihood(X).sum()) / 2
+    known = ~model.inference(X).separated
+    assert 0 < trace < 2 * known.sum() + 1
+
+
+def test_likelihood_ratio():
+    X = bits()
+    model = unpenalised(X)
+    without_both = model.likelihood_ratio(X, unpenalised(X, edges=[(0, 2), (1, 2)]))
+    assert np.isnan(without_both.p_value) and without_both.statistic > 0
+    without_another = model.likelihood_ratio(X, unpenalised(X, edges=[(0, 1), (1, 2)]))
+    assert 0 < without_another.p_value < 1
+
+
+def test_bootstrap():
+    X = bits()
+    with pytest.warns(UserWarning, match="did not converge"):
+        result = unpenalised(X).bootstrap(X, 20, random_state=0)
+    assert_array_equal(result.separated, [1, 1, 0, 1, 0, 0])
+    for values in (result.std_err, *result.interval(), *result.interval("percentile")):
+        assert_array_equal(np.isnan(values), result.separated)
+
+
+def test_the_message_says_what_inference_has():
+    with pytest.warns(ConvergenceWarning, match="column 0 = 1 never.*column 1 = 1.*NaN in place"):
+        unpenalised(bits())
+    with pytest.warns(ConvergenceWarning, match="column 1 = 3 never.*column 2 = 3.*NaN in place"):
+        unpenalised(levels())
+
+
+@pytest.mark.parametrize("X", [bits(), levels()], ids=["bits", "levels"])
+def test_pictures(X):
+    pytest.importorskip("matplotlib")
+    model = FVBMPseudoLikelihood().fit(X)
+    heatmap = CouplingDisplay.from_estimator(model, X)
+    assert heatmap.separated.any() and "grey: separated" in heatmap.ax_.get_title()
+    shown = heatmap.ax_.collections
+    grey = [len(c.get_paths()) for c in shown if c.get_facecolor().tolist() == [GREY]]
+    assert grey == [heatmap.separated.sum()]
+    graph = CouplingDisplay.from_estimator(model, X, kind="graph", layout="circle")
+    assert graph.ax_.get_title().startswith("1 without an edge: separated")
+    assert CouplingDisplay.from_estimator(model).ax_.get_title() == ""
+
+
+# The size under independence.
+
+
+@pytest.mark.parametrize(
+    ("n_tables", "n_rows", "chances"),
+    [(150, 300, [LEVELS] * 3), (300, 120, [[1 - p, p] for p in RATES])],
+    ids=["levels", "bits"],
+)
+def test_size_of_the_test_of_a_pair(n_tables, n_rows, chances):
+    """At most the .064 that is .02 above Pearson's test; false alarm below 1e-3 at that size."""
+    rng, rejected, n_empty = np.random.default_rng(0), 0, 0
+    for _ in range(n_tables):
+        X = np.column_stack([rng.choice(len(p), size=n_rows, p=p) for p in chances])
+        p_value = unpenalised(X).inference(X).pair_p_value()[0, 1]
+        rejected += p_value < 0.05
+        n_empty += np.isnan(p_value)
+    assert n_empty > 0.04 * n_tables
+    assert rejected <= binom.isf(1e-3, n_tables, 0.064)

@@ -1,0 +1,137 @@
+"""Networks of tables with next to nothing in them, and what users give that was refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.fully_visible import stability_selection
+
+BIT = np.arange(20)[:, None] % 2
+
+
+@pytest.mark.parametrize(
+    "X",
+    [np.zeros((20, 2), int), BIT, np.hstack([BIT, 0 * BIT]), np.arange(20)[:, None] % 3],
+    ids=["constant", "one column", "one that varies", "one of three values"],
+)
+@pytest.mark.parametrize("alpha", ["ebic", "cv"])
+@pytest.mark.parametrize("nodewise", [False, True])
+def test_no_pair_to_choose(X, alpha, nodewise):
+    penalty = "l1" if X.max() < 2 else "group"
+    model = FVBMPseudoLikelihood(penalty=penalty, alpha=alpha, nodewise=nodewise).fit(X)
+    alone = FVBMPseudoLikelihood(alpha=0.0).fit(X)
+    assert not model.coupling_.any() and model.converged_
+    assert_allclose(model.intercept_, alone.intercept_, atol=1e-4)
+    assert len(model.alphas_) == 0 and not hasattr(model, "path_")
+    assert not np.nan_to_num(model.alpha_).any()
+    with pytest.raises(ValueError, match="pairs of columns that vary, and [01] of"):
+        stability_selection(model, X)
+
+
+@pytest.mark.parametrize(
+    ("params", "has_gap"),
+    [
+        ({}, False), ({}, True), ({"missing": "observed"}, True), ({"alpha": 0.0}, False),
+        ({"objective": "likelihood"}, False), ({"n_values": [3, 2]}, False),
+        ({"n_values": [3, 2]}, True),
+    ],
+)  # fmt: skip
+def test_criteria_and_inference_of_constant_columns(params, has_gap):
+    X = np.zeros((10, 2))
+    X[0, 0] = np.nan if has_gap else 0
+    model = FVBMPseudoLikelihood(**params).fit(X)
+    n_terms = model.log_pseudo_likelihood(X).sum()
+    for criterion in (model.aic, model.bic, model.ebic):
+        assert_allclose(criterion(X), -2 * n_terms)
+    result = model.inference(X)
+    assert np.isnan(result.std_err).all() and not result.separated.any()
+
+
+def test_edges_as_argwhere_gives_them():
+    X = np.random.default_rng(0).integers(2, size=(60, 4))
+    mask = np.zeros((4, 4), dtype=bool)
+    mask[[0, 1, 2], [1, 3, 3]] = True
+    expected = FVBMPseudoLikelihood(edges=mask | mask.T).fit(X).coupling_
+    for pairs in (np.argwhere(mask), np.argwhere(mask | mask.T), np.argwhere(mask).astype("u1")):
+        assert_array_equal(FVBMPseudoLikelihood(edges=pairs).fit(X).coupling_, expected)
+    assert not FVBMPseudoLikelihood(edges=np.argwhere(mask & False)).fit(X).coupling_.any()
+    with pytest.raises(ValueError, match="an array of shape .n, 2.*int64 of shape .4, 4"):
+        FVBMPseudoLikelihood(edges=mask.astype(int)).fit(X)
+    with pytest.raises(ValueError, match=r"edges has the pair \(0, 9\)"):
+        FVBMPseudoLikelihood(edges=np.array([[0, 9]])).fit(X)
+
+
+def test_scores_without_a_letter():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.choice(list("AC-"), size=(100, 4)))
+    X[3] = rng.choice(list("AC"), size=100)  # without a gap
+    model = FVBMPseudoLikelihood().fit(X)
+    scores = model.interaction_scores(ignore="-")
+    assert_array_equal(scores, model.interaction_scores(ignore=[0, 0, 0, -1]))
+    assert not np.allclose(scores, model.interaction_scores())
+    with pytest.raises(ValueError, match=r"ignore='\.' is a value of no column"):
+        model.interaction_scores(ignore=".")
+
+
+@pytest.mark.parametrize(
+    ("params", "allowed"),
+    [
+        ({}, True),
+        ({"missing": "observed"}, True),
+        ({"max_order": 3}, False),
+        ({"max_order": 3, "missing": "observed"}, True),
+        ({"terms": [(0, 1, 2)]}, False),
+        ({"nodewise": True}, False),
+        ({"nodewise": True, "missing": "observed"}, True),
+        ({"solver": "bslm"}, True),
+        ({"solver": "bslm", "missing": "observed"}, False),
+        ({"objective": "likelihood"}, True),
+        ({"objective": "likelihood", "missing": "observed"}, False),
+        ({"objective": "likelihood", "count_potential": True}, False),
+        ({"objective": "likelihood", "terms": [(0, 1, 2)]}, False),
+    ],
+)
+def test_the_tag_of_missing_cells_follows_the_parameters(params, allowed):
+    model = FVBMPseudoLikelihood(**params)
+    assert model.__sklearn_tags__().input_tags.allow_nan is allowed
+    X = np.random.default_rng(0).integers(2, size=(60, 4)).astype(float)
+    clone(model).fit(X)
+    X[0, 0] = np.nan
+    if allowed:
+        model.fit(X)
+    else:
+        with pytest.raises(ValueError, match="missing"):
+            model.fit(X)
+
+
+def likert(rng, n_items=12, strength=0.7):
+    """Answers of five levels with one common cause."""
+    cause = rng.normal(size=(300, 1))
+    answers = 2 + strength * cause + rng.normal(size=(300, n_items))
+    return np.clip(np.round(answers), 0, 4).astype(int)
+
+
+def test_an_empty_network_of_dependent_columns_is_told():
+    X = likert(np.random.default_rng(0))
+    with pytest.warns(UserWarning, match="no pair.*of 66 pairs dependent.* more. Use alpha='cv'"):
+        empty = FVBMPseudoLikelihood(penalty="group", alpha="ebic").fit(X)
+    assert not empty.coupling_.any()
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_empty_network_of_independent_columns_is_silent():
+    """False alarm by the level of the tests: 1 % for this seed."""
+    X = likert(np.random.default_rng(0), strength=0)
+    assert not FVBMPseudoLikelihood(penalty="group", alpha="ebic").fit(X).coupling_.any()
+
+
+@pytest.mark.filterwarnings("error")
+def test_pairs_that_may_not_be_connected_are_not_tested():
+    rng = np.random.default_rng(0)
+    X = np.hstack([likert(rng, 4), likert(rng, 4)])
+    apart = [(j, k) for j in range(4) for k in range(4, 8)]
+    model = FVBMPseudoLikelihood(penalty="group", alpha="ebic", edges=apart).fit(X)
+    assert not model.coupling_.any()
