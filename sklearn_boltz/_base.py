@@ -28,6 +28,7 @@ from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
     N_NAMES,
+    as_numbers,
     columns_of,
     columns_with_codes,
     first_of,
@@ -304,6 +305,8 @@ class BaseBoltzmann(
             checked = validate_data(
                 self, X, reset=reset, skip_check_array=not numbers_only, **options
             )
+            if numbers_only and checked.dtype.kind == "O":  # such as booleans with gaps, of polars
+                checked = as_numbers(checked)
             if not plain and (has_dates(X) or numbers_only and checked.dtype.kind not in "biuf"):
                 raise TypeError("The values of X must be numbers.")
         with self._named():

@@ -34,17 +34,17 @@ N_DRAWN = 200
 TERMS = {
     "alpha": [0.5, 2.0], "max_order": [1, 2, None], "solver": ["greedy", "newton"],
     "dtype": [np.float32, np.float64], "binarize": [0.0, 0.5], "max_basis": [3, None],
-    "unknown": ["error", "missing"],
+    "unseen": ["smooth", "error", "missing"],
 }  # fmt: skip
-# Terms of three and columns one by one, whose tags are another matter, have tests of their own.
 PAIRS = {
+    "max_order": [2, 3], "nodewise": [False, True],
     "alpha": [0.01, 1.0, "auto"], "solver": ["newton", "lbfgs", "bslm"],
-    "missing": ["em", "observed"], "binarize": [0.0, 0.5], "unknown": ["error", "missing"],
+    "missing": ["em", "observed"], "binarize": [0.0, 0.5], "unseen": ["smooth", "error", "missing"],
 }  # fmt: skip
 MACHINE = {
     "learning_rate": [0.01, 0.1], "learning_rate_schedule": ["auto", "constant", "invscaling"],
     "batch_size": ["auto", 5, 100], "momentum": [0.0, 0.5], "early_stopping": [False, True],
-    "unknown": ["error", "missing"], "track_likelihood": [False, True],
+    "unseen": ["smooth", "error", "missing"], "track_likelihood": [False, True],
 }  # fmt: skip
 UNITS = {
     "visible": ["auto", "gaussian", "truncated_gaussian"],
@@ -81,12 +81,12 @@ DRAWN = [
     (
         InfiniteRBM(max_components=2, n_model_samples=20, binarize=0.0, random_state=0),
         {"mode": ["plain", "safeguarded", "corrective"], "early_stopping": [False, True],
-         "unknown": ["error", "missing"], "n_restarts": [1, 2], "alpha": [0.01, 0.1]},
+         "unseen": ["smooth", "error", "missing"], "n_restarts": [1, 2], "alpha": [0.01, 0.1]},
     ),
     (
         RBMClassifier(4, early_stopping=False, **SHORT),
         {"n_components": [1, 6], "alpha": [0.0, 0.1], "visible": ["auto", "gaussian"],
-         "optimizer": ["adam", "sgd"], "batch_size": [5, 100], "unknown": ["error", "missing"]},
+         "optimizer": ["adam", "sgd"], "batch_size": [5, 100], "unseen": ["smooth", "error", "missing"]},
     ),
     (
         BoltzmannClassifier(random_state=0),

@@ -101,7 +101,7 @@ VALUES = {
     "tol": [1e-300, 1e-3, 1.0, 1e300],
     "track_likelihood": [False, True, 0.5],
     "transform_temperature": [1e-300, 0.5, 3.0, 1e300],
-    "unknown": ["error", "missing"],
+    "unseen": ["smooth", "error", "missing"],
     "validation_fraction": [1e-300, 0.5, 1 - 1e-16],
     "verbose": [0],
     "visible": ["auto", "bernoulli", "categorical", "gaussian", "truncated_gaussian",
@@ -251,6 +251,7 @@ def test_any_frame(estimator, frame):
         model.fit(frame, *y)
     except ValueError as error:
         assert_in_words(error, model)
+        assert not hasattr(model, "n_features_in_")
         return
     if hasattr(model, "score_samples"):
         assert_finite(model.score_samples(frame))

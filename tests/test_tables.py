@@ -110,6 +110,16 @@ def test_columns_of_polars_and_back():
     assert filled["levels"].to_list() == ["lo", "hi", "lo"]
 
 
+@every_estimator
+def test_booleans_of_polars_with_gaps(estimator):
+    """A frame of nothing else is an array of objects to NumPy."""
+    frame = pl.DataFrame({"a": [True, None, False] * 10, "b": [False, True, True] * 10})
+    model = clone(estimator).fit(frame)
+    filled = model.impute(frame, how="mode", random_state=0)
+    assert filled.schema == frame.schema and filled["a"].null_count() == 0
+    assert np.isfinite(model.score_samples(frame)).all()
+
+
 cells = st.one_of(
     st.none(), st.sampled_from(["yes", "no", "maybe"]), st.booleans(), st.integers(-3, 3),
     st.sampled_from([0.5, 2.5, float("nan")]),
