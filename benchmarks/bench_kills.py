@@ -31,7 +31,10 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 try:
     import dask.array as da
     from distributed import Client, LocalCluster
-    from kills import Killer  # of the tests, which kill one worker in each of these fits
+    from kills import (
+        Killer,
+        wait_for_both,
+    )  # of the tests, which kill one worker in each of these fits
 except ImportError:
     da = None
 
@@ -47,15 +50,6 @@ FITS = [
     ("RBMClassifier", RBMClassifier(5, max_iter=4, random_state=0),
      ["components_", "components_classes_", "intercept_visible_"]),
 ]  # fmt: skip
-
-
-def wait_for_both(cluster):
-    """Wait for two workers; of one that was not started again for a minute, start another."""
-    try:
-        cluster.wait_for_workers(2, timeout=60)
-    except TimeoutError:
-        cluster.scale(len(cluster.workers) + 1)
-        cluster.wait_for_workers(2, timeout=60)
 
 
 def fit(estimator, X, y):

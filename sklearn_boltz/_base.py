@@ -521,7 +521,7 @@ class BaseBoltzmann(
         In an array of numbers, these stand for themselves, and others are errors.
         """
         table = self._table
-        is_code = table.template is not None or table.dtype is None
+        is_code = table.header is not None or table.dtype is None
         numbers = n_values if is_code and self.binarize is None else -1
         return np.where(table.is_word, table.n_categories, numbers)
 

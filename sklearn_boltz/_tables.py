@@ -154,7 +154,7 @@ class Table:
             column._replace(categories=np.empty(0)) if is_empty else column
             for column, is_empty in zip(self.columns, empty, strict=True)
         ]
-        return Table(columns, self.template, self.dtype)
+        return Table(columns, self.header, self.dtype)
 
     def encode(self, X, unseen="error"):
         """The rows of a table in the same columns as an array of numbers.

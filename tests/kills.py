@@ -6,6 +6,15 @@ import signal
 from distributed import SchedulerPlugin
 
 
+def wait_for_both(cluster):
+    """Wait for two workers; of one that was not started again for a minute, start another."""
+    try:
+        cluster.wait_for_workers(2, timeout=60)
+    except TimeoutError:
+        cluster.scale(len(cluster.workers) + 1)
+        cluster.wait_for_workers(2, timeout=60)
+
+
 class Killer(SchedulerPlugin):
     """Count the results of tasks, and kill a worker when there are so many.
 

@@ -148,7 +148,7 @@ MOST_CALLS = {
     "TAPRBM": 201,
     "InfiniteRBM": 120,
     "FSLLDensity": 62,
-    "FVBMPseudoLikelihood": 92,
+    "FVBMPseudoLikelihood": 95,
 }
 
 

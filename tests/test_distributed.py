@@ -39,7 +39,7 @@ dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
-from kills import Killer  # noqa: E402, which imports distributed
+from kills import Killer, wait_for_both  # noqa: E402, which imports distributed
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def shared_client():
 @pytest.fixture
 def client(shared_client):
     """Two processes, also after a test has killed one."""
-    shared_client.wait_for_workers(2, timeout=60)
+    wait_for_both(shared_client.cluster)
     return shared_client
 
 

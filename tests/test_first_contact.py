@@ -448,7 +448,10 @@ def test_one_complaint_at_a_time():
     assert "egative" not in message
     X[7, 2] = -0.25
     message = refusal(SDCPRBM(), X)
-    assert "column 2, but row 7 has the value -0.25. Negative values in data" in message
+    assert (
+        "column 2, but row 7 has the value -0.25, the first of 2 such values in columns 1, 2. "
+        "Negative values in data" in message
+    )
 
 
 def test_raw_values_of_truncated_units_are_answered_with_the_range():

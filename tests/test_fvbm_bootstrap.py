@@ -103,7 +103,7 @@ def test_bootstrap_intervals_cover(method):
 def of_one_intercept(resamples, estimate=0.0):
     return NetworkBootstrap(
         np.array([estimate]), resamples[:, None], np.ones(len(resamples), dtype=bool),
-        np.array(["b[x0]"]), 0.95, None, 0, "",
+        np.zeros(1, dtype=bool), np.array(["b[x0]"]), 0.95, None, 0, "",
     )  # fmt: skip
 
 

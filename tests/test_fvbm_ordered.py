@@ -137,7 +137,7 @@ def test_order_makes_no_difference_without_penalty_or_levels(ratings):
 
 def test_standard_errors_are_refused_where_they_would_be_wrong(ratings):
     model = FVBMPseudoLikelihood(alpha=0.1, ordered="auto").fit(ratings)
-    with pytest.raises(ValueError, match="column 'one' has.*Fit with ordered=False"):
+    with pytest.raises(ValueError, match="columns 'one', 'two' have.*Fit with ordered=False"):
         model.inference(ratings)
 
 

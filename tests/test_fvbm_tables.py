@@ -285,7 +285,7 @@ def test_what_is_no_table_of_categories():
     with pytest.raises(ValueError, match="value -1. .*np.where.X == -1, np.nan, X"):
         FVBMPseudoLikelihood().fit(np.vstack([X, [[-1, 0, 2]]]))
     with pytest.raises(ValueError, match="GiB"):
-        FVBMPseudoLikelihood(n_values=10_000_000).fit(X)
+        FVBMPseudoLikelihood(n_values=30_000).fit(X)
 
 
 def test_a_code_beyond_memory_is_allowed_where_given():

@@ -501,4 +501,5 @@ def test_coding_of_a_table(animals):
     assert_array_equal(coding.n_values, [3, 2, len(set(gaps["legs"].dropna())), MAX_BINS])
     assert_array_equal(coding.ordered, [False, False, True, True])
     strange = gaps.iloc[:1].assign(skin="chitin", legs=100)
-    assert coding.n_unknown(strange, coding.encode(strange)) == [2]
+    log_probability = coding.log_unseen(strange, coding.encode(strange))
+    assert log_probability == pytest.approx(-2 * np.log(len(gaps) + 1))

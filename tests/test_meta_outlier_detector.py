@@ -189,9 +189,9 @@ def test_the_fence_is_that_of_held_out_scores_less_the_mean_of_their_fit():
     generator = np.random.RandomState(0)
     generator.randint(2**31)  # the seed of completions
     scores, counts = [], []
-    for places, rest, held, own in left_out(X, weights, 3, generator):
-        scores.append(X[held, 0] - np.average(X[places, 0], weights=rest))
-        counts.append(own)
+    for rest, held in left_out(X, weights, 3, generator):
+        scores.append(X[held, 0] - np.average(X[:, 0], weights=rest))
+        counts.append(weights[held])
     scores, counts = np.concatenate(scores), np.concatenate(counts)
     first, third = (quantile(scores, counts, q) for q in (0.25, 0.75))
     assert detector.offset_ == pytest.approx(first - 1.5 * (third - first))

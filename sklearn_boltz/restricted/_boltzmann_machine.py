@@ -246,7 +246,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 self._look_for_empty(X if weights is None else X[weights > 0])
             self._layout = self._learned_layout(X, weights)
             # In an array of numbers, these stand for themselves.
-            plain = not in_memory or self._table.is_plain and self._table.template is None
+            plain = not in_memory or self._table.is_plain and self._table.header is None
             self._unseen = None if plain else self._learned_unseen(X, weights)
         elif not reset and self.unseen != "error" and self._unseen is not None:
             X = self._unseen.hidden(X)
@@ -268,7 +268,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         """What is known of other values than those of the training rows."""
         table, layout = self._table, self._layout
         n_values = np.where(table.is_word, table.n_categories, -1)
-        if self.binarize is None and (table.template is not None or table.dtype is None):
+        if self.binarize is None and (table.header is not None or table.dtype is None):
             codes = ~table.is_word & layout.one_hot
             n_values[codes] = layout.n_states[codes]
             is_bit = ~table.is_word & [kind is Bernoulli for kind in layout.kinds]
@@ -284,7 +284,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 "Give its units, for example visible={0: Categorical([3])} for the codes 0, "
                 "1 and 2."
             )
-        if self.binarize is None and self._table.template is not None:
+        if self.binarize is None and self._table.header is not None:
             specs = with_numbers(specs, self._table, X)
         layout = learn_layout(specs, self._table, X, self._column, self._unit_options(), weights)
         if self.verbose and self.binarize is None:

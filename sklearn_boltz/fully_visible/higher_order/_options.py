@@ -97,7 +97,7 @@ def _check_rows(estimator, task, rows):
         missing = np.flatnonzero((rows.codes < 0).any(axis=0))
         raise ValueError(
             f"{name}: missing='em' is for networks of pairs, and {estimator._have(missing)} "
-            "missing cells. With terms of three columns use missing='observed'."
+            "missing cells (NaN). With terms of three columns use missing='observed'."
         )
 
 
@@ -163,7 +163,7 @@ def checked_further(estimator, task, rows, is_sparse):
         missing = np.flatnonzero((rows.codes < 0).any(axis=0))
         raise ValueError(
             f"{type(estimator).__name__}: with objective='likelihood', terms and count_potential "
-            f"are for complete rows, and {estimator._have(missing)} missing cells. Fill them."
+            f"are for complete rows, and {estimator._have(missing)} missing cells (NaN). Fill them."
         )
     if estimator.count_potential and len(task.varying) < rows.codes.shape[1]:
         constant = np.setdiff1d(np.arange(rows.codes.shape[1]), task.varying)
