@@ -34,8 +34,10 @@ demo: $(VENV)/.installed-plot $(VENV)/.built
 # are run by themselves, if `make test-array-api` has installed the libraries.
 ARRAY_API = SCIPY_ARRAY_API=1 $(BIN)/python -m pytest tests/test_array_api.py
 
+# In a process for each processor, with a thread of BLAS in each; the tests with a Dask cluster of
+# their own are in one of them.
 test: $(VENV)/.installed-test $(VENV)/.built
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 	if $(BIN)/python -c "import array_api_strict" 2>/dev/null; then $(ARRAY_API); fi
 
 test-array-api: $(VENV)/.installed-test-array-api $(VENV)/.built

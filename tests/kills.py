@@ -7,9 +7,9 @@ from distributed import SchedulerPlugin
 
 
 def wait_for_both(cluster):
-    """Wait for two workers; of one that was not started again for a minute, start another."""
+    """Wait for two workers; of one that was not started again for half a minute, start another."""
     try:
-        cluster.wait_for_workers(2, timeout=60)
+        cluster.wait_for_workers(2, timeout=30)
     except TimeoutError:
         cluster.scale(len(cluster.workers) + 1)
         cluster.wait_for_workers(2, timeout=60)

@@ -41,6 +41,8 @@ distributed = pytest.importorskip("distributed")
 
 from kills import Killer, wait_for_both  # noqa: E402, which imports distributed
 
+pytestmark = pytest.mark.xdist_group("dask")  # one cluster for all
+
 
 @pytest.fixture(scope="module")
 def shared_client():
