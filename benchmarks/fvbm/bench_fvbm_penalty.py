@@ -109,7 +109,7 @@ def losses(train, test, known):
     """
     pseudo, exact, seconds, alphas, n = [], [], [], [], len(train)
     for alpha in ["auto", 0.0, *(GRID / n)]:
-        model = FVBMPseudoLikelihood(alpha=alpha, unknown="missing", missing="observed", **known)
+        model = FVBMPseudoLikelihood(alpha=alpha, unseen="missing", missing="observed", **known)
         start = time.process_time()
         model.fit(train)
         seconds.append(time.process_time() - start)

@@ -90,7 +90,7 @@ def boosting(X, seed):
 
 def restricted(X, seed):
     if not are_numbers(X):
-        return RBMClassifier(unknown="missing", random_state=seed)
+        return RBMClassifier(unseen="missing", random_state=seed)
     if X.shape[1] == 64:  # grey levels from 0 to 16
         return make_pipeline(FunctionTransformer(grey_levels), RBMClassifier(random_state=seed))
     return RBMClassifier(visible="gaussian", random_state=seed)

@@ -48,9 +48,9 @@ class InfiniteRBM(BaseRBM):
     `refine` continues its training. The method is the Frank-Wolfe algorithm: with an unlimited
     number of hidden units, the log-likelihood is concave in the measure of their weights.
 
-    The algorithm as published can diverge. Here, each insertion is centred, and the weights of the
-    unit are scaled to the largest gain, which is estimated from samples of the model; see Notes.
-    By default, all units are then trained together for some mini-batches.
+    With a small `alpha`, the algorithm as published diverges. Here, each insertion is centred, and
+    the weights of the unit are scaled to the largest gain, which is estimated from samples of the
+    model; see Notes. By default, all units are then trained together for some mini-batches.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class InfiniteRBM(BaseRBM):
         ``"corrective"`` trains all units together for some mini-batches after each insertion.
         ``"safeguarded"`` leaves units as they were inserted. Each unit costs less, but the same
         likelihood takes more units and more time. ``"plain"`` is the algorithm as published; it
-        may diverge.
+        diverges if `alpha` is small.
 
     learning_rate : float, default=0.1
         Step size for the visible biases.
