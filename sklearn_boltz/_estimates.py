@@ -126,11 +126,19 @@ def raise_floor(floor, estimate):
         floor.update(low=estimate.low, value=estimate.value)
 
 
-def best_known(estimate, floor):
-    """ln Z by the kept estimate, or by a later one that shows it to be too low."""
+def contradiction(estimate, floor):
+    """What to say if another run shows that the kept ln Z is too low, and with it all scores.
+
+    The estimate stays, since scores must not depend on what was called before.
+    """
     if estimate.method != "exact" and floor and floor.low > estimate.value:
-        return floor.value
-    return estimate.value
+        return (
+            f"log_partition_ is {estimate.value:.1f}, but an AIS run shows that ln Z is at least "
+            f"{floor.low:.1f} with a probability of 95 %: log-probabilities are too high by "
+            f"{floor.low - estimate.value:.1f} nats or more. -free_energy(X) minus `value` of that "
+            f"run, {floor.value:.1f}, is a better estimate of them."
+        )
+    return None
 
 
 def greater(climbed, other):

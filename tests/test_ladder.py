@@ -9,7 +9,7 @@ from scipy.special import expit, logsumexp
 from sklearn.utils import Bunch
 
 from sklearn_boltz._estimates import (
-    best_known,
+    contradiction,
     estimate_from_value,
     estimate_from_weights,
     greater,
@@ -194,11 +194,20 @@ def test_figures_of_weights_by_hand():
     assert (few.std_err, few.trusted, enough.trusted) == (0, False, True)
 
 
-def test_an_estimate_stands_unless_another_one_shows_it_to_be_too_low():
+def test_an_estimate_stands_and_a_message_says_where_it_is_too_low():
     estimate = Bunch(method="ladder", value=10.0)
-    assert best_known(estimate, Bunch()) == 10.0
-    assert best_known(estimate, Bunch(low=9.0, value=12.0)) == 10.0
-    assert best_known(estimate, Bunch(low=11.0, value=14.0)) == 14.0
+    assert contradiction(estimate, Bunch()) is None
+    assert contradiction(estimate, Bunch(low=9.0, value=12.0)) is None
+    higher = Bunch(low=11.0, value=14.0)
+    assert contradiction(Bunch(method="exact", value=10.0), higher) is None
+    message = contradiction(estimate, higher)
+    assert message.startswith("log_partition_ is 10.0, but an AIS run shows that ln Z is at least")
+    assert (
+        "too high by 1.0 nats or more. -free_energy(X) minus `value` of that run, 14.0" in message
+    )
+
+
+def test_the_greater_of_two_estimates_is_kept():
     # More by five standard errors of both: of the other one, too.
     for std_err, value in [(0.3, 0.0), (0.1, 1.0)]:
         climbed = Bunch(

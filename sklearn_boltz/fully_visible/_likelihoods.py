@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from sklearn_boltz._base import BaseBoltzmann, find_stack_level, fingerprint, validate_arguments
 from sklearn_boltz._cells import first_of
 from sklearn_boltz._estimates import (
-    best_known,
+    contradiction,
     distrust,
     estimate_from_value,
     raise_floor,
@@ -211,9 +211,11 @@ class Likelihoods(BaseBoltzmann):
             estimate = self.log_partition(random_state=0)
             return Bunch(value=estimate.value, method=estimate.method)
 
-        return best_known(
-            self._cached("log_partition", compute), self._cached("log_partition_floor", Bunch)
-        )
+        estimate = self._cached("log_partition", compute)
+        against = contradiction(estimate, self._cached("log_partition_floor", Bunch))
+        if against:
+            warnings.warn(against, UserWarning, stacklevel=find_stack_level())
+        return estimate.value
 
     @validate_arguments(
         {
@@ -298,9 +300,9 @@ class Likelihoods(BaseBoltzmann):
 
         Notes
         -----
-        `log_partition_`, and with it `score_samples`, is the estimate of ``method="auto"``. If
-        `low` of a later run is above that, the estimate of this run replaces it as long as the
-        parameters are the same.
+        `log_partition_`, which `score_samples` uses, is the estimate of ``method="auto"`` with a
+        fixed seed. Other runs do not change it. If `low` of an AIS run is above it,
+        `score_samples` warns that the scores are too high.
 
         The standard error of the ladder is that of the mean of `n_chains` independent
         simulations, since states are exchanged between chains of the same number only. So it

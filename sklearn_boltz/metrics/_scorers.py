@@ -98,7 +98,8 @@ def tap_log_likelihood(estimator, X, y=None):
 
     The normalising constant is that of the mean-field solutions of Thouless, Anderson and Palmer
     (TAP) [1]_. It is an approximation, so the score can be higher or lower than the log-likelihood.
-    It needs no Markov chains.
+    It needs no Markov chains. Do not choose between models by it: it may prefer the one with
+    the larger error.
 
     Parameters
     ----------

@@ -85,7 +85,6 @@ class BaseTAP(MiniBatchEstimator):
 
     # Solutions are looked for after each epoch: of small data that costs more than the epoch.
     _auto_batches, _most_epochs = 800, 200
-    _estimate_of_log_partition = "tap"
     _monitor_class = TAPMonitor
     _inference = "tap"
 

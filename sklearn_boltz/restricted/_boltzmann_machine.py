@@ -35,7 +35,7 @@ from sklearn_boltz._batches import fresh, rows_of
 from sklearn_boltz._cells import N_NAMES, shown
 from sklearn_boltz._estimates import (
     LogPartition,
-    best_known,
+    contradiction,
     greater,
     raise_floor,
     temperature_ladder,
@@ -182,8 +182,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
-    # How ln Z is estimated if it cannot be enumerated.
-    _estimate_of_log_partition = "ais"
 
     def _tell(self, number, figures, of="epoch"):
         """Print figures of an epoch if `verbose` is set."""
@@ -679,9 +677,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             estimate = self.log_partition(random_state=self._evaluation_seed)
             return Bunch(value=estimate.value, method=estimate.method)
 
-        return best_known(
-            self._cached("log_partition", compute), self._cached("log_partition_floor", Bunch)
-        )
+        estimate = self._cached("log_partition", compute)
+        against = contradiction(estimate, self._cached("log_partition_floor", Bunch))
+        if against:
+            warnings.warn(against, UserWarning, stacklevel=find_stack_level())
+        return estimate.value
 
     @validate_arguments(
         {
@@ -731,11 +731,11 @@ class BaseBoltzmannMachine(BaseBoltzmann):
               it may also be too low: it then bounds the likelihood of the distribution in which
               the annealing ends, not that of the model;
             - ``"tap"``: ln Σ exp(−F) over the free energies F of distinct TAP solutions [3]_. It is
-              deterministic given the starts, and neither a bound nor unbiased;
+              deterministic given the starts, and neither a bound nor unbiased. `trusted` is
+              always False: it is a training objective, and training may have increased its error;
             - ``"auto"``: exact if the smaller layer has at most 20 units. Otherwise, if training
               has saved a ladder, both the ladder and AIS are run, and the larger estimate is kept
-              where they differ. Without a ladder, it is AIS, or TAP for an estimator that was
-              trained with TAP.
+              where they differ. Without a ladder, it is AIS.
         n_chains : int, default=100
             Number of independent chains; for the ladder, of chains for each model; for TAP, of
             starts.
@@ -799,9 +799,9 @@ class BaseBoltzmannMachine(BaseBoltzmann):
 
         Notes
         -----
-        `log_partition_`, which `score_samples` uses, is the estimate of ``method="auto"``. If
-        `low` of a later run is above that estimate, the later estimate replaces it, as long as the
-        parameters do not change.
+        `log_partition_`, which `score_samples` uses, is the estimate of ``method="auto"`` with a
+        fixed seed. Other runs do not change it. If `low` of an AIS run is above it,
+        `score_samples` warns that the scores are too high.
 
         References
         ----------
@@ -824,7 +824,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             )
         if method == "auto":
             few = _enumeration.n_enumerated(model) <= _enumeration.EXACT_UNITS
-            method = "exact" if few else self._estimate_of_log_partition
+            method = "exact" if few else "ais"
             ladder = self._former_ladder()
             if not few and ladder is not None and same_parameters(ladder.rungs[-1].model, model):
                 method = "both"
@@ -904,9 +904,10 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         return LogPartition(
             value=total_log_partition(chosen), std_err=np.nan, low=-np.inf, high=np.inf,
             ess=float(len(kept)), log_weights=-chosen.free_energy, method="tap",
-            states=like(model.weights, chosen.visible_mean), trusted=bool(chosen.converged.any()),
-            verdict="TAP is an expansion for small weights; its error is unknown. method='ais' "
-            "gives a lower bound.",
+            states=like(model.weights, chosen.visible_mean), trusted=False,
+            verdict="The TAP estimate of the log-partition is not to be trusted: TAP is an "
+            "expansion for small weights, whose error has an unknown size and sign. score_samples "
+            "does not use it. method='ais' gives a lower bound.",
         )  # fmt: skip
 
     def _tap_starts(self, model, n_starts, stream, workers):

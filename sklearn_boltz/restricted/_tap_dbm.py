@@ -255,8 +255,8 @@ class TAPDBM(BaseTAP):
         Logarithm of the normalising constant, in nats. Number the layers from 0, the visible one.
         The constant is exact if all even layers together, or all odd layers together, have at most
         20 binary units. Otherwise, it is estimated with the ladder of saved models and by annealed
-        importance sampling if the log-likelihood was measured during training, and else by TAP
-        from 100 training rows. It is computed at first access.
+        importance sampling if the log-likelihood was measured during training, and else by
+        annealed importance sampling alone. It is computed at first access.
 
     history_ : dict of ndarray
         One value for each epoch of the joint training:
@@ -312,9 +312,10 @@ class TAPDBM(BaseTAP):
     Notes
     -----
     The log-likelihood of a row has two terms, the free energy of the row and the normalising
-    constant. Both are approximations here. Their errors are of third order in the weights; they
-    are neither bounds nor unbiased. ``log_partition("ais")`` and `sample` do not use TAP. For
-    Gaussian units, see the notes of :class:`TAPRBM`.
+    constant. `score_samples` computes the first by TAP, if there are two or more hidden layers,
+    and the second without it. So the score is an approximation: the error of TAP is of third order
+    in the weights, and TAP is neither a bound nor unbiased. `tap_log_likelihood` uses TAP for both
+    terms, `sample` for nothing. For Gaussian units, see the notes of :class:`TAPRBM`.
 
     With one hidden layer and without pre-training, the model equals a :class:`TAPRBM`, bit for
     bit. `partial_fit` does not pre-train.

@@ -74,7 +74,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         data.
 
     inference : {"tap", "rbp", "adatap"}, default="tap"
-        How solutions are found outside the mini-batches, for the likelihood and for
+        How solutions are found outside the mini-batches, for the TAP log-likelihood and for
         `tap_solutions`. ``"rbp"`` (relaxed belief propagation) and ``"adatap"`` (adaptive TAP) are
         meant for small models without columns of three or more categories.
 
@@ -197,7 +197,7 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
         Logarithm of the normalising constant, in nats. It is exact with up to 20 binary units in
         the smaller layer. Otherwise, it is estimated with the ladder of saved models and by
         annealed importance sampling if the log-likelihood was measured during training, and else
-        by TAP from 100 training rows. It is computed at first access.
+        by annealed importance sampling alone. It is computed at first access.
 
     history_ : dict of ndarray
         One value for each epoch of `fit`:
@@ -245,9 +245,9 @@ class TAPRBM(BaseTAP, MiniBatchRBM):
 
     Notes
     -----
-    TAP is an expansion for small weights. Its log-likelihood is an approximation with an error of
-    third order in the weights; it is neither a bound nor unbiased. ``log_partition("ais")`` and
-    `sample` do not use TAP.
+    TAP is an expansion for small weights. `tap_log_likelihood`, the objective of the training, is
+    an approximation with an error of third order in the weights; it is neither a bound nor
+    unbiased. `score_samples` and `sample` do not use TAP.
 
     If iteration from most starts no longer converges, or if almost every start reaches a different
     solution, the model is in a spin-glass phase. Use a smaller learning rate, a larger penalty or

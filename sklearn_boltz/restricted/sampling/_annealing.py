@@ -271,7 +271,7 @@ def bracketed(forward, backward, from_model):
             "The RAISE estimate of the log-partition is not to be trusted: it is "
             f"{backward.value:.1f}, but AIS shows that ln Z is at least {forward.low:.1f} with a "
             "probability of 95 %. The model has mass that the reverse chains do not visit. "
-            f"score_samples uses the greater estimate, {forward.value:.1f} or more."
+            "score_samples uses log_partition_, not this estimate."
         )
     elif from_model:
         backward.high = backward.value + MARKOV
