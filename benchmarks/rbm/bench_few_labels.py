@@ -22,7 +22,7 @@ from _common import (
     save_table,
     unconverged_is_fine,
 )
-from sklearn.datasets import load_digits
+from _data import load_classes
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.semi_supervised import LabelSpreading
@@ -52,7 +52,8 @@ def main():
     parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=10, help="choices of the labels")
     args = parser.parse_args()
-    X, y = load_digits(return_X_y=True)
+    X, y = load_classes("digits", args.data)
+    X, y = X.to_numpy(), y.astype(int)
     X, X_test, y, y_test = train_test_split(X / 16, y, stratify=y, random_state=0)
     with report(args.output / "rbm_few_labels.txt", "Digits with few labels: test errors"):
         rows, means = [], {}
