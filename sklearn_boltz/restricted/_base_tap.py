@@ -316,6 +316,9 @@ class BaseTAP(MiniBatchEstimator):
     def tap_log_likelihood(self, X):
         """Return the log-probability of each row, with the normalising constant by TAP.
 
+        This is the objective of the training. It is neither a bound nor unbiased, so compare models
+        by `score_samples`, which does not use TAP for the constant.
+
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
