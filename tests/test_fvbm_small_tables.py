@@ -135,3 +135,17 @@ def test_pairs_that_may_not_be_connected_are_not_tested():
     apart = [(j, k) for j in range(4) for k in range(4, 8)]
     model = FVBMPseudoLikelihood(penalty="group", alpha="ebic", edges=apart).fit(X)
     assert not model.coupling_.any()
+
+
+@pytest.mark.parametrize("count_potential", [False, True])
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_maximum_likelihood_of_one_and_two_columns(n_columns, count_potential):
+    """Without a penalty, the model has the frequencies of the states."""
+    X = np.array([[0, 0]] * 3 + [[0, 1]] * 4 + [[1, 0]] * 5 + [[1, 1]] * 8)[:, :n_columns]
+    model = FVBMPseudoLikelihood(
+        objective="likelihood", alpha=0.0, count_potential=count_potential, tol=1e-12
+    ).fit(X)
+    states, counts = np.unique(X, axis=0, return_counts=True)
+    # A count potential determines nothing that one and two columns leave open.
+    atol = 0.02 if count_potential else 1e-6
+    assert_allclose(np.exp(model.score_samples(states)), counts / len(X), atol=atol)

@@ -36,9 +36,12 @@ class Further:
 
     def values(self, spins):
         """Of rows of ±1, of shape (..., n, len(self)) in float32."""
-        products = [spins[..., list(term)].prod(axis=-1) for term in self.terms]
+        values = np.empty((*spins.shape[:-1], len(self)), dtype=np.float32)
+        for k, term in enumerate(self.terms):
+            values[..., k] = spins[..., list(term)].prod(axis=-1)
         ones = np.count_nonzero(spins > 0, axis=-1)
-        return np.stack([*products, *(ones == k for k in self.counts)], axis=-1, dtype=np.float32)
+        values[..., len(self.terms) :] = ones[..., np.newaxis] == self.counts
+        return values
 
     def uniform(self):
         """Their means if all K are equally likely, and all rows with as many ones.

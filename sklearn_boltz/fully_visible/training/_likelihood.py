@@ -64,11 +64,11 @@ class Likelihood:
         self.upper = np.triu_indices(d, 1)
         bits = 1 << np.arange(d)
         self.terms = np.concatenate([bits, bits[self.upper[0]] | bits[self.upper[1]]])
-        # The product of two terms is that of the variables which are in one of them only.
-        self.products, self._pairs = np.unique(
-            np.bitwise_xor.outer(self.terms, self.terms), return_inverse=True
-        )
-        self._singles = np.searchsorted(self.products, self.terms)
+        # The product of two terms is that of the variables which are in one of them only. That of a
+        # single variable with itself has none.
+        pairs = np.bitwise_xor.outer(self.terms, self.terms).ravel()
+        self.products, places = np.unique(np.append(pairs, self.terms), return_inverse=True)
+        self._pairs, self._singles = np.split(places, [len(pairs)])
 
     @classmethod
     def of(cls, problem):
