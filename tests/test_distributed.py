@@ -290,11 +290,9 @@ def assert_same_fit(model, expected):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize(("estimator", "share"), KILLED, ids=range(len(KILLED)))
-def test_fits_outlive_a_killed_worker(client, X, monkeypatch, estimator, share):
+def test_fits_outlive_a_killed_worker(client, X, estimator, share):
     """benchmarks/bench_kills.py kills twenty in each of these fits."""
     scheduler, y = client.cluster.scheduler, (X[:, 0] + X[:, 1]).astype(int)
-    # What the killed worker was computing is not given to the other: Dask raises KilledWorker.
-    monkeypatch.setattr(scheduler, "allowed_failures", 0)
     rows, killer = da.from_array(X, chunks=(50, 8)), Killer(scheduler)
     scheduler.add_plugin(killer, name="killer")
     try:

@@ -212,7 +212,7 @@ def test_unseen_categories():
     ("frame", "match"),
     [
         (pd.DataFrame({"a": [{}, {}]}), "column 'a' has a dict in row 0"),
-        (pd.DataFrame({"a": [f"name {i}" for i in range(50)]}), "names each row"),
+        (pd.DataFrame({"a": [f"name {i}" for i in range(50)]}), "looks like an ID column"),
         (pd.DataFrame({"a": [f"{i}" for i in range(50)]}), r"\.astype\(float\)"),
         (pd.DataFrame([[0, 1]], columns=["a", "a"]), "two columns named 'a'"),
     ],

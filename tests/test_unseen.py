@@ -25,7 +25,6 @@ from sklearn_boltz import (
     InfiniteRBM,
     RBMClassifier,
 )
-from sklearn_boltz.fully_visible.fitting import _rows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -245,8 +244,7 @@ def test_declared_categories_are_kept(estimator):
         assert -30 < log_p < model.score_samples(type(data)(row))[0]
 
 
-def test_more_values_than_the_kernels_number(monkeypatch):
-    monkeypatch.setattr(_rows, "available_memory", lambda: None)
+def test_more_values_than_the_kernels_number():
     codes = np.arange(40_000)[:, None]
     with pytest.raises(ValueError, match=r"column 0 has up to 40,000 values, and at most 32,767"):
         FVBMPseudoLikelihood(n_values=40_000).fit(codes)
