@@ -20,18 +20,19 @@ KIB = 1024
 
 
 class Counter:
-    """Bytes of arrays that a client scatters (once a worker) and gathers."""
+    """Bytes of parameters that a client sends (counted for each worker), and of what it gathers."""
 
     def __init__(self, client):
         self.n_workers = len(client.scheduler_info(n_workers=-1)["workers"])
         self.out = self.back = self.n_rounds = 0
-        self._scatter, self._gather = client.scatter, client.gather
-        client.scatter, client.gather = self.scatter, self.gather
+        self._submit, self._gather = client.submit, client.gather
+        client.submit, client.gather = self.submit, self.gather
 
-    def scatter(self, data, **options):
-        self.out += n_bytes(data) * self.n_workers
-        self.n_rounds += 1
-        return self._scatter(data, **options)
+    def submit(self, function, *args, **options):
+        pickled = sum(len(value) for value in args if isinstance(value, bytes))
+        self.out += pickled * self.n_workers
+        self.n_rounds += pickled > 0
+        return self._submit(function, *args, **options)
 
     def gather(self, futures, **options):
         found = self._gather(futures, **options)

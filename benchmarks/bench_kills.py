@@ -106,9 +106,10 @@ def main():
         print_table(
             ["estimator", "results", "kills", "fits ended", "difference", "s", "s, killed"], table
         )
-    ended, worst = sum(row[3] for row in table), max(float(row[4]) for row in table)
-    print_check("kills that ended a fit", "0", ended, ended == 0)
-    print_check("largest difference", "<= 1e-12", f"{worst:.1g}", worst <= 1e-12)
+        ended, worst = sum(row[3] for row in table), max(float(row[4]) for row in table)
+        print_check("kills that ended a fit", "0", ended, ended == 0)
+        print_check("largest difference", "<= 1e-12", f"{worst:.1g}", worst <= 1e-12)
+        wait_for_both(cluster)
 
 
 if __name__ == "__main__":
