@@ -31,6 +31,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 try:
     import dask.array as da
     from distributed import Client, LocalCluster
+
     from kills import (
         Killer,
         wait_for_both,

@@ -11,12 +11,8 @@ from unittest.mock import patch
 import numpy as np
 
 import sklearn_boltz
+from private import _basis, _bernoulli, _gibbs, _objective, _tap
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
-from sklearn_boltz.fully_visible.training import _objective
-from sklearn_boltz.loglinear import _basis
-from sklearn_boltz.restricted.mean_field import _tap
-from sklearn_boltz.restricted.sampling import _gibbs
-from sklearn_boltz.units import _bernoulli
 
 PACKAGE = Path(sklearn_boltz.__file__).parent
 # Of each estimator, the module that calls the first kernel, and the kernel.

@@ -26,18 +26,19 @@ from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMCl
 if os.environ.get("SCIPY_ARRAY_API") != "1":
     pytest.skip("SCIPY_ARRAY_API=1 is not set", allow_module_level=True)
 
-from sklearn_boltz._arrays import _compiled, as_numpy, is_foreign, namespace_of
-from sklearn_boltz._random import Stream
-from sklearn_boltz._random_arrays import uniform
-from sklearn_boltz.restricted.model import _class_arrays
-from sklearn_boltz.restricted.model._class_kernel import class_gradients
-from sklearn_boltz.units import (
-    Bernoulli,
-    Categorical,
-    Stacked,
+from private import (
+    Stream,
     _bernoulli_arrays,
     _categorical_arrays,
+    _class_arrays,
+    _compiled,
+    as_numpy,
+    class_gradients,
+    is_foreign,
+    namespace_of,
 )
+from private import uniform_of_arrays as uniform
+from sklearn_boltz.units import Bernoulli, Categorical, Stacked
 
 LIBRARIES = ["array_api_strict", "torch", "torch-cuda", "cupy"]
 FITS = {
@@ -497,7 +498,7 @@ def test_a_mini_batch_waits_for_nothing(monkeypatch, X, y):
     torch = pytest.importorskip("torch")
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    from sklearn_boltz.restricted.training._epochs import Training
+    from private import Training
 
     called = []
 

@@ -4,10 +4,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
+from private import limit_blas, make_generator, unchanged_on_error
 from sklearn_boltz import FSLLDensity
-from sklearn_boltz._base import unchanged_on_error
-from sklearn_boltz._random import make_generator
-from sklearn_boltz._threads import limit_blas
 
 
 def test_generators():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from sklearn_boltz.loglinear._basis import StateSpace, is_power_of_two, multiply_local, parity
+from private import StateSpace, is_power_of_two, multiply_local, parity
 
 cardinalities = st.lists(st.sampled_from([2, 2, 2, 3, 4, 5, 6, 8]), min_size=1, max_size=5).filter(
     lambda n_values: math.prod(n_values) <= 2000

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from private import _rows as _streams
+from private import _streamed, as_batches, distinct_states, mini_batches
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
-from sklearn_boltz._batches import as_batches, distinct_states, mini_batches
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible.training import _streamed
-from sklearn_boltz.restricted.training import _rows as _streams
 
 
 def make_rows(n_rows=900, n_features=8):

@@ -10,15 +10,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
-from sklearn_boltz._completion import (
-    IncompleteRows,
-    Model,
-    all_states,
-    distinct_incomplete,
-    independent_columns,
-    maximise,
-    patterns,
-)
+from private import CompletionModel as Model
+from private import IncompleteRows, distinct_incomplete, independent_columns, patterns
+from private import completion_states as all_states
+from private import maximise_completion as maximise
 
 
 def table_with_gaps(seed, n_values, n_rows=12, share=0.4):

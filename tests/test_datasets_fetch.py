@@ -18,9 +18,8 @@ import pytest
 import scipy.io
 from sklearn.utils import Bunch
 
+from private import _fetch, _files
 from sklearn_boltz.datasets import (
-    _fetch,
-    _files,
     fetch_caltech101_silhouettes,
     fetch_density_benchmark,
     fetch_mnist,

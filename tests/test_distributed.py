@@ -15,24 +15,22 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold
 
 from fatal import FatalBernoulli, FatalRBM, fatal_score
-from sklearn_boltz import (
-    SDCPRBM,
-    TAPDBM,
-    TAPRBM,
-    FSLLDensity,
-    FVBMPseudoLikelihood,
-    RBMClassifier,
+from private import (
+    ATTEMPTS,
+    Cluster,
+    Stream,
+    Workers,
+    _annealing,
     _batches,
+    _Dask,
+    _enumeration,
+    _streamed,
+    find_cluster,
+    outlive_workers,
 )
-from sklearn_boltz._batches import ATTEMPTS, _Dask, outlive_workers
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
+from private import RBMModel as Model
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, RBMClassifier
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible.training import _streamed
-from sklearn_boltz.restricted.model import _enumeration
-from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.sampling import _annealing
-from sklearn_boltz.restricted.training._cluster import Cluster, find_cluster
 from sklearn_boltz.units import Bernoulli
 
 dask = pytest.importorskip("dask")

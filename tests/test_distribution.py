@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from sklearn_boltz.loglinear import _factor
-from sklearn_boltz.loglinear._distribution import LogLinearModel, adjacent_variables, components
+from private import LogLinearModel, _factor, adjacent_variables, components
 
 cardinalities = st.lists(st.sampled_from([2, 2, 3, 4, 5]), min_size=1, max_size=5)
 

@@ -5,14 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sklearn_boltz.loglinear._basis import StateSpace
-from sklearn_boltz.loglinear._dual_update import (
-    Penalty,
-    active_changes,
-    append_change,
-    scan,
-    update_and_scan,
-)
+from private import DualPenalty as Penalty
+from private import StateSpace, active_changes, append_change, scan, update_and_scan
 
 DTYPES = [np.float64, np.float32]
 

@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from test_common import DEFAULTS
 
+from private import _enumeration, missing_code
 from sklearn_boltz import (
     SDCPRBM,
     TAPDBM,
@@ -29,9 +30,7 @@ from sklearn_boltz import (
     InfiniteRBM,
     units,
 )
-from sklearn_boltz._cells import missing_code
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted.model import _enumeration
 
 RBMS = [estimator for estimator in DEFAULTS if hasattr(estimator, "early_stopping")]
 RANGED = [*RBMS, TAPRBM(4, visible="truncated_gaussian", max_iter=2, random_state=0)]

@@ -14,11 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
+from private import DualTable, StateSpace, _fit, _fsll, _search, _size
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
-from sklearn_boltz.loglinear import _fit, _fsll, _search, _size
-from sklearn_boltz.loglinear._basis import StateSpace
-from sklearn_boltz.loglinear._dual_table import DualTable
 
 SOLVERS = ["greedy", "newton"]
 

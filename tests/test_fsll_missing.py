@@ -14,10 +14,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 import oracles
+from private import _distribution, _factor, _given
+from private import _loglinear_incomplete as _incomplete
 from sklearn_boltz import FSLLDensity
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.datasets import make_bayesian_network
-from sklearn_boltz.loglinear import _distribution, _factor, _given, _incomplete
 
 SOLVERS = ["greedy", "newton"]
 
@@ -259,7 +260,7 @@ def test_rows_with_many_missing_cells_are_drawn(solver, monkeypatch):
 
 
 def _incomplete_rows_with(monkeypatch, **limits):
-    from sklearn_boltz.loglinear import _fit
+    from private import _fit
 
     seen, original = {"drawn": 0}, _fit.IncompleteRows
 

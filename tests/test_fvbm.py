@@ -11,12 +11,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from private import (
+    TOLERANCE,
+    SpinChains,
+    SpinModel,
+    _model,
+    annealed_log_partition,
+    gibbs_sample,
+    strange_columns,
+    unpack,
+)
+from private import _network_incomplete as _incomplete
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible.model import _incomplete, _model
-from sklearn_boltz.fully_visible.model._spin_model import SpinChains, SpinModel
-from sklearn_boltz.fully_visible.sampling._sampling import annealed_log_partition, gibbs_sample
-from sklearn_boltz.fully_visible.sampling._spurious import TOLERANCE, strange_columns
-from sklearn_boltz.fully_visible.training._objective import unpack
 
 # The parameters of `machine` are set by hand, so their rates are not those of its rows.
 pytestmark = pytest.mark.filterwarnings(

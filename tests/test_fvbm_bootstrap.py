@@ -7,10 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
+from private import NetworkBootstrap, SpinModel, quantiles
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.fully_visible import compare_groups, stability_selection
-from sklearn_boltz.fully_visible.inference._bootstrap import NetworkBootstrap, quantiles
-from sklearn_boltz.fully_visible.model._spin_model import SpinModel
 
 
 def chain(d, strength):

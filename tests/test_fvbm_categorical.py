@@ -12,32 +12,30 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import binom, chi2, norm, spearmanr
 
-from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.fully_visible.categorical._cells import distinct_codes, find_patterns
-from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
-from sklearn_boltz.fully_visible.categorical._fit import (
+from private import (
+    CategoricalPseudoLikelihood,
     CategoricalTask,
-    fit_categorical,
-    fit_sites,
-)
-from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.fully_visible.inference._categorical import (
+    Contrasts,
+    Regressions,
+    Workers,
     as_matrices,
     as_parameters,
-    contrast,
-    parameter_index,
-    zero_sum_covariance,
-)
-from sklearn_boltz.fully_visible.inference._curvature import Regressions
-from sklearn_boltz.fully_visible.model._gauge import (
+    average_product_correction,
     block,
+    contrast,
+    distinct_codes,
+    find_patterns,
+    fit_categorical,
+    fit_sites,
+    frobenius_scores,
     from_binary,
+    parameter_index,
     state_offsets,
     to_binary,
     to_zero_sum,
+    zero_sum_covariance,
 )
-from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
+from sklearn_boltz import FVBMPseudoLikelihood
 
 SIZES = st.lists(st.integers(1, 6), min_size=1, max_size=20)
 

@@ -10,12 +10,15 @@ from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from sklearn.utils._param_validation import InvalidParameterError
 
+from private import (
+    Further,
+    FurtherStatistics,
+    PseudoLikelihood,
+    TableLikelihood,
+    _likelihood,
+    _moment_matching,
+)
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible.higher_order import _likelihood
-from sklearn_boltz.fully_visible.higher_order._further import Further, FurtherStatistics
-from sklearn_boltz.fully_visible.higher_order._likelihood import TableLikelihood
-from sklearn_boltz.fully_visible.training import _moment_matching
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
 D = 5
 ALL = np.array(list(itertools.product([-1.0, 1.0], repeat=D)))

@@ -13,13 +13,17 @@ from scipy.stats import binom, chi2
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from private import (
+    InteractionModel,
+    InteractionPseudoLikelihood,
+    Network,
+    PseudoLikelihood,
+    best_triples,
+    gains,
+    heirs,
+    refit,
+)
 from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible.higher_order._candidates import best_triples, heirs
-from sklearn_boltz.fully_visible.higher_order._evidence import gains
-from sklearn_boltz.fully_visible.higher_order._objective import InteractionPseudoLikelihood
-from sklearn_boltz.fully_visible.higher_order._selection import Network, refit
-from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
 FALSE_ALARM = 1e-6
 

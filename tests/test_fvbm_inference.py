@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
+from private import SpinModel, gibbs_sample, holm, unpack
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.fully_visible import PairwiseInference
-from sklearn_boltz.fully_visible.inference._inference import holm
-from sklearn_boltz.fully_visible.model._spin_model import SpinModel
-from sklearn_boltz.fully_visible.sampling._sampling import gibbs_sample
-from sklearn_boltz.fully_visible.training._objective import unpack
 
 
 def table(folder, name):

@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit
 
-from sklearn_boltz._random_kernel import uniform
-from sklearn_boltz.fully_visible.model._gibbs import gibbs_sweeps, row_fields
-from sklearn_boltz.fully_visible.training._bslm import N_LANES, bslm_sweep, evaluate_fields
+from private import N_LANES, bslm_sweep, evaluate_fields, gibbs_sweeps, row_fields, uniform
 
 
 def symmetric(rng, d, scale=0.5):

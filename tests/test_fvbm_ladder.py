@@ -16,23 +16,23 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 from sklearn.utils import Bunch
 
-from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz._ladder_record import mean_and_error
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.fully_visible.model import _model
-from sklearn_boltz.fully_visible.model._potts_model import PottsModel
-from sklearn_boltz.fully_visible.model._spin_model import SpinModel
-from sklearn_boltz.fully_visible.sampling._tempering import (
+from private import NetworkRung as Rung
+from private import (
     Path,
-    Rung,
+    PottsModel,
+    SpinModel,
+    Stream,
     ThermalRecord,
+    Workers,
+    _factor,
+    _model,
     draw,
     find_betas,
     ladder_log_partition,
     make_ladder,
+    mean_and_error,
 )
-from sklearn_boltz.loglinear import _factor
+from sklearn_boltz import FVBMPseudoLikelihood
 
 NAMES = "log_partition", "energy", "entropy", "specific_heat"
 # ln Z of the Ising model on the periodic 7 × 7 lattice, by transfer matrix.

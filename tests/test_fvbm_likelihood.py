@@ -10,12 +10,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime, minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from private import (
+    Likelihood,
+    PseudoLikelihood,
+    Sampler,
+    Statistics,
+    Workers,
+    _moment_matching,
+    _sampled_likelihood,
+)
 from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.fully_visible.training import _moment_matching, _sampled_likelihood
-from sklearn_boltz.fully_visible.training._likelihood import Likelihood
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
-from sklearn_boltz.fully_visible.training._sampled_likelihood import Sampler, Statistics
 
 ALL = {d: np.array(list(itertools.product([-1.0, 1.0], repeat=d))) for d in range(1, 8)}
 

@@ -13,18 +13,22 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from test_fvbm_models import enumerate_states, random_potts, random_spins
 
+from private import (
+    CategoricalPseudoLikelihood,
+    Contrasts,
+    Coordinates,
+    PseudoLikelihood,
+    _completed,
+    _em,
+    _joint,
+    as_parameters,
+    completed_curvature,
+    empty_cells,
+    to_zero_sum,
+)
+from private import _network_incomplete as _incomplete
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
-from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.fully_visible.inference import _completed
-from sklearn_boltz.fully_visible.inference._categorical import as_parameters
-from sklearn_boltz.fully_visible.inference._completed import Coordinates, completed_curvature
-from sklearn_boltz.fully_visible.model import _incomplete, _joint
-from sklearn_boltz.fully_visible.model._gauge import to_zero_sum
-from sklearn_boltz.fully_visible.training import _em
-from sklearn_boltz.fully_visible.training._existence import empty_cells
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
 
 def table(model, n, share, seed):

@@ -10,24 +10,26 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logsumexp, softmax
 from scipy.stats import chi2
 
-from sklearn_boltz._random_kernel import uniform
-from sklearn_boltz.fully_visible.model import _incomplete, _joint, _model
-from sklearn_boltz.fully_visible.model._categorical_gibbs import categorical_sweeps
-from sklearn_boltz.fully_visible.model._interaction_gibbs import (
+from private import (
+    BinaryModel,
+    InteractionModel,
+    Path,
+    PottsModel,
+    SpinModel,
+    _factor,
+    _joint,
+    _model,
     add_term_fields,
-    interaction_sweeps,
-    sum_terms,
-)
-from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel
-from sklearn_boltz.fully_visible.model._potts_model import PottsModel
-from sklearn_boltz.fully_visible.model._spin_model import BinaryModel, SpinModel
-from sklearn_boltz.fully_visible.sampling._sampling import (
     annealed_log_partition,
+    categorical_sweeps,
     gibbs_complete,
     gibbs_sample,
+    interaction_sweeps,
+    ladder_log_partition,
+    sum_terms,
+    uniform,
 )
-from sklearn_boltz.fully_visible.sampling._tempering import Path, ladder_log_partition
-from sklearn_boltz.loglinear import _factor
+from private import _network_incomplete as _incomplete
 
 # Probability of a false alarm of a chi-square test.
 FALSE_ALARM = 1e-6

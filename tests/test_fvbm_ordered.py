@@ -8,12 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+from private import CONTRAST, TREND, CategoricalPseudoLikelihood, PottsModel, cell_probabilities
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.fully_visible.categorical._ordered import CONTRAST, TREND
-from sklearn_boltz.fully_visible.model._incomplete import cell_probabilities
-from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 
 Q = np.array([3, 2, 4, 3])
 

@@ -9,18 +9,19 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible.categorical._task import CodesTask
-from sklearn_boltz.fully_visible.training import _streamed
-from sklearn_boltz.fully_visible.training._fit import Task
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, distinct_rows
-from sklearn_boltz.fully_visible.training._strength import (
+from private import (
     MAX_ALPHA,
+    CodesTask,
+    PseudoLikelihood,
+    Task,
+    _streamed,
     choose_strength,
+    distinct_rows,
     least_strength,
     next_strength,
 )
+from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.batches import Batches
 
 
 def ising(n, d=6, seed=0, scale=0.4):

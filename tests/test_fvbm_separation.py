@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 from sklearn.exceptions import ConvergenceWarning
 
+from private import parameter_index
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible.inference._categorical import parameter_index
 from sklearn_boltz.inspection import CouplingDisplay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -146,7 +146,7 @@ def test_em_of_categories():
 
 
 def test_too_large_a_program_is_not_solved(monkeypatch):
-    from sklearn_boltz.fully_visible.inference import _separation
+    from private import _separation
 
     monkeypatch.setattr(_separation, "MOST_ENTRIES", 0)
     monkeypatch.setattr(_separation, "positive_rows", None)

@@ -11,13 +11,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
+from private import (
+    PseudoLikelihood,
+    Regressions,
+    _streamed,
+    bslm,
+    distinct_rows,
+    empty_cells,
+    rarest_cell,
+    unpack,
+)
+from private import SolverMonitor as Monitor
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible.inference._curvature import Regressions
-from sklearn_boltz.fully_visible.training import _streamed
-from sklearn_boltz.fully_visible.training._existence import empty_cells, rarest_cell
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, distinct_rows, unpack
-from sklearn_boltz.fully_visible.training._solvers import Monitor, bslm
 
 SOLVERS = ["newton", "lbfgs", "bslm", "ga"]
 

@@ -16,12 +16,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import InvalidParameterError
 
+from private import CategoricalPseudoLikelihood, PseudoLikelihood, descend
+from private import SparsePenalty as Penalty
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.fully_visible.sparse._descent import descend
-from sklearn_boltz.fully_visible.sparse._penalty import Penalty
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood
 
 
 def spins(n_rows, d, seed, missing=0.0):

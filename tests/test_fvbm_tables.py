@@ -12,12 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from test_fvbm_models import assert_sampled, enumerate_states, random_potts
 
+from private import CodesTask, to_binary, to_zero_sum
+from private import SolverMonitor as Monitor
+from private import maximise_network as maximise
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible.categorical._task import CodesTask
-from sklearn_boltz.fully_visible.model._gauge import to_binary, to_zero_sum
-from sklearn_boltz.fully_visible.training._fit import maximise
-from sklearn_boltz.fully_visible.training._solvers import Monitor
 
 N_VALUES = [2, 3, 4, 2]
 

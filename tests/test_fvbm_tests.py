@@ -10,16 +10,21 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, chi2
 
+from private import (
+    CategoricalPseudoLikelihood,
+    Contrasts,
+    PseudoLikelihood,
+    Regressions,
+    SpinModel,
+    as_parameters,
+    fitted_curvature,
+    holm,
+    to_zero_sum,
+    unpack,
+    wald_test,
+    weighted_chi2_sf,
+)
 from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
-from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.fully_visible.inference._categorical import as_parameters
-from sklearn_boltz.fully_visible.inference._curvature import Regressions, fitted_curvature
-from sklearn_boltz.fully_visible.inference._inference import holm
-from sklearn_boltz.fully_visible.inference._tests import wald_test, weighted_chi2_sf
-from sklearn_boltz.fully_visible.model._gauge import to_zero_sum
-from sklearn_boltz.fully_visible.model._spin_model import SpinModel
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, unpack
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from oracles_rbm import SmallRBM, binary, random_rbm
 from scipy.optimize import approx_fprime
 from scipy.sparse import csr_matrix
 from scipy.special import expit, logit, logsumexp
@@ -19,18 +18,17 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.neural_network import BernoulliRBM
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
-from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
-from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
-from sklearn_boltz.restricted.training._frank_wolfe import (
+from oracles_rbm import SmallRBM, binary, random_rbm
+from private import (
     SCALES,
+    SGD,
     ChainSample,
     Enumeration,
     GrowingLearner,
     Sample,
     Search,
+    Stream,
+    Workers,
     best_change,
     find_away,
     find_unit,
@@ -40,8 +38,10 @@ from sklearn_boltz.restricted.training._frank_wolfe import (
     rescaled,
     starting_points,
 )
-from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._sdcp import Scheme
+from private import SDCPScheme as Scheme
+from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
+from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
+from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
 from sklearn_boltz.units import Bernoulli
 
 

@@ -350,8 +350,8 @@ def test_ladder_without_errors_and_what_is_no_ladder(rbm):
 
 
 def test_a_bar_is_broken_where_the_estimate_is():
-    from sklearn_boltz import _ladder as ladder
-    from sklearn_boltz.inspection import _ladder as display
+    from private import _ladder as ladder
+    from private import _ladder_display as display
 
     assert display.BROKEN == ladder.BROKEN
 

@@ -12,16 +12,9 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
+from private import GROUP_COLOURS, SMALLEST_FONT, EdgeStyle, fitting_share, spread, strongest_edges
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.inspection import CouplingDisplay
-from sklearn_boltz.inspection._network import (
-    GROUP_COLOURS,
-    SMALLEST_FONT,
-    EdgeStyle,
-    fitting_share,
-    spread,
-    strongest_edges,
-)
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

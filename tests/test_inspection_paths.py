@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Bunch
 
+from private import apart
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.datasets import make_alignment
 from sklearn_boltz.inspection import ContactMapDisplay, PathDisplay
-from sklearn_boltz.inspection._path import apart
 
 plt = pytest.importorskip("matplotlib.pyplot")
 

@@ -8,16 +8,21 @@ from scipy.optimize import brentq
 from scipy.special import expit, logsumexp
 from sklearn.utils import Bunch
 
-from sklearn_boltz._estimates import (
+from private import (
+    BLOCK_ROUNDS,
+    Ladder,
+    Pair,
+    Record,
+    Stream,
+    Workers,
+    bennett,
     contradiction,
     estimate_from_value,
     estimate_from_weights,
     greater,
+    mean_and_error,
+    ratios_by_chain,
 )
-from sklearn_boltz._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
-from sklearn_boltz._ladder_record import Record, mean_and_error, ratios_by_chain
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
 
 N_STATES = 40
 

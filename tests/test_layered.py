@@ -4,27 +4,31 @@ import itertools
 
 import numpy as np
 import pytest
-from oracles_rbm import binary, random_dbm
 
-from sklearn_boltz._estimates import temperature_ladder
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._inference import by_tap
-from sklearn_boltz.restricted.mean_field._tap import Evidence, Iteration, free_energy, solve
-from sklearn_boltz.restricted.model._enumeration import exact_log_partition
-from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked, stacked
-from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.sampling._annealing import (
+from oracles_rbm import binary, random_dbm
+from private import (
+    SGD,
+    BlockWeights,
+    Evidence,
+    Iteration,
+    Layered,
+    Stacked,
+    Stream,
+    Workers,
     annealed_importance_sampling,
-)
-from sklearn_boltz.restricted.sampling._samples import chain_samples
-from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._tap_steps import (
-    Learner,
-    Scheme,
+    by_tap,
+    chain_samples,
+    clamp,
+    exact_log_partition,
+    free_energy,
+    solve,
+    stacked,
+    temperature_ladder,
     unit_gradients,
 )
+from private import RBMModel as Model
+from private import TAPLearner as Learner
+from private import TAPScheme as Scheme
 from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian
 
 SIZES = [5, 4, 3]

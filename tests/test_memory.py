@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import is_classifier
 from test_common import DEFAULTS
 
+from private import _memory, _size, available_memory, check_memory, dense, shown_bytes
 from sklearn_boltz import (
     SDCPRBM,
     TAPDBM,
@@ -18,12 +19,8 @@ from sklearn_boltz import (
     FSLLDensity,
     FVBMPseudoLikelihood,
     RBMClassifier,
-    _memory,
 )
-from sklearn_boltz._base import dense
-from sklearn_boltz._memory import available_memory, check_memory, shown_bytes
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.loglinear import _size
 from sklearn_boltz.units import Categorical
 
 GIB = 2**30

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
 
+from private import learn_table
 from sklearn_boltz import (
     SDCPRBM,
     TAPRBM,
@@ -16,7 +17,6 @@ from sklearn_boltz import (
     InfiniteRBM,
     RBMClassifier,
 )
-from sklearn_boltz._tables import learn_table
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import Categorical, TruncatedGaussian
 

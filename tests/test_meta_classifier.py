@@ -17,10 +17,9 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KernelDensity
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from private import MAX_BINS, Bins, Coding, calibrate
+from private import _network_incomplete as _incomplete
 from sklearn_boltz import SDCPRBM, BoltzmannClassifier, FSLLDensity, FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible.model import _incomplete
-from sklearn_boltz.meta._calibration import calibrate
-from sklearn_boltz.meta._coding import MAX_BINS, Bins, Coding
 
 
 @pytest.mark.filterwarnings("ignore")  # of models with mass far from 10 rows, of single rows

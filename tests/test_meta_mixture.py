@@ -24,6 +24,7 @@ from sklearn.neighbors import KernelDensity
 from sklearn.utils import Bunch
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from private import likeliest_weights
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannClassifier,
@@ -34,7 +35,6 @@ from sklearn_boltz import (
     FVBMPseudoLikelihood,
     InfiniteRBM,
 )
-from sklearn_boltz.meta._mixture import likeliest_weights
 
 # Probability of a false alarm of a chi-square test, for each seed.
 FALSE_ALARM = 1e-6

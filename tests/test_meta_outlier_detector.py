@@ -18,8 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils._param_validation import InvalidParameterError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from private import left_out, quantile
 from sklearn_boltz import SDCPRBM, BoltzmannOutlierDetector, FSLLDensity, FVBMPseudoLikelihood
-from sklearn_boltz.meta._completed import left_out, quantile
 
 # scikit-learn's check wants the share of outliers from `predict` for the rows of the fit, too.
 OF_NEW_ROWS = "contamination is the share of new rows, and of the held-out scores of fit_predict"

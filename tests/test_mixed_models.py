@@ -6,38 +6,33 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sklearn_boltz._estimates import temperature_ladder
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted.model._enumeration import (
+from private import (
+    Layered,
+    Stream,
+    Workers,
+    _conditional,
     all_states,
+    annealed_importance_sampling,
+    base_log_partition,
+    check_normalisable,
+    column_probabilities,
+    coordinate_ascent,
     enumerated,
     exact_entropy,
     exact_free_energy,
     exact_log_partition,
-    n_enumerated,
-)
-from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.model._model import (
-    Model,
-    check_normalisable,
-    log_pseudo_likelihood,
-)
-from sklearn_boltz.restricted.sampling import _conditional
-from sklearn_boltz.restricted.sampling._annealing import (
-    annealed_importance_sampling,
-    base_log_partition,
-    reverse_importance_sampling,
-)
-from sklearn_boltz.restricted.sampling._conditional import (
-    column_probabilities,
+    expectation_maximisation,
     impute,
     impute_by_chains,
+    log_pseudo_likelihood,
+    n_enumerated,
     nearest_state,
+    reverse_importance_sampling,
+    run_chains,
+    temperature_ladder,
+    tempered_samples,
 )
-from sklearn_boltz.restricted.sampling._gibbs import run_chains
-from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, expectation_maximisation
-from sklearn_boltz.restricted.sampling._samples import tempered_samples
+from private import RBMModel as Model
 from sklearn_boltz.units import Bernoulli, Categorical, Gaussian, Stacked, TruncatedGaussian
 
 

@@ -18,9 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from test_common import DEFAULTS
 
+from private import _likelihoods, _model
+from private import _network_incomplete as _incomplete
 from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
-from sklearn_boltz.fully_visible import _likelihoods
-from sklearn_boltz.fully_visible.model import _incomplete, _model
 
 # Probability of a false alarm of a chi-square test, for each seed.
 FALSE_ALARM = 1e-6

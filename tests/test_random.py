@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 from scipy.stats import binom, chi2, kstest, norm, poisson
 
-from sklearn_boltz._random import Stream
-from sklearn_boltz._random_kernel import normal as fill_normal
-from sklearn_boltz._random_kernel import uniform as fill
+from private import Stream
+from private import normal as fill_normal
+from private import uniform as fill
 
 ALARM = 1e-6
 ALONG = ["columns", "rows", "steps", "seeds"]

@@ -16,21 +16,22 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_boltz import SDCPRBM, RBMClassifier
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted import _rbm_classifier
-from sklearn_boltz.restricted.model._classes import ClassModel
-from sklearn_boltz.restricted.training._discriminative import (
-    Learner,
+from private import (
+    ClassModel,
+    LabelledRows,
     Objective,
     Scale,
+    Stream,
+    Workers,
+    _rbm_classifier,
     gradient,
     row_factors,
+    stratified,
     visible_arrays,
 )
-from sklearn_boltz.restricted.training._labelled_rows import LabelledRows, stratified
+from private import DiscriminativeLearner as Learner
+from sklearn_boltz import SDCPRBM, RBMClassifier
+from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import Bernoulli, Categorical, Gaussian, Stacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import BernoulliRBM
 
+from private import units_of_pairs
 from sklearn_boltz import (
     SDCPRBM,
     TAPDBM,
@@ -22,7 +23,6 @@ from sklearn_boltz import (
     RBMClassifier,
 )
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted.training._initial import units_of_pairs
 
 UNTRAINED = {"max_iter": 0, "weights_init": 0.0, "random_state": 0, "track_likelihood": False}
 

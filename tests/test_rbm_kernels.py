@@ -6,14 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit, softmax
 
-from sklearn_boltz import _random_kernel
-from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
-from sklearn_boltz.restricted.sampling._gibbs_kernel import gibbs_chains, moments
-from sklearn_boltz.restricted.training._adam_kernel import adam_step
-from sklearn_boltz.units._bernoulli_kernel import (
+from private import (
+    _random_kernel,
+    adam_step,
     bernoulli_draw,
     bernoulli_mean,
     bernoulli_sample,
+    class_gradients,
+    class_log_weights,
+    gibbs_chains,
+    moments,
     softplus_sums,
 )
 

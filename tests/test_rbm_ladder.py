@@ -16,38 +16,39 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 from test_robust_state import CtrlC, n_calls
 
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
-from sklearn_boltz._estimates import estimate_from_weights, greater, temperature_ladder
-from sklearn_boltz._ladder import Ladder
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import OneThread
-from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted.model._enumeration import all_states, exact_log_partition
-from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.sampling._annealing import (
+from private import (
+    SGD,
+    IndependentRung,
+    Ladder,
+    Layered,
+    OneThread,
+    Stream,
+    Tracked,
+    Tracker,
+    _tracker,
+    all_states,
     annealed_importance_sampling,
     annealed_within,
     base_log_partition,
-)
-from sklearn_boltz.restricted.sampling._climb import (
-    ladder_estimate,
-    ladder_to,
-    same_parameters,
-)
-from sklearn_boltz.restricted.sampling._gibbs_kernel import log_densities
-from sklearn_boltz.restricted.sampling._rungs import (
-    IndependentRung,
-    Rung,
     begin_ladder,
     between,
+    estimate_from_weights,
+    exact_log_partition,
+    greater,
     insert_between,
+    ladder_estimate,
+    ladder_to,
+    log_densities,
+    same_parameters,
+    temperature_ladder,
     with_hidden,
 )
-from sklearn_boltz.restricted.training import _tracker
-from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._sdcp import Learner, Scheme
-from sklearn_boltz.restricted.training._tracker import Tracked, Tracker
+from private import RBMModel as Model
+from private import RBMRung as Rung
+from private import SDCPLearner as Learner
+from private import SDCPScheme as Scheme
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,

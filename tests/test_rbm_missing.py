@@ -6,26 +6,35 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from oracles_rbm import SmallDBM, SmallRBM, random_dbm
 from scipy.special import logsumexp
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
+from oracles_rbm import SmallDBM, SmallRBM, random_dbm
+from private import (
+    Incomplete,
+    Iteration,
+    KeptValues,
+    Layered,
+    Stream,
+    TAPMonitor,
+    Workers,
+    Workspace,
+    _observed,
+    clamp,
+    complete,
+    difference,
+    divided,
+    free_energy,
+    independent_log_likelihood,
+    solve,
+)
+from private import RBMModel as Model
+from private import TAPScheme as Scheme
+from private import TrainingMonitor as Monitor
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._tap import Iteration, free_energy, solve
-from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.sampling import _observed
-from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, complete
-from sklearn_boltz.restricted.training._monitor import Monitor, independent_log_likelihood
-from sklearn_boltz.restricted.training._rows import divided
-from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
-from sklearn_boltz.restricted.training._tap_steps import Scheme, Workspace, difference
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,

@@ -2,23 +2,26 @@
 
 import numpy as np
 import pytest
-from oracles_rbm import SmallRBM, binary, random_rbm
 from sklearn.utils import Bunch
 
-from sklearn_boltz._estimates import temperature_ladder
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers, row_blocks
-from sklearn_boltz.restricted.model._enumeration import exact_log_partition
-from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
-from sklearn_boltz.restricted.sampling import _annealing
-from sklearn_boltz.restricted.sampling._annealing import (
+from oracles_rbm import SmallRBM, binary, random_rbm
+from private import (
+    Bernoulli,
+    Stream,
+    Workers,
+    _annealing,
     annealed_importance_sampling,
+    exact_log_partition,
+    impute,
+    impute_by_chains,
+    log_pseudo_likelihood,
     reverse_importance_sampling,
+    row_blocks,
+    run_chains,
+    temperature_ladder,
+    tempered_samples,
 )
-from sklearn_boltz.restricted.sampling._conditional import impute, impute_by_chains
-from sklearn_boltz.restricted.sampling._gibbs import run_chains
-from sklearn_boltz.restricted.sampling._samples import tempered_samples
-from sklearn_boltz.units._bernoulli import Bernoulli
+from private import RBMModel as Model
 
 SIZES = [(1, 1), (3, 2), (6, 10), (10, 6)]
 

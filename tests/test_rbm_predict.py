@@ -3,14 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from oracles_rbm import SmallDBM, SmallRBM, binary, random_dbm, random_rbm
 from scipy.stats import chisquare
 
+from oracles_rbm import SmallDBM, SmallRBM, binary, random_dbm, random_rbm
+from private import Stream, Workers, _conditional, _samples, exact_free_energy
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted.model._enumeration import exact_free_energy
-from sklearn_boltz.restricted.sampling import _conditional, _samples
 from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, UnitType
 
 # Chi-square tests: the probability of a false alarm of each.

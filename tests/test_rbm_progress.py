@@ -12,17 +12,8 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
+from private import LastStage, Mean, Plan, Stages, _auto, end_stage, latest, same_parameters
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
-from sklearn_boltz.restricted.sampling._climb import same_parameters
-from sklearn_boltz.restricted.training import _auto
-from sklearn_boltz.restricted.training._epochs import Plan
-from sklearn_boltz.restricted.training._progress import (
-    LastStage,
-    Mean,
-    Stages,
-    end_stage,
-    latest,
-)
 
 QUIET = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from oracles_rbm import SmallRBM, random_rbm
 from scipy.sparse import csr_matrix
 from scipy.special import expit, logit
 from sklearn.base import clone
@@ -17,13 +16,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from test_common import stochastic_checks
 
-from sklearn_boltz._random import Stream
-from sklearn_boltz._random_kernel import uniform
-from sklearn_boltz._threads import Workers
+from oracles_rbm import SmallRBM, random_rbm
+from private import SGD, Adam, SpectralDescent, Stream, Workers, reshape, uniform
+from private import SDCPLearner as Learner
+from private import SDCPScheme as Scheme
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM
-from sklearn_boltz.restricted.training._optimizers import SGD, Adam, SpectralDescent
-from sklearn_boltz.restricted.training._sdcp import Learner, Scheme, reshape
 from sklearn_boltz.units import Bernoulli, Gaussian
 
 CD = dict(n_inner=1, n_gibbs=5, centered=False)

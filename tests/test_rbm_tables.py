@@ -15,24 +15,26 @@ from scipy.sparse import csr_matrix
 from scipy.stats import norm
 from sklearn.base import clone
 
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
-from sklearn_boltz._random import Stream
-from sklearn_boltz._tables import learn_table
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.batches import Batches
-from sklearn_boltz.inspection import ReceptiveFieldDisplay
-from sklearn_boltz.restricted import FractionalModel
-from sklearn_boltz.restricted.model._columns import (
+from private import (
+    SGD,
+    SHAPE_RATE,
     Layout,
+    Stream,
+    Workers,
+    exact_log_partition,
     kinds_of,
     learn_layout,
+    learn_table,
     published,
     with_published,
 )
-from sklearn_boltz.restricted.model._enumeration import exact_log_partition
-from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, Learner, Scheme
+from private import RBMModel as Model
+from private import SDCPLearner as Learner
+from private import SDCPScheme as Scheme
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.inspection import ReceptiveFieldDisplay
+from sklearn_boltz.restricted import FractionalModel
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,

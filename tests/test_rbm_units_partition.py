@@ -6,24 +6,23 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from sklearn_boltz._estimates import temperature_ladder
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted.model._enumeration import (
+from private import RBMModel as Model
+from private import (
+    Stream,
+    Workers,
     all_states,
-    enumerated,
-    exact_log_partition,
-    n_enumerated,
-)
-from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     base_log_partition,
+    enumerated,
+    exact_log_partition,
+    impute,
+    impute_by_chains,
+    n_enumerated,
     reverse_importance_sampling,
+    run_chains,
+    temperature_ladder,
+    tempered_samples,
 )
-from sklearn_boltz.restricted.sampling._conditional import impute, impute_by_chains
-from sklearn_boltz.restricted.sampling._gibbs import run_chains
-from sklearn_boltz.restricted.sampling._samples import tempered_samples
 from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian, UnitType
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)

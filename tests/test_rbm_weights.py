@@ -6,23 +6,24 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from oracles_rbm import SmallRBM
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import KFold, cross_validate
 
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
-from sklearn_boltz.batches import Batches
-from sklearn_boltz.restricted.training._frank_wolfe import Sample, linearised_objective
-from sklearn_boltz.restricted.training._monitor import Monitor
-from sklearn_boltz.restricted.training._rows import (
+from oracles_rbm import SmallRBM
+from private import (
     ChosenRows,
     ColumnSums,
+    Sample,
     StreamedRows,
+    TAPMonitor,
     divided,
+    linearised_objective,
     visits,
 )
-from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
+from private import TrainingMonitor as Monitor
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,

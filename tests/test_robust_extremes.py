@@ -9,9 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from test_common import DEFAULTS, DENSITIES
 
+from private import BaseRBM, LogLinearModel
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
-from sklearn_boltz.loglinear._distribution import LogLinearModel
-from sklearn_boltz.restricted._rbm import BaseRBM
 
 
 def name_of(estimator):

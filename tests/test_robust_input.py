@@ -20,8 +20,8 @@ from sklearn.utils._param_validation import (
 )
 from test_common import DEFAULTS, DENSITIES
 
+from private import MOST_CHAINS, rows_to_start_at
 from sklearn_boltz import TAPDBM, TAPRBM, InfiniteRBM
-from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at
 
 # Hardly any rows separate variables, and extreme parameters diverge: there are warnings.
 pytestmark = [

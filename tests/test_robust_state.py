@@ -19,6 +19,7 @@ from sklearn.exceptions import InconsistentVersionWarning, NotFittedError
 from test_common import DEFAULTS, ESTIMATORS, by_turns
 
 import sklearn_boltz
+from private import limit_blas
 from sklearn_boltz import (
     SDCPRBM,
     TAPRBM,
@@ -30,7 +31,6 @@ from sklearn_boltz import (
     FVBMPseudoLikelihood,
     InfiniteRBM,
 )
-from sklearn_boltz._threads import limit_blas
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

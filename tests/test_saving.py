@@ -12,6 +12,7 @@ import skops.io
 from sklearn.base import clone, is_classifier
 from test_common import DEFAULTS
 
+from private import Header
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannClassifier,
@@ -21,7 +22,6 @@ from sklearn_boltz import (
     FSLLDensity,
     RBMClassifier,
 )
-from sklearn_boltz._headers import Header
 
 ESTIMATORS = [
     *DEFAULTS[:-1],

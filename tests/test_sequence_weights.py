@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from private import BLOCK, count_similar
 from sklearn_boltz.datasets import read_alignment
 from sklearn_boltz.metrics import sequence_weights
-from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
 
 LETTERS = np.array(list("-ACDEFGHIKLMNPQRSTVWY"))
 

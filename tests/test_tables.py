@@ -14,6 +14,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone, is_classifier
 from test_common import DEFAULTS
 
+from private import Table, has_numbers_only, is_date_or_time, is_empty, learn_table, true_of
 from sklearn_boltz import (
     SDCPRBM,
     BoltzmannClassifier,
@@ -23,8 +24,6 @@ from sklearn_boltz import (
     FSLLDensity,
     FVBMPseudoLikelihood,
 )
-from sklearn_boltz._cells import is_date_or_time, is_empty, true_of
-from sklearn_boltz._tables import Table, has_numbers_only, learn_table
 from sklearn_boltz.batches import Batches
 
 every_estimator = pytest.mark.parametrize("estimator", DEFAULTS, ids=lambda e: type(e).__name__)

@@ -4,34 +4,33 @@ import itertools
 
 import numpy as np
 import pytest
-from oracles_rbm import SmallRBM, random_rbm
 from scipy.special import logit
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch
 
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._inference import INFERENCES, by_tap
-from sklearn_boltz.restricted.mean_field._tap import (
+from oracles_rbm import SmallRBM, random_rbm
+from private import (
+    INFERENCES,
+    SGD,
     Evidence,
     Iteration,
     Layer,
+    Layered,
+    Workers,
+    by_tap,
+    clamp,
     distinct,
     fields,
     free_energy,
+    iterate,
     mean_squared_change,
     solve,
     total_log_partition,
-)
-from sklearn_boltz.restricted.mean_field._vamp import iterate
-from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._tap_steps import (
-    Learner,
-    Scheme,
     unit_gradients,
 )
+from private import RBMModel as Model
+from private import TAPLearner as Learner
+from private import TAPScheme as Scheme
 from sklearn_boltz.units import Bernoulli, Gaussian, TruncatedGaussBernoulli, TruncatedGaussian
 
 N_VISIBLE, N_HIDDEN = 6, 4

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles_rbm import SmallDBM, binary
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 
+from oracles_rbm import SmallDBM, binary
+from private import divided
 from sklearn_boltz import TAPDBM, TAPRBM
-from sklearn_boltz.restricted.training._rows import divided
 from sklearn_boltz.units import Bernoulli, TruncatedGaussian
 
 LAWS = ["bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"]

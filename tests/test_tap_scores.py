@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from private import _enumeration
 from sklearn_boltz import TAPDBM, TAPRBM
-from sklearn_boltz.restricted.model import _enumeration
 
 UNTRACKED = dict(max_iter=40, early_stopping=False, track_likelihood=False, random_state=0)
 GREY = load_digits().data[:300] / 16

@@ -10,27 +10,33 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
-from sklearn_boltz import TAPDBM, TAPRBM
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.restricted.mean_field import _second_order
-from sklearn_boltz.restricted.mean_field._clamped import clamp
-from sklearn_boltz.restricted.mean_field._grouped import grouped
-from sklearn_boltz.restricted.mean_field._inference import INFERENCES, by_tap
-from sklearn_boltz.restricted.mean_field._second_order import Features
-from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
-from sklearn_boltz.restricted.mean_field._tap import (
+from private import (
+    INFERENCES,
+    SGD,
     Evidence,
+    Features,
     Iteration,
+    Layered,
+    Stream,
+    Workers,
+    _second_order,
+    act,
+    by_tap,
+    clamp,
+    differences,
     distinct,
     free_energy,
+    gathered,
+    grouped,
     solve,
+    spreads,
     total_log_partition,
+    unit_gradients,
 )
-from sklearn_boltz.restricted.model._layered import Layered
-from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.training._optimizers import SGD
-from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme, unit_gradients
+from private import RBMModel as Model
+from private import TAPLearner as Learner
+from private import TAPScheme as Scheme
+from sklearn_boltz import TAPDBM, TAPRBM
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 import pytest
 from test_robust_state import CtrlC
 
+from private import Workers, _blas, _disown_blas, limit_blas
 from sklearn_boltz import FSLLDensity
-from sklearn_boltz._threads import Workers, _blas, _disown_blas, limit_blas
 
 pytestmark = pytest.mark.skipif(not _blas(), reason="threadpoolctl knows nothing of this BLAS")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 from scipy.special import logsumexp, softmax
 
-from sklearn_boltz._random import Stream
+from private import Stream, observed_sums, tilted_moments, truncated_moments, truncated_quantile
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,
@@ -20,9 +20,6 @@ from sklearn_boltz.units import (
     TruncatedGaussian,
     UnitType,
 )
-from sklearn_boltz.units._truncated import tilted_moments
-from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
-from sklearn_boltz.units._unit import observed_sums
 
 PRECISIONS = [-50.0, -1.0, -1e-6, 0.0, 1e-6, 1.0, 50.0, 1e4]
 FIELDS = [0.0, 1e-3, 1.0, -1.0, 25.0, -25.0, 100.0, -100.0, 1e3, -1e3]

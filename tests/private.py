@@ -1,0 +1,298 @@
+"""Private names of the package that tests use, and where each of them lives.
+
+A room that moves changes this file, not the tests.
+"""
+
+# ruff: noqa: F401
+
+from sklearn_boltz import _batches, _ladder, _memory, _random_kernel
+from sklearn_boltz._arrays import _compiled, as_numpy, is_foreign, namespace_of
+from sklearn_boltz._base import dense, unchanged_on_error
+from sklearn_boltz._batches import (
+    ATTEMPTS,
+    _Dask,
+    as_batches,
+    distinct_states,
+    mini_batches,
+    outlive_workers,
+)
+from sklearn_boltz._cells import is_date_or_time, is_empty, missing_code, true_of
+from sklearn_boltz._completion import (
+    IncompleteRows,
+    distinct_incomplete,
+    independent_columns,
+    patterns,
+)
+from sklearn_boltz._completion import Model as CompletionModel
+from sklearn_boltz._completion import all_states as completion_states
+from sklearn_boltz._completion import maximise as maximise_completion
+from sklearn_boltz._estimates import (
+    contradiction,
+    estimate_from_value,
+    estimate_from_weights,
+    greater,
+    temperature_ladder,
+)
+from sklearn_boltz._headers import Header
+from sklearn_boltz._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
+from sklearn_boltz._ladder_record import Record, mean_and_error, ratios_by_chain
+from sklearn_boltz._memory import available_memory, check_memory, shown_bytes
+from sklearn_boltz._random import Stream, make_generator
+from sklearn_boltz._random_arrays import uniform as uniform_of_arrays
+from sklearn_boltz._random_kernel import normal, uniform
+from sklearn_boltz._tables import Table, has_numbers_only, learn_table
+from sklearn_boltz._threads import OneThread, Workers, _blas, _disown_blas, limit_blas, row_blocks
+from sklearn_boltz.datasets import _fetch, _files
+from sklearn_boltz.fully_visible import _likelihoods
+from sklearn_boltz.fully_visible.categorical._cells import distinct_codes, find_patterns
+from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
+from sklearn_boltz.fully_visible.categorical._fit import CategoricalTask, fit_categorical, fit_sites
+from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.fully_visible.categorical._ordered import CONTRAST, TREND
+from sklearn_boltz.fully_visible.categorical._task import CodesTask
+from sklearn_boltz.fully_visible.higher_order import _likelihood
+from sklearn_boltz.fully_visible.higher_order._candidates import best_triples, heirs
+from sklearn_boltz.fully_visible.higher_order._evidence import gains
+from sklearn_boltz.fully_visible.higher_order._further import Further, FurtherStatistics
+from sklearn_boltz.fully_visible.higher_order._likelihood import TableLikelihood
+from sklearn_boltz.fully_visible.higher_order._objective import InteractionPseudoLikelihood
+from sklearn_boltz.fully_visible.higher_order._selection import Network, refit
+from sklearn_boltz.fully_visible.inference import _completed, _separation
+from sklearn_boltz.fully_visible.inference._bootstrap import NetworkBootstrap, quantiles
+from sklearn_boltz.fully_visible.inference._categorical import (
+    as_matrices,
+    as_parameters,
+    contrast,
+    parameter_index,
+    zero_sum_covariance,
+)
+from sklearn_boltz.fully_visible.inference._completed import Coordinates, completed_curvature
+from sklearn_boltz.fully_visible.inference._curvature import Regressions, fitted_curvature
+from sklearn_boltz.fully_visible.inference._inference import holm
+from sklearn_boltz.fully_visible.inference._tests import wald_test, weighted_chi2_sf
+from sklearn_boltz.fully_visible.model import _incomplete as _network_incomplete
+from sklearn_boltz.fully_visible.model import _joint, _model
+from sklearn_boltz.fully_visible.model._categorical_gibbs import categorical_sweeps
+from sklearn_boltz.fully_visible.model._gauge import (
+    block,
+    from_binary,
+    state_offsets,
+    to_binary,
+    to_zero_sum,
+)
+from sklearn_boltz.fully_visible.model._gibbs import gibbs_sweeps, row_fields
+from sklearn_boltz.fully_visible.model._incomplete import cell_probabilities
+from sklearn_boltz.fully_visible.model._interaction_gibbs import (
+    add_term_fields,
+    interaction_sweeps,
+    sum_terms,
+)
+from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel
+from sklearn_boltz.fully_visible.model._potts_model import PottsModel
+from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
+from sklearn_boltz.fully_visible.model._spin_model import BinaryModel, SpinChains, SpinModel
+from sklearn_boltz.fully_visible.sampling._sampling import (
+    annealed_log_partition,
+    gibbs_complete,
+    gibbs_sample,
+)
+from sklearn_boltz.fully_visible.sampling._spurious import TOLERANCE, strange_columns
+from sklearn_boltz.fully_visible.sampling._tempering import (
+    Path,
+    ThermalRecord,
+    draw,
+    find_betas,
+    ladder_log_partition,
+    make_ladder,
+)
+from sklearn_boltz.fully_visible.sampling._tempering import Rung as NetworkRung
+from sklearn_boltz.fully_visible.sparse._descent import descend
+from sklearn_boltz.fully_visible.sparse._penalty import Penalty as SparsePenalty
+from sklearn_boltz.fully_visible.training import (
+    _em,
+    _moment_matching,
+    _objective,
+    _sampled_likelihood,
+    _streamed,
+)
+from sklearn_boltz.fully_visible.training._bslm import N_LANES, bslm_sweep, evaluate_fields
+from sklearn_boltz.fully_visible.training._existence import empty_cells, rarest_cell
+from sklearn_boltz.fully_visible.training._fit import Task
+from sklearn_boltz.fully_visible.training._fit import maximise as maximise_network
+from sklearn_boltz.fully_visible.training._likelihood import Likelihood
+from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, distinct_rows, unpack
+from sklearn_boltz.fully_visible.training._sampled_likelihood import Sampler, Statistics
+from sklearn_boltz.fully_visible.training._solvers import Monitor as SolverMonitor
+from sklearn_boltz.fully_visible.training._solvers import bslm
+from sklearn_boltz.fully_visible.training._strength import (
+    MAX_ALPHA,
+    choose_strength,
+    least_strength,
+    next_strength,
+)
+from sklearn_boltz.inspection import _ladder as _ladder_display
+from sklearn_boltz.inspection._network import (
+    GROUP_COLOURS,
+    SMALLEST_FONT,
+    EdgeStyle,
+    fitting_share,
+    spread,
+    strongest_edges,
+)
+from sklearn_boltz.inspection._path import apart
+from sklearn_boltz.loglinear import (
+    _basis,
+    _distribution,
+    _factor,
+    _fit,
+    _fsll,
+    _given,
+    _hadamard,
+    _search,
+    _size,
+)
+from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
+from sklearn_boltz.loglinear._basis import StateSpace, is_power_of_two, multiply_local, parity
+from sklearn_boltz.loglinear._distribution import LogLinearModel, adjacent_variables, components
+from sklearn_boltz.loglinear._dual_table import DualTable
+from sklearn_boltz.loglinear._dual_update import Penalty as DualPenalty
+from sklearn_boltz.loglinear._dual_update import (
+    active_changes,
+    append_change,
+    scan,
+    update_and_scan,
+)
+from sklearn_boltz.loglinear._hadamard import _transform_axis_parallel, transform_axis
+from sklearn_boltz.meta._calibration import calibrate
+from sklearn_boltz.meta._coding import MAX_BINS, Bins, Coding
+from sklearn_boltz.meta._completed import left_out, quantile
+from sklearn_boltz.meta._mixture import likeliest_weights
+from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
+from sklearn_boltz.restricted import _rbm_classifier
+from sklearn_boltz.restricted._rbm import BaseRBM
+from sklearn_boltz.restricted.mean_field import _second_order, _tap
+from sklearn_boltz.restricted.mean_field._clamped import clamp
+from sklearn_boltz.restricted.mean_field._grouped import grouped
+from sklearn_boltz.restricted.mean_field._inference import INFERENCES, by_tap
+from sklearn_boltz.restricted.mean_field._second_order import Features
+from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
+from sklearn_boltz.restricted.mean_field._tap import (
+    Evidence,
+    Iteration,
+    Layer,
+    distinct,
+    fields,
+    free_energy,
+    mean_squared_change,
+    solve,
+    total_log_partition,
+)
+from sklearn_boltz.restricted.mean_field._vamp import iterate
+from sklearn_boltz.restricted.model import _class_arrays, _enumeration
+from sklearn_boltz.restricted.model._class_kernel import class_gradients, class_log_weights
+from sklearn_boltz.restricted.model._classes import ClassModel
+from sklearn_boltz.restricted.model._columns import (
+    Layout,
+    kinds_of,
+    learn_layout,
+    published,
+    with_published,
+)
+from sklearn_boltz.restricted.model._enumeration import (
+    all_states,
+    enumerated,
+    exact_entropy,
+    exact_free_energy,
+    exact_log_partition,
+    n_enumerated,
+)
+from sklearn_boltz.restricted.model._layered import BlockWeights, Layered, Stacked, stacked
+from sklearn_boltz.restricted.model._model import Model as RBMModel
+from sklearn_boltz.restricted.model._model import check_normalisable, log_pseudo_likelihood
+from sklearn_boltz.restricted.sampling import _annealing, _conditional, _gibbs, _observed, _samples
+from sklearn_boltz.restricted.sampling._annealing import (
+    annealed_importance_sampling,
+    annealed_within,
+    base_log_partition,
+    reverse_importance_sampling,
+)
+from sklearn_boltz.restricted.sampling._climb import ladder_estimate, ladder_to, same_parameters
+from sklearn_boltz.restricted.sampling._conditional import (
+    column_probabilities,
+    impute,
+    impute_by_chains,
+    nearest_state,
+)
+from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at, run_chains
+from sklearn_boltz.restricted.sampling._gibbs_kernel import gibbs_chains, log_densities, moments
+from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, expectation_maximisation
+from sklearn_boltz.restricted.sampling._rungs import (
+    IndependentRung,
+    begin_ladder,
+    between,
+    insert_between,
+    with_hidden,
+)
+from sklearn_boltz.restricted.sampling._rungs import Rung as RBMRung
+from sklearn_boltz.restricted.sampling._samples import chain_samples, tempered_samples
+from sklearn_boltz.restricted.training import _auto, _rows, _tracker
+from sklearn_boltz.restricted.training._adam_kernel import adam_step
+from sklearn_boltz.restricted.training._cluster import Cluster, find_cluster
+from sklearn_boltz.restricted.training._discriminative import Learner as DiscriminativeLearner
+from sklearn_boltz.restricted.training._discriminative import (
+    Objective,
+    Scale,
+    gradient,
+    row_factors,
+    visible_arrays,
+)
+from sklearn_boltz.restricted.training._epochs import Plan, Training
+from sklearn_boltz.restricted.training._frank_wolfe import (
+    SCALES,
+    ChainSample,
+    Enumeration,
+    GrowingLearner,
+    Sample,
+    Search,
+    best_change,
+    find_away,
+    find_unit,
+    linear_minimum,
+    linearised_objective,
+    match_means,
+    rescaled,
+    starting_points,
+)
+from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, complete
+from sklearn_boltz.restricted.training._initial import units_of_pairs
+from sklearn_boltz.restricted.training._labelled_rows import LabelledRows, stratified
+from sklearn_boltz.restricted.training._monitor import Monitor as TrainingMonitor
+from sklearn_boltz.restricted.training._monitor import independent_log_likelihood
+from sklearn_boltz.restricted.training._optimizers import SGD, Adam, SpectralDescent
+from sklearn_boltz.restricted.training._progress import LastStage, Mean, Stages, end_stage, latest
+from sklearn_boltz.restricted.training._rows import (
+    ChosenRows,
+    ColumnSums,
+    StreamedRows,
+    divided,
+    visits,
+)
+from sklearn_boltz.restricted.training._sdcp import SHAPE_RATE, reshape
+from sklearn_boltz.restricted.training._sdcp import Learner as SDCPLearner
+from sklearn_boltz.restricted.training._sdcp import Scheme as SDCPScheme
+from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
+from sklearn_boltz.restricted.training._tap_steps import Learner as TAPLearner
+from sklearn_boltz.restricted.training._tap_steps import Scheme as TAPScheme
+from sklearn_boltz.restricted.training._tap_steps import Workspace, difference, unit_gradients
+from sklearn_boltz.restricted.training._tracker import Tracked, Tracker
+from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _categorical_arrays
+from sklearn_boltz.units._bernoulli import Bernoulli
+from sklearn_boltz.units._bernoulli_kernel import (
+    bernoulli_draw,
+    bernoulli_mean,
+    bernoulli_sample,
+    softplus_sums,
+)
+from sklearn_boltz.units._truncated import tilted_moments
+from sklearn_boltz.units._truncated_kernel import truncated_moments, truncated_quantile
+from sklearn_boltz.units._unit import observed_sums
