@@ -7,9 +7,11 @@ DATA ?= ../shared/data
 QUIETLY = -qq --no-warn-script-location
 # As [build-system] of pyproject.toml, to compile without an environment of pip's own.
 BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.11"
+# The commit that `make check` and `make net` compare with.
+BASE ?= HEAD
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: demo test fuzz net test-array-api test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
+.PHONY: demo test check test-slow messages fuzz net test-array-api test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
 
 # What builds the kernels, and the package in place without them: its Python files need no more.
 # A stamp for each set of extras.
@@ -40,6 +42,19 @@ test: $(VENV)/.installed-test $(VENV)/.built
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 	if $(BIN)/python -c "import array_api_strict" 2>/dev/null; then $(ARRAY_API); fi
 
+# In a minute: tests near what differs from the commit BASE, kernels, and what all estimators share.
+check: $(VENV)/.installed-test $(VENV)/.built
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup tests/contract \
+		tests/test_*kernels.py $$($(BIN)/python tests/changed.py $(BASE))
+
+# What takes long, besides `make test`: before a release.
+test-slow: $(VENV)/.installed-test $(VENV)/.built
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup -m slow
+
+# The file with all messages to bad input; git diff shows what a change makes of them.
+messages: $(VENV)/.installed-test $(VENV)/.built
+	PYTHONPATH=tests $(BIN)/python tests/contract/test_messages.py
+
 test-array-api: $(VENV)/.installed-test-array-api $(VENV)/.built
 	$(ARRAY_API)
 
@@ -52,7 +67,6 @@ fuzz: $(VENV)/.installed-test $(VENV)/.built
 		do [ $$(date +%s) -lt $$end ] || exit 0; done; exit 1
 
 # What the working tree changes beside another commit, BASE: results of 150 fits, and times.
-BASE ?= HEAD
 net: $(VENV)/.installed-test $(VENV)/.built
 	rm -rf build/net && git worktree prune && git worktree add --force --detach build/net $(BASE)
 	cd build/net && $(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
