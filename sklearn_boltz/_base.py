@@ -3,7 +3,6 @@
 import math
 import warnings
 from contextlib import contextmanager
-from copy import copy
 from difflib import get_close_matches
 from functools import wraps
 from hashlib import sha1
@@ -28,6 +27,7 @@ from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._cells import (
     N_NAMES,
+    also,
     as_numbers,
     columns_of,
     columns_with_codes,
@@ -624,7 +624,7 @@ class BaseBoltzmann(
         if not found:
             return
         j, code, values = found[0]
-        more = "" if len(found) == 1 else f" So it is with {len(found) - 1} more columns."
+        more = also(self._column(k) for k, *_ in found[1:])
         warnings.warn(
             f"{type(self).__name__}: in {self._column(j)}, {looks_missing(code, values)}. If it is "
             f"one, write it as NaN: np.where(X == {code}, np.nan, X). If it is a value, set "
@@ -733,43 +733,11 @@ def validate_arguments(constraints):
 def unchanged_on_error(estimator):
     """Give an estimator back its state if a fit ends by an error or by Ctrl-C.
 
-    Yields
-    ------
-    keep : callable
-        To be called with the attributes as they are at the end of an epoch, arrays that no one
-        changes: Ctrl-C then goes back to these, so that no hours of work are lost.
-    """
-    before = on_interrupt = vars(estimator).copy()
-
-    def keep(attributes):
-        nonlocal on_interrupt
-        on_interrupt = attributes
-
-    def give_back(attributes):
-        vars(estimator).clear()
-        vars(estimator).update(attributes)
-
-    try:
-        yield keep
-    except KeyboardInterrupt:
-        give_back(on_interrupt)
-        raise
-    except BaseException:
-        give_back(before)
-        raise
-
-
-def all_or_nothing(fit):
-    """Let `fit` work on a copy of the estimator, which then gets all attributes at once.
-
     However the fit ends, and whenever Ctrl-C comes, no attribute is of another fit than the others.
     """
-
-    @wraps(fit)
-    def fit_a_copy(self, *args, **kwargs):
-        model = copy(self)
-        fit(model, *args, **kwargs)
-        self.__dict__ = vars(model)
-        return self
-
-    return fit_a_copy
+    before = vars(estimator).copy()
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__ = before
+        raise

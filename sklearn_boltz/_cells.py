@@ -81,6 +81,12 @@ def having(titles):
     return f"{listed(titles)} {'has' if len(titles) == 1 else 'have'}"
 
 
+def also(titles):
+    """A sentence for the other columns of which a message holds; empty if there are none."""
+    titles = list(titles)
+    return f" The same holds for {listed(titles)}." if titles else ""
+
+
 def first_of(n_cells, what, titles):
     """What follows the place of a cell if there are others of its kind.
 

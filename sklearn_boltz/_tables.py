@@ -1,6 +1,8 @@
 """Tables in, tables out: the values of columns as codes, and the way back."""
 
 import warnings
+from collections import Counter
+from functools import partial
 from numbers import Real
 from typing import NamedTuple
 
@@ -11,6 +13,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 from sklearn_boltz._cells import (
     MISSING_CODES,
     MOST_LEVELS,
+    also,
     as_array,
     as_numbers,
     columns_of,
@@ -20,7 +23,6 @@ from sklearn_boltz._cells import (
     is_empty,
     is_frame,
     is_missing,
-    listed,
     looks_missing,
     missing_cells,
 )
@@ -71,10 +73,11 @@ class Column(NamedTuple):
         strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
         if strange and unseen == "error":
             known = f"there are {self.shown()}" if len(self.categories) else "it had no value there"
-            raise ValueError(
+            raise UnfitColumn(
+                "unseen",
                 f"{self.title} has the value {cells[strange[0]]!r} in row {strange[0]}, which no "
                 f"row of the training data has; {known}. Replace it by NaN, or leave `unseen` at "
-                "'smooth', which gives such values a small probability."
+                "'smooth', which gives such values a small probability.",
             )
         codes[codes < 0] = np.nan
         return codes if np.isnan(codes).any() else codes.astype(np.int64)
@@ -173,17 +176,20 @@ class Table:
         if len(cells) != len(self.columns):  # which is told elsewhere
             cells = cells[: len(self.columns)]
         pairs = zip(self.columns, cells, strict=False)
-        coded = [column.encode(mine, unseen) for column, mine in pairs]
+        coded = _of_each(
+            (column.title, partial(column.encode, mine, unseen)) for column, mine in pairs
+        )
         # Codes and flags are no reason for floats.
         return np.column_stack(coded) if coded else np.empty((len(X), 0))
 
     def encode_numbers(self, X, unseen="error"):
         """The same for an array of numbers, in which some columns have categories."""
         coded = X = X if self.is_plain or not issparse(X) else X.toarray()
-        for j, column in enumerate(self.columns):
-            if column.categories is None:
-                continue
-            codes = column.encode(X[:, j], unseen)
+        words = np.flatnonzero(self.is_word)
+        found = _of_each(
+            (self.columns[j].title, partial(self.columns[j].encode, X[:, j], unseen)) for j in words
+        )
+        for j, codes in zip(words, found, strict=True):
             if coded is X:
                 kind = np.float64 if X.dtype.kind in "biu" else X.dtype
                 coded = X.astype(kind if np.isnan(codes).any() else X.dtype)
@@ -321,43 +327,60 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
     frame = X if is_frame(X) else None
     found = list(columns_of(X))
     check_form(X)
-    columns, refused = [], []
+    tasks = []
     for j, (title, cells) in enumerate(found):
         kind = kinds[j] if kinds else None
         if frame is None and numbers is not None and kind is None:
             kind = "number"  # numbers in an array stand for themselves
         order = _declared_order(frame, j)
-        try:
-            columns.append(Column(title, _categories(cells, title, kind, order, codes)))
-        except UnfitColumn as error:
-            refused.append((title, error))
-    _refuse(refused, len(found[0][1]) if found else 0)
+        tasks.append((title, partial(_categories, cells, title, kind, order, codes)))
+    values = _of_each(tasks)
+    titles = [title for title, _ in found]
+    columns = [Column(title, of_it) for title, of_it in zip(titles, values, strict=True)]
     header = None if frame is None else Header.of(frame)
     return Table(columns, header, None if numbers is None else _dtype_of(X, numbers))
 
 
 class UnfitColumn(ValueError):
-    """A column of dates, or of texts most of which occur once."""
+    """A column of cells that cannot be learned or encoded.
+
+    Parameters
+    ----------
+    reason : str
+        One word, which is the same for all columns of which one error is to tell.
+    message : str
+        What is wrong with this column, and the remedy.
+    """
+
+    def __init__(self, reason, message):
+        super().__init__(message)
+        self.reason = reason
 
 
-def _refuse(refused, n_rows):
-    """Raise an error that names all columns that were refused for the reason of the first."""
+def _of_each(tasks):
+    """Results of a task for each column; the error of one names all columns that have the same.
+
+    Parameters
+    ----------
+    tasks : iterable of (title, callable)
+
+    Returns
+    -------
+    results : list
+    """
+    results, refused = [], {}
+    for title, task in tasks:
+        try:
+            results.append(task())
+        except UnfitColumn as error:
+            refused[title] = error
     if not refused:
-        return
-    reason, *n_texts = refused[0][1].args
-    titles = [title for title, error in refused if error.args[0] == reason]
-    if reason == "dates":
+        return results
+    first = next(iter(refused.values()))
+    titles = [title for title, error in refused.items() if error.reason == first.reason]
+    if first.reason == "dates":
         raise ValueError(dates_in(titles))
-    if len(titles) == 1:
-        raise ValueError(
-            f"{titles[0]} has {n_texts[0]:,} different texts in {n_rows:,} rows. This looks like "
-            "an ID column: it carries no information about other rows. Drop it."
-        )
-    raise ValueError(
-        f"{listed(titles)} have different texts in most rows, {titles[0]} {n_texts[0]:,} in "
-        f"{n_rows:,}. They look like ID columns, which carry no information about other rows. "
-        "Drop them."
-    )
+    raise ValueError(f"{first}{also(titles[1:])}")
 
 
 def given_n_values(n_values, n_columns):
@@ -425,9 +448,11 @@ def check_form(X):
             "by X[['name']]."
         )
     names = list(X.columns) if is_frame(X) else []
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the table has two columns named {twice!r}. Rename one of them.")
+    twice = [repr(name) for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise ValueError(
+            f"the table has two columns named {twice[0]}. Rename one of them.{also(twice[1:])}"
+        )
 
 
 def _has_signs(numbers):
@@ -459,7 +484,7 @@ def _categories(cells, title, kind, order, codes):
             _check_cell(cell, title, row)
         raise
     if is_date or any(map(is_date_or_time, different)):
-        raise UnfitColumn("dates")
+        raise UnfitColumn("dates", dates_in([title]))
     values = dict.fromkeys(_plain(cell) for cell in different if not is_empty(cell))
     if order is not None:
         return _as_column(order)
@@ -470,13 +495,16 @@ def _categories(cells, title, kind, order, codes):
         numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)
         return None if kind == "number" else _levels(numbers, codes, title)
     if kind == "number":
-        raise ValueError(f"{title} is declared to hold numbers, but has the value {texts[0]!r}.")
+        raise UnfitColumn(
+            "declared", f"{title} is declared to hold numbers, but has the value {texts[0]!r}."
+        )
     n_numbers = len(values) - len(texts)
     if texts and n_numbers > MOST_LEVELS and kind != "categories":
-        raise ValueError(
+        raise UnfitColumn(
+            "text",
             f"{title} has {n_numbers:,} different numbers, and the text {texts[0]!r} in row "
             f"{cells.index(texts[0])}. Replace the text by a number or NaN; if all are "
-            "categories, convert the column by .astype(str)."
+            "categories, convert the column by .astype(str).",
         )
     _check_texts(texts, title, len(cells))
     return _as_column(_in_order(values))
@@ -500,8 +528,12 @@ def _check_texts(texts, title, n_rows):
                 "pandas.to_numeric(column, errors='coerce')."
             )
         else:
-            raise UnfitColumn("texts", len(texts))
-        raise ValueError(f"{title} has {len(texts):,} different texts in {n_rows:,} rows. {remedy}")
+            remedy = (
+                "This looks like an ID column: it carries no information about other rows. Drop it."
+            )
+        raise UnfitColumn(
+            remedy, f"{title} has {len(texts):,} different texts in {n_rows:,} rows. {remedy}"
+        )
     if doubtful:
         warnings.warn(
             f"{title} has the category {doubtful[0]!r}, which looks like a missing value. If it "
@@ -577,9 +609,10 @@ def _numbers(cells, title):
             is_number = isinstance(cell, Real) and not is_missing(cell)
             numbers[row] = cell if is_number else np.nan if is_empty(cell) else float(cell)
         except (TypeError, ValueError):
-            raise ValueError(
+            raise UnfitColumn(
+                "numbers",
                 f"{title} has the value {cell!r} in row {row}, but held numbers when the model "
-                "was fitted. Replace it by a number or NaN."
+                "was fitted. Replace it by a number or NaN.",
             ) from None
     return as_numbers(numbers)
 

@@ -11,8 +11,8 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
-from sklearn_boltz._base import all_or_nothing, checked_weights
-from sklearn_boltz._cells import as_array, columns_of, is_missing, missing_cells
+from sklearn_boltz._base import checked_weights, unchanged_on_error
+from sklearn_boltz._cells import also, as_array, columns_of, is_missing, missing_cells
 from sklearn_boltz._labels import check_one_type, check_unmasked
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate, held_out
@@ -195,7 +195,6 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     def fit(self, X, y, sample_weight=None):
         """Fit the densities.
 
@@ -228,6 +227,11 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         UserWarning
             If each class has its own density and one of them has a single row.
         """
+        with unchanged_on_error(self):
+            return self._fit(X, y, sample_weight)
+
+    def _fit(self, X, y, sample_weight):
+        """Fit what the attributes need, and set them."""
         X = checked_table(self, X, reset=True)
         y = labels = _check_y(self._labels(y), estimator=self)
         check_one_type(y, "BoltzmannClassifier")
@@ -445,11 +449,13 @@ class BoltzmannClassifier(ClassifierMixin, BaseEstimator):
         for c in range(len(names)):
             empty = missing[y == c].all(axis=0) & ~missing.all(axis=0)
             if empty.any():
-                title = [title for title, _ in columns_of(X)][int(empty.argmax())]
+                titles = [title for title, _ in columns_of(X)]
+                first, *others = [titles[j] for j in np.flatnonzero(empty)]
                 remedy = "Set joint=True, leave" if can_be_joint else "Leave"
                 raise ValueError(
-                    f"BoltzmannClassifier: no row of class {names[c]!r} has a value in {title}. "
+                    f"BoltzmannClassifier: no row of class {names[c]!r} has a value in {first}. "
                     f"{remedy} out the column or the class, or fill its missing cells."
+                    f"{also(others)}"
                 )
         counts = np.bincount(y)
         if counts.min() < 2:

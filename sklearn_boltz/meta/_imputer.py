@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import all_or_nothing
+from sklearn_boltz._base import unchanged_on_error
 from sklearn_boltz._cells import (
     MISSING_CODES,
     columns_of,
@@ -152,7 +152,6 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     def fit(self, X, y=None, sample_weight=None):
         """Fit the density model to the observed cells.
 
@@ -175,6 +174,11 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         ValueError
             If all cells are missing, if a number is infinite, or if a column holds dates.
         """
+        with unchanged_on_error(self):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X, sample_weight):
+        """Fit what the attributes need, and set them."""
         X = checked_table(self, X, reset=True)
         missing = missing_cells(X)
         self._kept = np.flatnonzero(~missing.all(axis=0))

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._base import all_or_nothing, checked_weights, validate_arguments
+from sklearn_boltz._base import checked_weights, unchanged_on_error, validate_arguments
 from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, missing_cells
 from sklearn_boltz._memory import check_drawn
 from sklearn_boltz._random import make_generator
@@ -186,7 +186,6 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
         return self
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     def fit(self, X, y=None, sample_weight=None):
         """Fit the parts, and choose the weights.
 
@@ -211,6 +210,11 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             model; if `weights` are no shares of the parts; if there are too few rows to
             set some aside; or if parts take a column for values of different kinds.
         """
+        with unchanged_on_error(self):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X, sample_weight):
+        """Fit what the attributes need, and set them."""
         self._check_parts(sample_weight is not None)
         given = self._given_weights()
         X = checked_table(self, X, reset=True)

@@ -8,7 +8,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._base import all_or_nothing, checked_weights
+from sklearn_boltz._base import checked_weights, unchanged_on_error
 from sklearn_boltz._tables import learn_table
 from sklearn_boltz._threads import in_parallel
 from sklearn_boltz.meta._coding import Coding
@@ -157,7 +157,6 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=False)
-    @all_or_nothing
     def fit(self, X, y=None, sample_weight=None):
         """Fit the density model and the offset.
 
@@ -181,6 +180,11 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
         ValueError
             If all cells are missing, or if a number is infinite.
         """
+        with unchanged_on_error(self):
+            return self._fit(X, sample_weight)
+
+    def _fit(self, X, sample_weight):
+        """Fit what the attributes need, and set them."""
         X = checked_table(self, X, reset=True)
         weights = checked_weights(sample_weight, X)
         counted, whole = weights > 0, X

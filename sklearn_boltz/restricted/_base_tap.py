@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._arrays import as_numpy, copied_as, dispatched, is_foreign, like
 from sklearn_boltz._base import dense, validate_arguments
+from sklearn_boltz._cells import having
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, TRACKED, by_processor
@@ -399,22 +400,25 @@ class BaseTAP(MiniBatchEstimator):
     def _flipped(self, Y, flip_probability):
         """The field of observations through a symmetric channel."""
         p = np.clip(flip_probability, LEAST_PROBABILITY, 1 - LEAST_PROBABILITY)
-        fields, parts = [], self._base_units.parts()
-        for units, columns in parts:
-            if not (units.is_binary or units.one_hot.all()):
-                number = columns.start or 0
-                layout = self._layout_now()
-                column = int(np.searchsorted(layout.starts, number, side="right")) - 1
-                remedy = (
-                    "A table with both kinds of columns cannot be denoised; `impute` fills cells "
-                    "that are set to NaN."
-                    if layout.one_hot.any()
-                    else "Give noise_variance."
-                )
-                raise ValueError(
-                    "flip_probability is for columns with Bernoulli or categorical units; "
-                    f"{self._column(column)} has {type(units).__name__} ones. {remedy}"
-                )
+        fields, parts, layout = [], self._base_units.parts(), self._layout_now()
+        numbers = [
+            (int(np.searchsorted(layout.starts, k, side="right")) - 1, type(units).__name__)
+            for units, columns in parts
+            if not (units.is_binary or units.one_hot.all())
+            for k in range(len(self._base_units))[columns]
+        ]
+        if numbers:
+            remedy = (
+                "A table with both kinds of columns cannot be denoised; `impute` fills cells "
+                "that are set to NaN."
+                if layout.one_hot.any()
+                else "Give noise_variance."
+            )
+            kinds = " and ".join(dict.fromkeys(kind for _, kind in numbers))
+            raise ValueError(
+                "flip_probability is for columns with Bernoulli or categorical units; "
+                f"{having(self._column(j) for j, _ in numbers)} {kinds} ones. {remedy}"
+            )
         Y = dense(self._checked(Y))
         for units, columns in parts:
             # The paper has the fraction upside down.

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from sklearn_boltz._arrays import as_type
 from sklearn_boltz._base import dense
-from sklearn_boltz._cells import columns_of
+from sklearn_boltz._cells import also, columns_of
 from sklearn_boltz._memory import SMALL, check_memory
 from sklearn_boltz._tables import holds_numbers
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -404,7 +404,7 @@ def learn_layout(specs, table, X, column, options=None, weights=None):
         return _layout_of_units(specs, n_categories, column)
     if table.is_plain and all(spec in ("auto", Bernoulli) for spec in specs):
         return Layout.of_numbers(len(specs))
-    kinds, widths, n_states, bounds = [], [], [], []
+    kinds, widths, n_states, bounds, most = [], [], [], [], []
     for j, (spec, n_values) in enumerate(zip(specs, n_categories.tolist(), strict=True)):
         if table.is_empty[j]:
             spec = Categorical  # with one value
@@ -416,11 +416,12 @@ def learn_layout(specs, table, X, column, options=None, weights=None):
         else:
             n_codes = max(n_values, 1) if spec is Categorical else 0
             width = max(n_codes, 1)
-        _check_categories(spec, n_values, width, column(j))
         kinds.append(spec)
+        most.append(width if spec is Categorical or width > 1 else 2)
         widths.append(width)
         n_states.append(n_codes)
         bounds.append((0, n_codes - 1) if n_codes else _bounds(spec, options))
+    _check_categories(n_categories, np.array(most), column)
     ends = np.array(bounds, dtype=np.float64).T
     same = (ends == ends[:, :1]).all()
     bounds = tuple(ends[:, 0].tolist()) if same else tuple(ends)
@@ -439,22 +440,22 @@ def _bounds(spec, options):
     return spec.neutral(1).bounds
 
 
-def _check_categories(spec, n_values, width, title):
-    """Raise an error if a column has more categories than its units have values."""
-    one_hot = spec is Categorical or width > 1
-    most = width if one_hot else 2
-    if n_values > most:
+def _check_categories(n_categories, most, column):
+    """Raise an error if columns have more categories than their units have values."""
+    beyond = np.flatnonzero(n_categories > most)
+    if len(beyond):
+        j, *others = beyond
         raise ValueError(
-            f"{title} has {n_values} categories, but its visible units have {most} values. Use "
-            "'categorical' units for it, or visible='auto', which looks at the table."
+            f"{column(j)} has {n_categories[j]} categories, but its visible units have {most[j]} "
+            f"values. Use 'categorical' units for it, or visible='auto', which looks at the table."
+            f"{also(map(column, others))}"
         )
 
 
 def _layout_of_units(units, n_categories, column):
     """Of units that a user gave for all columns."""
     widths = units.widths
-    for j, n_values in enumerate(n_categories.tolist()):
-        _check_categories(None, n_values, int(widths[j]), column(j))
+    _check_categories(n_categories, np.where(widths > 1, widths, 2), column)
     starts = np.concatenate([[0], np.cumsum(widths)])[:-1]
     ends = [np.broadcast_to(end, len(units))[starts].astype(np.float64) for end in units.bounds]
     n_states = np.where((widths > 1) | (units.state_counts == 1), widths, 0)
