@@ -38,6 +38,12 @@ def log_likelihood(theta, x, weights, penalty=0.0):
     return weights @ (terms(x) @ theta - log_z) - penalty / 2 * (theta[d:] ** 2).sum()
 
 
+def maximum(x, penalty):
+    """By a general optimiser."""
+    start, ones = np.zeros(terms(x).shape[1]), np.ones(len(x))
+    return minimize(lambda theta: -log_likelihood(theta, x, ones, penalty), start, tol=1e-12)
+
+
 def problem_of(x, weights, alpha=0.0):
     return Likelihood.of(PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha))
 
@@ -50,6 +56,11 @@ def rows(seed, d, n=60):
     drawn = ALL[d][rng.choice(2**d, size=n, p=p / p.sum())]
     return np.vstack([drawn, ALL[d]]) if d < 4 else np.vstack([drawn, 2 * np.eye(d) - 1,
         1 - 2 * np.eye(d), np.ones((1, d)), -np.ones((1, d))])  # fmt: skip
+
+
+def likeliest(x, sample_weight=None, **params):
+    model = FVBMPseudoLikelihood(objective="likelihood", **params)
+    return model.fit(x, sample_weight=sample_weight)
 
 
 def estimate_of(model):
@@ -86,7 +97,7 @@ def test_objective_gradient_and_information_are_those_of_brute_force(seed, d, al
 def test_the_moments_of_the_model_are_those_of_the_data(seed, d):
     x = rows(seed, d)
     weights = np.random.default_rng(seed).integers(1, 4, len(x)).astype(float)
-    model = FVBMPseudoLikelihood(objective="likelihood", tol=1e-9).fit(x, sample_weight=weights)
+    model = likeliest(x, weights, tol=1e-9)
     assert model.converged_
     p = np.exp(model.score_samples(ALL[d]))
     assert_allclose(p @ terms(ALL[d]), np.average(terms(x), axis=0, weights=weights), atol=1e-6)
@@ -96,11 +107,8 @@ def test_the_moments_of_the_model_are_those_of_the_data(seed, d):
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
 def test_the_maximum_is_that_of_another_optimiser(solver, alpha):
     x = rows(0, 5, 300)
-    model = FVBMPseudoLikelihood(objective="likelihood", solver=solver, alpha=alpha, tol=1e-9)
-    model.fit(x)
-    ones = np.ones(len(x))
-    arguments = x, ones, alpha * len(x)
-    found = minimize(lambda *a: -log_likelihood(*a), np.zeros(15), args=arguments, tol=1e-12)
+    model = likeliest(x, solver=solver, alpha=alpha, tol=1e-9)
+    found = maximum(x, alpha * len(x))
     assert_allclose(estimate_of(model), found.x, atol=2e-5)
     assert_allclose(model.history_["log_likelihood"][-1] * len(x), -found.fun)
     assert len(model.history_["seconds"]) == model.n_iter_
@@ -109,7 +117,7 @@ def test_the_maximum_is_that_of_another_optimiser(solver, alpha):
 def test_no_other_pairwise_model_is_likelier():
     """Not the maximum pseudo-likelihood, nor the terms of two that FSLLDensity chooses."""
     x = rows(3, 7, 2000)
-    best = FVBMPseudoLikelihood(objective="likelihood").fit(x).score(x)
+    best = likeliest(x).score(x)
     assert best > FVBMPseudoLikelihood().fit(x).score(x)
     codes = (x > 0).astype(int)
     assert best >= FSLLDensity(max_order=2, alpha=1e-9, tol=1e-9).fit(codes).score(codes) - 1e-6
@@ -117,9 +125,7 @@ def test_no_other_pairwise_model_is_likelier():
 
 def test_constant_columns_are_left_out():
     x = rows(1, 4, 100)
-    with_constant = np.insert(x, 2, 1, axis=1)
-    model = FVBMPseudoLikelihood(objective="likelihood").fit(with_constant)
-    alone = FVBMPseudoLikelihood(objective="likelihood").fit(x)
+    model, alone = likeliest(np.insert(x, 2, 1, axis=1)), likeliest(x)
     assert not model.coupling_[2].any()
     assert_allclose(np.delete(model.intercept_, 2), alone.intercept_)
 
@@ -127,7 +133,7 @@ def test_constant_columns_are_left_out():
 @pytest.mark.filterwarnings("ignore:The log-likelihood has no maximum")
 def test_where_pairs_never_meet_a_penalty_makes_a_maximum():
     x = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 1], [1, 0, 0], [0, 0, 0], [0, 1, 1]])
-    model = FVBMPseudoLikelihood(objective="likelihood").fit(x)
+    model = likeliest(x)
     assert np.isfinite(model.coupling_).all()
     assert not model.converged_
     assert model.set_params(alpha=0.01).fit(x).converged_
@@ -139,7 +145,7 @@ def test_missing_cells_raise_the_likelihood_of_what_is_observed():
     x = rows(5, 4, 300)
     x[rng.random(x.shape) < 0.2] = np.nan
     x = x[~np.isnan(x).all(axis=1)]
-    model = FVBMPseudoLikelihood(objective="likelihood", tol=1e-7).fit(x)
+    model = likeliest(x, tol=1e-7)
 
     def observed(theta):
         weight = terms(ALL[4]) @ theta
@@ -154,7 +160,7 @@ def test_missing_cells_raise_the_likelihood_of_what_is_observed():
 
 def test_standard_errors_are_those_of_the_sandwich():
     x = rows(2, 4, 400)
-    model = FVBMPseudoLikelihood(objective="likelihood").fit(x)
+    model = likeliest(x)
     p = np.exp(model.score_samples(ALL[4]))
     information = len(x) * np.cov(terms(ALL[4]).T, aweights=p, ddof=0)
     scores = terms(x) - p @ terms(ALL[4])
@@ -168,9 +174,8 @@ def test_a_large_table():
     rng = np.random.default_rng(0)
     common = rng.normal(size=(4000, 1))
     x = (rng.normal(size=(4000, 22)) + 0.7 * common > 0.8).astype(np.uint8)
-    model = FVBMPseudoLikelihood(objective="likelihood").fit(x)
-    pairs = [(0, 1), (3, 21), (10, 11)]
-    for j, k in pairs:
+    model = likeliest(x)
+    for j, k in [(0, 1), (3, 21), (10, 11)]:
         table = np.histogram2d(x[:, j], x[:, k], bins=2)[0] / len(x)
         assert_allclose(model.marginal([j, k]), table, atol=1e-6)
 
@@ -240,49 +245,31 @@ def test_chains_find_what_a_table_finds(no_table, alpha, seed):
     each of the 21 parameters.
     """
     x = rows(seed, 6, 1000)
-    sampled = FVBMPseudoLikelihood(
-        objective="likelihood", alpha=alpha, random_state=seed, moment_tol=0.3
-    ).fit(x)
+    sampled = likeliest(x, alpha=alpha, random_state=seed, moment_tol=0.3)
     assert sampled.solver_ == "sampling"
     assert sampled.converged_
     assert sampled.history_["largest_difference"][-1] <= 0.3
     problem = problem_of(x, np.ones(len(x)), alpha)
     point = problem.at(sampled.coupling_, sampled.intercept_)
-    errors = np.sqrt(len(x) * (1 - (problem._sums() / len(x)) ** 2) + 1)
+    errors = np.sqrt(len(x) * (1 - terms(x).mean(axis=0) ** 2) + 1)
     assert np.abs(problem.gradient(point) / errors).max() < 0.6
-    best = problem.at(*newton_maximum(problem))
-    assert best.value - point.value < 0.5
+    assert -maximum(x, problem.penalty).fun - point.value < 0.5
     assert_allclose(sampled.history_["log_likelihood"][-1], point.value / len(x), atol=0.03)
-
-
-def newton_maximum(problem):
-    """Couplings and intercepts."""
-    found = minimize(
-        lambda theta: -problem.at(*problem.unpack(theta)).value,
-        np.zeros(problem.n_parameters),
-        jac=lambda theta: -problem.gradient(problem.at(*problem.unpack(theta))),
-    )
-    return problem.unpack(found.x)
 
 
 def test_chains_are_repeatable_and_begin_where_they_are_told(no_table):
     x = rows(0, 5, 500)
-    model = FVBMPseudoLikelihood(objective="likelihood", random_state=3).fit(x)
-    again = FVBMPseudoLikelihood(objective="likelihood", random_state=3).fit(x)
-    assert_array_equal(model.coupling_, again.coupling_)
+    model = likeliest(x, random_state=3)
+    assert_array_equal(model.coupling_, likeliest(x, random_state=3).coupling_)
     model.set_params(warm_start=True, max_iter=1).fit(x)
     assert model.n_iter_ == 1
 
 
 def test_a_fit_by_chains_that_ends_too_early_names_the_moment(no_table):
     x = rows(0, 6, 3000)
-    model = FVBMPseudoLikelihood(
-        objective="likelihood", random_state=0, max_iter=1, moment_tol=1e-3
-    )
-    with pytest.warns(
-        ConvergenceWarning, match=r"while the (mean|covariance) of .*moment_tol=0.001"
-    ):
-        model.fit(x)
+    match = r"while the (mean|covariance) of .*moment_tol=0.001"
+    with pytest.warns(ConvergenceWarning, match=match):
+        model = likeliest(x, random_state=0, max_iter=1, moment_tol=1e-3)
     assert not model.converged_
 
 
@@ -290,7 +277,7 @@ def test_chains_do_not_learn_from_missing_cells(no_table):
     x = rows(0, 5)
     x[3, 2] = np.nan
     with pytest.raises(ValueError, match="missing cells, as column 2 has"):
-        FVBMPseudoLikelihood(objective="likelihood").fit(x)
+        likeliest(x)
 
 
 def test_an_interrupted_fit_by_chains_keeps_the_last_iteration(no_table, monkeypatch):

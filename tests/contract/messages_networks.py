@@ -31,6 +31,10 @@ APART = pd.DataFrame(BITS, columns=list("abcd"))
 APART.loc[APART["a"] == 1, "c"] = 0
 # The fourth is the majority of the first three.
 MAJORITY = np.array([[a, b, c, a + b + c > 1, e] for a, b, c, e in product((0, 1), repeat=4)])
+OF_THREE = np.array(
+    [[a, b, c, a // 2 + b + c > 1] for a, b, c in product(range(3), (0, 1), (0, 1))] * 20
+)
+MANY_COLUMNS = np.random.default_rng(0).integers(2, size=(1000, 78))
 NEITHER_NONE_NOR_ALL = np.array([c for c in product((0, 1), repeat=3) if sum(c) not in (0, 3)])
 
 
@@ -86,7 +90,12 @@ CASES = {
     "values that never meet in observed cells": lambda: fit(
         changed(APART.to_numpy(), np.nan, column=3), alpha=0.0, missing="observed"
     ),
+    "values of three that never meet, by L-BFGS": lambda: fit(
+        np.column_stack([APART, THREE_VALUES]), alpha=0.0, solver="lbfgs"
+    ),
+    "an early end of many parameters": lambda: fit(MANY_COLUMNS, alpha=0.0, max_iter=2),
     "a column that others determine": lambda: fit(MAJORITY, alpha=0.0),
+    "a column of three values that others determine": lambda: fit(OF_THREE, alpha=0.0),
     "sweeps of the likelihood": lambda: likelihood(BITS, solver="bslm"),
     "the likelihood of observed cells": lambda: likelihood(GAPS, missing="observed"),
     "the likelihood of three values": lambda: likelihood(np.column_stack([BITS, THREE_VALUES])),
