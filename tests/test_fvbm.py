@@ -239,20 +239,24 @@ def test_mass_far_from_the_data_warns(d):
 
 
 def test_annealing_finds_mass_far_from_the_data():
-    """Some of the chains end there: the estimate is good, and the weighted rates are not.
+    """Some of the chains end there: the estimate is good, and the weighted rates are not; or it is
+    uncertain, and other chains tell.
 
-    How many depends on the random numbers: about 0.4 of the estimates warn. Of 20, none does with
-    a probability of 4e-5; the test ends with the first that does.
+    How many depends on the random numbers: about 0.4 of the estimates warn in the first way, and
+    0.35 in the second. Of 20, none does with a probability of 4e-5, and 2e-4.
     """
-    model = FVBMPseudoLikelihood(alpha=0.18).fit(quiet_and_active_rows(27))
+    model, told = FVBMPseudoLikelihood(alpha=0.18).fit(quiet_and_active_rows(27)), set()
     for seed in range(20):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             assert np.isfinite(model.log_partition("ais", random_state=seed).value)
-        if caught:
+        assert {w.filename for w in caught} <= {__file__}
+        told |= {str(w.message).partition(",")[0] for w in caught}
+        if {"In the weighted states from which log_partition_ is estimated",
+            "In samples of the model"} <= told:  # fmt: skip
             break
-    assert {w.filename for w in caught} == {__file__}
-    assert any("In the weighted states" in str(w.message) for w in caught)
+    else:
+        pytest.fail(f"only these were told: {told}")
 
 
 @pytest.mark.parametrize("d", [6, 30])

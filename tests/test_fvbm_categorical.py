@@ -292,8 +292,8 @@ def test_derivatives_in_contrasts(n_values, seed):
 
 
 def test_standard_errors_are_those_of_simulations():
-    """200 samples of a known model: the share of intervals that hold the truth, and a χ² test."""
-    rng, n_values, n_runs = np.random.default_rng(3), np.array([3, 2, 3]), 200
+    """100 samples of a known model: the share of intervals that hold the truth, and a χ² test."""
+    rng, n_values, n_runs = np.random.default_rng(3), np.array([3, 2, 3]), 100
     model = zero_sum_potts(n_values, 3)
     codes, log_p, _ = enumerate_states(model)
     truth = as_parameters(model.coupling, model.intercept, n_values)
@@ -373,6 +373,14 @@ def test_tables_of_hardly_anything(solver, codes):
                 codes, [2, 3], solver=solver, coupling_penalty=penalty, max_iter=50, **options
             )
             assert np.isfinite(result.coupling).all() and np.isfinite(result.intercept).all()
+
+
+@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
+def test_an_early_end(solver):
+    codes = random_table(np.random.default_rng(0), [3, 4, 3], 400)
+    result = fit_categorical(codes, [3, 4, 3], solver=solver, max_iter=1)
+    assert result.status == "max_iter" and "max_iter=1" in result.message
+    assert result.n_iter == 1 == len(result.objective)
 
 
 def test_sites_have_penalties_of_their_own():

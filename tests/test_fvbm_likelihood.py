@@ -237,13 +237,17 @@ def test_sampled_moments_are_unbiased_and_their_errors_true(seed):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.02])
-@pytest.mark.parametrize("seed", range(3))
-def test_chains_find_what_a_table_finds(no_table, alpha, seed):
+@pytest.mark.parametrize(
+    ("seed", "most_rounds"), [(0, None), (1, None), (2, 64)], ids=["0", "1", "mean of models"]
+)
+def test_chains_find_what_a_table_finds(no_table, alpha, seed, most_rounds, monkeypatch):
     """Moments within `moment_tol` and six errors of the chains, and the likelihood of the maximum.
 
     The gap of the likelihood is then far below what the noise of the rows costs, half a nat for
     each of the 21 parameters.
     """
+    if most_rounds:
+        monkeypatch.setattr(_sampled_likelihood, "MAX_ROUNDS", most_rounds)
     x = rows(seed, 6, 1000)
     sampled = likeliest(x, alpha=alpha, random_state=seed, moment_tol=0.3)
     assert sampled.solver_ == "sampling"

@@ -6,6 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from private import CategoricalPseudoLikelihood, to_binary
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.fully_visible import stability_selection
 
@@ -29,6 +30,7 @@ EMPTY = np.full((5, 4), np.nan)
 # The second column is never 1 where the first is.
 APART = pd.DataFrame(BITS, columns=list("abcd"))
 APART.loc[APART["a"] == 1, "c"] = 0
+APART_OF_THREE = np.column_stack([APART, THREE_VALUES])
 # The fourth is the majority of the first three.
 MAJORITY = np.array([[a, b, c, a + b + c > 1, e] for a, b, c, e in product((0, 1), repeat=4)])
 OF_THREE = np.array(
@@ -72,6 +74,7 @@ CASES = {
     "n_values that are no integers": lambda: fit(BITS, n_values=["2"] * 4),
     "three values where two were meant": lambda: fit(changed(SIGNS, 2)),
     "a 0 among -1 and 1": lambda: of_signs().score_samples(changed(SIGNS, 0)),
+    "a number that is no value": lambda: fit(np.full((4, 2), -7)),
     "signs after bits": lambda: fit(BITS > 0).transform(SIGNS),
     "weights of 0": lambda: fit(BITS, np.zeros(40)),
     "coupling_init of one number": lambda: fit(BITS, coupling_init=[[1.0]]),
@@ -90,8 +93,9 @@ CASES = {
     "values that never meet in observed cells": lambda: fit(
         changed(APART.to_numpy(), np.nan, column=3), alpha=0.0, missing="observed"
     ),
+    "values of three that never meet": lambda: fit(APART_OF_THREE, alpha=0.0),
     "values of three that never meet, by L-BFGS": lambda: fit(
-        np.column_stack([APART, THREE_VALUES]), alpha=0.0, solver="lbfgs"
+        APART_OF_THREE, alpha=0.0, solver="lbfgs"
     ),
     "an early end of many parameters": lambda: fit(MANY_COLUMNS, alpha=0.0, max_iter=2),
     "a column that others determine": lambda: fit(MAJORITY, alpha=0.0),
@@ -114,6 +118,10 @@ CASES = {
     "scores without values that are none": lambda: of_letters().interaction_scores(
         ignore=[0, 3, 0, 0]
     ),
+    "states beyond what can be fitted": lambda: CategoricalPseudoLikelihood(
+        np.zeros((1, 1), dtype=int), np.array([70_000]), np.ones(1)
+    ),
+    "spins of a column with three states": lambda: to_binary(np.zeros((5, 5)), np.zeros(5), [2, 3]),
     "a graph of another network": lambda: fit(BITS, alpha=0.1).to_networkx(inference_of_bits()),
     "a graph of a table": lambda: of_bits().to_networkx(BITS),
 }
