@@ -109,10 +109,10 @@ def all_points(layer):
 class Brute:
     """The joint distribution at all points."""
 
-    def __init__(self, model, beta=1.0):
+    def __init__(self, model):
         self.V, visible = all_points(model.visible)
         H, hidden = all_points(model.hidden)
-        logs = beta * self.V @ model.weights.T @ H.T + visible[:, np.newaxis] + hidden
+        logs = self.V @ model.weights.T @ H.T + visible[:, np.newaxis] + hidden
         self.log_Z, self.log_p = logsumexp(logs), logsumexp(logs, axis=1)
         self.log_p = self.log_p - self.log_Z
         self.p = np.exp(self.log_p)
