@@ -253,8 +253,8 @@ SOURCES = [
         ("if 2 * k >= n_rounds - 1 and", "if k >= n_rounds - 1 and"),
     ]),
     ("fully_visible/training/_objective.py",
-     "test_fvbm_solvers.py test_fvbm_missing.py test_fvbm_penalty.py -k 'definition or "
-     "derivatives or information_of or curvature or rarest or empty or sums_of_pairs'", [
+     "test_fvbm_objective.py test_fvbm_penalty.py -k 'definition or derivatives or "
+     "information_of or curvature or rarest or empty or sums_of_pairs'", [
         ("self.penalty / 4 * np.vdot", "self.penalty / 2 * np.vdot"),
         ("2 * cross", "cross"),
         ("information[pairs, pairs] += self.penalty",
@@ -286,7 +286,7 @@ SOURCES = [
         ("x, weights = x / weights.max(),", "x, weights = x,"),
     ]),
     ("fully_visible/inference/_curvature.py",
-     "test_fvbm_tests.py test_fvbm_solvers.py -k 'jackknife or criteria_are or "
+     "test_fvbm_tests.py test_fvbm_objective.py -k 'jackknife or criteria_are or "
      "single_rows or influence'", [
         ("scores *= np.sqrt(self.weights[rows])", "scores *= self.weights[rows]"),
         ("LEFT_OUT * np.minimum(self.weights[rows], 1)", "LEFT_OUT * self.weights[rows]"),

@@ -90,10 +90,9 @@ from sklearn_boltz.fully_visible.model._interaction_gibbs import (
 from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel
 from sklearn_boltz.fully_visible.model._potts_model import PottsModel
 from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
-from sklearn_boltz.fully_visible.model._spin_model import BinaryModel, SpinChains, SpinModel
+from sklearn_boltz.fully_visible.model._spin_model import BinaryModel, SpinModel
 from sklearn_boltz.fully_visible.sampling._sampling import (
     annealed_log_partition,
-    gibbs_complete,
     gibbs_sample,
 )
 from sklearn_boltz.fully_visible.sampling._spurious import TOLERANCE, strange_columns

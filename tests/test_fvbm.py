@@ -1,6 +1,5 @@
-"""FVBMPseudoLikelihood: the model, its codings and what can be asked of it."""
+"""FVBMPseudoLikelihood: codings, weights, states of the estimator, and mass far from the data."""
 
-import itertools
 import warnings
 
 import numpy as np
@@ -8,103 +7,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles_fvbm import enumerate_states, estimator_of, random_spins
+from scipy.special import logsumexp
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from private import (
     TOLERANCE,
-    SpinChains,
     SpinModel,
-    _model,
     annealed_log_partition,
     gibbs_sample,
     strange_columns,
     unpack,
 )
-from private import _network_incomplete as _incomplete
 from sklearn_boltz import FVBMPseudoLikelihood
 
-# The parameters of `machine` are set by hand, so their rates are not those of its rows.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:In (these samples|samples|the weighted):UserWarning"
-)
 
-
-def all_spins(d):
-    return np.array(list(itertools.product([-1, 1], repeat=d)))
-
-
-def brute_force(coupling, intercept):
-    """States and their probabilities."""
-    x = all_spins(len(intercept))
-    weight = 0.5 * np.einsum("ij,jk,ik->i", x, coupling, x) + x @ intercept
-    log_partition = np.logaddexp.reduce(weight)
-    return x, np.exp(weight - log_partition), log_partition
-
-
-def machine(d, scale=0.5, seed=0, density=1.0):
-    """An estimator with random parameters, some couplings 0."""
-    rng = np.random.default_rng(seed)
-    model = FVBMPseudoLikelihood(alpha=0.02).fit(rng.choice([-1, 1], size=(50, d)))
-    theta = rng.normal(scale=scale, size=d * (d + 1) // 2)
-    theta[d:] *= rng.random(len(theta) - d) < density
-    model.coupling_, model.intercept_ = unpack(theta, d)
-    return model
-
-
-@pytest.fixture
-def gibbs_only(monkeypatch):
-    """As if every model were too large to enumerate."""
-    monkeypatch.setattr(_model, "MAX_STATES", 1)
-    monkeypatch.setattr(_incomplete, "MAX_STATES", 1)
-
-
-def test_eight_probabilities():
-    """Known answers, with the first variable fastest."""
-    model = machine(3)
-    model.intercept_ = np.array([0, 0.5, 0.25])
-    model.coupling_ = 0.1 * (1 - np.eye(3))
-    x = all_spins(3)[:, ::-1]
-    expected = [0.0666189, 0.04465599, 0.1213876, 0.1213876, 0.07362527, 0.07362527, 0.2001342,
-                0.2985652]  # fmt: skip
-    assert_allclose(np.exp(model.score_samples(x)), expected, rtol=5e-7)
-    for j, p in enumerate([0.5382340, 0.7414746, 0.6459500]):
-        assert model.marginal(j)[1] == pytest.approx(p, rel=5e-7)
-
-
-@settings(max_examples=25)
-@given(st.integers(1, 7), st.sampled_from([1.0, 0.4, 0.0]), st.integers(0, 2**32 - 1))
-def test_distribution_against_brute_force(d, density, seed):
-    model = machine(d, seed=seed, density=density)
-    x, p, log_partition = brute_force(model.coupling_, model.intercept_)
-    assert model.log_partition_ == pytest.approx(log_partition, abs=1e-10)
-    estimate = model.log_partition()
-    assert (estimate.std_err, estimate.method, estimate.trusted) == (0, "exact", True)
-    assert estimate.value == estimate.low == estimate.high == model.log_partition_
-    assert_allclose(np.exp(model.score_samples(x)), p, rtol=1e-9)
-    features = np.random.default_rng(seed).permutation(d)[: min(d, 3)]
-    table = model.marginal(list(features))
-    for cell in itertools.product([0, 1], repeat=len(features)):
-        chosen = (x[:, features] == 2 * np.array(cell) - 1).all(axis=1)
-        assert table[cell] == pytest.approx(p[chosen].sum(), abs=1e-12)
-
-
-@settings(max_examples=25)
-@given(st.integers(1, 6), st.integers(0, 2**32 - 1))
-def test_conditionals_against_brute_force(d, seed):
-    model = machine(d, seed=seed)
-    x, p, _ = brute_force(model.coupling_, model.intercept_)
-    p = dict(zip(map(tuple, x), p, strict=True))
-    expectation, pseudo = np.empty(x.shape), np.zeros(len(x))
-    for i, row in enumerate(x):
-        for j in range(d):
-            other = row.copy()
-            other[j] *= -1
-            same = p[tuple(row)] / (p[tuple(row)] + p[tuple(other)])
-            expectation[i, j] = row[j] * (2 * same - 1)
-            pseudo[i] += np.log(same)
-    assert_allclose(model.transform(x), expectation, atol=1e-12)
-    assert_allclose(model.log_pseudo_likelihood(x), pseudo, atol=1e-11)
+def spins_of(d, seed=0, n=200):
+    """Rows of -1 and 1, drawn from a network."""
+    network = estimator_of(random_spins(d, seed, scale=0.5), low=-1)
+    return network.sample(n, random_state=0)
 
 
 CODINGS = {
@@ -117,7 +38,7 @@ CODINGS = {
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_codings_come_back(coding):
-    spins = machine(4).sample(200, random_state=0)
+    spins = spins_of(4)
     X = CODINGS[coding](spins)
     reference = FVBMPseudoLikelihood().fit(spins)
     model = FVBMPseudoLikelihood().fit(X)
@@ -129,56 +50,41 @@ def test_codings_come_back(coding):
     drawn = model.sample(20, random_state=1)
     assert drawn.dtype == X.dtype
     assert_array_equal(drawn, CODINGS[coding](reference.sample(20, random_state=1)))
-    missing = X.astype(np.float64)
-    missing[:5, 1] = np.nan
-    low, high = X.min(), X.max()
+    assert len(model.sample()) == 1
+    assert_array_equal(model.impute(X), X)
+    gaps = np.zeros(X.shape, dtype=bool)
+    gaps[:5, 1] = True
+    missing, missing_spins = (np.where(gaps, np.nan, x.astype(float)) for x in (X, spins))
+    low, high = float(X.min()), float(X.max())
     filled = model.impute(missing, how="sample", random_state=0)
-    assert set(filled[:5, 1]) <= {float(low), float(high)}
-    mean = model.impute(missing)[:5, 1]
-    missing_spins = spins.astype(np.float64)
-    missing_spins[:5, 1] = np.nan
-    spin_mean = reference.impute(missing_spins)[:5, 1]
-    assert_allclose((mean - low) / (float(high) - low), (spin_mean + 1) / 2, atol=1e-12)
+    assert set(filled[gaps]) <= {low, high}
+    share = (model.impute(missing)[gaps] - low) / (high - low)
+    assert_allclose(share, (reference.impute(missing_spins)[gaps] + 1) / 2, atol=1e-12)
 
 
 def test_binarize():
-    spins = machine(4).sample(200, random_state=0)
+    spins = spins_of(4)
     X = spins * np.random.default_rng(0).random(spins.shape) + 3
-    model = FVBMPseudoLikelihood(binarize=3).fit(X)
-    assert_array_equal(model.coupling_, FVBMPseudoLikelihood().fit(spins).coupling_)
+    model, reference = FVBMPseudoLikelihood(binarize=3).fit(X), FVBMPseudoLikelihood().fit(spins)
+    assert_array_equal(model.coupling_, reference.coupling_)
     assert set(model.sample(50, random_state=0).ravel()) == {0.0, 1.0}
-    assert model.score(X) == pytest.approx(FVBMPseudoLikelihood().fit(spins).score(spins))
-
-
-def test_values_outside_the_coding():
-    X = machine(3).sample(100, random_state=0)
-    bad = X.copy()
-    bad[7, 2] = 2
-    with pytest.raises(ValueError, match="values -1 and 1 in column 2, but row 7 has the value 2"):
-        FVBMPseudoLikelihood().fit(bad)
-    bad[7, 2] = 0
-    with pytest.raises(ValueError, match="row 7 has the value 0.*`binarize`"):
-        FVBMPseudoLikelihood().fit(X).score_samples(bad)
-    with pytest.raises(ValueError, match="values 0 and 1 in column 2, but row 0"):
-        FVBMPseudoLikelihood().fit(X > 0).transform(X)
+    assert model.score(X) == pytest.approx(reference.score(spins))
 
 
 @settings(max_examples=15)
-@given(st.integers(0, 2**32 - 1))
-def test_weights_are_exact(seed):
+@given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]))
+def test_weights_are_exact(seed, n_values):
     rng = np.random.default_rng(seed)
-    X = rng.choice([-1, 1], size=(80, 4))
-    w = rng.integers(4, size=80)
-    weighted = FVBMPseudoLikelihood(alpha=0.1).fit(X, sample_weight=w)
-    repeated = FVBMPseudoLikelihood(alpha=0.1).fit(np.repeat(X, w, axis=0))
+    X, w = rng.integers(n_values, size=(80, 4)), rng.integers(4, size=80)
+    model = FVBMPseudoLikelihood(alpha=0.1, n_values=n_values)
+    weighted = clone(model).fit(X, sample_weight=w)
+    repeated = clone(model).fit(np.repeat(X, w, axis=0))
     assert_array_equal(weighted.coupling_, repeated.coupling_)
     assert_array_equal(weighted.intercept_, repeated.intercept_)
-    with pytest.raises(ValueError, match="0 for all rows|non-zero"):
-        weighted.fit(X, sample_weight=np.zeros(80))
 
 
 def test_constant_columns_are_set_aside():
-    X = machine(4).sample(200, random_state=0)
+    X = spins_of(4)
     alone = FVBMPseudoLikelihood(alpha=0.0).fit(X[:, [0, 2, 3]])
     X[:, 1] = -1
     model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
@@ -192,46 +98,39 @@ def test_constant_columns_are_set_aside():
     assert nothing.converged_ and np.isfinite(nothing.score(np.ones((1, 3), dtype=int)))
 
 
-def test_rows_are_scored_independently_of_each_other():
-    model = machine(25, scale=0.2)
-    X = np.random.default_rng(0).choice([-1, 1], size=(257, 25))
-    for method in (model.transform, model.log_pseudo_likelihood, model.score_samples):
-        whole = method(X)
-        assert_array_equal(whole[::-3], method(X[::-3]))
-        assert_array_equal(whole[5:6], method(X[5:6]))
-
-
-def test_a_failed_fit_leaves_the_estimator_as_it_was():
-    X = machine(3).sample(100, random_state=0)
-    model = FVBMPseudoLikelihood().fit(X)
-    before = model.coupling_
-    with pytest.raises(ValueError):
-        model.fit(np.full((4, 2), -7))
-    assert model.coupling_ is before and model.n_features_in_ == 3
-
-
-def test_not_fitted():
-    model = FVBMPseudoLikelihood()
-    assert not hasattr(model, "log_partition_")
-    for call in (model.sample, lambda: model.marginal(0), lambda: model.impute([[0.0]]),
-                 lambda: model.inference([[0.0]])):  # fmt: skip
-        with pytest.raises(NotFittedError):
-            call()
-
-
 def test_a_new_fit_forgets_the_old_partition():
-    a, b = (machine(3, seed=s).sample(200, random_state=0) for s in (1, 2))
+    assert not hasattr(FVBMPseudoLikelihood(), "log_partition_")
+    a, b = (spins_of(3, seed) for seed in (1, 2))
     model = FVBMPseudoLikelihood().fit(a)
     assert model.log_partition_ != model.fit(b).log_partition_
     assert model.log_partition_ == clone(model).fit(b).log_partition_
 
 
 def test_verbose(capsys):
-    X = machine(3).sample(100, random_state=0)
-    model = FVBMPseudoLikelihood(verbose=2).fit(X)
+    model = FVBMPseudoLikelihood(verbose=2).fit(spins_of(3))
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == model.n_iter_ + 1
     assert printed[0].startswith("iteration 1: ")
+
+
+def test_callbacks():
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn below 1.9")
+
+    class Counter(callback.FitCallback if isinstance(callback.FitCallback, type) else object):
+        steps = 0
+
+        def setup(self, estimator, context): ...
+        def teardown(self, estimator, context): ...
+        def on_fit_task_begin(self, estimator, context, **kwargs): ...
+
+        def on_fit_task_end(self, estimator, context, **kwargs):
+            Counter.steps += context.task_name == "iteration"
+
+    X = spins_of(4)
+    for solver in ("newton", "lbfgs", "bslm"):
+        Counter.steps = 0
+        model = FVBMPseudoLikelihood(solver=solver).set_callbacks(Counter()).fit(X)
+        assert Counter.steps == model.n_iter_
 
 
 def test_large_models_take_lbfgs():
@@ -246,82 +145,16 @@ def test_large_models_take_lbfgs():
     assert np.abs(gradient).max() < 1e-4
 
 
-# Samples.
-
-
-def total_variation(X, model):
-    """Between the empirical law and the model's, and what is to be expected of exact samples.
-
-    The expectation is at most ½ Σ sqrt(p (1 - p) / n); its standard deviation at most
-    ½ / sqrt(n), by the bounded differences of n rows.
-    """
-    d = X.shape[1]
-    _, p, _ = brute_force(model.coupling_, model.intercept_)
-    codes = (X > 0) @ (1 << np.arange(d)[::-1])
-    frequency = np.bincount(codes, minlength=2**d) / len(X)
-    floor = 0.5 * np.sqrt(p * (1 - p) / len(X)).sum()
-    return 0.5 * np.abs(frequency - p).sum(), floor + 6 * 0.5 / np.sqrt(len(X))
-
-
-def test_exact_samples():
-    model = machine(6)
-    X = model.sample(20_000, random_state=0)
-    distance, limit = total_variation(X, model)
-    assert distance < limit
-    assert_array_equal(X, model.sample(20_000, random_state=0))
-    assert len(model.sample()) == 1
-
-
-@pytest.mark.parametrize("n_steps", [1, 4, 16])
-def test_gibbs_sweeps_keep_the_distribution(n_steps):
-    """Chains that begin in the distribution itself stay there."""
-    model = machine(6)
-    spins = model.sample(20_000, random_state=0).astype(np.float64)
-    chains = SpinChains(spins, model.coupling_, seed=1)
-    chains.sweep(model.intercept_, n_steps)
-    distance, limit = total_variation(chains.spins, model)
-    assert distance < limit
-    assert_allclose(chains.local, chains.spins @ model.coupling_, atol=1e-12)
-
-
-def test_gibbs_samples(gibbs_only):
-    model = machine(6, scale=0.4)
-    X = model.sample(20_000, random_state=0, n_steps=200)
-    distance, limit = total_variation(X, model)
-    assert distance < limit
-    assert_array_equal(X, model.sample(20_000, random_state=0, n_steps=200))
-    with pytest.raises(ValueError, match="too many to enumerate"):
-        model.marginal(0)
-
-
-def test_annealed_importance_sampling(gibbs_only):
-    """Within 5 standard errors, and these are small."""
-    model = machine(12, scale=0.4)
-    _, _, log_partition = brute_force(model.coupling_, model.intercept_)
-    estimate = model.log_partition("ais", random_state=0)
-    assert 0 < estimate.std_err < 0.02
-    assert abs(estimate.value - log_partition) < 5 * estimate.std_err
-    again = clone(model)
-    again.__dict__.update(vars(model))
-    again._derived = {}
-    assert again.log_partition_ == model.log_partition_
-
-
 def test_standard_error_of_annealed_importance_sampling():
     """The z scores of 60 runs: mean 0 within 5 / sqrt(60), and a spread of the order of 1."""
-    model = machine(8, scale=0.6)
-    _, _, log_partition = brute_force(model.coupling_, model.intercept_)
+    model = random_spins(8)
+    expected = logsumexp(enumerate_states(model)[2])
+    betas = np.linspace(0, 1, 101)
     runs = [
-        annealed_log_partition(
-            SpinModel(model.coupling_, model.intercept_),
-            np.zeros(8),
-            np.linspace(0, 1, 101),
-            n_chains=100,
-            generator=np.random.default_rng(seed),
-        )  # fmt: skip
+        annealed_log_partition(model, np.zeros(8), betas, 100, np.random.default_rng(seed))
         for seed in range(60)
     ]
-    z = np.array([(run.value - log_partition) / run.std_err for run in runs])
+    z = np.array([(run.value - expected) / run.std_err for run in runs])
     assert abs(z.mean()) < 5 / np.sqrt(60)
     assert 0.5 < z.std() < 2
 
@@ -355,30 +188,23 @@ def test_strange_columns_are_those_far_off():
     assert len(strange_columns(np.array([1.0]), np.array([0.1]), 2)) == 0
 
 
-def sparse_machine(d, rng, degree=4, scale=0.3):
-    """Couplings of a random graph, and intercepts."""
-    theta = rng.normal(scale=scale, size=d * (d + 1) // 2)
-    theta[d:] *= rng.random(len(theta) - d) < degree / (d - 1)
-    return unpack(theta, d)
-
-
-@pytest.mark.parametrize("d", [30, 40])
-def test_a_model_of_its_own_data_does_not_warn(d):
+@pytest.mark.filterwarnings("error")
+def test_a_model_of_its_own_data_does_not_warn():
     """Each `sample` warns with a probability of at most 1e-4 while no rate is off by 0.05.
 
-    Over 20 calls a false alarm comes once in 500 runs of new seeds at most. The
+    Over 8 calls a false alarm comes once in 1,250 runs of new seeds at most. The
     estimates move the rates by some 0.01 to 0.03. The weighted states are not independent draws:
     that they do not warn is measured, not proved.
     """
-    rng = np.random.default_rng(d)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for n in (1000, 5000):
-            X = gibbs_sample(SpinModel(*sparse_machine(d, rng)), n, 200, rng)
-            model = FVBMPseudoLikelihood(alpha=1 / n).fit(X)
-            for n_samples in (1, 10, 100, 1000, 5000):
-                model.sample(n_samples, random_state=n_samples, n_steps=200)
-            assert np.isfinite(model.log_partition_)
+    rng, d = np.random.default_rng(30), 30
+    for n in (1000, 5000):
+        theta = rng.normal(scale=0.3, size=d * (d + 1) // 2)
+        theta[d:] *= rng.random(len(theta) - d) < 4 / (d - 1)  # four neighbours each
+        X = gibbs_sample(SpinModel(*unpack(theta, d)), n, 50, rng)
+        model = FVBMPseudoLikelihood(alpha=1 / n).fit(X)
+        for n_samples in (1, 10, 100, 1000):
+            model.sample(n_samples, random_state=n_samples, n_steps=50)
+        assert np.isfinite(model.log_partition_)
 
 
 def quiet_and_active_rows(d, n=5000, seed=0):
@@ -413,29 +239,33 @@ def test_mass_far_from_the_data_warns(d):
 
 
 def test_annealing_finds_mass_far_from_the_data():
-    """Some of the chains end there: the estimate is good, and the weighted rates are not.
+    """Some of the chains end there: the estimate is good, and the weighted rates are not; or it is
+    uncertain, and other chains tell.
 
-    How many depends on the random numbers: about 0.4 of the estimates warn. Of 20, none does with
-    a probability of 4e-5.
+    How many depends on the random numbers: about 0.4 of the estimates warn in the first way, and
+    0.35 in the second. Of 20, none does with a probability of 4e-5, and 2e-4.
     """
-    X = quiet_and_active_rows(27)
-    model = FVBMPseudoLikelihood(alpha=0.18).fit(X)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        for seed in range(20):
+    model, told = FVBMPseudoLikelihood(alpha=0.18).fit(quiet_and_active_rows(27)), set()
+    for seed in range(20):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             assert np.isfinite(model.log_partition("ais", random_state=seed).value)
-    assert {w.filename for w in caught} == {__file__}
-    assert any("In the weighted states" in str(w.message) for w in caught)
+        assert {w.filename for w in caught} <= {__file__}
+        told |= {str(w.message).partition(",")[0] for w in caught}
+        if {"In the weighted states from which log_partition_ is estimated",
+            "In samples of the model"} <= told:  # fmt: skip
+            break
+    else:
+        pytest.fail(f"only these were told: {told}")
 
 
 @pytest.mark.parametrize("d", [6, 30])
+@pytest.mark.filterwarnings("error")
 def test_parameters_that_were_set_are_not_compared_with_the_data(d):
-    model = machine(d, scale=0.05)
+    model = estimator_of(random_spins(d, scale=0.05), low=-1)
     model.intercept_ = np.full(d, -2.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert model.sample(1000, random_state=0).mean() < -0.5
-        assert np.isfinite(model.log_partition_)
+    assert model.sample(1000, random_state=0, n_steps=100).mean() < -0.5
+    assert np.isfinite(model.log_partition_)
 
 
 def test_spurious_state_of_fifty_neurons(shared_data):
@@ -451,80 +281,3 @@ def test_spurious_state_of_fifty_neurons(shared_data):
         model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
         assert abs(model.sample(1000, random_state=0, n_steps=200).mean() - X.mean()) < 0.01
         assert model.log_partition(random_state=0).std_err < 0.05
-
-
-# Imputation.
-
-
-def conditional_law(model, row):
-    x, p, _ = brute_force(model.coupling_, model.intercept_)
-    known = ~np.isnan(row)
-    kept = (x[:, known] == row[known]).all(axis=1)
-    return x[kept], p[kept] / p[kept].sum()
-
-
-@settings(max_examples=20)
-@given(st.integers(1, 6), st.integers(0, 2**32 - 1))
-def test_exact_imputation(d, seed):
-    rng = np.random.default_rng(seed)
-    model = machine(d, seed=seed, density=0.7)
-    X = rng.choice([-1.0, 1.0], size=(6, d))
-    X[rng.random(X.shape) < 0.5] = np.nan
-    mean, mode = model.impute(X), model.impute(X, how="mode")
-    drawn = model.impute(X, how="sample", random_state=0)
-    for i, row in enumerate(X):
-        x, p = conditional_law(model, row)
-        assert_allclose(mean[i], p @ x, atol=1e-12)
-        assert p[(x == mode[i]).all(axis=1)] == pytest.approx(p.max())
-        known = ~np.isnan(row)
-        assert_array_equal(drawn[i, known], row[known])
-        assert set(drawn[i]) <= {-1.0, 1.0}
-
-
-@pytest.mark.parametrize("exact", [True, False])
-def test_drawn_imputations_have_the_conditional_law(exact, request):
-    if not exact:
-        request.getfixturevalue("gibbs_only")
-    model = machine(6, scale=0.4)
-    row = np.array([1, np.nan, np.nan, -1, np.nan, np.nan])
-    drawn = model.impute(np.tile(row, (10_000, 1)), how="sample", random_state=0)
-    x, p = conditional_law(model, row)
-    frequency = np.array([(drawn == state).all(axis=1).mean() for state in x])
-    assert frequency.sum() == pytest.approx(1)
-    # Each within 5 standard errors.
-    assert (np.abs(frequency - p) < 5 * np.sqrt(p * (1 - p) / 10_000)).all()
-
-
-def test_imputation_by_gibbs(gibbs_only):
-    model = machine(6, scale=0.5)
-    row = np.array([[1, np.nan, np.nan, -1, np.nan, np.nan]])
-    x, p = conditional_law(model, row[0])
-    mean = model.impute(row, random_state=0, n_steps=3000)
-    assert_allclose(mean[0], p @ x, atol=0.1)
-    assert_array_equal(model.impute(row, how="mode", random_state=0)[0], x[p.argmax()])
-
-
-def test_nothing_to_impute():
-    model = machine(3)
-    X = model.sample(5, random_state=0)
-    assert_array_equal(model.impute(X), X)
-
-
-def test_callbacks():
-    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn below 1.9")
-
-    class Counter(callback.FitCallback if isinstance(callback.FitCallback, type) else object):
-        steps = 0
-
-        def setup(self, estimator, context): ...
-        def teardown(self, estimator, context): ...
-        def on_fit_task_begin(self, estimator, context, **kwargs): ...
-
-        def on_fit_task_end(self, estimator, context, **kwargs):
-            Counter.steps += context.task_name == "iteration"
-
-    X = machine(4).sample(300, random_state=0)
-    for solver in ("newton", "lbfgs", "bslm"):
-        Counter.steps = 0
-        model = FVBMPseudoLikelihood(solver=solver).set_callbacks(Counter()).fit(X)
-        assert Counter.steps == model.n_iter_

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import NotFittedError
 
 from sklearn_boltz import FVBMPseudoLikelihood
 
@@ -23,57 +22,57 @@ def X():
     return pd.DataFrame(X, columns=["home", "age", "travels", "constant"])
 
 
-def test_binary_variables(X):
-    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
-    graph = model.to_networkx()
+@pytest.fixture(scope="module")
+def model(X):
+    return FVBMPseudoLikelihood(alpha=0.0).fit(X)
+
+
+@pytest.fixture(scope="module")
+def result(model, X):
+    return model.inference(X)
+
+
+def matrix(graph, weight):
+    return networkx.to_numpy_array(graph, weight=weight)
+
+
+def test_binary_variables(model, result, X):
+    graph = model.to_networkx(result)
     assert list(graph) == X.columns.tolist()
     intercepts = list(networkx.get_node_attributes(graph, "intercept").values())
     assert_array_equal(intercepts, model.intercept_)
-    assert_array_equal(networkx.to_numpy_array(graph, weight="weight"), model.coupling_)
-    strength = networkx.to_numpy_array(graph, weight="strength")
-    assert_array_equal(strength, np.abs(model.coupling_))
+    assert_array_equal(matrix(graph, "weight"), model.coupling_)
+    assert_array_equal(matrix(graph, "strength"), np.abs(model.coupling_))
     assert graph.edges["travels", "home"]["sign"] == -1
     # No coupling, no edge: the constant column stands alone.
     assert graph.number_of_edges() == 3 and graph.degree("constant") == 0
-
-
-def test_inference(X):
-    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
-    result = model.inference(X)
-    graph = model.to_networkx(result)
     for j, k, edge in graph.edges(data=True):
         place = result.names.tolist().index(f"m[{j},{k}]")
         assert edge["std_err"] == result.std_err[place]
         assert edge["p_value"] == result.p_value[place]
-    with pytest.raises(ValueError, match="inference must be what `inference"):
-        FVBMPseudoLikelihood(alpha=0.1).fit(X).to_networkx(result)
 
 
-def test_categorical_variables(X):
+def test_categorical_variables(model, X):
     table = X.assign(age=np.random.default_rng(1).choice(["young", "old", "older"], len(X)))
-    model = FVBMPseudoLikelihood(alpha=0.01).fit(table)
-    graph = model.to_networkx()
-    assert_allclose(networkx.to_numpy_array(graph), model.interaction_scores(apc=False))
-    assert_array_equal(
-        networkx.to_numpy_array(graph, weight="strength"), networkx.to_numpy_array(graph)
-    )
+    of_words = FVBMPseudoLikelihood(alpha=0.01).fit(table)
+    tests = of_words.inference(table)
+    graph = of_words.to_networkx(tests)
+    assert_allclose(matrix(graph, "weight"), of_words.interaction_scores(apc=False))
+    assert_array_equal(matrix(graph, "strength"), matrix(graph, "weight"))
     assert "sign" not in graph.edges["home", "age"]
     intercepts = [b for _, node in graph.nodes(data=True) for b in node.values()]
-    assert_array_equal(intercepts, model.intercept_)
+    assert_array_equal(intercepts, of_words.intercept_)
     assert list(graph.nodes["age"]) == ["intercept[old]", "intercept[older]", "intercept[young]"]
-    tests = model.inference(table)
-    graph = model.to_networkx(tests)
     for one, other, edge in graph.edges(data=True):
         assert edge["p_value"] == tests.wald_test([(one, other)]).p_value
     with pytest.raises(ValueError, match="inference must be what `inference"):
-        FVBMPseudoLikelihood(alpha=0.0).fit(X).to_networkx(tests)
+        model.to_networkx(tests)
 
 
 @pytest.mark.parametrize("levels", [2, 3])
 def test_graphs_can_be_written(levels):
     X = np.random.default_rng(0).integers(levels, size=(200, 4)).astype(np.float32)
-    model = FVBMPseudoLikelihood(alpha=0.01).fit(X)
-    graph, file = model.to_networkx(), BytesIO()
+    graph, file = FVBMPseudoLikelihood(alpha=0.01).fit(X).to_networkx(), BytesIO()
     networkx.write_graphml(graph, file)
     file.seek(0)
     again = networkx.read_graphml(file)
@@ -81,20 +80,9 @@ def test_graphs_can_be_written(levels):
     assert again.adj == graph.adj and again.nodes == graph.nodes
 
 
-def test_without_networkx_or_fit(X, monkeypatch):
-    with pytest.raises(NotFittedError):
-        FVBMPseudoLikelihood(alpha=0.0).to_networkx()
-    monkeypatch.setitem(sys.modules, "networkx", None)
-    with pytest.raises(ImportError, match="pip install networkx"):
-        FVBMPseudoLikelihood(alpha=0.0).fit(X).to_networkx()
-
-
-# Tables.
-
-
-def test_a_table_in_latex(X):
+def test_a_table_in_latex(result):
     pytest.importorskip("jinja2")
-    frame = FVBMPseudoLikelihood(alpha=0.0).fit(X).inference(X).to_frame()
+    frame = result.to_frame()
     lines = frame.to_latex(escape=True, float_format="%.3f").splitlines()
     assert lines[2].count("&") == frame.shape[1] and r"std\_err" in lines[2]
     row = frame.loc["m[home,travels]"]
@@ -104,22 +92,21 @@ def test_a_table_in_latex(X):
     assert r"\toprule" in styled and f"{row['estimate']:.2f}" in styled
 
 
-def test_a_table_without_pandas(X, monkeypatch):
-    model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
-    result, resamples = model.inference(X), model.bootstrap(X, 2, random_state=0)
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    for found in (result, resamples):
-        with pytest.raises(ImportError, match="pip install pandas"):
-            found.to_frame()
+def test_without_networkx_and_pandas(model, result, X, monkeypatch):
+    resamples = model.bootstrap(X, 2, random_state=0)
+    for package, verb in (
+        ("networkx", model.to_networkx), ("pandas", result.to_frame), ("pandas", resamples.to_frame)
+    ):  # fmt: skip
+        monkeypatch.setitem(sys.modules, package, None)
+        with pytest.raises(ImportError, match=f"pip install {package}"):
+            verb()
     assert len(result.estimate) == len(result.std_err) == 10
 
 
 @pytest.mark.parametrize("levels", [2, 3])
-def test_frequencies_and_what_is_no_inference(X, levels):
+def test_edges_have_their_frequency(X, levels):
     table = X.assign(age=np.arange(len(X)) % levels)
     model = FVBMPseudoLikelihood(penalty="group", alpha=0.05).fit(table)
     result = model.bootstrap(table, 5, random_state=0)
     edges = model.to_networkx(result).edges
     assert edges["home", "travels"]["frequency"] == result.edge_frequency[0, 2] == 1
-    with pytest.raises(TypeError, match=r"`model.inference\(X\)` .* got DataFrame"):
-        model.to_networkx(table)

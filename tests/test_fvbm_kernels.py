@@ -6,14 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit
+from oracles_fvbm import random_interactions, random_potts, random_spins
+from scipy.special import expit, softmax
 
-from private import N_LANES, bslm_sweep, evaluate_fields, gibbs_sweeps, row_fields, uniform
-
-
-def symmetric(rng, d, scale=0.5):
-    coupling = np.triu(rng.normal(scale=scale, size=(d, d)), 1)
-    return coupling + coupling.T
+from private import (
+    N_LANES,
+    add_term_fields,
+    bslm_sweep,
+    categorical_sweeps,
+    evaluate_fields,
+    gibbs_sweeps,
+    interaction_sweeps,
+    row_fields,
+    sum_terms,
+    uniform,
+)
 
 
 def evaluate(fields, weights):
@@ -46,7 +53,7 @@ def test_values_that_are_not_finite():
     assert_array_equal(tanh, -1)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(1, 5), st.integers(1, 150), st.integers(0, 2**32 - 1))
 def test_evaluate_fields(d, vectors, seed):
     rng = np.random.default_rng(seed)
@@ -56,11 +63,12 @@ def test_evaluate_fields(d, vectors, seed):
     assert log_cosh == pytest.approx((np.log(np.cosh(fields)) @ weights).sum(), rel=1e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 2**32 - 1))
 def test_row_fields(n, d, seed):
-    rng = np.random.default_rng(seed)
-    x, coupling, b = rng.choice([-1.0, 1.0], size=(n, d)), symmetric(rng, d), rng.normal(size=d)
+    x = np.random.default_rng(seed).choice([-1.0, 1.0], size=(n, d))
+    model = random_spins(d, seed)
+    coupling, b = model.coupling, model.intercept
     out = np.empty_like(x)
     row_fields(x, coupling, b, out)
     assert_allclose(out, x @ coupling + b, atol=1e-12)
@@ -85,7 +93,7 @@ def textbook_sweep(spins, weights, coupling, intercept, step, alpha):
     return coupling, intercept
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(1, 7),
     st.integers(1, 6),
@@ -99,53 +107,117 @@ def test_sweep_is_the_papers(d, vectors, distance, step, alpha, seed):
     rng = np.random.default_rng(seed)
     spins = rng.choice([-1.0, 1.0], size=(d, vectors * N_LANES))
     weights = rng.random(spins.shape[1])
-    coupling, intercept = symmetric(rng, d, distance), rng.normal(scale=distance, size=d)
+    model = random_spins(d, seed, scale=distance)
+    coupling, intercept = model.coupling, model.intercept
     expected = textbook_sweep(spins, weights, coupling, intercept, step, alpha)
     largest = max(np.abs(expected[0] - coupling).max(), np.abs(expected[1] - intercept).max())
+    weighted = spins * weights
     bslm_sweep(
         np.vstack([np.ones(spins.shape[1]), spins]).astype(np.float32),
-        np.tanh(coupling @ spins + intercept[:, None]),
-        weights,
-        spins * weights,
-        (spins * weights) @ spins.T,
-        spins @ weights,
-        coupling,
-        intercept,
-        np.empty((2, d)),
-        weights.sum(),
-        step,
-        alpha,
-    )
+        np.tanh(coupling @ spins + intercept[:, None]), weights, weighted, weighted @ spins.T,
+        spins @ weights, coupling, intercept, np.empty((2, d)), weights.sum(), step, alpha,
+    )  # fmt: skip
     # A step by delta multiplies rounding errors by up to exp(2 delta), until the next sweep.
     tolerance = 1e-12 * np.exp(2 * largest)
     assert_allclose(coupling, expected[0], rtol=tolerance, atol=tolerance)
     assert_allclose(intercept, expected[1], rtol=tolerance, atol=tolerance)
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 12), st.integers(1, 9), st.sampled_from([1.0, 0.3]), st.integers(0, 2**60))
-def test_gibbs_sweeps(n, d, scale, seed):
-    rng = np.random.default_rng(seed)
-    x, coupling, offset = (
-        rng.choice([-1.0, 1.0], size=(n, d)),
-        symmetric(rng, d),
-        rng.normal(size=d),
-    )
-    free = rng.random((n, d)) < 0.7
-    expected = x.copy()
-    for sweep in range(5, 8):
-        u = np.empty((n, d))
+# Sweeps of Gibbs sampling, with cells that do not move.
+
+FIRST, N_SWEEPS = 5, 3
+scales = st.sampled_from([1.0, 0.3])
+seeds = st.integers(0, 2**60)
+
+
+def swept(x, free, seed, draw):
+    """The states after some sweeps; `draw(x, j, u)` are the new values of a column."""
+    x, u = x.copy(), np.empty(x.shape)
+    for sweep in range(FIRST, FIRST + N_SWEEPS):
         uniform(u, seed, sweep)
-        for j in range(d):
-            p = expit(2 * (scale * (expected @ coupling)[:, j] + offset[j]))
-            expected[:, j] = np.where(free[:, j], np.where(u[:, j] < p, 1, -1), expected[:, j])
-    local = x @ coupling
-    gibbs_sweeps(x, local, coupling, offset, scale, free.view(np.uint8), seed, 5, 3)
+        for j in range(x.shape[1]):
+            x[:, j] = np.where(free[:, j], draw(x, j, u[:, j]), x[:, j])
+    return x
+
+
+@settings(max_examples=30)
+@given(st.integers(1, 12), st.integers(1, 9), scales, seeds)
+def test_gibbs_sweeps(n, d, scale, seed):
+    rng, coupling = np.random.default_rng(seed), random_spins(d, seed, scale=0.5).coupling
+    x, offset = rng.choice([-1.0, 1.0], size=(n, d)), rng.normal(size=d)
+    free = rng.random((n, d)) < 0.7
+
+    def draw(x, j, u):
+        return np.where(u < expit(2 * (scale * (x @ coupling)[:, j] + offset[j])), 1, -1)
+
+    expected, local = swept(x, free, seed, draw), x @ coupling
+    gibbs_sweeps(x, local, coupling, offset, scale, free.view(np.uint8), seed, FIRST, N_SWEEPS)
     assert_array_equal(x, expected)
     assert_allclose(local, x @ coupling, atol=1e-12)
 
 
-def test_gibbs_with_fields_beyond_the_range_of_exp():
+@settings(max_examples=25)
+@given(st.lists(st.integers(2, 4), min_size=1, max_size=5), st.integers(1, 9), scales, seeds)
+def test_categorical_sweeps(n_values, n, scale, seed):
+    rng, model = np.random.default_rng(seed), random_potts(n_values, seed)
+    codes = np.stack([rng.integers(m, size=n) for m in n_values], axis=1).astype(np.int32)
+    free, offset = rng.random(codes.shape) < 0.7, rng.normal(size=len(model.intercept))
+
+    def draw(codes, j, u):
+        own = slice(model.starts[j], model.starts[j + 1])
+        fields = scale * (model.one_hot(codes) @ model.coupling) + offset
+        return (np.cumsum(softmax(fields[:, own], axis=1), axis=1) <= u[:, None]).sum(axis=1)
+
+    expected, local = swept(codes, free, seed, draw), model.one_hot(codes) @ model.coupling
+    categorical_sweeps(
+        codes, local, model.coupling, offset, model.starts, scale, free.view(np.uint8),
+        np.empty(max(n_values)), seed, FIRST, N_SWEEPS,
+    )  # fmt: skip
+    assert_array_equal(codes, expected)
+    assert_allclose(local, model.one_hot(codes) @ model.coupling, atol=1e-12)
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 7), st.integers(1, 9), scales, seeds)
+def test_interaction_sweeps(d, n, scale, seed):
+    rng, model = np.random.default_rng(seed), random_interactions(d, seed)
+    x, terms = rng.choice([-1.0, 1.0], size=(n, d)), model.arrays
+    free, offset = rng.random(x.shape) < 0.7, rng.normal(size=d)
+
+    def total(x):
+        fields = x @ model.coupling
+        for term, weight in zip(model.terms, model.weights, strict=True):
+            for j in term:
+                fields[:, j] += weight * x[:, [k for k in term if k != j]].prod(axis=1)
+        return fields
+
+    def draw(x, j, u):
+        others = (x > 0).sum(axis=1) - (x[:, j] > 0)
+        field = scale * (total(x)[:, j] + model.steps[others]) + offset[j]
+        return np.where(u < expit(2 * field), 1, -1)
+
+    sums = np.empty(n)
+    sum_terms(x, *terms, sums)
+    products = [x[:, term].prod(axis=1) for term in model.terms]
+    assert_allclose(sums, model.weights @ np.reshape(products, (-1, n)), atol=1e-12)
+    expected, local = swept(x, free, seed, draw), x @ model.coupling
+    add_term_fields(x, *terms, local)
+    assert_allclose(local, total(x), atol=1e-12)
+    interaction_sweeps(
+        x, local, model.coupling, *terms, *terms.by_column(d), model.steps, offset, scale,
+        free.view(np.uint8), seed, FIRST, N_SWEEPS,
+    )  # fmt: skip
+    assert_array_equal(x, expected)
+    assert_allclose(local, total(x), atol=1e-12)
+
+
+def test_sweeps_with_fields_beyond_the_range_of_exp():
     x, free = np.ones((4, 2)), np.ones((4, 2), dtype=np.uint8)
     gibbs_sweeps(x, np.zeros((4, 2)), np.zeros((2, 2)), np.array([-1e4, 1e4]), 1.0, free, 0, 0, 1)
     assert_array_equal(x, [[-1, 1]] * 4)
+    codes, offset = np.zeros((4, 2), dtype=np.int32), np.array([-1e4, 0.0, 1e4, 1e300, -1e300])
+    categorical_sweeps(
+        codes, np.zeros((4, 5)), np.zeros((5, 5)), offset, np.array([0, 3, 5]), 1.0, free,
+        np.empty(3), 0, 0, 1,
+    )  # fmt: skip
+    assert_array_equal(codes, [[2, 0]] * 4)

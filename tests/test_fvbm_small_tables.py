@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible import stability_selection
 
 BIT = np.arange(20)[:, None] % 2
 
@@ -27,8 +26,6 @@ def test_no_pair_to_choose(X, alpha, nodewise):
     assert_allclose(model.intercept_, alone.intercept_, atol=1e-4)
     assert len(model.alphas_) == 0 and not hasattr(model, "path_")
     assert not np.nan_to_num(model.alpha_).any()
-    with pytest.raises(ValueError, match="pairs of columns that vary, and [01] of"):
-        stability_selection(model, X)
 
 
 @pytest.mark.parametrize(
@@ -58,10 +55,6 @@ def test_edges_as_argwhere_gives_them():
     for pairs in (np.argwhere(mask), np.argwhere(mask | mask.T), np.argwhere(mask).astype("u1")):
         assert_array_equal(FVBMPseudoLikelihood(edges=pairs).fit(X).coupling_, expected)
     assert not FVBMPseudoLikelihood(edges=np.argwhere(mask & False)).fit(X).coupling_.any()
-    with pytest.raises(ValueError, match="an array of shape .n, 2.*int64 of shape .4, 4"):
-        FVBMPseudoLikelihood(edges=mask.astype(int)).fit(X)
-    with pytest.raises(ValueError, match=r"edges has the pair \(0, 9\)"):
-        FVBMPseudoLikelihood(edges=np.array([[0, 9]])).fit(X)
 
 
 def test_scores_without_a_letter():
@@ -72,8 +65,6 @@ def test_scores_without_a_letter():
     scores = model.interaction_scores(ignore="-")
     assert_array_equal(scores, model.interaction_scores(ignore=[0, 0, 0, -1]))
     assert not np.allclose(scores, model.interaction_scores())
-    with pytest.raises(ValueError, match=r"ignore='\.' is a value of no column"):
-        model.interaction_scores(ignore=".")
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """RBMs with categorical and Gaussian units in either layer, against sums over all states."""
 
+import functools
 import itertools
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
 from private import (
@@ -58,11 +60,17 @@ def units(kind, rng, dtype=np.float64):
     }[kind]()  # fmt: skip
 
 
+@functools.cache
 def small_model(visible, hidden, scale=0.7, dtype=np.float64):
     rng = np.random.default_rng(0)
     visible, hidden = units(visible, rng, dtype), units(hidden, rng, dtype)
     weights = rng.normal(0, scale, (len(hidden), len(visible))).astype(dtype)
     return Model(weights, visible, hidden)
+
+
+@functools.cache
+def brute_of(*pair, **options):
+    return Brute(small_model(*pair, **options).in_double())
 
 
 CELL = 18 / 40  # of the quadrature of a Gaussian
@@ -75,12 +83,8 @@ def unit_points(layer):
     if isinstance(layer, Bernoulli):
         return [(np.array([[0.0], [1.0]]), np.array([0, u])) for u in layer.intercept]
     if isinstance(layer, Categorical):
-        return [
-            (np.eye(width), part)
-            for width, part in zip(
-                layer.widths, np.split(layer.intercept, np.cumsum(layer.widths)[:-1]), strict=True
-            )
-        ]
+        parts = np.split(layer.intercept, np.cumsum(layer.widths)[:-1])
+        return [(np.eye(width), part) for width, part in zip(layer.widths, parts, strict=True)]
     if isinstance(layer, Gaussian):
         # The trapezoidal rule is exact for what is smooth and falls to 0.
         x = np.linspace(-9, 9, 41)
@@ -105,10 +109,10 @@ def all_points(layer):
 class Brute:
     """The joint distribution at all points."""
 
-    def __init__(self, model, beta=1.0):
+    def __init__(self, model):
         self.V, visible = all_points(model.visible)
         H, hidden = all_points(model.hidden)
-        logs = beta * self.V @ model.weights.T @ H.T + visible[:, np.newaxis] + hidden
+        logs = self.V @ model.weights.T @ H.T + visible[:, np.newaxis] + hidden
         self.log_Z, self.log_p = logsumexp(logs), logsumexp(logs, axis=1)
         self.log_p = self.log_p - self.log_Z
         self.p = np.exp(self.log_p)
@@ -127,66 +131,66 @@ PAIRS = [*ENUMERABLE, ("M", "M"), ("G", "G"), ("M", "T")]
 @pytest.mark.parametrize("pair", ENUMERABLE, ids="-".join)
 @pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-9), (np.float32, 1e-5)])
 def test_exact_log_partition_and_free_energy(pair, dtype, rtol):
-    model = small_model(*pair, dtype=dtype)
-    brute = Brute(model.in_double())
+    model, brute = small_model(*pair, dtype=dtype), brute_of(*pair, dtype=dtype)
     assert exact_log_partition(model) == pytest.approx(brute.log_Z, rel=rtol, abs=rtol)
     transposed = exact_log_partition(model.transposed())
     assert transposed == pytest.approx(brute.log_Z, rel=rtol, abs=rtol)
     assert n_enumerated(model) < 5
     if model.visible.is_enumerable:
         V = all_states(model.visible)
-        np.testing.assert_array_equal(V, brute.V)
-        np.testing.assert_array_equal(enumerated(model.visible, 2, 4), V[2:4])
+        assert_array_equal(V, brute.V)
+        assert_array_equal(enumerated(model.visible, 2, 4), V[2:4])
         log_p = -model.free_energy(V.astype(dtype)) - brute.log_Z
-        np.testing.assert_allclose(log_p, brute.log_p, rtol=10 * rtol, atol=10 * rtol)
+        assert_allclose(log_p, brute.log_p, rtol=10 * rtol, atol=10 * rtol)
 
 
-def test_what_has_no_distribution():
-    """Gaussians in both layers: the precision matrix of all must be positive definite."""
-    rng = np.random.default_rng(0)
-    for scale in [0.1, 0.5, 1.0, 2.0, 4.0]:
-        model = small_model("M", "G", scale)
-        V = model.visible.layers[2].precision
-        joint = np.diag(np.concatenate([V, model.hidden.precision]))
-        joint[0, 1:] = joint[1:, 0] = -model.weights[:, -1]
-        if np.linalg.eigvalsh(joint).min() > 0:
-            check_normalisable(model)
-            continue
-        with pytest.raises(ValueError, match="no distribution"):
-            check_normalisable(model)
-        with pytest.raises(ValueError, match="no distribution"), Workers(1) as workers:
-            betas, base = temperature_ladder(2), model.visible.base()
-            annealed_importance_sampling(model, base, betas, 10, Stream(0), workers)
-    # Whatever the weights are, one layer of Gaussians has a distribution.
+@pytest.mark.parametrize("scale", [0.1, 0.5, 1.0, 2.0, 4.0])
+def test_gaussians_in_both_layers(scale):
+    """The precision matrix of all must be positive definite."""
+    model = small_model("M", "G", scale)
+    joint = np.diag([model.visible.layers[2].precision[0], *model.hidden.precision])
+    joint[0, 1:] = joint[1:, 0] = -model.weights[:, -1]
+    if np.linalg.eigvalsh(joint).min() > 0:
+        check_normalisable(model)
+        return
+    with pytest.raises(ValueError, match="no distribution"):
+        check_normalisable(model)
+    with pytest.raises(ValueError, match="no distribution"), Workers(1) as workers:
+        betas, base = temperature_ladder(2), model.visible.base()
+        annealed_importance_sampling(model, base, betas, 10, Stream(0), workers)
+
+
+def test_what_has_a_distribution():
+    """Whatever the weights are, one layer of Gaussians has one."""
     for pair in [("M", "B"), ("C", "G"), ("G", "T")]:
         check_normalisable(small_model(*pair, scale=100.0))
     with pytest.raises(ValueError, match="finitely many values only.*'ais'"):
         exact_log_partition(small_model("M", "M", 0.1))
-    big = Gaussian(np.zeros(3), rng.uniform(1, 2, 3))
-    layered = Layered([np.full((3, 3), 0.1), np.eye(3)], [big, big, big])
+    big = Gaussian(np.zeros(3), np.array([1.0, 1.5, 2.0]))
     check_normalisable(Model(0.1 * np.eye(3), big, big))
+    few = np.full((3, 3), 0.1)
+    check_normalisable(Layered([few, 0.1 * np.eye(3)], [big, big, big]).sides())
     with pytest.raises(ValueError, match="no distribution"):
-        check_normalisable(layered._replace(weights=[np.full((3, 3), 0.1), 3 * np.eye(3)]).sides())
+        check_normalisable(Layered([few, 3 * np.eye(3)], [big, big, big]).sides())
 
 
 @pytest.mark.parametrize("pair", [("C", "B"), ("CC", "C"), ("BC", "M"), ("BC", "G")], ids="-".join)
 def test_pseudo_likelihood_of_units(pair):
     """ln p(unit | others) from the table of all states, one term for each unit."""
-    model = small_model(*pair)
-    brute = Brute(model)
+    model, brute = small_model(*pair), brute_of(*pair)
     counts = [int(count) for count in model.visible.state_counts]
     table = brute.log_p.reshape(counts)
     expected = np.zeros(counts)
     for axis in range(len(counts)):
         expected += table - logsumexp(table, axis=axis, keepdims=True)
     got = log_pseudo_likelihood(model, brute.V)
-    np.testing.assert_allclose(got, expected.ravel(), rtol=1e-9)
+    assert_allclose(got, expected.ravel(), rtol=1e-9)
     # Each unit once, in any order, is all of them; one of them is right in the mean.
     rng = np.random.default_rng(0)
     order = rng.permuted(np.tile(np.arange(len(counts)), (len(brute.V), 1)), axis=1)
-    np.testing.assert_allclose(log_pseudo_likelihood(model, brute.V, order), got)
+    assert_allclose(log_pseudo_likelihood(model, brute.V, order), got)
     single = [log_pseudo_likelihood(model, brute.V, order[:, [k]]) for k in range(len(counts))]
-    np.testing.assert_allclose(np.mean(single, axis=0), got)
+    assert_allclose(np.mean(single, axis=0), got)
     # Shares are probabilities.
     column = model.visible.columns_of(len(counts) - 1)
     mixed = brute.V[:1].copy()
@@ -208,12 +212,12 @@ def base_of(model):
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 @pytest.mark.parametrize("n_temperatures", [1, 4])
 def test_ais_is_unbiased(pair, n_temperatures):
-    model, n = small_model(*pair, scale=0.4), 20_000
+    model, n = small_model(*pair, scale=0.4), 5000
     with Workers(1) as workers:
         estimate = annealed_importance_sampling(
             model, base_of(model), temperature_ladder(n_temperatures), n, Stream(0), workers
         )
-    ratio = np.exp(estimate.log_weights - Brute(model).log_Z)
+    ratio = np.exp(estimate.log_weights - brute_of(*pair, scale=0.4).log_Z)
     assert abs(ratio.mean() - 1) < 6 * ratio.std() / np.sqrt(n)
     assert model.visible.contains(estimate.states).all()
     base = base_of(model)
@@ -228,8 +232,7 @@ def draws(model, brute, n, rng):
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_reverse_ais_is_unbiased(pair):
-    model, n = small_model(*pair, scale=0.4), 20_000
-    brute = Brute(model)
+    model, brute, n = small_model(*pair, scale=0.4), brute_of(*pair, scale=0.4), 5000
     V = draws(model, brute, n, np.random.default_rng(1))
     with Workers(1) as workers:
         estimate = reverse_importance_sampling(
@@ -243,21 +246,20 @@ def test_reverse_ais_is_unbiased(pair):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_chains_stay_in_the_distribution(pair, dtype):
-    model, n = small_model(*pair, scale=0.4, dtype=dtype), 30_000
-    brute = Brute(model.in_double())
+    model, n = small_model(*pair, scale=0.4, dtype=dtype), 8000
+    brute = brute_of(*pair, scale=0.4, dtype=dtype)
     V = draws(model, brute, n, np.random.default_rng(1))
     with Workers(1) as workers:
         tempered = tempered_samples(model, base_of(model), V, 3, 3, Stream(1), workers)
         run_chains(model, V, np.empty((n, len(model.hidden)), dtype), 2, Stream(0), workers)
-    pairs = np.triu_indices(V.shape[1])
+    i, j = np.triu_indices(V.shape[1])
+    products = brute.V[:, i] * brute.V[:, j]
+    expected = brute.p @ products
+    spread = np.sqrt(np.maximum(brute.p @ products**2 - expected**2, 0))
     for chains in (V, tempered):
         assert model.visible.contains(chains).all()
-        for i, j in zip(*pairs, strict=True):
-            products = brute.V[:, i] * brute.V[:, j]
-            expected = brute.p @ products
-            spread = np.sqrt(max(brute.p @ products**2 - expected**2, 0))
-            error = (chains[:, i] * chains[:, j]).mean(dtype=float) - expected
-            assert abs(error) <= 6 * spread / np.sqrt(n) + 1e-6
+        error = (chains[:, i] * chains[:, j]).mean(axis=0, dtype=float) - expected
+        assert (np.abs(error) <= 6 * spread / np.sqrt(n) + 1e-6).all()
 
 
 def test_chains_do_not_depend_on_blocks_and_threads():
@@ -271,9 +273,9 @@ def test_chains_do_not_depend_on_blocks_and_threads():
         with Workers(n_jobs) as workers:
             run_chains(model, V, np.empty((n, 50)), 5, Stream(0), workers)
         results.append(V)
-    np.testing.assert_array_equal(results[0], results[1])
+    assert_array_equal(results[0], results[1])
     # Other blocks multiply in another order.
-    np.testing.assert_allclose(results[0][:70], results[2], atol=1e-9)
+    assert_allclose(results[0][:70], results[2], atol=1e-9)
 
 
 @pytest.mark.parametrize("beta", [0.5, 2.0])
@@ -289,7 +291,7 @@ def test_temperature(pair, beta):
     got = -model.tempered(beta).free_energy(V)
     near = expected > expected.max() - 30
     difference = (got - expected)[near]
-    np.testing.assert_allclose(difference, difference[0], atol=1e-8)
+    assert_allclose(difference, difference[0], atol=1e-8)
 
 
 # Missing units.
@@ -311,18 +313,20 @@ def one_unit_known(model, brute):
     return row, observed, *brute.given(known, observed)
 
 
-@pytest.mark.parametrize("how", ["missing", "hidden", "chains"])
+WAYS = ["missing", "hidden", "chains"]
+
+
+@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("pair", [("C", "B"), ("CC", "C"), ("BC", "C"), ("B", "BC"), ("M", "C"),
                                   ("G", "C"), ("BC", "M"), ("M", "M")], ids="-".join)  # fmt: skip
 def test_impute(pair, how, monkeypatch):
-    model, n, rng = small_model(*pair), 2000, np.random.default_rng(0)
-    if pair == ("M", "M"):
-        model = small_model(*pair, scale=0.4)
+    scale = 0.4 if pair == ("M", "M") else 0.7
+    model, brute = small_model(*pair, scale=scale), brute_of(*pair, scale=scale)
+    n, rng = 500, np.random.default_rng(0)
     few = model.visible.is_enumerable if how == "missing" else model.hidden.is_enumerable
     if how != "chains" and not few:
         pytest.skip("this side has a continuum of values")
     with_limits(monkeypatch, how)
-    brute = Brute(model)
     row, observed, rows, p = one_unit_known(model, brute)
     V = np.tile(row, (n, 1))
     missing = np.isnan(V)
@@ -331,12 +335,11 @@ def test_impute(pair, how, monkeypatch):
     if how == "chains":
         filled = impute(model, V, missing, "mean", 40, rng).mean(axis=0)
         assert (np.abs(filled - mean) < 6 * spread / np.sqrt(n))[~observed].all()
-        assert (
-            impute_by_chains(model, V, missing, 5, Stream(0))[1][:, observed] == row[observed]
-        ).all()
+        states = impute_by_chains(model, V, missing, 5, Stream(0))[1]
+        assert (states[:, observed] == row[observed]).all()
     else:
         filled = impute(model, V[:1], missing[:1], "mean", 40, rng)[0]
-        np.testing.assert_allclose(filled[~observed], mean[~observed], rtol=1e-6, atol=1e-9)
+        assert_allclose(filled[~observed], mean[~observed], rtol=1e-6, atol=1e-9)
     filled = impute(model, V, missing, "sample", 40, rng)
     filled[:, observed] = row[observed]
     assert model.visible.contains(filled).all()
@@ -350,7 +353,7 @@ def test_impute(pair, how, monkeypatch):
     found = impute(model, V[:1], missing[:1], "mode", 2000, rng)[0]
     chosen = ~continuous & ~observed
     if how != "chains" or not continuous.any():
-        np.testing.assert_array_equal(found[chosen], states[best][chosen[~continuous]])
+        assert_array_equal(found[chosen], states[best][chosen[~continuous]])
     chosen = continuous & ~observed
     error = np.abs(found[chosen] - rest[chosen[continuous]])
     assert (error <= (0.5 if how == "chains" else 1e-6) * (1 + spread[chosen])).all()
@@ -363,33 +366,29 @@ def test_a_unit_is_missing_as_a_whole():
         impute(model, V, np.isnan(V), "mean", 1, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("how", ["missing", "hidden", "chains"])
+@pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("pair", [("C", "B"), ("CC", "BC"), ("M", "C")], ids="-".join)
 def test_probabilities_of_a_unit(pair, how, monkeypatch):
-    model, rng = small_model(*pair), np.random.default_rng(0)
+    model, brute, rng = small_model(*pair), brute_of(*pair), np.random.default_rng(0)
     if how == "missing" and not model.visible.is_enumerable:
         pytest.skip("the visible side has a continuum of values")
     with_limits(monkeypatch, how)
-    brute = Brute(model)
-    for unit in range(model.visible.n_units):
-        states = model.visible.unit_states()[unit]
-        if states is None:
-            continue
-        column = model.visible.columns_of(unit)
-        known = brute.V[np.argmax(brute.p)]
-        for alone in (True, False):
-            missing = np.zeros(len(known), dtype=bool)
-            missing[column] = True
-            if not alone:
-                missing[model.visible.columns_of((unit + 1) % model.visible.n_units)] = True
-            rows, p = brute.given(known, ~missing)
-            expected = [p[(rows[:, column] == s).all(axis=1)].sum() for s in states[0]]
-            V = np.where(missing, np.nan, known)[np.newaxis]
-            args = np.repeat(V, 40, axis=0), np.tile(missing, (40, 1)), unit, model.visible
-            got = column_probabilities(model, *args, 400, rng)
-            exact = alone or how != "chains"
-            np.testing.assert_allclose(got[0] if exact else got.mean(axis=0), expected,
-                                       atol=1e-9 if exact else 0.05)  # fmt: skip
+    layer, known = model.visible, brute.V[np.argmax(brute.p)]
+    with_states = [unit for unit, states in enumerate(layer.unit_states()) if states is not None]
+    for unit, alone in itertools.product(with_states, (True, False)):
+        missing = np.zeros(len(known), dtype=bool)
+        missing[layer.columns_of(unit)] = True
+        if not alone:
+            missing[layer.columns_of((unit + 1) % layer.n_units)] = True
+        rows, p = brute.given(known, ~missing)
+        own = rows[:, layer.columns_of(unit)]
+        expected = [p[(own == s).all(axis=1)].sum() for s in layer.unit_states()[unit][0]]
+        V = np.tile(np.where(missing, np.nan, known), (40, 1))
+        found = column_probabilities(model, V, np.tile(missing, (40, 1)), unit, layer, 400, rng)
+        if alone or how != "chains":
+            assert_allclose(found[0], expected, atol=1e-9)
+        else:
+            assert_allclose(found.mean(axis=0), expected, atol=0.05)
 
 
 def test_ascents_end_at_states_that_no_unit_can_better():
@@ -402,8 +401,8 @@ def test_ascents_end_at_states_that_no_unit_can_better():
     missing[:, 3:7] = False
     ends = coordinate_ascent(model, V, missing)
     assert visible.contains(ends).all()
-    np.testing.assert_array_equal(ends[:, ~missing[0]], V[:, ~missing[0]])
-    np.testing.assert_array_equal(ends[:, 12], V[:, 12])
+    assert_array_equal(ends[:, ~missing[0]], V[:, ~missing[0]])
+    assert_array_equal(ends[:, 12], V[:, 12])
     energy = model.free_energy(ends)
     assert (energy <= model.free_energy(V)).all() and (energy < model.free_energy(V)).any()
     for unit in [0, 2, 3, 4, 5]:
@@ -421,7 +420,7 @@ def test_ascents_end_at_states_that_no_unit_can_better():
     means = visible.mean(rng.normal(size=(5, 13)))
     nearest = nearest_state(visible, means)
     assert visible.contains(nearest).all()
-    np.testing.assert_array_equal(nearest[:, :3].argmax(axis=1), means[:, :3].argmax(axis=1))
+    assert_array_equal(nearest[:, :3].argmax(axis=1), means[:, :3].argmax(axis=1))
 
 
 # Several layers.
@@ -445,7 +444,7 @@ def test_deep_models(kinds):
     assert exact_log_partition(model) == pytest.approx(logsumexp(logs), rel=1e-9)
     if kinds[0] != "M":
         free_energy = exact_free_energy(layered, V)
-        np.testing.assert_allclose(-free_energy, logsumexp(logs, axis=(1, 2)), rtol=1e-9)
+        assert_allclose(-free_energy, logsumexp(logs, axis=(1, 2)), rtol=1e-9)
         if kinds[2] != "G":
             log_p = logsumexp(logs, axis=(1, 2)) - logsumexp(logs)
             assert exact_entropy(layered) == pytest.approx(-np.exp(log_p) @ log_p)

@@ -1,12 +1,127 @@
-"""Bad input to networks."""
+"""Bad input to networks, and tables without a maximum."""
+
+from functools import cache
+from itertools import product
 
 import numpy as np
+import pandas as pd
 
+from private import CategoricalPseudoLikelihood, to_binary
 from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz.fully_visible import stability_selection
 
 BITS = np.random.default_rng(0).integers(2, size=(40, 4))
+SIGNS = 2 * BITS - 1
+LETTERS = pd.DataFrame(np.random.default_rng(0).choice(list("AC-"), size=(40, 4)))
+CONSTANT = np.zeros((20, 2), dtype=int)
+ONE_COLUMN = np.arange(20)[:, None] % 2
+THREE_VALUES = np.arange(40) % 3
+
+
+def changed(X, value, row=7, column=2):
+    """A copy with another value in one cell."""
+    X = X.astype(float)
+    X[row, column] = value
+    return X
+
+
+GAPS = changed(BITS, np.nan)
+EMPTY = np.full((5, 4), np.nan)
+# The second column is never 1 where the first is.
+APART = pd.DataFrame(BITS, columns=list("abcd"))
+APART.loc[APART["a"] == 1, "c"] = 0
+APART_OF_THREE = np.column_stack([APART, THREE_VALUES])
+# The fourth is the majority of the first three.
+MAJORITY = np.array([[a, b, c, a + b + c > 1, e] for a, b, c, e in product((0, 1), repeat=4)])
+OF_THREE = np.array(
+    [[a, b, c, a // 2 + b + c > 1] for a, b, c in product(range(3), (0, 1), (0, 1))] * 20
+)
+MANY_COLUMNS = np.random.default_rng(0).integers(2, size=(1000, 78))
+NEITHER_NONE_NOR_ALL = np.array([c for c in product((0, 1), repeat=3) if sum(c) not in (0, 3)])
+
+
+def fit(X, sample_weight=None, coupling_init=None, intercept_init=None, **params):
+    model = FVBMPseudoLikelihood(**params)
+    return model.fit(X, None, sample_weight, coupling_init, intercept_init)
+
+
+@cache
+def of_signs():
+    return fit(SIGNS)
+
+
+@cache
+def of_bits():
+    return fit(BITS)
+
+
+@cache
+def of_letters():
+    return fit(LETTERS)
+
+
+@cache
+def inference_of_bits():
+    return of_bits().inference(BITS)
+
+
+def likelihood(X, **params):
+    return fit(X, objective="likelihood", **params)
+
 
 CASES = {
-    "n_values of too few columns": lambda: FVBMPseudoLikelihood(n_values=[2, 2]).fit(BITS),
-    "n_values that are no integers": lambda: FVBMPseudoLikelihood(n_values=["2"] * 4).fit(BITS),
+    "n_values of too few columns": lambda: fit(BITS, n_values=[2, 2]),
+    "n_values that are no integers": lambda: fit(BITS, n_values=["2"] * 4),
+    "three values where two were meant": lambda: fit(changed(SIGNS, 2)),
+    "a 0 among -1 and 1": lambda: of_signs().score_samples(changed(SIGNS, 0)),
+    "a number that is no value": lambda: fit(np.full((4, 2), -7)),
+    "signs after bits": lambda: fit(BITS > 0).transform(SIGNS),
+    "weights of 0": lambda: fit(BITS, np.zeros(40)),
+    "coupling_init of one number": lambda: fit(BITS, coupling_init=[[1.0]]),
+    "coupling_init with a diagonal": lambda: fit(BITS, coupling_init=np.ones((4, 4))),
+    "coupling_init of a half": lambda: fit(BITS, coupling_init=np.triu(np.ones((4, 4)), 1)),
+    "coupling_init of NaN": lambda: fit(BITS, coupling_init=np.full((4, 4), np.nan)),
+    "intercept_init of one column": lambda: fit(BITS, intercept_init=[1.0]),
+    "sweeps of rows with gaps": lambda: fit(GAPS, solver="bslm", missing="observed"),
+    "gradient ascent of rows with gaps": lambda: fit(GAPS, solver="ga", missing="observed"),
+    "rows without a value": lambda: fit(EMPTY),
+    "a column without a value": lambda: fit(np.hstack([BITS, np.full((40, 1), np.nan)])),
+    "values that never meet": lambda: fit(APART, alpha=0.0),
+    "values that never meet, rows with gaps": lambda: fit(
+        changed(APART.to_numpy(), np.nan, column=3), alpha=0.0
+    ),
+    "values that never meet in observed cells": lambda: fit(
+        changed(APART.to_numpy(), np.nan, column=3), alpha=0.0, missing="observed"
+    ),
+    "values of three that never meet": lambda: fit(APART_OF_THREE, alpha=0.0),
+    "values of three that never meet, by L-BFGS": lambda: fit(
+        APART_OF_THREE, alpha=0.0, solver="lbfgs"
+    ),
+    "an early end of many parameters": lambda: fit(MANY_COLUMNS, alpha=0.0, max_iter=2),
+    "a column that others determine": lambda: fit(MAJORITY, alpha=0.0),
+    "a column of three values that others determine": lambda: fit(OF_THREE, alpha=0.0),
+    "sweeps of the likelihood": lambda: likelihood(BITS, solver="bslm"),
+    "the likelihood of observed cells": lambda: likelihood(GAPS, missing="observed"),
+    "the likelihood of three values": lambda: likelihood(np.column_stack([BITS, THREE_VALUES])),
+    "the likelihood of values that never meet": lambda: likelihood(APART),
+    "the likelihood of a face of three": lambda: likelihood(NEITHER_NONE_NOR_ALL),
+    "edges as numbers": lambda: fit(BITS, edges=np.ones((4, 4), np.int64)),
+    "edges of a column that is not there": lambda: fit(BITS, edges=np.array([[0, 9]])),
+    "stability of constant columns": lambda: stability_selection(
+        fit(CONSTANT, penalty="l1"), CONSTANT
+    ),
+    "stability of one column": lambda: stability_selection(
+        fit(ONE_COLUMN, penalty="l1"), ONE_COLUMN
+    ),
+    "minima of rows with gaps": lambda: of_bits().local_minima(GAPS),
+    "scores without a value of no column": lambda: of_letters().interaction_scores(ignore="."),
+    "scores without values that are none": lambda: of_letters().interaction_scores(
+        ignore=[0, 3, 0, 0]
+    ),
+    "states beyond what can be fitted": lambda: CategoricalPseudoLikelihood(
+        np.zeros((1, 1), dtype=int), np.array([70_000]), np.ones(1)
+    ),
+    "spins of a column with three states": lambda: to_binary(np.zeros((5, 5)), np.zeros(5), [2, 3]),
+    "a graph of another network": lambda: fit(BITS, alpha=0.1).to_networkx(inference_of_bits()),
+    "a graph of a table": lambda: of_bits().to_networkx(BITS),
 }
