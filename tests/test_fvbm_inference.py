@@ -100,19 +100,16 @@ def data_sets():
 
 
 @simulated
-def test_coverage_of_the_intervals(data_sets):
-    """95 % intervals: as if each data set had a single one, a false alarm has 1e-6."""
+def test_intervals_cover_the_truth_and_errors_are_the_spread(data_sets):
+    """95 % intervals: as if each data set had a single one, a false alarm has 1e-6.
+
+    The sd of the ratio of a sample sd is 1 / sqrt(600), and 6 of them are allowed.
+    """
     truth, _, _, results = data_sets
     theta = parameters_of(truth.coupling, truth.intercept)
     covered = [(result.ci_low < theta) & (theta < result.ci_high) for result in results]
     low, high = binom.interval(1 - 1e-6, N_SETS, 0.95)
     assert low / N_SETS <= np.mean(covered) <= high / N_SETS
-
-
-@simulated
-def test_standard_errors_are_the_spread_of_the_estimates(data_sets):
-    """In ratio; sd of a sample sd is 1 / sqrt(600), and 6 of them are allowed."""
-    results = data_sets[-1]
     spread = np.std([result.estimate for result in results], axis=0)
     expected = np.mean([result.std_err for result in results], axis=0)
     assert_allclose(spread / expected, 1, atol=6 / np.sqrt(2 * N_SETS))
@@ -273,7 +270,7 @@ def test_frame_and_printed_table(rows, result):
     assert "maximum likelihood" in str(fit(X, objective="likelihood").inference(X))
 
 
-def test_weights_count(rows):
+def test_weights_are_counts_in_inference_and_criteria(rows):
     w = np.random.default_rng(0).integers(4, size=len(rows))
     repeated = np.repeat(rows, w, axis=0)
     options = {"tol": 1e-10}
@@ -344,15 +341,6 @@ def test_a_constant_column_has_no_standard_error(rows):
         assert np.isnan(adjusted[unknown]).all()
     assert np.isnan(result.pair_p_value()[1]).all()
     assert "nan" in str(result)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_columns_that_are_equal_have_no_errors(rows):
-    X = np.column_stack([rows[:, 0], rows[:, 0], rows[:, 1:]])
-    result = fit(X).inference(X)
-    first, second = result.columns
-    assert_array_equal(result.separated, (first < 2) | (second < 2))
-    assert np.isfinite(result.std_err[~result.separated]).all()
 
 
 def test_inference_within_a_mask(rows):

@@ -196,28 +196,22 @@ def test_curvature_of_batches(monkeypatch):
     assert_allclose(model.inference(X).estimate, fit(X).inference(X).estimate, atol=1e-4)
 
 
-def held_out_gains(n, same, seeds):
-    """By how much the default is better than no penalty, a row of many others, for each seed."""
-    gains = []
-    for seed in seeds:
-        X = spins(n + 5000, 8, seed, same=same)
-        scores = [f(X[:n]).log_pseudo_likelihood(X[n:]).mean() for f in (auto, fit)]
-        gains.append(scores[0] - scores[1])
-    return np.array(gains)
-
-
 @no_warning
 @pytest.mark.parametrize("same", [0.5, 0.6, 0.75, 0.95])
 @pytest.mark.parametrize("n", [40, 400])
-def test_no_worse_than_without(n, same):
-    """Of 12 sets of 8 columns, by more than two standard errors and by .01 nats a row."""
-    gains = held_out_gains(n, same, range(12))
-    assert gains.mean() > -max(2 * gains.std(ddof=1) / np.sqrt(12), 0.01)
+def test_held_out_rows(n, same):
+    """Of 12 sets of 8 columns, no worse than without a penalty, and better if there are few rows.
 
-
-@no_warning
-def test_much_better_with_few_rows():
-    assert (held_out_gains(40, 0.75, range(100, 106)) > 0.1).all()
+    By two standard errors and by .01 nats a row.
+    """
+    gains = []
+    for seed in range(12):
+        X = spins(n + 5000, 8, seed, same=same)
+        scores = [f(X[:n]).log_pseudo_likelihood(X[n:]).mean() for f in (auto, fit)]
+        gains.append(scores[0] - scores[1])
+    assert np.mean(gains) > -max(2 * np.std(gains, ddof=1) / np.sqrt(12), 0.01)
+    if n == 40 and same == 0.75:
+        assert min(gains) > 0.1
 
 
 @pytest.mark.parametrize(
@@ -359,16 +353,3 @@ def test_other_words_and_verbose(capsys):
         fit(spins(20, 6), alpha="best")
     model = auto(spins(100, 6), verbose=1)
     assert f"alpha={model.alpha_:.3g}" in capsys.readouterr().out
-
-
-def test_interrupt_leaves_the_estimator_as_it_was(monkeypatch):
-    model = auto(spins(100, 6))
-    before = model.coupling_
-
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Task, "pair_curvature", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(spins(100, 6, 9))
-    assert model.coupling_ is before

@@ -86,7 +86,7 @@ def test_separated_are_those_of_a_linear_program_over_all_cells(seed, q, has_gap
     X = rng.choice(q, p=rng.dirichlet(np.full(q, 2.0)), size=(n, d)).astype(float)
     X[:q] = np.arange(q)[:, None]  # all values occur
     if rng.random() < 0.3:
-        X[:, 2] = np.where(rng.random(n) < 0.5, X[:, 2], X[:, 0])
+        X[:, 2] = np.where(rng.random(n) < rng.choice([0.0, 0.5]), X[:, 2], X[:, 0])
     if has_gaps:
         X[q:][rng.random((n - q, d)) < 0.1] = np.nan
     model = fit(X, missing="observed", n_values=q)

@@ -495,7 +495,10 @@ def test_parameters_out_of_range(options):
         fit(spins(30, 4, 0), **options)
 
 
-def test_an_early_end_is_told():
+def test_where_there_may_be_no_maximum_and_an_early_end():
+    X = spins(50, 2, 0)
+    with pytest.warns(ConvergenceWarning, match="column 0 and column 2 is .*With alpha > 0"):
+        fit(np.column_stack([X, X]), alpha="auto", edges=~np.eye(4, dtype=bool))
     with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
         fit(spins(50, 4, 0), penalty="l1", alpha=0.01, max_iter=1)
 
