@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import fit
@@ -72,7 +73,7 @@ problems = st.tuples(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(15))
 @given(problems)
 def test_objective(args):
     """Against its definition; a missing cell has no term of its own and adds nothing to others."""
@@ -86,7 +87,7 @@ def test_objective(args):
     assert_allclose(problem.tanh(*problem.unpack(theta)), expected, atol=1e-12)
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(15))
 @given(problems)
 def test_gradient_and_curvature(args):
     """Central differences; where cells are missing, the curvature is an upper bound."""
@@ -104,7 +105,7 @@ def test_gradient_and_curvature(args):
         assert_allclose(problem.curvature(), bends, atol=1e-3)
 
 
-@settings(max_examples=25)
+@settings(max_examples=cases(15))
 @given(st.integers(3, 7), st.integers(0, 2**32 - 1), st.booleans(), st.integers(0, 3))
 def test_all_triples(d, seed, missing, n_known):
     """Scores in standard deviations, against sums over the rows of each triple."""
@@ -145,14 +146,14 @@ def gain_of(term, X, present=False, alpha=0.0):
 def test_the_gain_is_that_of_a_test_of_scores():
     """Twice the gain of a term that is not there is distributed as the square of a normal number.
 
-    Columns are skewed and coupled, and all pairs are fitted. Of 300 data sets, those above the 90 %
+    Columns are skewed and coupled, and all pairs are fitted. Of 200 data sets, those above the 90 %
     quantile of chi-square: a binomial number, outside of whose interval 1 of 10,000 runs falls. One
     with the information H for the variance would have far more.
     """
     network, rng = random_network(5, [], [], seed=1), np.random.default_rng(0)
-    tables = network.sample(300 * 800, rng, 1).reshape(300, 800, 5)
+    tables = network.sample(200 * 800, rng, 1).reshape(200, 800, 5)
     exceeded = sum(2 * gain_of((0, 2, 4), X) > chi2.isf(0.1, 1) for X in tables)
-    low, high = binom.interval(1 - 1e-4, 300, 0.1)
+    low, high = binom.interval(1 - 1e-4, 200, 0.1)
     assert low <= exceeded <= high + 5  # asymptotic: a little more than that
 
 
@@ -360,7 +361,7 @@ def statistics_of(x, weights, alpha=0.0):
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
-@settings(max_examples=20)
+@settings(max_examples=cases(15))
 def test_likelihood_gradient_and_information_are_those_of_brute_force(seed, alpha):
     x = neurons(seed, 100)
     rng = np.random.default_rng(seed)

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -196,7 +197,7 @@ def test_temperatures_by_acceptance():
 
 
 @given(st.lists(st.integers(2, 4), min_size=2, max_size=5), st.floats(0, 1), st.integers(0, 2**20))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=cases(12))
 def test_log_partition_of_any_model(n_values, scale, seed):
     """Within 6 standard errors: a false alarm once in 1e7 runs, by Student's t of 99 degrees."""
     model = random_model(n_values, scale, seed)

@@ -5,6 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from networks import fit
@@ -78,7 +79,7 @@ def separated_parameters(X, q):
     return np.abs(zero_sum @ span).max(axis=1, initial=0) > 1e-6
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(20))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]), st.booleans())
 def test_separated_are_those_of_a_linear_program_over_all_cells(seed, q, has_gaps):
     rng = np.random.default_rng(seed)
