@@ -271,7 +271,7 @@ SOURCES = [
         ("max(len(n_values) - 1, 1)", "len(n_values)"),
     ]),
     ("fully_visible/inference/_inference.py",
-     "test_fvbm_inference.py test_fvbm_tests.py -k 'holm or adjusted or null or wald "
+     "test_fvbm_inference.py -k 'holm or adjusted or null or wald "
      "or senate_inference or hypotheses or frame'", [
         ("np.arange(len(p_value), 0, -1)", "np.arange(len(p_value) + 1, 1, -1)"),
         ("np.where(flips[0] ^ flips[1], -1, 1)", "np.where(flips[0] | flips[1], -1, 1)"),
@@ -280,13 +280,13 @@ SOURCES = [
         ("adjust(p_value[known])", "adjust(p_value[known]) * len(p_value) / known.sum()"),
     ]),
     ("fully_visible/inference/_tests.py",
-     "test_fvbm_tests.py -k 'weights or chi or wald or rank'", [
+     "test_fvbm_inference.py -k 'weights or chi or wald or rank'", [
         ("int(kept.sum())", "len(kept)"),
         ("(directions.T @ (difference / scale))", "(directions.T @ difference)"),
         ("x, weights = x / weights.max(),", "x, weights = x,"),
     ]),
     ("fully_visible/inference/_curvature.py",
-     "test_fvbm_tests.py test_fvbm_objective.py -k 'jackknife or criteria_are or "
+     "test_fvbm_inference.py test_fvbm_objective.py -k 'jackknife or criteria_are or "
      "single_rows or influence'", [
         ("scores *= np.sqrt(self.weights[rows])", "scores *= self.weights[rows]"),
         ("LEFT_OUT * np.minimum(self.weights[rows], 1)", "LEFT_OUT * self.weights[rows]"),
@@ -315,7 +315,7 @@ SOURCES = [
         ("np.maximum(sizes, largest[:, None]), sizes[0]", "sizes, sizes[0]"),
     ]),
     ("fully_visible/inference/_comparison.py",
-     "test_fvbm_tests.py test_fvbm_bootstrap.py -k 'criteria or likelihood_ratios_in'", [
+     "test_fvbm_inference.py test_fvbm_bootstrap.py -k 'criteria or likelihood_ratios_in'", [
         ("edges = 4 * gamma", "edges = 2 * gamma"),
         ("deviance + 2 * n_parameters", "deviance + n_parameters"),
         ("max(self.n_features_in_ - 1, 1)", "max(self.n_features_in_, 1)"),

@@ -9,13 +9,15 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import gammaln
+from scipy.special import comb
 from scipy.stats import chi2
 from sklearn.utils import Bunch
 
+from oracles import states
 from private import NetworkRung as Rung
 from private import (
     Path,
@@ -63,11 +65,9 @@ def random_model(n_values, scale, seed):
 
 def enumerated(model):
     """All states, their log-weights, and ln Z."""
-    states = np.stack(np.meshgrid(*map(np.arange, model.n_values)), -1).reshape(
-        -1, len(model.n_values)
-    )
-    weights = model.log_weight(states)
-    return states, weights, np.logaddexp.reduce(weights)
+    codes = states(model.n_values)
+    weights = model.log_weight(codes)
+    return codes, weights, np.logaddexp.reduce(weights)
 
 
 def path_to(model, seed=0):
@@ -124,14 +124,12 @@ def test_chains_of_a_rung_have_its_law(n_values, beta):
     path, rng = path_to(model)
     rung = Rung(path, beta, path.independent(n, rng))
     rung.move(30, Stream(0), 0)
-    states, weights, _ = enumerated(model)
-    base = model.chains(states, 0).field_weight(path.base)
+    codes, weights, _ = enumerated(model)
+    base = model.chains(codes, 0).field_weight(path.base)
     law = np.exp((1 - beta) * base + beta * weights)
-    law /= law.sum()
-    places = np.ravel_multi_index(rung.chains.codes.T, n_values)
+    expected = n * law / law.sum()
+    places = np.ravel_multi_index(rung.chains.codes.T, n_values)  # the order of `states`
     counts = np.bincount(places, minlength=len(law))
-    found = dict(zip(np.ravel_multi_index(states.T, n_values), law, strict=True))
-    expected = n * np.array([found[place] for place in range(len(law))])
     # A false alarm has a probability of 1e-6.
     assert ((counts - expected) ** 2 / expected).sum() < chi2.isf(1e-6, len(law) - 1)
 
@@ -174,18 +172,11 @@ def test_independent_columns_prefer_no_mode():
     assert np.abs(path.base.sum()) < 0.1
 
 
-def test_mean_spin_of_two_modes_of_different_mass():
-    """The exact one is .433: 300 samples, 4 standard errors of .05."""
-    model = with_model(lattice(7, 0.6), np.full(49, 0.01))
-    X = model.sample(300, random_state=0, n_steps=800)
-    assert abs(X.mean() - 0.433) < 0.2
-
-
 def test_independent_columns_have_the_rates_of_the_model():
     model = random_model([2, 3, 2], 0.1, 0)
     path, _ = path_to(model)
-    states, weights, log_z = enumerated(model)
-    rates = model.rates(states, np.exp(weights - log_z))
+    codes, weights, log_z = enumerated(model)
+    rates = model.rates(codes, np.exp(weights - log_z))
     # 100 chains: 5 standard errors, of which a Rao-Blackwell mean has less.
     assert np.abs(model.rates_of_independent(path.base) - rates).max() < 5 * 0.05
 
@@ -205,26 +196,16 @@ def test_temperatures_by_acceptance():
 # ln Z.
 
 
-@pytest.mark.parametrize("n_values", [[2] * 8, [2, 3, 4, 2], [5, 5, 5]])
-@pytest.mark.parametrize("scale", [0.1, 0.5, 1.0])
-def test_log_partition(n_values, scale):
-    model = random_model(n_values, scale, 1)
-    path, rng = path_to(model)
-    estimate = ladder_log_partition(path, None, 100, 0.05, 5000, rng)
-    exact = enumerated(model)[2]
-    assert estimate.trusted and 0 < estimate.std_err <= 0.05
-    assert abs(estimate.value - exact) < 4 * estimate.std_err
-    assert estimate.high - estimate.low == pytest.approx(4 * estimate.std_err)
-
-
 @given(st.lists(st.integers(2, 4), min_size=2, max_size=5), st.floats(0, 1), st.integers(0, 2**20))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=cases(12))
 def test_log_partition_of_any_model(n_values, scale, seed):
     """Within 6 standard errors: a false alarm once in 1e7 runs, by Student's t of 99 degrees."""
     model = random_model(n_values, scale, seed)
     path, rng = path_to(model, seed)
     estimate = ladder_log_partition(path, None, 100, 0.1, 3000, rng)
     assert abs(estimate.value - enumerated(model)[2]) < 6 * estimate.std_err + 1e-9
+    assert estimate.trusted and estimate.std_err <= 0.1
+    assert estimate.high - estimate.low == pytest.approx(4 * estimate.std_err)
 
 
 def test_standard_errors_are_right():
@@ -244,18 +225,19 @@ def test_standard_errors_are_right():
 
 @pytest.mark.parametrize("beta", ISING)
 def test_two_modes_of_the_ising_model(beta):
-    """ln Z and the share of the mode that is up, both within 4 standard errors."""
+    """ln Z and, where it has modes, the share of the one that is up: within 4 standard errors."""
     path, rng = path_to(SpinModel(lattice(7, beta), np.zeros(49)))
     estimate = ladder_log_partition(path, None, 100, 0.1, 2000, rng)
     assert estimate.trusted and estimate.std_err <= 0.1
     assert abs(estimate.value - ISING[beta]) < 4 * estimate.std_err
-    with Workers(1) as workers:
-        codes, is_broken = draw(path, estimate.betas, 200, 200, rng, workers)
-    assert abs((codes.mean(axis=1) > 0.5).mean() - 0.5) < 4 * np.sqrt(0.25 / 200)
-    assert not is_broken
+    if beta >= 0.5:
+        with Workers(1) as workers:
+            codes, is_broken = draw(path, estimate.betas, 200, 200, rng, workers)
+        assert abs((codes.mean(axis=1) > 0.5).mean() - 0.5) < 4 * np.sqrt(0.25 / 200)
+        assert not is_broken
 
 
-def test_one_voice_with_enumeration(estimator):
+def test_the_ladder_beside_enumeration(estimator):
     exact, found = estimator.log_partition(), estimator.log_partition("ladder", random_state=0)
     assert abs(found.value - exact.value) < 4 * found.std_err
     assert (found.method, found.trusted, found.log_weights) == ("ladder", True, None)
@@ -268,12 +250,6 @@ def test_one_voice_with_enumeration(estimator):
     hot = estimator.log_partition("ladder", temperature=3.0, random_state=0)
     assert abs(hot.value - estimator.log_partition(temperature=3.0).value) < 4 * hot.std_err
     assert hot.value < found.value
-
-
-def test_steps_as_given(estimator):
-    found = estimator.log_partition("ladder", n_temperatures=4, random_state=0)
-    assert_allclose(found.betas, [0, 0.25, 0.5, 0.75, 1])
-    assert abs(found.value - estimator.log_partition_) < 4 * found.std_err
 
 
 @pytest.mark.parametrize("n_values", [[2] * 12, [2, 3, 4]])
@@ -291,12 +267,13 @@ def test_same_bits_whatever_the_threads(n_values, monkeypatch):
         assert_array_equal(one, two)
 
 
-def test_one_chain_has_no_error(estimator):
-    with pytest.raises(ValueError, match="n_chains must be 2 or more for the ladder"):
-        estimator.log_partition("ladder", n_chains=1)
+def test_few_chains_and_steps_as_given(estimator):
     few = estimator.log_partition("ladder", n_chains=8, random_state=0)
     # Student's t of 7 degrees of freedom: beyond 8 with a probability of 1e-4.
     assert abs(few.value - estimator.log_partition_) < 8 * few.std_err
+    found = estimator.log_partition("ladder", n_temperatures=4, random_state=0)
+    assert_allclose(found.betas, [0, 0.25, 0.5, 0.75, 1])
+    assert abs(found.value - estimator.log_partition_) < 4 * found.std_err
 
 
 def test_a_broken_ladder_says_so():
@@ -305,8 +282,12 @@ def test_a_broken_ladder_says_so():
     with pytest.warns(UserWarning, match="is not to be trusted: of the exchanges between two"):
         found = model.log_partition("ladder", n_temperatures=1, random_state=0)
     assert not found.trusted and (found.low, found.high) == (-np.inf, np.inf)
-    with pytest.warns(UserWarning, match="hardly exchange states"):
+    told = "hardly exchange states.*not to be trusted. Use n_temperatures='auto'.$"
+    with pytest.warns(UserWarning, match=told):
         model.sample(50, random_state=0, n_steps=50, n_temperatures=2)
+    told = "^((?!n_temperatures).)*may connect the modes; fit with a larger alpha.$"
+    with pytest.warns(UserWarning, match=told):
+        model.sample(5, 0, n_steps=3)
 
 
 def test_too_few_rounds_say_so():
@@ -328,21 +309,15 @@ def test_an_annealed_run_that_contradicts(estimator):
 def test_mass_that_chains_from_the_data_do_not_see():
     """A mode of ones, far from the base rates, with nearly all mass: it is found and exact."""
     d = 20
-    coupling = np.full((d, d), 0.25) - 0.25 * np.eye(d)
-    model = SpinModel(coupling, np.full(d, -1.0))
-    log_z = enumerated_by_sums(d, 0.25, -1.0)
+    model = SpinModel(0.25 * (1 - np.eye(d)), np.full(d, -1.0))
+    # Couplings are equal: a sum over the number of ones.
+    n_ones = np.arange(d + 1)
+    total = 2 * n_ones - d
+    log_z = np.log(comb(d, n_ones) @ np.exp(0.25 * (total**2 - d) / 2 - total))
     rng = np.random.default_rng(0)
     path = Path.from_model(model, np.full(d, -2.0), rng)
     estimate = ladder_log_partition(path, None, 100, 0.05, 3000, rng)
     assert abs(estimate.value - log_z) < 4 * estimate.std_err
-
-
-def enumerated_by_sums(d, coupling, intercept):
-    """ln Z of equal couplings: a sum over the number of ones."""
-    k = np.arange(d + 1)
-    total = 2 * k - d
-    weights = coupling * (total**2 - d) / 2 + intercept * total
-    return np.logaddexp.reduce(weights + gammaln(d + 1) - gammaln(k + 1) - gammaln(d - k + 1))
 
 
 # Energy, entropy, specific heat.
@@ -376,9 +351,8 @@ def test_exact_thermodynamics_of_unconnected_parts():
     assert variance == pytest.approx((model.intercept**2 / np.cosh(field) ** 2).sum())
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_exact_sums_over_many_blocks(seed, monkeypatch):
-    model = random_model([2] * 9, 0.5, seed)
+def test_exact_sums_over_many_blocks(monkeypatch):
+    model = random_model([2] * 9, 0.5, 0)
     whole = model.cumulants([0.5, 1, 2])
     monkeypatch.setattr(_factor, "BLOCK", 16)
     again = SpinModel(model.coupling, model.intercept)
@@ -415,15 +389,7 @@ def test_entropy_and_specific_heat(estimator, monkeypatch):
     assert abs(other.entropy(T) - exact.entropy[0]) < 4 * 0.05
     assert other.entropy(T) == other.entropy(T)
     assert other.specific_heat(T) == pytest.approx(heat, rel=0.1)
-
-
-def test_bad_temperatures_are_named(estimator):
-    for bad in ([], [1.0, -1.0], [np.nan], [[1.0]]):
-        with pytest.raises(ValueError, match="temperatures must be positive numbers"):
-            estimator.thermodynamics(bad)
-    with pytest.raises(ValueError, match="at the temperature 1e-30 log-weights are too large"):
-        estimator.thermodynamics([1.0, 1e-30])
-    for method in (estimator.entropy, estimator.specific_heat):
+    for method in (other.entropy, other.specific_heat):
         with pytest.raises(ValueError, match="temperature"):
             method(0.0)
 
@@ -437,22 +403,19 @@ def test_samples_at_a_temperature(estimator, monkeypatch, T):
     monkeypatch.setattr(_model, "MAX_STATES", 1)
     X = estimator.sample(1000, random_state=0, temperature=T, n_steps=300)
     model = SpinModel(estimator.coupling_, estimator.intercept_)
-    states, weights, _ = enumerated(model)
+    codes, weights, _ = enumerated(model)
     p = np.exp(weights / T - np.logaddexp.reduce(weights / T))
-    spins = 2 * states - 1
+    spins = 2 * codes - 1
     assert_allclose(X.mean(axis=0), p @ spins, atol=5 / np.sqrt(1000))
     assert_allclose(X.T @ X / 1000, spins.T @ (p[:, None] * spins), atol=5 / np.sqrt(1000))
     assert_array_equal(X, estimator.sample(1000, random_state=0, temperature=T, n_steps=300))
 
 
 def test_shares_of_modes_in_samples():
-    """Two modes that plain chains never leave: 200 samples, 4 standard errors."""
-    model = with_model(lattice(6, 0.7), np.full(36, 0.01))
-    magnetisation = model.sample(200, random_state=0, n_steps=300).mean(axis=1)
-    # The modes differ by 2 · 36 · .01 · m with m nearly 1.
-    expected = 1 / (1 + np.exp(-2 * 36 * 0.01 * np.abs(magnetisation).mean()))
-    share = (magnetisation > 0).mean()
-    assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / 200)
+    """Two modes that plain chains never leave. The exact mean spin is .433: 4 standard errors."""
+    model = with_model(lattice(7, 0.6), np.full(49, 0.01))
+    X = model.sample(300, random_state=0, n_steps=300)
+    assert abs(X.mean() - 0.433) < 4 * 0.05
     assert len(model.sample(3, random_state=0, n_steps=20, n_temperatures=1)) == 3
     held = model.sample(20, random_state=0, n_steps=50, given={0: 1, 5: -1})
     assert (held[:, 0] == 1).all() and (held[:, 5] == -1).all()

@@ -1,0 +1,282 @@
+"""Bad input to statistics of networks: inference, resampling, penalties, terms of higher order."""
+
+from functools import cache
+
+import numpy as np
+import pandas as pd
+from networks import fit, spins
+
+from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.fully_visible import compare_groups, stability_selection
+from sklearn_boltz.inspection import PathDisplay
+
+RNG = np.random.default_rng(0)
+SPINS = spins(100, 4)
+BITS = RNG.integers(2, size=(100, 4))
+THREES = RNG.integers(3, size=(100, 4))
+WORDS = np.array(["u", "v", "w"])
+RATINGS = pd.DataFrame({"one": THREES[:, 0], "two": THREES[:, 1], "bit": BITS[:, 0]})
+GAPS = spins(100, 4, missing=0.1)
+MINUS_1 = np.vstack([BITS, [0, -1, 1, 0]])
+CONSTANT = np.column_stack([SPINS[:, :3], np.ones(100)])
+COPY = pd.DataFrame(np.column_stack([SPINS[:, :2], SPINS[:, :2]]), columns=list("abcd"))
+OFF = ~np.eye(4, dtype=bool)
+# No row has ones in the first columns.
+EMPTY = BITS[~BITS[:, :2].all(axis=1)]
+EMPTY_OF_THREES = THREES[~(THREES[:, :2] == 1).all(axis=1)]
+EMPTY_TERM = BITS[~BITS[:, :3].all(axis=1)]
+LIKELIHOOD = {"objective": "likelihood"}
+BY_CV = FVBMPseudoLikelihood(penalty="l1", alpha="cv", cv=2)
+FITS = {
+    "plain": (SPINS, {}),
+    "one pair": (SPINS, {"edges": [(0, 1)]}),
+    "penalised pair": (SPINS, {"edges": [(0, 1)], "alpha": 0.1}),
+    "pair of other rows": (SPINS * [1, -1, 1, 1], {"edges": [(0, 1)]}),
+    "no pair": (SPINS, {"edges": []}),
+    "three columns": (SPINS[:, :3], {}),
+    "few rows": (SPINS[:16], {"edges": [(0, 1)]}),
+    "gaps": (GAPS, {}),
+    "exact": (SPINS, LIKELIHOOD),
+    "term": (SPINS, {"terms": [(0, 1, 2)]}),
+    "counts": (SPINS, {"count_potential": True, **LIKELIHOOD}),
+    "selected": (SPINS, {"penalty": "l1", "alpha": "ebic"}),
+    "by node": (SPINS, {"penalty": "l1", "alpha": "ebic", "nodewise": True}),
+    "in order": (RATINGS, {"alpha": 0.1, "ordered": "auto"}),
+    "bits": (BITS, {"alpha": 0.1}),
+    "signs": (2 * BITS - 1, {"alpha": 0.1}),
+    "threes": (THREES, {"alpha": 0.1}),
+}
+
+
+@cache
+def network(name):
+    X, options = FITS[name]
+    return fit(X, **options)
+
+
+@cache
+def density(name):
+    return FSLLDensity().fit(FITS[name][0])
+
+
+@cache
+def result():
+    """Nothing is estimated of the last column."""
+    return fit(CONSTANT).inference(CONSTANT)
+
+
+@cache
+def resamples(n=2):
+    return network("plain").bootstrap(SPINS, n, random_state=0)
+
+
+def strong():
+    """Couplings of which the data say nothing."""
+    model = fit(SPINS)
+    model.coupling_ = model.coupling_ * 1000
+    return model
+
+
+# Calls that are made later.
+
+
+def fitting(X=SPINS, **options):
+    return lambda: FVBMPseudoLikelihood(**options).fit(X)
+
+
+def scores(find, name, X):
+    return lambda: find(name).score_samples(np.reshape(X, (-1, 4)))
+
+
+def inference(name, **options):
+    return lambda: network(name).inference(FITS[name][0], **options)
+
+
+def wald(tested):
+    return lambda: result().wald_test(tested)
+
+
+def ratio(name, smaller, X=SPINS):
+    return lambda: network(name).likelihood_ratio(X, network(smaller))
+
+
+def resampling(X=SPINS, **options):
+    return lambda: network("plain").bootstrap(X, 2, previous=resamples(), **options)
+
+
+def stable(penalty="l1", **options):
+    return lambda: stability_selection(FVBMPseudoLikelihood(penalty=penalty), SPINS, **options)
+
+
+def labels(*values):
+    return np.resize(np.array(values, dtype=object), len(BITS))
+
+
+def groups(labels, X=BITS):
+    return lambda: compare_groups(FVBMPseudoLikelihood(alpha=0.0), X, labels, 9)
+
+
+def far_from_data(first, second):
+    """Samples that all have the last value of the first column."""
+
+    def call():
+        frame = pd.DataFrame({"level": first, "other": second})
+        model = fit(frame, alpha=0.1)
+        codes, _ = model._codes(frame)
+        codes[:, 0] = codes[:, 0].max()
+        model._warn_if_far_from_data("Here,", codes, None, len(codes))
+
+    return call
+
+
+CASES = {
+    # Rows for a network, or a density, that is network.
+    "a value beyond the two of the training data": lambda: network("bits").transform(
+        [[2, 0, 1, 0]]
+    ),
+    "such a value where a network learns on": lambda: network("bits").partial_fit([[2, 0, 1, 0]]),
+    "-1 for a network of bits": scores(network, "bits", [0, -1, 1, 0]),
+    "a half for a network of bits": scores(network, "bits", [0.5, 0, 1, 0]),
+    "a 2 for a network of signs": scores(network, "signs", [-1, -1, 1, 2]),
+    "signs for a network of bits": scores(network, "bits", 2 * BITS - 1),
+    "bits for a network of signs": scores(network, "signs", BITS),
+    "signs for a density of bits": scores(density, "bits", 2 * BITS - 1),
+    "-1 for a density of bits": scores(density, "bits", [0, -1, 1, 0]),
+    "a half for a density of bits": scores(density, "bits", [0, 0.5, 1, 0]),
+    **{
+        f"{value} for a {find.__name__} of three values": scores(find, "threes", [value, 0, 1, 2])
+        for find in (network, density)
+        for value in (7, -1, 0.5)
+    },
+    "-1 among bits, to a network": fitting(MINUS_1),
+    "-1 among bits, to a density": lambda: FSLLDensity().fit(MINUS_1),
+    "energy before fit": lambda: FVBMPseudoLikelihood().energy(BITS),
+    # Samples, and temperatures.
+    "far from the data, of levels from 1": far_from_data(1 + THREES[:, 0], 1 + THREES[:, 1]),
+    "far from the data, of two words": far_from_data(WORDS[BITS[:, 0]], BITS[:, 1]),
+    "far from the data, of three words": far_from_data(WORDS[THREES[:, 0]], BITS[:, 1]),
+    "far from the data, of bits": far_from_data(BITS[:, 0], BITS[:, 1]),
+    "far from the data, of signs": far_from_data(SPINS[:, 0], SPINS[:, 1]),
+    "a ladder of one chain": lambda: network("bits").log_partition("ladder", n_chains=1),
+    "no temperature": lambda: network("bits").thermodynamics([]),
+    "a negative temperature": lambda: network("bits").thermodynamics([1.0, -1.0]),
+    "a missing temperature": lambda: network("bits").thermodynamics([np.nan]),
+    "a table of temperatures": lambda: network("bits").thermodynamics([[1.0]]),
+    # Inference.
+    "null of another length": inference("plain", null=[0.0, 1.0]),
+    "adjustment of p values": lambda: result().adjusted_p_value("bonferroni"),
+    "inference of a singular information": lambda: strong().inference(SPINS),
+    "criterion of a singular information": lambda: strong().aic(SPINS),
+    "jackknife of the likelihood": inference("exact", covariance="jackknife"),
+    "jackknife after EM": inference("gaps", covariance="jackknife"),
+    "few rows for inference": inference("few rows"),
+    "inference of ordered columns": inference("in order"),
+    "inference of terms of three": inference("term"),
+    "inference of counts": inference("counts"),
+    "aic of counts": lambda: network("counts").aic(SPINS),
+    "inference of the rows that selected": inference("selected"),
+    "refit to the rows that selected": inference("selected", refit=True),
+    "inference of regressions": inference("by node"),
+    # Joint tests and contrasts.
+    "wald_test of no parameter": wald("m[x0,x9]"),
+    "wald_test of a number": wald(3),
+    "wald_test of a pair with no variable": wald([("x0", "x9")]),
+    "wald_test of three variables": wald([("x0", "x1", "x2")]),
+    "wald_test of a name turned round": wald("m[x2,x0]"),
+    "wald_test of a pair that is no list": wald(("x1", "x0")),
+    "wald_test of what is not estimated": wald(["b[x0]", "b[x3]"]),
+    "wald_test of nothing": wald(np.zeros(10, dtype=bool)),
+    "contrast of no parameter": lambda: result().contrast({"b[x0]": 1, "b[x7]": -1}),
+    "contrast of nothing": lambda: result().contrast({}),
+    # Likelihood ratios.
+    "ratio of the smaller to the larger": ratio("one pair", "plain"),
+    "ratio to terms of three": ratio("plain", "term"),
+    "ratio of terms of three": ratio("term", "plain"),
+    "ratio to counts": ratio("exact", "counts"),
+    "ratio to itself": ratio("plain", "plain"),
+    "ratio with another alpha": ratio("plain", "penalised pair"),
+    "ratio with other columns": ratio("plain", "three columns"),
+    "ratio with another objective": ratio("plain", "exact"),
+    "ratio to an RBM": lambda: network("plain").likelihood_ratio(
+        SPINS, SDCPRBM(2, max_iter=1).fit(BITS)
+    ),
+    "ratio of other rows": ratio("pair of other rows", "no pair"),
+    "ratio with missing cells": ratio("plain", "one pair", GAPS),
+    # Resampling.
+    "previous of other rows": resampling(SPINS[:-1]),
+    "previous of the other method": resampling(method="parametric"),
+    "previous without reselection": resampling(reselect=True),
+    "resamples of regressions": lambda: network("by node").bootstrap(SPINS, 2),
+    "interval of one resample": lambda: resamples(1).interval(),
+    "frame of one resample": lambda: resamples(1).to_frame(),
+    "std_err of one resample": lambda: resamples(1).std_err,
+    "stability of a penalty that selects nothing": stable(penalty="l2"),
+    "stability without an error": stable(max_false=0.01),
+    "stability with weights that are no counts": stable(sample_weight=np.full(100, 0.5)),
+    "one group": groups(np.zeros(100)),
+    "three groups": groups(np.arange(100) % 3),
+    "missing labels": groups(labels(1.0, np.nan)),
+    "missing labels, None": groups(labels("yes", None)),
+    "missing labels among words": groups(labels("yes", "no", np.nan)),
+    "labels of several types": groups(labels("a", 1)),
+    "the name of a column for labels": groups("smoker"),
+    "column without a value in a group": groups(
+        labels(0, 1), np.where(OFF[1] | (labels(0, 1)[:, None] == 1), BITS, np.nan)
+    ),
+    # Penalties.
+    "alpha='ebic' of l2": fitting(alpha="ebic"),
+    "alpha='ebic' of l2 and three values": fitting(THREES, alpha="ebic"),
+    "path of l2": lambda: PathDisplay.from_estimator(network("bits")),
+    "path of l2 and three values": lambda: PathDisplay.from_estimator(network("threes")),
+    "path of a density": lambda: PathDisplay.from_estimator(density("bits")),
+    "solver of a sparse network": fitting(penalty="l1", alpha=0.1, solver="bslm"),
+    "sparse with order": fitting(penalty="l1", alpha=0.1, ordered=True),
+    "l1 of three values": fitting(THREES, penalty="l1", alpha=0.1),
+    "regressions by EM": fitting(GAPS, nodewise=True),
+    "alpha='cv' of batches": lambda: BY_CV.fit(Batches([SPINS, SPINS])),
+    "alpha='cv' of parts": lambda: BY_CV.partial_fit(SPINS).partial_fit(SPINS),
+    "likelihood of l1": fitting(penalty="l1", **LIKELIHOOD),
+    "likelihood with alpha='cv'": fitting(alpha="cv", **LIKELIHOOD),
+    "likelihood by nodes": fitting(nodewise=True, **LIKELIHOOD),
+    "likelihood of l1 by nodes": fitting(penalty="l1", alpha=0.0, nodewise=True, **LIKELIHOOD),
+    "likelihood of groups by nodes": fitting(
+        penalty="group", alpha="ebic", nodewise=True, **LIKELIHOOD
+    ),
+    "likelihood with edges": fitting(edges=[(0, 1)], **LIKELIHOOD),
+    "edges of another shape": fitting(edges=np.ones((3, 3), dtype=bool)),
+    "edges of numbers": fitting(edges=np.ones((4, 4))),
+    "edges of different lengths": fitting(edges=[[True], [True, False]]),
+    "edges of no variable": fitting(edges=[("x0", "y")]),
+    "edges of no number": fitting(edges=[(0, 1), (2, 9)]),
+    "edges of a column with itself": fitting(edges=[(0, 1), (2, 2)]),
+    "edges one way": fitting(edges=np.triu(np.ones((4, 4), dtype=bool))),
+    "too few orders": fitting(RATINGS, ordered=[True]),
+    "orders that are numbers": fitting(RATINGS, ordered=[0, 1, 1]),
+    "orders that are names": fitting(RATINGS, ordered=["one"]),
+    # Terms of three columns and more, and counts.
+    "terms of two": fitting(terms=[(0, 1)]),
+    "terms of two by the likelihood": fitting(terms=[(0, 1)], **LIKELIHOOD),
+    "terms with a column twice": fitting(terms=[(0, 1, 1)]),
+    "terms with a negative number": fitting(terms=[(0, 1, -1)]),
+    "terms that are no list": fitting(terms=(0, 1, 2)),
+    "terms by their printed names": fitting(terms=["x0*x1*x2"]),
+    "terms of no variable": fitting(terms=[(0, 1, "z")]),
+    "terms and max_order": fitting(terms=[(0, 1, 2)], max_order=3),
+    "terms of three values": fitting(THREES, terms=[(0, 1, 2)]),
+    "max_order of three values": fitting(THREES, max_order=3),
+    "max_order of nodes": fitting(max_order=3, nodewise=True),
+    "max_order of l1": fitting(max_order=3, penalty="l1", alpha=0.1),
+    "max_order of l1 with alpha='ebic'": fitting(max_order=3, penalty="l1", alpha="ebic"),
+    "max_order with a solver": fitting(max_order=3, solver="bslm"),
+    "max_order of the likelihood": fitting(max_order=3, **LIKELIHOOD),
+    "max_order with missing cells": fitting(GAPS, max_order=3),
+    "counts of the pseudo-likelihood": fitting(count_potential=True),
+    "counts with a constant column": fitting(CONSTANT, count_potential=True, **LIKELIHOOD),
+    "counts with missing cells": fitting(GAPS, count_potential=True, **LIKELIHOOD),
+    # Where there is no maximum.
+    "no maximum of two bits": fitting(EMPTY, alpha=0.0),
+    "no maximum of two columns of three values": fitting(EMPTY_OF_THREES, alpha=0.0),
+    "no maximum of a term": fitting(EMPTY_TERM, terms=[(0, 1, 2)]),
+    "no maximum for inference": lambda: fit(COPY, alpha="auto").inference(COPY),
+}

@@ -1,0 +1,37 @@
+"""Tables and fits that tests of networks share."""
+
+import numpy as np
+
+from sklearn_boltz import FVBMPseudoLikelihood
+
+
+def fit(X, sample_weight=None, **options):
+    """A fitted network, without a penalty unless options have one."""
+    model = FVBMPseudoLikelihood(**({"alpha": 0.0} | options))
+    return model.fit(X, sample_weight=sample_weight)
+
+
+def chain(d):
+    """A mask of neighbours."""
+    return np.abs(np.subtract.outer(range(d), range(d))) == 1
+
+
+def draw(model, n, seed=0):
+    """Rows of -1 and 1."""
+    return 2 * model.sample(n, np.random.default_rng(seed), 100).astype(int) - 1
+
+
+def spins(n_rows, d, seed=0, missing=0.0, same=0.7):
+    """Rows of ±1, each cell as the one before with a probability, some NaN, but none empty."""
+    rng = np.random.default_rng(seed)
+    X = np.cumprod(rng.choice([-1, 1], size=(n_rows, d), p=[1 - same, same]), axis=1).astype(float)
+    X[rng.random(X.shape) < missing] = np.nan
+    return X[~np.isnan(X).all(axis=1)]
+
+
+def categories(n_rows, n_values=(2, 3, 4, 3), seed=0, same=0.5):
+    """Independent columns, but for the second, which is often as the first."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(n_values, size=(n_rows, len(n_values)))
+    X[:, 1] = np.where(rng.random(n_rows) < same, X[:, 0], X[:, 1])
+    return X
