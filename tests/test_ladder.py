@@ -15,7 +15,6 @@ from private import (
     Pair,
     Record,
     Stream,
-    Workers,
     bennett,
     contradiction,
     estimate_from_value,
@@ -185,20 +184,6 @@ def test_a_broken_ladder_says_so():
     for _ in range(20):
         ladder.round(WORKERS, n_steps=20)
     assert ladder.is_broken()
-
-
-def test_same_bits_whatever_the_threads():
-    states = []
-    for n_jobs in (1, 2):
-        ladder, _ = two_valleys(barrier=3)
-        for rung in ladder.rungs:
-            rung.cost = 1e9  # threads are worth their while
-        with Workers(n_jobs) as workers:
-            for _ in range(20):
-                ladder.round(workers)
-        states.append(np.array([rung.states for rung in ladder.rungs]))
-    np.testing.assert_array_equal(*states)
-    assert np.isfinite(ladder.log_partitions()).all()
 
 
 def test_rungs_come_and_go():

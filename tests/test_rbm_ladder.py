@@ -93,7 +93,6 @@ def small_model(kind, scale=0.8, seed=0, n_units=4, n_hidden=5):
 
 
 KINDS = "binary", "categorical", "gaussian", "truncated", "gauss-bernoulli", "mixed", "deep"
-every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def hidden_law(model):
@@ -110,78 +109,7 @@ def exact_states(model, n_rows, seed):
     return model.visible.sample(model.visible_field(H[chosen]), Stream(seed + 1))
 
 
-def assert_distributed(model, V):
-    """Means and second moments of independent rows are those of the model.
-
-    Each within 5 standard errors: of some 50 figures, one is out of it with a probability of 3e-5.
-    """
-    H, p = hidden_law(model)
-    mean = p @ model.mean_visible(H)
-    error = V.std(axis=0, ddof=1) / np.sqrt(len(V))
-    assert (np.abs(V.mean(axis=0) - mean) <= 5 * error + 1e-12).all()
-    # E[h hᵀ] has the products of two, which the means do not fix.
-    hidden = model.mean_hidden(V)
-    for k, m in [(0, 1), (1, 2), (0, 4)]:
-        products = hidden[:, k] * hidden[:, m]
-        error = products.std(ddof=1) / np.sqrt(len(V))
-        assert abs(products.mean() - (p * H[:, k] * H[:, m]).sum()) <= 5 * error + 1e-12
-
-
 # Rungs.
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@every_kind
-def test_log_weights_are_minus_free_energies(kind, dtype):
-    model = small_model(kind)
-    if kind != "deep":
-        model = Model(
-            model.weights.astype(dtype), model.visible.astype(dtype), model.hidden.astype(dtype)
-        )
-    V = exact_states(model, 30, 1).astype(model.dtype)
-    one, other = Rung(model, V[:15].copy()), Rung(model, V[15:].copy())
-    tol = 1e-4 if dtype == np.float32 else 1e-10
-    np.testing.assert_allclose(one.log_weights(other), -model.free_energy(V[15:]), atol=tol)
-    H = all_states(model.hidden).astype(model.dtype)
-    rows = [np.repeat(v[np.newaxis], len(H), axis=0) for v in V[15:18]]
-    brute = [logsumexp(-model.energy(V, H)) for V in rows]
-    np.testing.assert_allclose(one.log_weights(other)[:3], brute, atol=10 * tol)
-
-
-@every_kind
-def test_transitions_keep_the_distribution(kind):
-    """From exact draws, and from a single state after many transitions.
-
-    See `assert_distributed` for the rate of false alarms.
-    """
-    model = small_model(kind, scale=0.5)
-    start = exact_states(model, 4000, 2)
-    here = Rung(model, start.copy())
-    assert_distributed(model, here.states)
-    here.move(1, Stream(5), 0)
-    assert (here.states != start).any(axis=1).mean() > 0.5
-    assert_distributed(model, here.states)
-    there = Rung(model, np.repeat(start[:1], 4000, axis=0))
-    there.move(40, Stream(6), 0)
-    assert_distributed(model, there.states)
-
-
-@every_kind
-def test_the_first_rung_draws_independent_rows(kind):
-    model = small_model(kind, scale=0.5)
-    base = small_model(kind, seed=3).visible
-    ladder = begin_ladder(model, base, 3000, Stream(4))
-    first = ladder.rungs[0]
-    assert isinstance(first, IndependentRung)
-    assert np.abs(np.asarray(first.model.weights)).max() == 0
-    before = first.states.copy()
-    for k in range(2):
-        assert_distributed(first.model, first.states)
-        first.move(1, Stream(k), 0)
-        assert (first.states != before).any()
-    # Its constant is the one that the sums start at.
-    assert ladder.first_log_partition == pytest.approx(exact_log_partition(first.model))
-    assert ladder.first_log_partition == base_log_partition(model, base)
 
 
 def parameters(model):
@@ -189,20 +117,15 @@ def parameters(model):
             *model.hidden.parameters().values()]  # fmt: skip
 
 
-@pytest.mark.parametrize("part", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("n_hidden", [3, 5, 6])
+@pytest.mark.parametrize("n_hidden", [3, 5])
 @pytest.mark.parametrize("kind", ["binary", "categorical", "gaussian", "truncated", "mixed"])
-def test_the_model_between_has_the_parameters_between(kind, n_hidden, part):
+def test_the_model_between_has_the_parameters_between(kind, n_hidden):
     low, high = small_model(kind, n_hidden=n_hidden, seed=1), small_model(kind, seed=2)
-    ends = [[a.copy() for a in parameters(with_hidden(model, 6))] for model in (low, high)]
-    middle = between(low, high, part)
-    assert middle.weights.shape[0] == max(n_hidden, 5) and middle.weights.flags.f_contiguous
-    for a, b, mine in zip(*ends, parameters(with_hidden(middle, 6)), strict=True):
-        np.testing.assert_allclose(mine, (1 - part) * a + part * b, rtol=1e-12)
-    # Both are as they were.
-    for model, end in zip((low, high), ends, strict=True):
-        for mine, own in zip(parameters(with_hidden(model, 6)), end, strict=True):
-            np.testing.assert_array_equal(mine, own)
+    ends = parameters(with_hidden(low, 5)), parameters(high)
+    middle = between(low, high, 0.3)
+    assert middle.weights.flags.f_contiguous
+    for a, b, mine in zip(*ends, parameters(middle), strict=True):
+        np.testing.assert_allclose(mine, 0.7 * a + 0.3 * b, rtol=1e-12)
 
 
 def test_more_hidden_units_add_ln_2_each():
@@ -220,16 +143,12 @@ def test_rungs_have_states_of_their_own():
     one.swap(other, np.array([1, 3]))
     assert one.states[:, 0].tolist() == [0, 1, 0, 1, 0]
     assert other.states[:, 0].tolist() == [1, 0, 1, 0, 1]
-    copied = one.copy()
-    copied.states[...] = 5
-    assert one.states.max() == 1 and copied.model is one.model
     # A rung between two takes states of both.
     ladder = begin_ladder(model, small_model("binary", seed=1).visible, 10, Stream(0))
     ladder.rungs[0].states[...], ladder.rungs[1].states[...] = 0, 1
     insert_between(ladder, 1)
-    assert len(ladder) == 3 and len(ladder.pairs) == 2 and len(ladder.from_below) == 3
     np.testing.assert_array_equal(ladder.rungs[1].states[:, 0], np.arange(10) % 2)
-    ladder.rungs[1].states[...] = 7
+    ladder.rungs[1].copy().states[...] = ladder.rungs[1].states[...] = 7
     assert ladder.rungs[0].states.max() == 0 and ladder.rungs[2].states.min() == 1
 
 
@@ -237,24 +156,25 @@ def test_rungs_have_states_of_their_own():
 
 
 @pytest.mark.parametrize("n_chains", [20, 100])
-@every_kind
+@pytest.mark.parametrize("kind", KINDS)
 def test_log_partition_of_all_units(kind, n_chains):
     """Within 5 standard errors, which are small: 14 cases, a false alarm of 1e-5 in all.
 
-    (With 20 chains by Student's distribution: 5e-4.)
+    (With 20 chains by Student's distribution: 5e-4.) Of each rung: states of another distribution
+    than its own, or other weights of these, would show here.
     """
-    model = small_model(kind, scale=1.5)
-    base = small_model(kind, seed=3).visible
+    model, base = small_model(kind, scale=1.5), small_model(kind, seed=3).visible
     ladder = ladder_to(model, base, None, n_chains, Stream(1), WORKERS)
     found = ladder_estimate(ladder, 0.05, 2000, WORKERS)
-    exact = exact_log_partition(model)
-    assert found.trusted and found.method == "ladder"
-    assert 0 < found.std_err <= 0.05
-    assert abs(found.value - exact) < 5 * found.std_err
-    assert len(found.states) == n_chains
     rungs = [exact_log_partition(rung.model) for rung in ladder.rungs]
+    assert found.trusted and found.method == "ladder" and len(found.states) == n_chains
+    assert 0 < found.std_err <= 0.05
+    assert abs(found.value - rungs[-1]) < 5 * found.std_err
     assert np.abs(found.log_partitions - rungs).max() < 0.3
-    assert found.log_partitions[0] == pytest.approx(ladder.first_log_partition)
+    # The first rung is of independent columns, and the sums start at its constant.
+    assert isinstance(ladder.rungs[0], IndependentRung)
+    assert found.log_partitions[0] == pytest.approx(rungs[0], abs=1e-12)
+    assert base_log_partition(model, base) == pytest.approx(rungs[0])
 
 
 def opposite_modes(strength, tilt):
@@ -479,6 +399,7 @@ def test_the_parameters_are_the_same_with_and_without(followed):
     few = isinstance(model, InfiniteRBM)
     assert model.history_.keys() - other.history_.keys() == (set() if few else LIKELIHOODS)
     assert other._former_ladder() is None
+    assert abs(model.history_["log_likelihood"][-1] - exact_likelihood(model, X)) < 0.3
     rounds = [ladder_of(model).n_rounds]
     for share in (1.0, 4.0):
         dear = followed(track_likelihood=share).fit(X)
@@ -520,14 +441,6 @@ def test_a_fit_that_goes_on_is_a_longer_one(make):
         assert_same_parameters(whole, other)
         assert_same_history(whole, other)
         assert_same_ladder(whole, other)
-
-
-def test_copies_of_a_tracker_take_the_same_numbers():
-    """Its ladder and its annealing share a stream, and so do those of a copy."""
-    tracker = fit_of(sdcp)._training.tracker
-    assert tracker.stream is tracker.ladder.stream
-    for other in (deepcopy(tracker), pickle.loads(pickle.dumps(tracker))):
-        assert other.stream is other.ladder.stream is not tracker.stream
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -742,23 +655,6 @@ def test_log_partition_of_trained_units(visible, sampler):
         assert abs(tracked[-1] - exact) < 0.3
     found = assert_ladder_is_right(model)
     assert found.std_err < 0.4 / 6 and abs(found.log_partitions[-1] - found.value) < 1e-9
-
-
-def test_log_likelihood_is_a_mean_per_row(followed):
-    """By enumeration; and of independent bits it would be 14 ln 2."""
-    model = fit_of(followed)
-    last = model.history_["log_likelihood"][-1]
-    assert abs(last - exact_likelihood(model, table())) < 0.3
-    assert -14 * np.log(2) - 1 < last < 0
-
-
-@pytest.mark.parametrize("sampler", ["gibbs", "tempered"])
-def test_log_likelihood_is_that_of_the_columns_of_the_table(sampler):
-    """With numbers ten times as large, it is less by ln 10 for each column."""
-    X = np.random.default_rng(0).normal(size=(200, 4)) + table(200, 1)
-    model = sdcp(visible="gaussian", sampler=sampler, learning_rate=0.02, max_iter=3)
-    one, ten = (clone(model).fit(scale * X).history_["log_likelihood"] for scale in (1, 10))
-    np.testing.assert_allclose(one - ten, 4 * np.log(10), atol=1e-6)
 
 
 # The negative phase from the ladder.

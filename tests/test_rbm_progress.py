@@ -149,32 +149,29 @@ def plan(patience, n_stages):
     return Plan(1000, 10, float, tol=1e-3, stages=Stages(patience, 0.3, n_stages))
 
 
-def test_a_stage_ends_without_progress_and_the_rate_falls():
-    scores = [-9.0, -8.0, -7.0, -7.0, -7.0, -6.9, -6.9, -6.9, -6.9]
-    kept, rates = Fake(scores, [0.0] * 9, std_err=0.0).run(plan(2, 3))
-    assert_allclose(rates, [1, 1, 1, 1, 1, 0.3, 0.3, 0.3, 0.09][: len(rates)])
-    assert kept is None  # the third stage is not over
-    kept, rates = Fake([*scores, -6.9, -6.9], [0.0] * 11, std_err=0.0).run(plan(2, 3))
-    assert_allclose(rates, [1] * 5 + [0.3] * 3 + [0.09] * 3)
-    assert kept == 11
+RISING = [-9.0, -8.0, -7.0, -7.0, -7.0, -6.9, -6.9, -6.9, -6.9]
+OVERFITTED, GAPS = [-9.0, -8.0, -8.2, -8.4, -8.6], [0.1, 0.2, 0.5, 0.9, 1.2]
 
 
-def test_a_lucky_epoch_is_not_gone_back_to():
-    # ln Z of the fourth epoch is underestimated: the figures of all rows rise, but not the gap.
-    scores = [-9.0, -8.0, -8.0, -6.0, -7.0, -5.0, -8.0, -8.0, -8.0]
-    kept, _ = Fake(scores, [0.5] * 9).run(plan(3, 1))
-    assert kept == 9  # means over three epochs rise until the sixth
-
-
-def test_an_overfitted_stage_goes_back_to_its_best_epoch():
-    scores, gaps = [-9.0, -8.0, -8.2, -8.4, -8.6], [0.1, 0.2, 0.5, 0.9, 1.2]
-    kept, _ = Fake(scores, gaps, std_err=0.0).run(plan(3, 1))
-    assert kept == 2
-    # So does a later stage to the one before.
-    kept, _ = Fake([*scores, -8.7, -8.8, -8.8, -8.8], [*gaps, *[1.3] * 4], std_err=0.0).run(
-        plan(3, 2)
-    )
-    assert kept == 2
+@pytest.mark.parametrize(
+    ("scores", "gaps", "std_err", "stages", "kept"),
+    [
+        # A stage ends without progress, and the third is not over.
+        (RISING, [0.0] * 9, 0.0, (2, 3), None),
+        ([*RISING, -6.9, -6.9], [0.0] * 11, 0.0, (2, 3), 11),
+        # ln Z of the fourth epoch is underestimated: the figures of all rows rise, but not the gap.
+        # Means over three epochs rise until the sixth.
+        ([-9.0, -8.0, -8.0, -6.0, -7.0, -5.0, -8.0, -8.0, -8.0], [0.5] * 9, 0.1, (3, 1), 9),
+        # An overfitted stage goes back to its best epoch, and a later one to the stage before.
+        (OVERFITTED, GAPS, 0.0, (3, 1), 2),
+        ([*OVERFITTED, -8.7, *[-8.8] * 3], [*GAPS, *[1.3] * 4], 0.0, (3, 2), 2),
+    ],
+)
+def test_the_end_of_a_stage(scores, gaps, std_err, stages, kept):
+    found, rates = Fake(scores, gaps, std_err).run(plan(*stages))
+    assert found == kept
+    if scores[:9] == RISING:
+        assert_allclose(rates, ([1] * 5 + [0.3] * 3 + [0.09] * 3)[: len(scores)])
 
 
 @given(st.lists(st.tuples(st.floats(-10, 0), st.floats(-5, 5)), min_size=1, max_size=6))
@@ -191,11 +188,14 @@ STAGED = {"early_stopping": True, "n_iter_no_change": 3, "batch_size": 20, "rand
 
 
 @QUIET
-@pytest.mark.parametrize("n_components", [5, 14])  # ln Z is exact, and estimated
-def test_a_training_in_stages_is_the_same_when_it_is_taken_up_again(n_components, short):
+@pytest.mark.parametrize(
+    ("n_components", "n_left"),  # ln Z is exact, and estimated; in the stages, and in the last one
+    [(5, (60, 40, 10)), (14, (40, 10))],
+)
+def test_a_training_in_stages_is_the_same_when_it_is_taken_up_again(n_components, n_left, short):
     X = bits(120, 14)
     whole = SDCPRBM(n_components, max_iter=1000, **STAGED).fit(X)
-    for n_first in (15, whole.n_iter_ - 40, whole.n_iter_ - 10):  # in the stages, and in the last
+    for n_first in whole.n_iter_ - np.array(n_left):
         again = SDCPRBM(n_components, max_iter=n_first, warm_start=True, **STAGED).fit(X)
         assert again.n_iter_ == n_first < whole.n_iter_ < 1000
         again.set_params(max_iter=1000).fit(X)
@@ -249,23 +249,6 @@ def test_the_mean_is_over_the_last_two_thirds(values):
     assert_allclose(mean.parameters[0], np.mean(averaged), rtol=1e-9, atol=1e-9)
 
 
-class Judge:
-    """A monitor that has given figures of the model before the last stage and of its mean."""
-
-    def __init__(self, std_err, *pairs):
-        names = "validation_log_likelihood", "free_energy_gap"
-        self.figures = [
-            {**dict(zip(names, pair, strict=True)), "log_likelihood_std_err": std_err}
-            for pair in pairs
-        ]
-
-    def judged(self, model, tracker, workers):
-        return self.figures.pop(0)
-
-    def of_interest(self, figures):
-        return figures["validation_log_likelihood"]
-
-
 @pytest.mark.parametrize(
     ("std_err", "score", "gap", "kept"),
     [
@@ -282,7 +265,13 @@ def test_a_mean_that_has_overfitted_is_not_kept(std_err, score, gap, kept):
     training.learner.model = lambda: None
     training.best = {"score": -5.0, "gap": 0.0, "has_started": True, "epoch": 1}
     training.best["parameters"] = [np.ones(1)]
-    training.mean, judge = Mean(), Judge(std_err, (-8.0, 0.0), (score, gap))
+    names = "validation_log_likelihood", "free_energy_gap", "log_likelihood_std_err"
+    given = iter([(-8.0, 0.0, std_err), (score, gap, std_err)])  # of the model, and of its mean
+    judge = SimpleNamespace(
+        judged=lambda *_: dict(zip(names, next(given), strict=True)),
+        of_interest=lambda figures: figures["validation_log_likelihood"],
+    )
+    training.mean = Mean()
     staged = Plan(1000, 10, float, tol=1e-3, stages=Stages(2, 0.3, 1, LastStage(0.1, 3)))
     for epoch in (1, 2, 3):
         training.n_epochs, training.parameter[:] = epoch, 10 * epoch
@@ -309,9 +298,9 @@ def test_schedules_with_and_without_held_out_rows(name, schedule, early_stopping
     for track_likelihood in (False, True):
         model = clone(ESTIMATED[name]).set_params(
             learning_rate_schedule=schedule, early_stopping=early_stopping,
-            track_likelihood=track_likelihood, max_iter=2, random_state=0,
+            track_likelihood=track_likelihood, max_iter=3, random_state=0,
         ).fit(bits(150, 16))  # fmt: skip
-        assert model.n_iter_ == 2
+        assert model.n_iter_ == 3
         assert ("validation_log_likelihood" in model.history_) == early_stopping
         followed = (
             track_likelihood or early_stopping or schedule == "adaptive" or name == "tempered"

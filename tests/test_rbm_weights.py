@@ -92,19 +92,6 @@ def test_visits_are_right_in_the_mean():
     assert (np.abs(mean - shares) <= SIGMAS * deviation + 1e-12).all()
 
 
-def test_rows_share_mini_batches_as_copies_would():
-    """The mean of a mini-batch is that of the weighted rows."""
-    rng = np.random.default_rng(0)
-    X, weights = rng.normal(size=(30, 2)), rng.random(30) + 0.1
-    rows = ChosenRows(X, np.arange(30), weights / weights.mean())
-    means = [V.mean(axis=0) for _ in range(1000) for V in rows.mini_batches(6, rng)]
-    # The mini-batches of an epoch depend on each other, the epochs do not.
-    of_epochs = np.reshape(means, (1000, 5, 2)).mean(axis=1)
-    error = of_epochs.std(axis=0, ddof=1) / np.sqrt(1000)
-    off = np.abs(of_epochs.mean(axis=0) - np.average(X, axis=0, weights=weights))
-    assert (off < SIGMAS * error).all()
-
-
 @pytest.mark.parametrize("source", ["Batches", "memory map"])
 def test_epochs_of_batches_have_weighted_visits(source, tmp_path):
     rng = np.random.default_rng(0)
@@ -308,6 +295,10 @@ def test_real_columns_are_standardised_by_weights(estimator):
     np.testing.assert_array_equal(scales(estimator, X, sample_weight=weights * 2.0**900), expected)
     twice = np.full(30, 2.0)
     np.testing.assert_array_equal(scales(estimator, X, sample_weight=twice), scales(estimator, X))
+    # One that is constant where it counts.
+    X = np.column_stack([np.arange(20.0), np.where(np.arange(20), 1.0, 50.0)])
+    center, scale = scales(estimator, X, sample_weight=np.arange(20) > 0)
+    assert (center[1], scale[1]) == (1, 1)
 
 
 @by_mini_batches
@@ -325,13 +316,6 @@ def test_real_columns_of_batches_and_partial_fit_are_standardised_by_weights(est
         first_without_weight = np.where(np.arange(40) < 30, 0, 1)
         found = scales(estimator, Batches([X[:30], X[30:]]), sample_weight=first_without_weight)
         np.testing.assert_array_equal(found, scales(estimator, X[:30]))
-
-
-def test_a_real_column_that_is_constant_where_it_counts():
-    X = np.column_stack([np.arange(20.0), np.ones(20)])
-    X[0, 1] = 50.0
-    center, scale = scales(ESTIMATORS[0], X, sample_weight=np.arange(20) > 0)
-    assert (center[1], scale[1]) == (1, 1)
 
 
 # As scikit-learn has it.
