@@ -7,6 +7,8 @@ import matplotlib
 import pytest
 from hypothesis import settings
 
+from private import Workers
+
 matplotlib.use("Agg")
 
 # `make fuzz` sets the number of cases for each one that `make test` tries. These are the same each
@@ -31,3 +33,10 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip("no real data beside the project")
     return folder
+
+
+@pytest.fixture(scope="session")
+def workers():
+    """One thread."""
+    with Workers(1) as workers:
+        yield workers
