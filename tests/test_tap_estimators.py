@@ -9,7 +9,6 @@ from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -239,7 +238,7 @@ def test_all_pairs_of_laws_learn(grey, visible, hidden):
 @unconverged
 @pytest.mark.parametrize("visible", LAWS)
 def test_laws_of_each_layer(grey, visible):
-    X = grey > 0.5 if visible == "bernoulli" else grey
+    X = grey[:150] > 0.5 if visible == "bernoulli" else grey[:150]
     own = TruncatedGaussian(np.zeros(3), np.ones(3), -1, 1)
     model = TAPDBM(
         (8, 4, 3), visible=visible, hidden=["bernoulli", "truncated_gaussian", own],
@@ -249,7 +248,7 @@ def test_laws_of_each_layer(grey, visible):
     assert np.isfinite(history).all() and history[-1] > history[0]
     assert model.precision_hidden_[0] is None and model.precision_hidden_[2].shape == (3,)
     assert (own.intercept == 0).all()  # what the user gave is not touched
-    H = model.sample_hidden(X, random_state=0)[2]
+    H = model.sample_hidden(X[:30], random_state=0)[2]
     assert H.min() >= -1 and H.max() <= 1 and H.min() < 0
     Y = X[:5].astype(float)
     Y[:, 10:40] = np.nan
@@ -266,13 +265,9 @@ def test_laws_of_each_layer(grey, visible):
 def test_values_beyond_zero_and_one():
     X = np.random.default_rng(0).normal(0, 1, (200, 4)).clip(-2, 3)
     X[:, 1] = X[:, 0]
-    model = TAPRBM(
-        3, visible="truncated_gaussian", visible_range=(-2, 3), max_iter=20, random_state=0
-    )
-    V = model.fit(X).sample(50, random_state=0)
+    model = TAPRBM(3, visible="truncated_gaussian", visible_range=(-2, 3), random_state=0)
+    V = model.set_params(max_iter=20).fit(X).sample(50, random_state=0)
     assert V.min() >= -2 and V.max() <= 3 and V.min() < 0
-    with pytest.raises(ValueError, match="values from -2 to 3"):
-        model.fit(X + 5)
     with pytest.warns(UserWarning, match="values from -2 to 3"):
         model.transform(X + 5)
 
@@ -280,8 +275,7 @@ def test_values_beyond_zero_and_one():
 def test_a_law_of_ones_own(grey):
     X = np.where(grey > 0.5, 1.0, -1.0)
     model = TAPRBM(8, visible=Spin(np.zeros(64)), learning_rate=0.2, max_iter=10, random_state=0)
-    model.fit(X)
-    history = model.history_["tap_log_likelihood"]
+    history = model.fit(X).history_["tap_log_likelihood"]
     assert history[-1] > history[0]
     with pytest.raises(ValueError, match="values from -1 to 1"):
         model.fit(X + 1)
@@ -434,27 +428,22 @@ def test_output_layers_and_their_names(digits):
     assert list(frame.columns) == [f"tapdbm{j}" for j in range(13)]
 
 
-def test_tap_solutions(rbm, digits):
-    solutions = rbm.tap_solutions(digits[:200])
-    n = len(solutions.free_energy)
-    assert solutions.visible_mean.shape == (n, 64) and solutions.hidden_mean.shape == (n, 12)
-    assert solutions.assignment.shape == (200,) and set(solutions.assignment) == set(range(n))
-    assert (np.diff(solutions.free_energy) >= 0).all() and solutions.converged.all()
-    each = rbm.tap_solutions(digits[:200], unique=False)
+def test_tap_solutions(rbm, dbm, digits):
+    for model, sizes in [(rbm, [12]), (dbm, [16, 8, 6])]:
+        solutions = model.tap_solutions(digits[:200])
+        n = len(solutions.free_energy)
+        for name in ("hidden_mean", "hidden_variance"):
+            of_layers = solutions[name] if model is dbm else [solutions[name]]
+            assert [a.shape for a in of_layers] == [(n, size) for size in sizes]
+        assert solutions.visible_mean.shape == (n, 64)
+        assert solutions.assignment.shape == (200,) and set(solutions.assignment) == set(range(n))
+        assert (np.diff(solutions.free_energy) >= 0).all() and solutions.converged.all()
+    solutions, each = rbm.tap_solutions(digits[:200]), rbm.tap_solutions(digits[:200], unique=False)
     assert each.visible_mean.shape == (200, 64)
     near = np.abs(each.visible_mean - solutions.visible_mean[solutions.assignment])
     assert near.max() <= 0.02 + 1e-6
     hasty = rbm.tap_solutions(digits[:20], unique=False, max_iter=1)
     assert (hasty.n_iter == 1).all() and not hasty.converged.any()
-
-
-def test_solutions_by_layer(dbm, digits):
-    found = dbm.tap_solutions(digits[:100])
-    n = len(found.free_energy)
-    assert found.visible_mean.shape == (n, 64) and found.assignment.shape == (100,)
-    assert [a.shape for a in found.hidden_mean] == [(n, 16), (n, 8), (n, 6)]
-    assert [a.shape for a in found.hidden_variance] == [(n, 16), (n, 8), (n, 6)]
-    assert (np.diff(found.free_energy) >= 0).all() and found.converged.all()
 
 
 def test_the_other_rbm_has_tap_too(digits):
@@ -520,8 +509,6 @@ def test_features_in_searches(digits):
     pipeline = make_pipeline(model, LogisticRegression(max_iter=500))
     search = GridSearchCV(pipeline, {"taprbm__n_components": [2, 32]}, cv=2).fit(X, y)
     assert search.best_params_ == {"taprbm__n_components": 32} and search.best_score_ > 0.75
-    search = GridSearchCV(model, {"n_components": [2, 16]}, cv=2).fit(X)
-    assert search.best_params_ == {"n_components": 16}
 
 
 @both_machines
@@ -535,30 +522,6 @@ def test_an_attribute_that_is_set_counts(kind, digits):
 
 
 # Whatever the data.
-
-
-def test_layouts_and_types(digits):
-    X, model = digits[:80], small("DBM", max_iter=2)
-    reference = clone(model).fit(X)
-    read_only = X.copy()
-    read_only.flags.writeable = False
-    for other in [np.asfortranarray(X), read_only, csr_matrix(X), X.astype(bool), X[:, ::1]]:
-        again = clone(model).fit(other)
-        assert_same(reference, again)
-        assert_array_equal(again.transform(other), reference.transform(X))
-        assert_array_equal(again.score_samples(other), reference.score_samples(X))
-    assert reference.transform(X).dtype == np.float32 == reference.components_[1].dtype
-    assert clone(model).fit(X.astype(float)).transform(X).dtype == np.float64
-    for a in parameters(reference):
-        a.flags.writeable = False
-    reference.sample(2, random_state=0, n_steps=3)
-    reference.set_params(warm_start=True).fit(X)
-    bad = X.copy()
-    bad[1, 3] = 7
-    with pytest.raises(ValueError, match="column 3, but row 1 has the value 7"):
-        reference.fit(bad)
-    with pytest.warns(UserWarning, match="is 7 in column 3, row 1"):
-        reference.transform(bad)
 
 
 @settings(max_examples=cases(25))
@@ -699,11 +662,6 @@ def test_deep_models_of_tables(table, independent_score, order):
     assert model.log_partition("tap").value == pytest.approx(model.log_partition_, abs=0.7)
     model.set_params(max_iter=3, pretrain_max_iter=3, persistent=True).fit(table)
     assert np.isfinite(model.history_["tap_log_likelihood"]).all()
-
-
-def test_threads_do_not_matter_to_tables(table):
-    model = TAPRBM(40, max_iter=2, **OF_TABLES).set_params(batch_size=200)
-    assert_same(*(clone(model).set_params(n_jobs=n).fit(table) for n in (1, 2)))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
