@@ -118,8 +118,7 @@ def test_rows_of_the_table_and_of_the_model(kinds, seed):
 
 
 def test_rows_of_a_plain_table_are_not_copied():
-    X = np.random.default_rng(0).random((4, 3))
-    layout = Layout.of_numbers(3)
+    X, layout = np.random.default_rng(0).random((4, 3)), Layout.of_numbers(3)
     assert layout.expand(X) is X and layout.collapse(X) is X and layout.unscaled(X) is X
 
 
@@ -323,20 +322,6 @@ def test_two_categories_as_categorical_and_as_binary_units():
     assert_allclose(wide.predict_column_proba(X, "b"), bits.predict_column_proba(X, "b"), rtol=1e-5)
 
 
-# Values that the training has not seen.
-
-
-@every_estimator
-def test_unseen_values(estimator):
-    X = weather()
-    model = mixed(estimator, unseen="missing").fit(X)
-    strange = X[:3].assign(city=["Bonn", "Oslo", "Bonn"])
-    filled = model.impute(strange)
-    assert set(filled["city"]) <= {*DEGREES, "Bonn"} and filled["city"][1] == "Oslo"
-    missing = X[:3].assign(city=[None, "Oslo", None])
-    assert_allclose(model.score_samples(strange), model.score_samples(missing))
-
-
 # Training.
 
 BITS = Bernoulli(np.array([-0.2, 0.3]))
@@ -453,7 +438,7 @@ def test_a_planted_dependence_is_learned():
     exceed 5 standard errors once in 3 million times. It is near 1 nat.
     """
     X = weather(900)
-    model = SDCPRBM(6, visible={"degrees": "gaussian"}, max_iter=30, random_state=0)
+    model = SDCPRBM(6, visible={"degrees": "gaussian"}, max_iter=20, random_state=0)
     model.fit(X[:600])
     test = X[600:]
     proba = model.predict_column_proba(test, "city")
@@ -473,7 +458,7 @@ def test_two_gaussians_are_told_apart():
     side = rng.integers(2, size=(600, 1))
     X = np.where(side, [4.0, -3.0], [-2.0, 5.0]) + rng.normal(size=(600, 2))
     train, test = X[:400], X[400:]
-    model = SDCPRBM(4, visible="gaussian", random_state=0, max_iter=80, track_likelihood=False)
+    model = SDCPRBM(4, visible="gaussian", random_state=0, max_iter=30, track_likelihood=False)
     single = multivariate_normal(train.mean(axis=0), np.cov(train.T))
     assert model.fit(train).score(test) > single.logpdf(test).mean() + 0.5
 
@@ -499,13 +484,6 @@ def test_real_columns_that_are_hard(X, dtype):
     assert np.isfinite(model.components_).all()
 
 
-def test_outliers_of_real_columns_do_not_break_the_training():
-    X = weather(200)
-    X.loc[3, "degrees"] = 1e5
-    model = mixed(ESTIMATORS[0], max_iter=20).fit(X)
-    assert np.isfinite(model.score_samples(X)).all()
-
-
 @pytest.mark.parametrize(
     "parameters",
     [
@@ -527,9 +505,11 @@ def test_a_fit_goes_on_as_if_it_had_not_ended(parameters):
 
 def test_the_number_of_threads_does_not_matter():
     X = weather(300)
-    one, two = (mixed(ESTIMATORS[0], n_jobs=n, batch_size=300).fit(X) for n in (1, 2))
+    X.loc[3, "degrees"] = 1e5  # an outlier does not break the training either
+    one, two = (mixed(ESTIMATORS[0], n_jobs=n, batch_size=300, max_iter=20).fit(X) for n in (1, 2))
     assert_array_equal(one.components_, two.components_)
     assert_array_equal(one.precision_visible_, two.precision_visible_)
+    assert np.isfinite(one.score_samples(X)).all()
 
 
 @pytest.mark.parametrize(
