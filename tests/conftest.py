@@ -7,8 +7,6 @@ import matplotlib
 import pytest
 from hypothesis import settings
 
-from private import Workers
-
 matplotlib.use("Agg")
 
 # `make fuzz` sets the number of cases for each one that `make test` tries. These are the same each
@@ -38,5 +36,7 @@ def shared_data():
 @pytest.fixture(scope="session")
 def workers():
     """One thread."""
+    from private import Workers  # matplotlib.use comes first
+
     with Workers(1) as workers:
         yield workers

@@ -4,12 +4,14 @@ import numpy as np
 
 from private import Iteration, Layered, Stacked, Stream, by_tap, clamp
 from private import RBMModel as Model
+from sklearn_boltz import TAPDBM
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,
     Gaussian,
     TruncatedGaussBernoulli,
     TruncatedGaussian,
+    UnitType,
 )
 
 EXACTLY = Iteration(max_iter=5000, tol=1e-26)
@@ -108,3 +110,40 @@ def power_of(scales, errors):
     """
     sizes = np.sqrt((np.asarray(errors) ** 2).mean(axis=1))
     return np.polyfit(np.log(scales), np.log(sizes), 1)[0]
+
+
+def deep(dbm):
+    """An estimator with the parameters of a `SmallDBM`."""
+    sizes = [len(b) for b in dbm.intercepts]
+    model = TAPDBM(sizes[1:], max_iter=1, pretrain_max_iter=0, random_state=0)
+    model.fit(np.random.default_rng(0).integers(2, size=(60, sizes[0])).astype(float))
+    model.components_ = [W.copy() for W in dbm.weights]
+    model.intercept_visible_, *model.intercept_hidden_ = [b.copy() for b in dbm.intercepts]
+    return model
+
+
+class Spin(UnitType):
+    """Units with the values -1 and 1, as a user would write them for training."""
+
+    bounds = (-1.0, 1.0)
+
+    def __init__(self, intercept):
+        self.intercept = intercept
+
+    def parameters(self):
+        return {"intercept": self.intercept}
+
+    def log_weight(self, X):
+        return X @ self.intercept
+
+    def log_partition(self, field, precision=0.0):
+        log_odds = self.intercept + field
+        return np.logaddexp(log_odds, -log_odds) - 0.5 * precision
+
+    def moments(self, field, precision=0.0):
+        mean = np.tanh(self.intercept + field + 0 * precision)
+        return mean, 1 - mean**2
+
+    def gradients(self, X, field=None, precision=0.0):
+        mean = X if field is None else self.moments(field, precision)[0]
+        return {"intercept": np.asarray(mean).mean(axis=0)}

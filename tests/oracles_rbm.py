@@ -4,8 +4,6 @@ import itertools
 
 import numpy as np
 
-from sklearn_boltz.units import UnitType
-
 
 class SmallRBM:
     """p(v, h) ∝ exp(h·Wv + b·v + c·h), all 2^(n + m) states enumerated."""
@@ -102,30 +100,3 @@ def random_rbm(n_visible, n_hidden, scale=1.0, seed=0):
         rng.standard_normal(n_visible),
         rng.standard_normal(n_hidden),
     )
-
-
-class Spin(UnitType):
-    """Units with the values -1 and 1, as a user would write them for training."""
-
-    bounds = (-1.0, 1.0)
-
-    def __init__(self, intercept):
-        self.intercept = intercept
-
-    def parameters(self):
-        return {"intercept": self.intercept}
-
-    def log_weight(self, X):
-        return X @ self.intercept
-
-    def log_partition(self, field, precision=0.0):
-        log_odds = self.intercept + field
-        return np.logaddexp(log_odds, -log_odds) - 0.5 * precision
-
-    def moments(self, field, precision=0.0):
-        mean = np.tanh(self.intercept + field + 0 * precision)
-        return mean, 1 - mean**2
-
-    def gradients(self, X, field=None, precision=0.0):
-        mean = X if field is None else self.moments(field, precision)[0]
-        return {"intercept": np.asarray(mean).mean(axis=0)}

@@ -27,11 +27,7 @@ from private import RBMModel as Model
 from private import TrainingMonitor as Monitor
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.units import (
-    Bernoulli,
-    Categorical,
-    Stacked,
-)
+from sklearn_boltz.units import Bernoulli, Categorical, Stacked
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # What is drawn may be off by so many standard errors: a false alarm in 1.7 million figures.

@@ -195,21 +195,6 @@ def test_log_pseudo_likelihood_of_probabilities():
     assert_allclose(log_pseudo_likelihood(model, V), expected)
 
 
-def test_gradient_of_the_log_likelihood_by_finite_differences():
-    rbm = random_rbm(5, 3)
-    frequencies = np.random.default_rng(1).dirichlet(np.ones(len(rbm.V)))
-    H, weight = as_model(rbm).mean_hidden(rbm.V), frequencies - rbm.p
-    gradients = (H * weight[:, None]).T @ rbm.V, weight @ rbm.V, weight @ H
-    for k, gradient in enumerate(gradients):
-        for index in np.ndindex(gradient.shape):
-            ends = []
-            for step in [1e-5, -1e-5]:
-                parameters = [rbm.W.copy(), rbm.b.copy(), rbm.c.copy()]
-                parameters[k][index] += step
-                ends.append(SmallRBM(*parameters).log_likelihood(frequencies))
-            assert gradient[index] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-8)
-
-
 class ThreeValues(UnitType):
     """A law of one's own: three values, and nothing that training needs."""
 
@@ -378,18 +363,6 @@ def test_raise_from_rows_is_conservative(workers):
         excess.append((estimate.value - law.log_Z) / estimate.std_err)
     assert excess[0] > SIGMAS
     assert excess[1] > -SIGMAS
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_ais_between_biases_alone(dtype, workers):
-    """Without weights, from units with other biases; a fixed seed, and ten standard errors."""
-    rbm = SmallRBM(np.zeros((2, 4)), [1.0, -2.0, 0.5, 3.0], [0.3, -0.4])
-    base = Bernoulli(np.zeros(4, dtype))
-    estimate = annealed_importance_sampling(
-        as_model(rbm, dtype), base, temperature_ladder(100), 200, Stream(0), workers
-    )
-    assert estimate.value == pytest.approx(np.log(rbm.Z), abs=10 * estimate.std_err)
-    assert estimate.std_err < 0.05
 
 
 @pytest.mark.parametrize("pair", [("B", "B"), ("TGB", "TG")], ids="-".join)

@@ -9,8 +9,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
 
-from oracles_rbm import SmallDBM, SmallRBM, Spin, binary, random_dbm, random_rbm
-from private import Stream, Workers, _conditional, _samples, exact_free_energy
+from mean_field import Spin, deep
+from oracles_rbm import SmallDBM, SmallRBM, binary, random_dbm, random_rbm
+from private import _conditional, exact_free_energy
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.units import Bernoulli
 
@@ -37,15 +38,6 @@ def as_estimator(rbm, kind="SDCP", **params):
     model = deepcopy(fitted(kind, len(rbm.b))).set_params(**params)
     model.components_, model.intercept_visible_ = rbm.W.copy(), rbm.b.copy()
     model.intercept_hidden_ = rbm.c.copy()
-    return model
-
-
-def deep(dbm):
-    sizes = [len(b) for b in dbm.intercepts]
-    model = TAPDBM(sizes[1:], max_iter=1, pretrain_max_iter=0, random_state=0)
-    model.fit(rows(sizes[0]))
-    model.components_ = [W.copy() for W in dbm.weights]
-    model.intercept_visible_, *model.intercept_hidden_ = [b.copy() for b in dbm.intercepts]
     return model
 
 
@@ -485,16 +477,3 @@ def test_spins_beside_bits_in_a_deep_model():
     p = np.exp(-exact_free_energy(model._layered(), V) - exact)
     assert p.sum() == pytest.approx(1)
     assert_drawn((model.sample(5000, 0, n_steps=60) + 1) / 2, (V + 1) / 2, p)
-
-
-def test_clamped_columns_stay_in_chains_of_both_kinds():
-    rbm = random_rbm(6, 4)
-    model = as_estimator(rbm)._model()
-    V, clamped = rows(6, 300), np.arange(6) % 2 == 0
-    with Workers(2) as workers:
-        plain = _samples.chain_samples(model, V.copy(), 3, Stream(0), workers, clamped)
-        base = Bernoulli(np.zeros(6))
-        tempered = _samples.tempered_samples(model, base, V, 3, 2, Stream(0), workers, clamped)
-    for states in (plain, tempered):
-        assert_array_equal(states[:, clamped], V[:, clamped])
-        assert (states != V).any()

@@ -81,8 +81,7 @@ KINDS = {
 
 @settings(max_examples=cases(40))
 @given(
-    kinds=st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=6),
-    seed=st.integers(0, 99),
+    kinds=st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=6), seed=st.integers(0, 99)
 )
 def test_rows_of_the_table_and_of_the_model(kinds, seed):
     """Expanded and collapsed, rows are the same; a missing cell is missing in all its numbers."""

@@ -29,7 +29,6 @@ from private import (
     Features,
     Iteration,
     Layer,
-    Workers,
     _second_order,
     by_tap,
     distinct,
@@ -180,19 +179,6 @@ def test_rows_stop_by_themselves(workers):
         assert_allclose(alone.visible_mean[0], together.visible_mean[i], atol=1e-12)
     short = solve(model, V, iteration._replace(max_iter=3), workers)
     assert not short.converged.any() and (short.n_iter == 3).all()
-
-
-def test_number_of_threads_does_not_matter():
-    rng, results = np.random.default_rng(0), []
-    W = 0.05 * rng.standard_normal((300, 200))
-    model = Model(W, Bernoulli(np.zeros(200)), Bernoulli(np.zeros(300)))
-    V = (rng.random((250, 200)) < 0.3).astype(float)
-    for n_jobs in [1, 2, 3]:
-        with Workers(n_jobs) as workers:
-            results.append(solve(model, V, Iteration(), workers))
-    for other in results[1:]:
-        for name, value in results[0].items():
-            assert_array_equal(value, other[name])
 
 
 # Two strong patterns that exclude each other: two solutions.

@@ -17,7 +17,8 @@ from sklearn.metrics import matthews_corrcoef
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from oracles_rbm import SmallDBM, Spin, binary
+from mean_field import Spin, deep
+from oracles_rbm import binary, random_dbm
 from private import divided
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
 from sklearn_boltz.units import TruncatedGaussian
@@ -63,17 +64,6 @@ def rows(n_rows=60, n_features=5, seed=0):
     return X
 
 
-def random_dbm(sizes=(4, 3), scale=0.5):
-    """A deep machine with random parameters, and the sums over all its states."""
-    model = TAPDBM(sizes, max_iter=1, pretrain_max_iter=0, random_state=0).fit(rows())
-    rng = np.random.default_rng(1)
-    model.components_ = [scale * rng.standard_normal(W.shape) for W in model.components_]
-    model.intercept_hidden_ = [rng.standard_normal(len(W)) for W in model.components_]
-    model.intercept_visible_ = rng.standard_normal(5)
-    intercepts = [model.intercept_visible_, *model.intercept_hidden_]
-    return model, SmallDBM(model.components_, intercepts)
-
-
 def parameters(model):
     names = ["components_", "intercept_hidden_", "intercept_visible_"]
     values = [getattr(model, name) for name in names]
@@ -88,9 +78,10 @@ def assert_same(a, b):
 # A deep machine against all its states, and with one hidden layer against the RBM.
 
 
-@pytest.mark.parametrize("sizes", [(4, 3), (3, 3, 2)])
+@pytest.mark.parametrize("sizes", [(5, 4, 3), (5, 3, 3, 2)])
 def test_against_enumeration(sizes):
-    model, exactly = random_dbm(sizes, scale=0.1)
+    exactly = random_dbm(sizes, scale=0.1, seed=1)
+    model = deep(exactly)
     V, exact = binary(5), np.log(exactly.Z)
     assert model.log_partition("exact").value == pytest.approx(exact, abs=1e-10)
     assert model.log_partition_ == pytest.approx(exact, abs=1e-10)
@@ -111,7 +102,8 @@ def test_against_enumeration(sizes):
 
 
 def test_imputation_against_all_states():
-    model, exactly = random_dbm(scale=0.3)
+    exactly = random_dbm((5, 4, 3), scale=0.3, seed=1)
+    model = deep(exactly)
     X = rows()[:8]
     X[:, 2:] = np.nan
     X[0] = [1, 1, 0, 0, 1]
