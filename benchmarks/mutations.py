@@ -148,8 +148,8 @@ SOURCES = [
         ("-= (spread[:, others] * common) @", "+= (spread[:, others] * common) @"),
     ]),
     ("restricted/mean_field/_clamped.py",
-     "test_layered.py test_tap_estimators.py -k 'several_layers or against_enumeration or "
-     "to_the_bit or tap_free'", [
+     "test_layered.py test_tap_estimators.py -k 'several_layers or given_rows or "
+     "against_enumeration or to_the_bit or tap_free'", [
         ("(first[0] + self.field, first[1])", "(first[0], first[1])"),
         ("return of_hidden - visible.log_weight", "return of_hidden + visible.log_weight"),
     ]),
