@@ -184,6 +184,9 @@ def test_samples_at_a_temperature(temperature):
     assert_drawn(drawn, rbm.V, tempered.p)
     drawn = model.sample(N_DRAWS, 0, temperature=temperature, given={0: 1})
     assert_drawn(drawn, rbm.V, agreeing(rbm.V, tempered.p, np.array([1.0] + [np.nan] * 4)))
+    for wrong in (0, -temperature):
+        with pytest.raises(ValueError, match="temperature"):
+            model.sample(2, temperature=wrong)
 
 
 def test_samples_of_a_deep_model(way):

@@ -288,7 +288,5 @@ for given in [
     {"d": 1}, {7: 1}, {1.5: 1}, {"n": 2}, {"n": "x"}, {"n": np.nan}, {"wet": 1, 0: 0}, {"wet": 2}
 ]:  # fmt: skip
     OF_FITTED[f"given {given}"] = lambda given=given: of_small_table().sample(2, given=given)
-for t in (0, -1):
-    OF_FITTED[f"a temperature of {t}"] = lambda t=t: of_bits().sample(2, temperature=t)
 
 CASES = {**OF_UNITS, **OF_KERNELS, **OF_COLUMNS, **OF_LAYERS, **OF_FITTED}
