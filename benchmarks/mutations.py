@@ -113,8 +113,7 @@ SOURCES = [
         ("share = (f - b)", "share = (b - f)"),
     ]),
     ("restricted/sampling/_annealing.py",
-     "test_rbm_units_partition.py test_rbm_model.py test_rbm_ladder.py -k 'unbiased or "
-     "by_hand or are_apart or from_above'", [
+     "test_rbm_model.py test_rbm_ladder.py -k 'unbiased or by_hand or are_apart or from_above'", [
         ("math.log(len(by_row)) - logsumexp(by_row, axis=0)", "-logsumexp(by_row, axis=0)"),
         ("values.std(ddof=1)", "values.std()"),
         ("max(estimate.low, former.low)", "estimate.low"),
@@ -124,9 +123,8 @@ SOURCES = [
         ("(estimate.value - former.value) <= 2 * tol", "(estimate.value - former.value) <= 2"),
     ]),
     ("restricted/mean_field/_tap.py",
-     "test_tap.py test_tap_units.py test_rbm_missing.py -k 'stands_for_all or "
-     "change_of_a_row or distinct or a_part or no_part or stationary and TAP or "
-     "rows_stop or known_units or outer_fields or told_apart or second_order or "
+     "test_tap.py test_layered.py -k 'stands_for_all or change_of_a_row or a_part or no_part or "
+     "stationary or rows_stop or known_units or outer_fields or told_apart or second_order or "
      "tap_free or satisfy'", [
         ("float(logsumexp(-free_energy))", "float((-free_energy).max())"),
         ("solutions.converged if solutions.converged.any() else",
@@ -143,13 +141,14 @@ SOURCES = [
         ("first += -0.5 * (hidden", "first += 0.5 * (hidden"),
     ]),
     ("restricted/mean_field/_second_order.py",
-     "test_tap_units.py -k 'both_descriptions or general_formula or stationary or gradients'", [
+     "test_tap.py test_tap_gradients.py -k 'both_descriptions or general_formula or stationary or "
+     "gradients_are'", [
         ("precision[:, others] += common * common", "precision[:, others] -= common * common"),
         ("product = -0.5 * precision", "product = -precision"),
         ("-= (spread[:, others] * common) @", "+= (spread[:, others] * common) @"),
     ]),
     ("restricted/mean_field/_clamped.py",
-     "test_tap_dbm.py test_tap_units.py test_rbm_missing.py -k 'several_layers or "
+     "test_layered.py test_tap_estimators.py -k 'several_layers or given_rows or "
      "against_enumeration or to_the_bit or tap_free'", [
         ("(first[0] + self.field, first[1])", "(first[0], first[1])"),
         ("return of_hidden - visible.log_weight", "return of_hidden + visible.log_weight"),
@@ -159,8 +158,7 @@ SOURCES = [
         ("+ np.log(point.variance)).sum()", "- np.log(point.variance)).sum()"),
     ]),
     ("restricted/training/_tap_steps.py",
-     "test_tap.py test_tap_units.py test_rbm_missing.py -k 'penalties or gradients or "
-     "all_parameters or tap_gradient'", [
+     "test_tap_gradients.py -k 'penalties or gradients_are or all_parameters or tap_gradient'", [
         ("step -= rate * scheme.alpha * slope", "step += rate * scheme.alpha * slope"),
         ('if scheme.penalty == "l2" else', 'if scheme.penalty == "l1" else'),
         ("other -= c_h[:, units].T @ c_v", "other += c_h[:, units].T @ c_v"),
@@ -397,8 +395,7 @@ SOURCES = [
         ("theta[k] * dy - penalty[k]", "theta[k] * dy"),
     ]),
     ("restricted/sampling/_gibbs_kernel.pyx",
-     "test_rbm_kernels.py test_rbm_model.py test_rbm_units_partition.py "
-     "-k 'kernels or ais or unbiased'", [
+     "test_rbm_kernels.py test_rbm_model.py -k 'kernels or ais or unbiased'", [
         ("(high - low) * ddot(", "high * ddot("),
     ]),
     ("restricted/model/_class_kernel.pyx", "test_rbm_classifier.py -k 'kernel or gradient'", [

@@ -31,3 +31,12 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip("no real data beside the project")
     return folder
+
+
+@pytest.fixture(scope="session")
+def workers():
+    """One thread."""
+    from private import Workers  # matplotlib.use comes first
+
+    with Workers(1) as workers:
+        yield workers

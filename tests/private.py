@@ -287,7 +287,7 @@ from sklearn_boltz.restricted.training._sdcp import Scheme as SDCPScheme
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import Learner as TAPLearner
 from sklearn_boltz.restricted.training._tap_steps import Scheme as TAPScheme
-from sklearn_boltz.restricted.training._tap_steps import Workspace, difference, unit_gradients
+from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
 from sklearn_boltz.restricted.training._tracker import Tracked, Tracker
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _categorical_arrays
 from sklearn_boltz.units._bernoulli import Bernoulli

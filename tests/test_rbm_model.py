@@ -1,35 +1,136 @@
-"""Energies, conditionals, likelihoods and their estimates against brute force."""
+"""Energies, conditionals, chains and estimates of RBMs of any units: sums and quadrature."""
+
+import itertools
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
-from oracles_rbm import SmallRBM, binary, random_rbm
+from oracles_rbm import SmallRBM, random_rbm
+from private import RBMModel as Model
 from private import (
-    Bernoulli,
     Stream,
     Workers,
     _annealing,
+    all_states,
     annealed_importance_sampling,
+    base_log_partition,
+    enumerated,
     exact_log_partition,
     impute,
     impute_by_chains,
     log_pseudo_likelihood,
+    n_enumerated,
     reverse_importance_sampling,
     row_blocks,
     run_chains,
     temperature_ladder,
     tempered_samples,
 )
-from private import RBMModel as Model
+from sklearn_boltz.units import Bernoulli, TruncatedGaussBernoulli, TruncatedGaussian, UnitType
 
 SIZES = [(1, 1), (3, 2), (6, 10), (10, 6)]
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
+# Off by five standard deviations: a false alarm has a probability of 6e-7.
+SIGMAS = 5
 
 
 def as_model(rbm, dtype=np.float64):
     return Model(
         rbm.W.astype(dtype), Bernoulli(rbm.b.astype(dtype)), Bernoulli(rbm.c.astype(dtype))
     )
+
+
+def typed(model, dtype):
+    weights = model.weights.astype(dtype)
+    return Model(weights, model.visible.astype(dtype), model.hidden.astype(dtype))
+
+
+def points_of(units):
+    """Values of a unit and the logarithms of their weights, shape (n_units, n_points)."""
+    if isinstance(units, Bernoulli):
+        return np.array([0.0, 1.0]), np.outer(units.intercept, [0, 1])
+    low, high = units.bounds
+    x = low + (high - low) * (NODES + 1) / 2
+    logs = np.outer(units.intercept, x) - np.outer(units.precision, x * x) / 2
+    logs += np.log(WEIGHTS * (high - low) / 2)
+    if type(units) is TruncatedGaussian:
+        return x, logs
+    logs += np.log(units.rho)[:, np.newaxis] - logsumexp(logs, axis=1, keepdims=True)
+    return np.append(x, 0.0), np.column_stack([logs, np.log1p(-units.rho)])
+
+
+def all_points(units):
+    x, logs = points_of(units)
+    index = np.array(list(itertools.product(range(len(x)), repeat=len(units))))
+    return x[index], logs[np.arange(len(units)), index].sum(axis=1)
+
+
+def units_of(kind, n, rng):
+    U, V, rho = rng.normal(0, 1, n), rng.normal(0, 3, n), rng.uniform(0.3, 0.8, n)
+    if kind == "B":
+        return Bernoulli(U)
+    if kind == "TG":
+        return TruncatedGaussian(U, V, -1.0, 1.5)
+    return TruncatedGaussBernoulli(rho, U, V, -1.0, 1.5)
+
+
+class Law(NamedTuple):
+    """A model, all its rows or a grid of points of quadrature, their probabilities and ln Z."""
+
+    model: Model
+    V: np.ndarray
+    p: np.ndarray
+    log_Z: float
+
+    def draw(self, n):
+        # A grid point is not a sample of a continuous law, but one exact transition later the
+        # chains are: the field of the hidden units sees the law by quadrature only.
+        return self.V[np.random.default_rng(1).choice(len(self.p), size=n, p=self.p)]
+
+
+@cache
+def law_of(visible, hidden, scale=1.0):
+    rng = np.random.default_rng(0)
+    n_visible, n_hidden = (6, 4) if (visible, hidden) == ("B", "B") else (2, 2)
+    weights = rng.normal(0, scale, (n_hidden, n_visible))
+    model = Model(weights, units_of(visible, n_visible, rng), units_of(hidden, n_hidden, rng))
+    (V, of_visible), (H, of_hidden) = all_points(model.visible), all_points(model.hidden)
+    logs = V @ model.weights.T @ H.T + of_visible[:, np.newaxis] + of_hidden
+    log_Z = logsumexp(logs)
+    return Law(model, V, np.exp(logsumexp(logs, axis=1) - log_Z), log_Z)
+
+
+PAIRS = [
+    ("B", "B"), ("TG", "B"), ("TGB", "B"), ("TG", "TG"), ("B", "TG"), ("B", "TGB"), ("TGB", "TG"),
+]  # fmt: skip
+
+
+@pytest.fixture(params=PAIRS, ids="-".join)
+def law(request):
+    return law_of(*request.param)
+
+
+def base_of(model):
+    rows = model.visible.sample(np.zeros((500, len(model.visible))), Stream(9))
+    return model.visible.fitted_to(rows)
+
+
+def assert_moments(rows, V, p):
+    """First and second moments of drawn rows are those of the law."""
+    for power in (1, 2):
+        expected = p @ V**power
+        spread = np.sqrt(p @ V ** (2 * power) - expected**2)
+        error = (rows**power).mean(axis=0) - expected
+        assert (np.abs(error) <= SIGMAS * spread / np.sqrt(len(rows))).all()
+
+
+def assert_unbiased(ratio):
+    assert abs(ratio.mean() - 1) < SIGMAS * ratio.std() / np.sqrt(len(ratio))
 
 
 def total_variation(V, p):
@@ -42,111 +143,134 @@ def noise_floor(p, n):
     return 0.5 * np.sqrt(2 * p * (1 - p) / (np.pi * n)).sum()
 
 
+# Energies, conditionals and log-partitions.
+
+
 @pytest.mark.parametrize("size", SIZES)
 def test_energies_and_conditionals(size):
     rbm = random_rbm(*size)
     model = as_model(rbm)
-    np.testing.assert_allclose(model.free_energy(rbm.V), rbm.free_energy(), rtol=1e-12)
-    np.testing.assert_allclose(model.mean_hidden(rbm.V), rbm.mean_hidden(), rtol=1e-10)
-    np.testing.assert_allclose(model.mean_visible(rbm.H), rbm.mean_visible(), rtol=1e-10)
+    assert_allclose(model.free_energy(rbm.V), rbm.free_energy(), rtol=1e-12)
+    assert_allclose(model.mean_hidden(rbm.V), rbm.mean_hidden(), rtol=1e-10)
+    assert_allclose(model.mean_visible(rbm.H), rbm.mean_visible(), rtol=1e-10)
     i, j = np.unravel_index(np.arange(rbm.joint.size), rbm.joint.shape)
-    np.testing.assert_allclose(
-        model.energy(rbm.V[i], rbm.H[j]), -rbm.log_joint.ravel(), rtol=1e-10, atol=1e-12
-    )
-    np.testing.assert_allclose(
-        model.transposed().free_energy(rbm.H), -np.log(np.exp(rbm.log_joint).sum(axis=0))
-    )
+    energy = model.energy(rbm.V[i], rbm.H[j])
+    assert_allclose(energy, -rbm.log_joint.ravel(), rtol=1e-10, atol=1e-12)
+    of_hidden = -np.log(np.exp(rbm.log_joint).sum(axis=0))
+    assert_allclose(model.transposed().free_energy(rbm.H), of_hidden)
+    found = log_pseudo_likelihood(model, rbm.V)
+    assert_allclose(found, rbm.log_pseudo_likelihood(), rtol=1e-9)
+    # On chosen features: the mean over all choices is the exact value.
+    features = np.tile(np.arange(size[0]), (len(rbm.V[:8]), 1))
+    assert_allclose(log_pseudo_likelihood(model, rbm.V[:8], features), found[:8])
+    for dtype, rtol in [(np.float32, 1e-6), (np.float64, 1e-13)]:
+        log_Z = exact_log_partition(as_model(rbm, dtype))
+        assert log_Z == pytest.approx(np.log(rbm.Z), rel=rtol)
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_log_partition(size, dtype):
-    rbm = random_rbm(*size)
-    rtol = 1e-6 if dtype == np.float32 else 1e-13
-    assert exact_log_partition(as_model(rbm, dtype)) == pytest.approx(np.log(rbm.Z), rel=rtol)
+@pytest.mark.parametrize("pair", [pair for pair in PAIRS if "B" in pair], ids="-".join)
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-11), (np.float32, 1e-6)])
+def test_exact_log_partition(pair, dtype, rtol):
+    model, *_, log_Z = law_of(*pair)
+    assert exact_log_partition(typed(model, dtype)) == pytest.approx(log_Z, rel=rtol, abs=rtol)
+    assert n_enumerated(model) == (4 if pair == ("B", "B") else 2)
 
 
 def test_exact_log_partition_by_blocks():
-    rng = np.random.default_rng(0)
-    c = rng.normal(size=14)
+    c = np.random.default_rng(0).normal(size=14)
     model = Model(np.zeros((14, 30)), Bernoulli(np.full(30, 0.5)), Bernoulli(c))
     expected = 30 * np.log1p(np.exp(0.5)) + np.logaddexp(0, c).sum()
     assert exact_log_partition(model) == pytest.approx(expected, rel=1e-13)
-
-
-@pytest.mark.parametrize("size", [(3, 2), (6, 10), (10, 6)])
-def test_log_pseudo_likelihood(size):
-    rbm = random_rbm(*size)
-    model = as_model(rbm)
-    np.testing.assert_allclose(
-        log_pseudo_likelihood(model, rbm.V), rbm.log_pseudo_likelihood(), rtol=1e-9
-    )
-    # On chosen features: the mean over all choices is the exact value.
-    some = rbm.V[:8]
-    features = np.tile(np.arange(size[0]), (len(some), 1))
-    np.testing.assert_allclose(
-        log_pseudo_likelihood(model, some, features), log_pseudo_likelihood(model, some)
-    )
+    assert n_enumerated(law_of("TG", "TG").model) == np.inf
 
 
 def test_log_pseudo_likelihood_of_probabilities():
-    rbm = random_rbm(4, 3)
-    model, V = as_model(rbm), np.random.default_rng(0).random((5, 4))
+    model, V = as_model(random_rbm(4, 3)), np.random.default_rng(0).random((5, 4))
     expected = np.zeros(5)
     for i in range(4):
         on, off = V.copy(), V.copy()
         on[:, i], off[:, i] = 1, 0
         log_odds = model.free_energy(off) - model.free_energy(on)
         expected += V[:, i] * log_odds - np.logaddexp(0, log_odds)
-    np.testing.assert_allclose(log_pseudo_likelihood(model, V), expected)
+    assert_allclose(log_pseudo_likelihood(model, V), expected)
 
 
-def test_gradient_of_the_log_likelihood_by_finite_differences():
-    rbm = random_rbm(5, 3)
-    frequencies = np.random.default_rng(1).dirichlet(np.ones(len(rbm.V)))
-    model = as_model(rbm)
-    H = model.mean_hidden(rbm.V)
-    weight = frequencies - rbm.p
-    gradients = (H * weight[:, None]).T @ rbm.V, weight @ rbm.V, weight @ H
-    for k, gradient in enumerate(gradients):
-        for index in np.ndindex(gradient.shape):
-            ends = []
-            for step in [1e-5, -1e-5]:
-                parameters = [rbm.W.copy(), rbm.b.copy(), rbm.c.copy()]
-                parameters[k][index] += step
-                ends.append(SmallRBM(*parameters).log_likelihood(frequencies))
-            assert gradient[index] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-8)
+class ThreeValues(UnitType):
+    """A law of one's own: three values, and nothing that training needs."""
+
+    def __init__(self, intercept):
+        self.intercept = intercept
+
+    def parameters(self):
+        return {"intercept": self.intercept}
+
+    def states(self):
+        return np.array([-1.0, 0.0, 1.0])
+
+    def log_weight(self, X):
+        return X @ self.intercept
+
+    def log_partition(self, field, precision=0.0):
+        b = self.intercept + np.asarray(field)
+        return np.log1p(2 * np.cosh(b) * np.exp(-0.5 * precision))
+
+
+def test_units_of_three_values():
+    rng = np.random.default_rng(0)
+    hidden, visible = ThreeValues(rng.normal(size=4)), units_of("TG", 3, rng)
+    rows = all_states(hidden)
+    assert rows.tolist() == [list(row) for row in itertools.product([-1, 0, 1], repeat=4)]
+    assert_array_equal(enumerated(hidden, 10, 20), rows[10:20])
+    model = Model(rng.normal(size=(4, 3)), visible, hidden)
+    of_visible = visible.log_partition(rows @ model.weights).sum(axis=1)
+    expected = logsumexp(hidden.log_weight(rows) + of_visible)
+    assert exact_log_partition(model) == pytest.approx(expected)
+    assert n_enumerated(model) == pytest.approx(4 * np.log2(3))
+
+
+# Chains.
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_chains_that_start_in_the_law_stay_in_it(dtype):
+def test_chains_of_bits_that_start_in_the_law_stay_in_it(dtype):
     """Total variation below twice its mean under the law itself.
 
     A sum over 64 states fluctuates by a tenth of its mean at most, so the bound is at ten
     standard deviations: a false alarm is out of the question, with any seed.
     """
-    rbm = random_rbm(6, 4)
-    n = 40000
-    start = rbm.V[np.random.default_rng(0).choice(len(rbm.p), size=n, p=rbm.p)].astype(dtype)
+    model, _, p, _ = law = law_of("B", "B")
+    n = 20_000
+    start, single = law.draw(n).astype(dtype), typed(model, dtype)
     with Workers(1) as workers:
         for n_sweeps in [1, 4, 16]:
             V, H = start.copy(), np.empty((n, 4), dtype)
-            run_chains(as_model(rbm, dtype), V, H, n_sweeps, Stream(n_sweeps), workers)
-            assert total_variation(V, rbm.p) < 2 * noise_floor(rbm.p, n)
-            np.testing.assert_allclose(H[:100], as_model(rbm).mean_hidden(V[:100]), rtol=1e-5)
+            run_chains(single, V, H, n_sweeps, Stream(n_sweeps), workers)
+            assert total_variation(V, p) < 2 * noise_floor(p, n)
+            assert_allclose(H[:100], model.mean_hidden(V[:100]), rtol=1e-5)
         # And the test can fail: other parameters are noticed.
-        other = random_rbm(6, 4, seed=1)
-        run_chains(as_model(other, dtype), V, H, 16, Stream(0), workers)
-        assert total_variation(V, rbm.p) > 4 * noise_floor(rbm.p, n)
+        run_chains(as_model(random_rbm(6, 4, seed=1), dtype), V, H, 16, Stream(0), workers)
+        assert total_variation(V, p) > 4 * noise_floor(p, n)
 
 
-def test_chains_forget_their_start():
+def test_chains_stay_in_the_law(law, workers):
+    model, n = law.model, 20_000
+    V, H = law.draw(n), np.empty((n, len(law.model.hidden)))
+    run_chains(model, V, H, 2, Stream(0), workers)
+    assert_moments(V, law.V, law.p)
+    tempered = tempered_samples(model, base_of(model), V, 3, 3, Stream(1), workers)
+    assert_moments(tempered, law.V, law.p)
+
+
+def test_chains_forget_their_start(workers):
     rbm = random_rbm(6, 4, scale=0.5)
-    V, H = np.zeros((40000, 6)), np.empty((40000, 4))
-    with Workers(1) as workers:
-        run_chains(as_model(rbm), V, H, 30, Stream(3), workers)
+    V, H = np.zeros((20_000, 6)), np.empty((20_000, 4))
+    run_chains(as_model(rbm), V, H, 30, Stream(3), workers)
     expected = np.linalg.matrix_power(rbm.sweep(), 30)[0]
     assert total_variation(V, expected) < 2 * noise_floor(expected, len(V))
+
+
+class OwnBits(Bernoulli):
+    """Not known to the fast kernels."""
 
 
 def test_chains_do_not_depend_on_threads_and_any_units_will_do():
@@ -154,23 +278,17 @@ def test_chains_do_not_depend_on_threads_and_any_units_will_do():
     model = Model(
         rng.normal(0, 0.1, (200, 300)), Bernoulli(rng.normal(size=300)), Bernoulli(np.zeros(200))
     )
+    slow = Model(model.weights, OwnBits(model.visible.intercept), OwnBits(model.hidden.intercept))
     start, results = (rng.random((130, 300)) < 0.5).astype(float), []
-    for n_jobs in [1, 2, 3]:
+    for machine, n_jobs in [(model, 1), (model, 2), (model, 3), (slow, 1)]:
         V, H = start.copy(), np.empty((130, 200))
         with Workers(n_jobs) as workers:
-            run_chains(model, V, H, 3, Stream(1), workers)
+            run_chains(machine, V, H, 3, Stream(1), workers)
         results.append((V, H))
-
-    class Other(Bernoulli):
-        """Not known to the fast kernels."""
-
-    slow = Model(model.weights, Other(model.visible.intercept), Other(model.hidden.intercept))
-    V, H = start.copy(), np.empty((130, 200))
-    run_chains(slow, V, H, 3, Stream(1), workers)
-    for other in results[1:]:
-        np.testing.assert_array_equal(results[0][0], other[0])
-        np.testing.assert_array_equal(results[0][1], other[1])
-    np.testing.assert_array_equal(results[0][0], V)
+    for V, _ in results[1:]:
+        assert_array_equal(V, results[0][0])
+    for _, H in results[1:3]:
+        assert_array_equal(H, results[0][1])
 
 
 def test_row_blocks_cover_the_rows():
@@ -179,93 +297,115 @@ def test_row_blocks_cover_the_rows():
         assert np.concatenate([np.arange(n)[block] for block in blocks]).tolist() == list(range(n))
 
 
+def test_parallel_tempering_mixes_where_gibbs_does_not(workers):
+    """In a law with two modes that a Gibbs chain practically never leaves."""
+    W, start = np.full((6, 8), 3.0), np.zeros((2000, 8))
+    model = as_model(SmallRBM(W, -W.sum(axis=0) / 2, -W.sum(axis=1) / 2))
+    plain = start.copy()
+    run_chains(model, plain, np.empty((2000, 6)), 200, Stream(0), workers)
+    assert (plain.mean(axis=1) > 0.5).mean() < 0.05
+    tempered = tempered_samples(model, Bernoulli(np.zeros(8)), start, 200, 10, Stream(0), workers)
+    # The true share is a half.
+    share = (tempered.mean(axis=1) > 0.5).mean()
+    assert abs(share - 0.5) < SIGMAS * 0.5 / np.sqrt(2000)
+
+
 # Annealed importance sampling.
 
 
-def base_of(rbm):
-    mean = rbm.p @ rbm.V
-    return Bernoulli(np.log(mean) - np.log1p(-mean))
+@pytest.mark.parametrize("n_temperatures", [1, 4])
+def test_ais_is_unbiased(law, n_temperatures, workers):
+    """The mean weight is Z, however short the ladder."""
+    model, n = law.model, 20_000
+    estimate = annealed_importance_sampling(
+        model, base_of(model), temperature_ladder(n_temperatures), n, Stream(0), workers
+    )
+    ratio = np.exp(estimate.log_weights - law.log_Z)
+    assert_unbiased(ratio)
+    spread = ratio.std() / ratio.mean()
+    assert estimate.std_err == pytest.approx(spread / np.sqrt(n), rel=1e-3)
+    assert estimate.ess == pytest.approx(n / (1 + spread**2))
 
 
-@pytest.mark.parametrize("n_temperatures", [1, 3, 20])
-def test_ais_is_unbiased(n_temperatures):
-    """The mean weight is Z, however short the ladder; the z-score is below 5."""
-    rbm = random_rbm(6, 4)
-    with Workers(1) as workers:
-        estimate = annealed_importance_sampling(
-            as_model(rbm), base_of(rbm), temperature_ladder(n_temperatures), 20000, Stream(0),
-            workers,
-        )  # fmt: skip
-    ratio = np.exp(estimate.log_weights) / rbm.Z
-    assert abs(ratio.mean() - 1) < 5 * ratio.std() / np.sqrt(len(ratio))
-    assert estimate.std_err == pytest.approx(ratio.std() / ratio.mean() / np.sqrt(20000), rel=1e-3)
-    assert estimate.ess == pytest.approx(20000 / (1 + (ratio.std() / ratio.mean()) ** 2))
+def test_reverse_ais_is_unbiased(law, workers):
+    """From samples of the model, the mean weight is 1 / Z."""
+    model = law.model
+    estimate = reverse_importance_sampling(
+        model, base_of(model), temperature_ladder(5), law.draw(20_000), Stream(1), workers
+    )
+    assert_unbiased(np.exp(estimate.log_weights + law.log_Z))
+    assert estimate.value == pytest.approx(law.log_Z, abs=0.1)
 
 
-def test_both_ends_enclose_the_log_partition():
-    """AIS ≤ exact ≤ RAISE in the mean, with chains from the enumerated law."""
-    rbm, rng, n = random_rbm(6, 4, scale=2.0), np.random.default_rng(0), 20000
-    betas, exact = temperature_ladder(4), np.log(rbm.Z)
-    V = rbm.V[rng.choice(len(rbm.p), size=n, p=rbm.p)]
-    with Workers(1) as workers:
-        low, high = (
-            annealed_importance_sampling(
-                as_model(rbm), base_of(rbm), betas, n, Stream(0), workers
-            ).log_weights,
-            -reverse_importance_sampling(
-                as_model(rbm), base_of(rbm), betas, V, Stream(1), workers
-            ).log_weights,
-        )
-    # Estimates from one chain each: both are off by more than five standard errors.
-    assert low.mean() + 5 * low.std() / np.sqrt(n) < exact
-    assert high.mean() - 5 * high.std() / np.sqrt(n) > exact
-    # The weights of the reverse chains are unbiased for 1 / Z.
-    ratio = np.exp(-high) * rbm.Z
-    assert abs(ratio.mean() - 1) < 5 * ratio.std() / np.sqrt(n)
+def test_both_ends_enclose_the_log_partition(workers):
+    """AIS ≤ exact ≤ RAISE in the mean: estimates from one chain each are off by much more."""
+    law, betas, n = law_of("B", "B", 2.0), temperature_ladder(4), 20_000
+    given = law.model, base_of(law.model), betas
+    low = annealed_importance_sampling(*given, n, Stream(0), workers).log_weights
+    high = -reverse_importance_sampling(*given, law.draw(n), Stream(1), workers).log_weights
+    assert low.mean() + SIGMAS * low.std() / np.sqrt(n) < law.log_Z
+    assert high.mean() - SIGMAS * high.std() / np.sqrt(n) > law.log_Z
+    assert_unbiased(np.exp(law.log_Z - high))
 
 
-def test_raise_from_rows_is_conservative():
+def test_raise_from_rows_is_conservative(workers):
     """For rows that follow the model, the mean bound is below the mean of ln p(v).
 
     It is the annealing law that is bounded, so rows that do not follow the model may get more.
     """
-    rbm, rng = random_rbm(6, 4, scale=2.0), np.random.default_rng(0)
-    rows = rbm.V[rng.choice(len(rbm.p), size=20000, p=rbm.p)]
-    excess = []
-    with Workers(1) as workers:
-        for n_temperatures in [1, 200]:
-            estimate = reverse_importance_sampling(
-                as_model(rbm), base_of(rbm), temperature_ladder(n_temperatures),
-                rows, Stream(0), workers, len(rows),
-            )  # fmt: skip
-            excess.append((estimate.value - np.log(rbm.Z)) / estimate.std_err)
-    assert excess[0] > 5
-    assert excess[1] > -5
+    law, excess = law_of("B", "B", 2.0), []
+    rows = law.draw(10_000)
+    for n_temperatures in [1, 200]:
+        estimate = reverse_importance_sampling(
+            law.model, base_of(law.model), temperature_ladder(n_temperatures), rows, Stream(0),
+            workers, len(rows),
+        )  # fmt: skip
+        excess.append((estimate.value - law.log_Z) / estimate.std_err)
+    assert excess[0] > SIGMAS
+    assert excess[1] > -SIGMAS
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_ais_between_biases_alone(dtype):
-    """Without weights, from units with other biases; a fixed seed, and ten standard errors."""
-    rbm = SmallRBM(np.zeros((2, 4)), [1.0, -2.0, 0.5, 3.0], [0.3, -0.4])
-    base = Bernoulli(np.zeros(4, dtype))
-    with Workers(1) as workers:
-        estimate = annealed_importance_sampling(
-            as_model(rbm, dtype), base, temperature_ladder(100), 200, Stream(0), workers
-        )
-    assert estimate.value == pytest.approx(np.log(rbm.Z), abs=10 * estimate.std_err)
-    assert estimate.std_err < 0.05
+@pytest.mark.parametrize("pair", [("B", "B"), ("TGB", "TG")], ids="-".join)
+def test_ladders_of_many_rungs_in_both_types_and_threads(pair):
+    model, *_, log_Z = law_of(*pair, 2.0)
+    base, values = base_of(model), []
+    ladder = np.r_[np.linspace(0, 0.5, 50), np.linspace(0.5, 0.9, 99), np.linspace(0.9, 1, 99)]
+    for dtype, n_jobs in [(np.float64, 1), (np.float64, 2), (np.float32, 1)]:
+        single, stream = typed(model, dtype), Stream(0)
+        with Workers(n_jobs) as workers:
+            estimate = annealed_importance_sampling(
+                single, base.astype(dtype), temperature_ladder(ladder), 200, stream, workers
+            )
+        error = SIGMAS * estimate.std_err + 1e-3
+        assert estimate.value == pytest.approx(log_Z, abs=error)
+        assert single.visible.contains(estimate.states).all()
+        values.append((estimate.value, stream.step))
+    assert values[0] == values[1]
+    expected = base.log_partition(0.0).sum() + model.hidden.base().log_partition(0.0).sum()
+    assert base_log_partition(model, base) == pytest.approx(expected)
 
 
-def test_raise_from_rows_by_hand(monkeypatch):
+def test_threads_do_not_change_the_log_weights():
+    rng, results = np.random.default_rng(0), []
+    model = Model(rng.normal(0, 0.1, (30, 40)), units_of("TG", 40, rng), units_of("B", 30, rng))
+    base, ladder = model.visible.base(), temperature_ladder(20)
+    for n_jobs in [1, 2]:
+        with Workers(n_jobs) as workers:
+            # Enough work that the threads wake.
+            estimate = annealed_importance_sampling(model, base, ladder, 250, Stream(0), workers)
+        results.append(estimate.log_weights)
+    assert_array_equal(*results)
+
+
+def test_raise_from_rows_by_hand(monkeypatch, workers):
     """Chains of a row estimate 1 / Z together, and the mean over rows is of the logarithms."""
     log_weights = np.log([1.0, 2, 3, 6])  # of the rows 0, 1, 0, 1
     monkeypatch.setattr(_annealing, "_anneal", lambda *_: log_weights.copy())
     monkeypatch.setattr(_annealing, "base_log_partition", lambda *_: 0.0)
-    rbm = random_rbm(6, 4)
-    with Workers(1) as workers:
-        estimate = reverse_importance_sampling(
-            as_model(rbm), base_of(rbm), temperature_ladder(3), rbm.V[:4], Stream(0), workers, 2
-        )
+    law = law_of("B", "B")
+    estimate = reverse_importance_sampling(
+        law.model, base_of(law.model), temperature_ladder(3), law.V[:4], Stream(0), workers, 2
+    )
     values = -np.log([2, 4])
     assert estimate.value == pytest.approx(values.mean())
     assert estimate.std_err == pytest.approx(np.abs(np.diff(values))[0] / 2)
@@ -291,94 +431,64 @@ def test_reverse_chains_from_the_model_bound_from_above():
     assert (found.low, found.high) == (1.0, 7.5)
 
 
-def test_ais_in_float32_agrees_and_ladders():
-    rbm = random_rbm(10, 6)
-    base = base_of(rbm)
-    ladder = np.concatenate(
-        [np.linspace(0, 0.5, 50), np.linspace(0.5, 0.9, 400), np.linspace(0.9, 1, 1000)]
-    )
-    with Workers(1) as workers:
-        for dtype in [np.float32, np.float64]:
-            estimate = annealed_importance_sampling(
-                as_model(rbm, dtype), Bernoulli(base.intercept.astype(dtype)),
-                temperature_ladder(ladder), 50, Stream(0), workers,
-            )  # fmt: skip
-            assert estimate.value == pytest.approx(np.log(rbm.Z), abs=5 * estimate.std_err + 1e-3)
-    for wrong in [[0.1, 1], [0, 0.9], [0, 0.5, 0.4, 1], [[0, 1]]]:
-        with pytest.raises(ValueError, match="n_temperatures"):
-            temperature_ladder(wrong)
-
-
-# Samples and imputation.
-
-
-def two_modes():
-    """A law with two modes that a Gibbs chain practically never leaves."""
-    W = np.full((6, 8), 3.0)
-    return SmallRBM(W, -W.sum(axis=0) / 2, -W.sum(axis=1) / 2)
-
-
-def test_parallel_tempering_mixes_where_gibbs_does_not():
-    rbm = two_modes()
-    model, base = as_model(rbm), base_of(rbm)
-    start = np.zeros((2000, 8))
-    with Workers(1) as workers:
-        plain, H = start.copy(), np.empty((2000, 6))
-        run_chains(model, plain, H, 200, Stream(0), workers)
-        tempered = tempered_samples(model, base, start, 200, 10, Stream(0), workers)
-    assert (plain.mean(axis=1) > 0.5).mean() < 0.05
-    # The true share is a half; five standard deviations.
-    assert abs((tempered.mean(axis=1) > 0.5).mean() - 0.5) < 2.5 / np.sqrt(2000)
+# Imputation.
 
 
 @pytest.mark.parametrize("exact", [True, False])
 @pytest.mark.parametrize("size", [(6, 4), (12, 3)])
-def test_impute(size, exact):
-    rbm = random_rbm(*size)
-    model, n_missing = as_model(rbm), size[0] - 1
-    v = np.full(size[0], np.nan)
-    v[0] = 1.0
-    missing = np.isnan(v)
-    law = rbm.impute(v, missing)
-    V, gone = np.tile(v, (4000, 1)), np.tile(missing, (4000, 1))
-    rng = np.random.default_rng(0)
+def test_impute_bits(size, exact):
+    rbm, n = random_rbm(*size), 4000
+    model, v = as_model(rbm), np.r_[1.0, np.full(size[0] - 1, np.nan)]
+    law = rbm.impute(v, np.isnan(v))
+    V, means = np.tile(v, (n, 1)), (law @ rbm.V)[1:]
     if exact:
-        mean = impute(model, V[:1], gone[:1], "mean", 1, rng)[0]
-        np.testing.assert_allclose(mean[missing], (law @ rbm.V)[missing], rtol=1e-10)
-        mode = impute(model, V[:1], gone[:1], "mode", 1, rng)[0]
-        np.testing.assert_array_equal(mode[missing], (law @ rbm.V)[missing] > 0.5)
-        samples = impute(model, V, gone, "sample", 1, rng)
+        rng, missing = np.random.default_rng(0), np.isnan(V)
+        for how, expected in [("mean", means), ("mode", means > 0.5)]:
+            found = impute(model, V[:1], missing[:1], how, 1, rng)[0]
+            assert_allclose(found[1:], expected, rtol=1e-10)
+        samples = impute(model, V, missing, "sample", 1, rng)
         samples[:, 0] = 1
     else:
-        means, samples = impute_by_chains(model, V, gone, 40, Stream(0))
-        np.testing.assert_allclose(means.mean(axis=0)[missing], (law @ rbm.V)[missing], atol=0.02)
+        found, samples = impute_by_chains(model, V, np.isnan(V), 40, Stream(0))
+        assert_allclose(found.mean(axis=0)[1:], means, atol=0.02)
         assert (samples[:, 0] == 1).all()
-    assert total_variation(samples, law) < 2 * noise_floor(law, 4000) + 0.01
-    assert n_missing > 4
+    assert total_variation(samples, law) < 2 * noise_floor(law, n) + 0.01
 
 
-def test_units_keep_their_contract():
+@pytest.mark.parametrize("pair", PAIRS[1:], ids="-".join)
+def test_impute(pair):
+    model, points, p, _ = law_of(*pair)
+    n, rng, is_exact = 4000, np.random.default_rng(0), "B" in pair
+    # One value is known: the grid's points that have it are the conditional law.
+    known = points[np.argmax(p), 0]
+    here = points[:, 0] == known
+    law, values = p[here] / p[here].sum(), points[here, 1]
+    mean = law @ values
+    spread = np.sqrt(law @ values**2 - mean**2)
+    V = np.tile([known, np.nan], (n, 1))
+    missing, few = np.isnan(V), slice(1 if is_exact else n)
+    filled = impute(model, V[few], missing[few], "mean", 40, rng)[:, 1]
+    tolerance = dict(rel=1e-9) if is_exact else dict(abs=0.05 * spread)
+    assert filled.mean() == pytest.approx(mean, **tolerance)
+    samples = impute(model, V, missing, "sample", 40, rng)[:, 1]
+    assert abs(samples.mean() - mean) < SIGMAS * spread / np.sqrt(n)
+    _, chained = impute_by_chains(model, V, missing, 40, Stream(0))
+    assert abs(chained[:, 1].mean() - mean) < SIGMAS * spread / np.sqrt(n)
+    assert (chained[:, 0] == known).all()
+    mode = impute(model, V[:1], missing[:1], "mode", 40, rng)[0, 1]
+    assert mode in (0, 1) if pair[0] == "B" else mode == pytest.approx(mean, abs=spread)
+
+
+def test_impute_enumerates_few_hidden_units_beside_many_visible():
     rng = np.random.default_rng(0)
-    unit = Bernoulli(rng.normal(size=3))
-    field, precision, eps = rng.normal(size=(5, 3)), rng.normal(size=3), 1e-5
-    weights = np.exp(unit.intercept + field - 0.5 * precision)
-    np.testing.assert_allclose(unit.log_partition(field, precision), np.log1p(weights))
-    up, down = (unit.log_partition(field + s * eps, precision) for s in (1, -1))
-    np.testing.assert_allclose(unit.mean(field, precision), (up - down) / (2 * eps), rtol=1e-8)
-    up, down = (unit.mean(field + s * eps, precision) for s in (1, -1))
-    np.testing.assert_allclose(unit.variance(field, precision), (up - down) / (2 * eps), rtol=1e-7)
-    np.testing.assert_allclose(unit.log_partition_sum(field), unit.log_partition(field).sum(axis=1))
-    X = binary(3)
-    np.testing.assert_allclose(unit.log_weight(X), X @ unit.intercept)
-    for j in range(3):
-        shift = np.eye(3)[j] * eps
-        up, down = Bernoulli(unit.intercept + shift), Bernoulli(unit.intercept - shift)
-        by_rows = (up.log_weight(X).mean() - down.log_weight(X).mean()) / (2 * eps)
-        assert unit.gradients(X)["intercept"][j] == pytest.approx(by_rows)
-        tilted = up.log_partition(field, precision) - down.log_partition(field, precision)
-        assert unit.gradients(None, field, precision)["intercept"][j] == pytest.approx(
-            tilted.sum() / (2 * eps) / len(field)
-        )
-    halfway = unit.fallen(0.5, unit.base())
-    np.testing.assert_allclose(halfway.intercept, unit.intercept / 2)
-    assert list(unit.states()) == [0, 1] and len(unit) == 3
+    model = Model(rng.normal(0, 0.3, (3, 80)), units_of("TGB", 80, rng), units_of("B", 3, rng))
+    V = np.full((500, 80), np.nan)
+    V[:, :5] = 0.5
+    mean = impute(model, V[:2], np.isnan(V[:2]), "mean", 1, rng)
+    chained, _ = impute_by_chains(model, V, np.isnan(V), 60, Stream(0))
+    assert_allclose(mean[0, 5:], chained.mean(axis=0)[5:], atol=0.02)
+    model = Model(rng.normal(0, 0.3, (40, 80)), units_of("B", 80, rng), units_of("TG", 40, rng))
+    V = np.zeros((1, 80))
+    V[0, :4] = np.nan
+    filled = impute(model, V, np.isnan(V), "sample", 1, rng)
+    assert set(filled[0, :4]) <= {0.0, 1.0}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_matrix
-from scipy.stats import norm
+from scipy.stats import multivariate_normal
 from sklearn.base import clone
 
 from private import (
@@ -20,7 +20,6 @@ from private import (
     SHAPE_RATE,
     Layout,
     Stream,
-    Workers,
     exact_log_partition,
     kinds_of,
     learn_layout,
@@ -33,8 +32,6 @@ from private import SDCPLearner as Learner
 from private import SDCPScheme as Scheme
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.inspection import ReceptiveFieldDisplay
-from sklearn_boltz.restricted import FractionalModel
 from sklearn_boltz.units import (
     Bernoulli,
     Categorical,
@@ -84,8 +81,7 @@ KINDS = {
 
 @settings(max_examples=cases(40))
 @given(
-    kinds=st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=6),
-    seed=st.integers(0, 99),
+    kinds=st.lists(st.sampled_from(list(KINDS)), min_size=1, max_size=6), seed=st.integers(0, 99)
 )
 def test_rows_of_the_table_and_of_the_model(kinds, seed):
     """Expanded and collapsed, rows are the same; a missing cell is missing in all its numbers."""
@@ -121,40 +117,25 @@ def test_rows_of_the_table_and_of_the_model(kinds, seed):
 
 
 def test_rows_of_a_plain_table_are_not_copied():
-    X = np.random.default_rng(0).random((4, 3))
-    layout = Layout.of_numbers(3)
+    X, layout = np.random.default_rng(0).random((4, 3)), Layout.of_numbers(3)
     assert layout.expand(X) is X and layout.collapse(X) is X and layout.unscaled(X) is X
 
 
 @pytest.mark.parametrize(
-    ("visible", "kinds", "match"),
+    ("visible", "kinds"),
     [
-        ("auto", [Bernoulli, Categorical, Gaussian], None),
-        ({"c": "bernoulli"}, [Bernoulli, Categorical, Bernoulli], None),
-        (Bernoulli, [Bernoulli] * 3, None),
-        (["bernoulli", "auto", "gaussian"], [Bernoulli, Categorical, Gaussian], None),
-        ({2: "gaussian", "b": Categorical}, [Bernoulli, Categorical, Gaussian], None),
-        ({"c": Gaussian(np.zeros(1), np.ones(1))}, None, None),
-        (["auto"], None, "visible has 1 entries, but there must be 3"),
-        ({"d": "gaussian"}, None, "no variable 'd'"),
-        ({"a": "poisson"}, None, "visible has 'poisson' for a column"),
-        ({"a": Gaussian(np.zeros(2), np.ones(2))}, None, "visible has 2 units for a column"),
-        ({"b": "bernoulli"}, None, "column 'b' has 3 categories, but its visible units have 2"),
-        (Bernoulli(np.zeros(4)), None, "visible has 4 units, but there must be 3"),
-        ({"b": Categorical([2])}, None, "column 'b' has 3 categories, but its visible units"),
-        (int, None, "visible has <class 'int'>"),
+        ("auto", [Bernoulli, Categorical, Gaussian]),
+        ({"c": "bernoulli"}, [Bernoulli, Categorical, Bernoulli]),
+        (Bernoulli, [Bernoulli] * 3),
+        (["bernoulli", "auto", "gaussian"], [Bernoulli, Categorical, Gaussian]),
+        ({2: "gaussian", "b": Categorical}, [Bernoulli, Categorical, Gaussian]),
+        ({"c": Gaussian(np.zeros(1), np.ones(1))}, None),
     ],
 )
-def test_what_may_be_said_of_columns(visible, kinds, match):
-    X = pd.DataFrame({"a": [0, 1, 0], "b": ["x", "y", "z"], "c": [0.5, 0.0, 1.0]})
-    if visible is Bernoulli:
-        X["b"] = ["x", "y", "x"]
-    model = SDCPRBM(2, max_iter=1, visible=visible)
-    if match is not None:
-        with pytest.raises(ValueError, match=match):
-            model.fit(X)
-        return
-    found = model.fit(X)._layout.kinds
+def test_what_may_be_said_of_columns(visible, kinds):
+    words = ["x", "y", "x"] if visible is Bernoulli else ["x", "y", "z"]
+    X = pd.DataFrame({"a": [0, 1, 0], "b": words, "c": [0.5, 0.0, 1.0]})
+    found = SDCPRBM(2, max_iter=1, visible=visible).fit(X)._layout.kinds
     assert kinds is None or found == kinds
 
 
@@ -186,30 +167,24 @@ def test_numbers_of_an_array_that_are_categories(estimator):
     """Numbers that are called categories are as good as words, and come back as they were."""
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.choice([10, 20, 70], 60), rng.integers(2, size=60)])
-    model = clone(estimator).set_params(visible={0: "categorical"}).fit(X)
+    model = clone(estimator).set_params(visible={0: "categorical"}, unseen="missing").fit(X)
     assert model.visible_names_.tolist() == ["x0=10", "x0=20", "x0=70", "x1"]
     drawn = model.sample(20, 0)
     assert drawn.dtype == X.dtype and set(drawn[:, 0]) <= {10, 20, 70}
     words = pd.DataFrame({"a": [f"v{v}" for v in X[:, 0]], "b": X[:, 1]})
     other = clone(estimator).set_params(unseen="missing").fit(words)
-    model.set_params(unseen="missing")
     assert_allclose(model.score_samples(X), other.score_samples(words), rtol=1e-6)
     codes = np.column_stack([np.searchsorted([10, 20, 70], X[:, 0]), X[:, 1]])
-    units = clone(estimator).set_params(visible=Stacked([Categorical([3]), Bernoulli(np.zeros(1))]))
-    units.fit(codes)
-    assert set(units.sample(20, 0)[:, 0]) <= {0, 1, 2}
-    with pytest.raises(ValueError, match="whole numbers from 0 to 2 in column 0.*the value 3"):
-        clone(units).fit(np.where(codes == 2, 3, codes))
+    units = Stacked([Categorical([3]), Bernoulli(np.zeros(1))])
+    drawn = clone(estimator).set_params(visible=units).fit(codes).sample(20, 0)
+    assert set(drawn[:, 0]) <= {0, 1, 2}
 
 
-def test_remedies_name_the_column():
+def test_the_remedy_of_the_message_helps():
     X = pd.DataFrame({"wet": [0.0, 1.0], "age": [33.5, 41.25]})
     with pytest.raises(ValueError, match=r"column 'age'.*visible=\{'age': 'gaussian'\}"):
         SDCPRBM(2).fit(X)
     SDCPRBM(2, max_iter=1, visible={"age": "gaussian"}).fit(X)
-    codes = np.random.default_rng(0).integers(4, size=(30, 3))
-    with pytest.raises(ValueError, match=r"If they are categories, set visible=\{0: 'categorical'"):
-        SDCPRBM(2).fit(codes)
 
 
 # All verbs.
@@ -240,40 +215,27 @@ def test_every_verb_on_a_mixed_table(estimator, container):
         assert model.score_samples(rows).shape == (7,)  # legal rows
     given = model.sample(5, 0, given={"city": "Oslo", "degrees": 3.0, "wet": True})
     assert set(given["city"]) == {"Oslo"} and set(given["degrees"]) == {3.0} and given["wet"].all()
-    with pytest.raises(ValueError, match="'Bonn' for column 'city', which has 'Cairo'"):
-        model.sample(2, given={"city": "Bonn"})
-
-    for column, n_values in zip(X.columns, (2, 3, 0, 2, 4), strict=True):
-        if not n_values:
-            with pytest.raises(ValueError, match="'degrees' takes any real number: a continuous"):
-                model.predict_column_proba(X, column)
-            continue
+    for column, n_values in [("wet", 2), ("city", 3), ("sex", 2), ("level", 4)]:
         proba = model.predict_column_proba(X[:4], column)
         assert proba.shape == (4, n_values)
         assert_allclose(proba.sum(axis=1), 1)
-    with pytest.raises(ValueError, match="finitely many values"):
-        model.entropy()
-    with pytest.raises(ValueError, match="finitely many values"):
-        model.log_pseudo_likelihood(X)
     again = pickle.loads(pickle.dumps(model))
     assert_array_equal(again.score_samples(X), scores)
 
 
 @every_estimator
-@pytest.mark.parametrize("how", ["mean", "mode", "sample"])
-def test_missing_cells_are_filled_by_values_of_their_columns(estimator, how):
-    X = weather(60).astype({"wet": object})
+def test_missing_cells_are_filled_by_values_of_their_columns(estimator):
+    X, rng = weather(60).astype({"wet": object}), np.random.default_rng(1)
     gappy = X.copy()
-    rng = np.random.default_rng(1)
     for column in X.columns:
         gappy.loc[rng.random(60) < 0.2, column] = None
-    model = mixed(estimator).fit(X)
-    filled = model.impute(gappy, how=how, random_state=0, n_steps=20)
-    assert not filled.isna().any().any()
-    known = gappy.notna().to_numpy()
-    assert (filled.to_numpy()[known] == gappy.to_numpy()[known]).all()
-    assert set(filled["city"]) <= set(DEGREES) and set(filled["sex"]) <= {"m", "f"}
-    assert set(filled["level"]) <= {1, 2, 3, 4} and set(filled["wet"]) <= {False, True}
+    model, known = mixed(estimator).fit(X), gappy.notna().to_numpy()
+    for how in ("mean", "mode", "sample"):
+        filled = model.impute(gappy, how=how, random_state=0, n_steps=20)
+        assert not filled.isna().any().any()
+        assert (filled.to_numpy()[known] == gappy.to_numpy()[known]).all()
+        assert set(filled["city"]) <= set(DEGREES) and set(filled["sex"]) <= {"m", "f"}
+        assert set(filled["level"]) <= {1, 2, 3, 4} and set(filled["wet"]) <= {False, True}
 
 
 def small(visible="auto", hidden="bernoulli", **parameters):
@@ -359,53 +321,23 @@ def test_two_categories_as_categorical_and_as_binary_units():
     assert_allclose(wide.predict_column_proba(X, "b"), bits.predict_column_proba(X, "b"), rtol=1e-5)
 
 
-# Values that the training has not seen.
-
-
-@every_estimator
-def test_unseen_values(estimator):
-    X = weather()
-    model = mixed(estimator).set_params(unseen="error").fit(X)
-    strange = X[:3].assign(city=["Bonn", "Oslo", "Bonn"])
-    with pytest.raises(ValueError, match="'city' has the value 'Bonn' in row 0"):
-        model.score_samples(strange)
-    model.set_params(unseen="missing")
-    filled = model.impute(strange)
-    assert set(filled["city"]) <= {*DEGREES, "Bonn"} and filled["city"][1] == "Oslo"
-    missing = X[:3].assign(city=[None, "Oslo", None])
-    assert_allclose(model.score_samples(strange), model.score_samples(missing))
-
-
 # Training.
 
+BITS = Bernoulli(np.array([-0.2, 0.3]))
+WORDS = [Bernoulli(np.array([0.3])), Categorical([3], np.array([0.2, -0.1, 0.4]))]
+THREE_BITS = Bernoulli(np.array([0.1, -0.3, 0.2]))
 LAYERS = {
-    "bits and categories": (
-        Stacked([Bernoulli(np.array([0.3])), Categorical([3], np.array([0.2, -0.1, 0.4]))]),
-        Bernoulli(np.array([-0.2, 0.3])),
-    ),
-    "categorical hidden": (
-        Bernoulli(np.array([0.1, -0.3, 0.2])), Categorical([3], np.array([0.1, 0.0, -0.2])),
-    ),
-    "mixed": (
-        Stacked([
-            Bernoulli(np.array([0.3])), Categorical([3], np.array([0.2, -0.1, 0.4])),
-            Gaussian(np.array([0.2]), np.array([1.5])),
-        ]),
-        Bernoulli(np.array([-0.2, 0.3])),
-    ),
-    "truncated": (
-        TruncatedGaussian(np.array([0.5, -0.2]), np.array([1.0, 2.0])),
-        Bernoulli(np.array([-0.2, 0.3])),
-    ),
-    "gaussian hidden": (
-        Bernoulli(np.array([0.1, -0.3, 0.2])), Gaussian(np.array([0.1]), np.array([2.0])),
-    ),
-}  # fmt: skip
+    "bits and categories": (Stacked(WORDS), BITS),
+    "categorical hidden": (THREE_BITS, Categorical([3], np.array([0.1, 0.0, -0.2]))),
+    "mixed": (Stacked([*WORDS, Gaussian(np.array([0.2]), np.array([1.5]))]), BITS),
+    "truncated": (TruncatedGaussian(np.array([0.5, -0.2]), np.array([1.0, 2.0])), BITS),
+    "gaussian hidden": (THREE_BITS, Gaussian(np.array([0.1]), np.array([2.0]))),
+}
 
 
 @pytest.mark.parametrize("centered", [True, False])
 @pytest.mark.parametrize("kinds", LAYERS)
-def test_the_mean_step_points_along_the_gradient(kinds, centered):
+def test_the_mean_step_points_along_the_gradient(kinds, centered, workers):
     """Steps with chains that forget their start are unbiased for the gradient.
 
     The gradient is that of the exact log-likelihood, by finite differences; each of some dozen
@@ -415,108 +347,87 @@ def test_the_mean_step_points_along_the_gradient(kinds, centered):
     visible, hidden = LAYERS[kinds]
     rng = np.random.default_rng(3)
     weights = 0.5 * rng.normal(size=(len(hidden), len(visible)))
-    values = {name: value.copy() for name, value in published(visible).items()}
-    other = with_published(visible, values, np.float64)
+    other = visible.astype(float)
     for part, _ in other.parts():  # data from elsewhere
         part.intercept += 0.7 * rng.normal(size=len(part))
     data = other.sample(np.zeros((300 * 50, len(visible))), Stream(7)).reshape(300, 50, -1)
-    offset, rate = data.mean(axis=(0, 1)), 1e-4
-    steps = []
-    with Workers(1) as workers:
-        for seed, V in enumerate(data):
-            learner = Learner(
-                np.asfortranarray(weights), visible.astype(float), hidden.astype(float),
-                offset.copy(), Scheme(n_inner=1, n_gibbs=25, centered=centered), SGD(),
-                Stream(seed),
-            )  # fmt: skip
-            before = [a.copy() for a in learner.parameters()]
-            learner.learn(learner.in_memory(V), rate, workers)
-            pairs = zip(learner.parameters(), before, strict=True)
-            steps.append(np.concatenate([(a - b).ravel() / rate for a, b in pairs]))
-    rows = data.reshape(-1, len(visible))
-    names = parameter_list(visible, hidden)
-    expected = expected_steps(weights, visible, hidden, rows, names, offset if centered else None)
-    steps = np.array(steps)
-    error = steps.std(axis=0) / np.sqrt(len(steps))
-    assert (np.abs(steps.mean(axis=0) - expected) < 5 * error + 2e-3).all()
+    offset, rate, steps = data.mean(axis=(0, 1)), 1e-4, []
+    scheme = Scheme(n_inner=1, n_gibbs=25, centered=centered)
+    for seed, V in enumerate(data):
+        learner = Learner(
+            np.asfortranarray(weights), visible.astype(float), hidden.astype(float),
+            offset.copy(), scheme, SGD(), Stream(seed),
+        )  # fmt: skip
+        before = [a.copy() for a in learner.parameters()]
+        learner.learn(learner.in_memory(V), rate, workers)
+        pairs = zip(learner.parameters(), before, strict=True)
+        steps.append(np.concatenate([(a - b).ravel() / rate for a, b in pairs]))
+    model, rows = Model(weights, visible, hidden), data.reshape(-1, len(visible))
+    expected = expected_steps(model, rows, offset if centered else None)
+    error = np.std(steps, axis=0) / np.sqrt(len(steps))
+    assert (np.abs(np.mean(steps, axis=0) - expected) < 5 * error + 2e-3).all()
 
 
-def parameter_list(visible, hidden):
-    """Names of all parameters but the weights, in the order of `Learner.parameters`."""
-    return [
-        (side, name) for side, units in enumerate((visible, hidden)) for name in units.parameters()
-    ]
-
-
-def log_likelihood(weights, visible, hidden, rows):
-    model = Model(weights, visible, hidden)
-    return -model.free_energy(rows).mean() - exact_log_partition(model)
-
-
-def expected_steps(weights, visible, hidden, rows, names, offset):
-    """The steps that gradients by finite differences make of centred or ordinary coordinates."""
+def slopes_of_log_likelihood(model, rows):
+    """By finite differences: of the weights, and {side: {name of a parameter: slopes}}."""
     eps = 1e-5
+    model = Model(model.weights.copy(), model.visible.astype(float), model.hidden.astype(float))
 
-    def slope_of(change):
-        ends = []
-        for sign in (eps, -eps):
-            W, sides = weights.copy(), [visible.astype(float), hidden.astype(float)]
-            change(W, sides, sign)
-            ends.append(log_likelihood(W, *sides, rows))
-        return (ends[0] - ends[1]) / (2 * eps)
+    def slopes_by(array):
+        slopes = np.empty_like(array)
+        for place in np.ndindex(*array.shape):
+            before, ends = array[place], []
+            for step in (eps, -eps):
+                array[place] = before + step
+                ends.append(-model.free_energy(rows).mean() - exact_log_partition(model))
+            array[place] = before
+            slopes[place] = (ends[0] - ends[1]) / (2 * eps)
+        return slopes
 
-    gradient_W = np.empty_like(weights)
-    for i, j in np.ndindex(*weights.shape):
+    of_units = [
+        {name: slopes_by(values) for name, values in units.parameters().items()}
+        for units in (model.visible, model.hidden)
+    ]
+    return slopes_by(model.weights), of_units
 
-        def nudge(W, sides, sign, i=i, j=j):
-            W[i, j] += sign
 
-        gradient_W[i, j] = slope_of(nudge)
-    slopes = []
-    for side, name in names:
-        size = len(list((visible, hidden)[side].parameters()[name]))
-
-        def nudge(W, sides, sign, k=0, side=side, name=name):
-            sides[side].parameters()[name][k] += sign
-
-        slopes.append(np.array([
-            slope_of(lambda W, sides, sign, k=k, nudge=nudge: nudge(W, sides, sign, k))
-            for k in range(size)
-        ]))  # fmt: skip
+def expected_steps(model, rows, offset):
+    """The steps that gradients by finite differences make of centred or ordinary coordinates."""
+    weights, visible, hidden = model
+    of_weights, of_units = slopes_of_log_likelihood(model, rows)
     mu, lam = np.zeros(len(visible)), np.zeros(len(hidden))
     if offset is not None:
         mu, lam = offset, np.full(len(hidden), 0.5)
         if not hidden.is_binary:
             lam = hidden.mean(np.zeros(len(hidden)))
         # The learner's hidden offset has moved a little towards the mean of the batch.
-        mean = Model(weights, visible, hidden).mean_hidden(rows).mean(axis=0)
-        lam = lam + Scheme().offset_rate * (mean - lam)
-    by_name = dict(zip(names, slopes, strict=True))
-    whole = [np.zeros(len(visible)), np.zeros(len(hidden))]
-    for side, units in enumerate((visible, hidden)):
-        for part, columns in units.parts():
-            for (mine, name), slope in by_name.items():
-                key = name[-1] if isinstance(name, tuple) else name
-                own = mine == side and (name == key or units.layers[name[0]] is part)
-                if own and key == "intercept":
-                    whole[side][columns] = slope
-    grad_b, grad_c = whole
-    step_W = gradient_W - np.outer(lam, grad_b) - np.outer(grad_c, mu)
-    step = {0: grad_b - lam @ step_W, 1: grad_c - step_W @ mu}
-    out = [step_W.ravel(order="C")]
-    for (side, name), slope in by_name.items():
+        lam = lam + Scheme().offset_rate * (model.mean_hidden(rows).mean(axis=0) - lam)
+
+    def parts(side):
+        """The parts of a layer: unit type, columns, names of parameters in the layer."""
         units = (visible, hidden)[side]
-        key = name[-1] if isinstance(name, tuple) else name
-        part, columns = (units, slice(None))
-        if isinstance(name, tuple):
-            part, columns = units.parts()[name[0]]
-        if key == "intercept":
-            out.append(step[side][columns])
-        elif isinstance(part, Gaussian):  # along the logarithm
-            out.append(SHAPE_RATE * part.precision**2 * slope)
-        else:
-            out.append(SHAPE_RATE * slope)
-    return np.concatenate(out)
+        for k, (part, columns) in enumerate(units.parts()):
+            stacked = isinstance(units, Stacked)
+            yield part, columns, {key: (k, key) if stacked else key for key in part.parameters()}
+
+    biases = [np.zeros(len(visible)), np.zeros(len(hidden))]
+    for side in (0, 1):
+        for _, columns, names in parts(side):
+            biases[side][columns] = of_units[side][names["intercept"]]
+    step_W = of_weights - np.outer(lam, biases[0]) - np.outer(biases[1], mu)
+    step = biases[0] - lam @ step_W, biases[1] - step_W @ mu
+    steps = [step_W.ravel(order="C")]
+    for side in (0, 1):
+        for part, columns, names in parts(side):
+            for key, name in names.items():
+                slope = of_units[side][name]
+                if key == "intercept":
+                    steps.append(step[side][columns])
+                elif isinstance(part, Gaussian):  # along the logarithm
+                    steps.append(SHAPE_RATE * part.precision**2 * slope)
+                else:
+                    steps.append(SHAPE_RATE * slope)
+    return np.concatenate(steps)
 
 
 def test_a_planted_dependence_is_learned():
@@ -526,7 +437,7 @@ def test_a_planted_dependence_is_learned():
     exceed 5 standard errors once in 3 million times. It is near 1 nat.
     """
     X = weather(900)
-    model = SDCPRBM(6, visible={"degrees": "gaussian"}, max_iter=30, random_state=0)
+    model = SDCPRBM(6, visible={"degrees": "gaussian"}, max_iter=20, random_state=0)
     model.fit(X[:600])
     test = X[600:]
     proba = model.predict_column_proba(test, "city")
@@ -545,13 +456,10 @@ def test_two_gaussians_are_told_apart():
     rng = np.random.default_rng(0)
     side = rng.integers(2, size=(600, 1))
     X = np.where(side, [4.0, -3.0], [-2.0, 5.0]) + rng.normal(size=(600, 2))
-    model = SDCPRBM(4, visible="gaussian", random_state=0, max_iter=80).fit(X[:400])
-    whitened = (X[400:] - X[:400].mean(axis=0)) @ np.linalg.inv(
-        np.linalg.cholesky(np.cov(X[:400].T)).T
-    )
-    full = norm.logpdf(whitened).sum(axis=1).mean()
-    full -= 0.5 * np.linalg.slogdet(np.cov(X[:400].T))[1]
-    assert model.score(X[400:]) > full + 0.5
+    train, test = X[:400], X[400:]
+    model = SDCPRBM(4, visible="gaussian", random_state=0, max_iter=30, track_likelihood=False)
+    single = multivariate_normal(train.mean(axis=0), np.cov(train.T))
+    assert model.fit(train).score(test) > single.logpdf(test).mean() + 0.5
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -565,20 +473,14 @@ def test_two_gaussians_are_told_apart():
     ids=["constant", "single row", "equal rows", "seconds", "tiny"],
 )  # fmt: skip
 def test_real_columns_that_are_hard(X, dtype):
-    model = SDCPRBM(3, visible="gaussian", random_state=0, max_iter=30).fit(X.astype(dtype))
-    assert np.isfinite(model.score_samples(X.astype(dtype))).all()
+    X = X.astype(dtype)
+    model = SDCPRBM(3, visible="gaussian", random_state=0, max_iter=30).fit(X)
+    assert np.isfinite(model.score_samples(X)).all()
     drawn = model.sample(50, 0)
     assert np.isfinite(drawn).all() and drawn.dtype == dtype
     assert np.isfinite(list(model.history_["reconstruction_error"])).all()
-    model.partial_fit(X[:1].astype(dtype))
+    model.partial_fit(X[:1])
     assert np.isfinite(model.components_).all()
-
-
-def test_outliers_of_real_columns_do_not_break_the_training():
-    X = weather(200)
-    X.loc[3, "degrees"] = 1e5
-    model = mixed(ESTIMATORS[0], max_iter=20).fit(X)
-    assert np.isfinite(model.score_samples(X)).all()
 
 
 @pytest.mark.parametrize(
@@ -602,30 +504,24 @@ def test_a_fit_goes_on_as_if_it_had_not_ended(parameters):
 
 def test_the_number_of_threads_does_not_matter():
     X = weather(300)
-    one, two = (mixed(ESTIMATORS[0], n_jobs=n, batch_size=300).fit(X) for n in (1, 2))
+    X.loc[3, "degrees"] = 1e5  # an outlier does not break the training either
+    one, two = (mixed(ESTIMATORS[0], n_jobs=n, batch_size=300, max_iter=20).fit(X) for n in (1, 2))
     assert_array_equal(one.components_, two.components_)
     assert_array_equal(one.precision_visible_, two.precision_visible_)
+    assert np.isfinite(one.score_samples(X)).all()
 
 
-def test_hidden_units():
-    X = weather(40)
-    for hidden, shape in [(("categorical", 3), 12), ("gaussian", 4), (Bernoulli(np.zeros(4)), 4),
-                          (TruncatedGaussBernoulli, 4)]:  # fmt: skip
-        model = SDCPRBM(4, hidden=hidden, max_iter=2, random_state=0).fit(X.drop(columns="degrees"))
-        H = model.transform(X.drop(columns="degrees"))
-        assert H.shape == (40, shape) == (40, len(model.get_feature_names_out()))
-        assert len(model.components_) == shape
-    for hidden, match in [
-        ("categorical", r"without a number of states"),
-        (("categorical", 1), "without a number of states"),
-        (("bernoulli", 2), "only categorical units have a number"),
-        (Bernoulli(np.zeros(3)), "hidden has 3 units, but there must be 4"),
-        (int, "hidden may not be"),
-    ]:
-        with pytest.raises(ValueError, match=match):
-            SDCPRBM(4, hidden=hidden).fit(X.drop(columns="degrees"))
-    with pytest.raises(ValueError, match="Gaussian units in both layers"):
-        mixed(SDCPRBM(4), hidden="gaussian").fit(X)
+@pytest.mark.parametrize(
+    ("hidden", "n"),
+    [(("categorical", 3), 12), ("gaussian", 4), (Bernoulli(np.zeros(4)), 4),
+     (TruncatedGaussBernoulli, 4)],
+    ids=str,
+)  # fmt: skip
+def test_hidden_units(hidden, n):
+    X = weather(40).drop(columns="degrees")
+    model = SDCPRBM(4, hidden=hidden, max_iter=2, random_state=0).fit(X)
+    assert model.transform(X).shape == (40, n)
+    assert len(model.get_feature_names_out()) == len(model.components_) == n
 
 
 def test_real_columns_in_batches():
@@ -635,12 +531,8 @@ def test_real_columns_in_batches():
     model.fit(Batches([X[:100], X[100:200], X[200:]]))
     assert abs(model.sample(200, 0)[:, 0].mean() - 50) < 5
     assert abs(model.score(X) - model.fit(X).score(X)) < 0.2
-    with pytest.raises(ValueError, match=r"number of categories of a column is unknown"):
-        SDCPRBM(3, visible={1: "categorical"}).fit(Batches([X, X]))
-    coded = SDCPRBM(3, visible={1: Categorical([2])}, max_iter=1).set_params(
-        visible={0: "gaussian", 1: Categorical([2])}
-    )
-    assert coded.fit(Batches([X, X])).components_.shape == (3, 3)
+    model.set_params(visible={0: "gaussian", 1: Categorical([2])})
+    assert model.fit(Batches([X, X])).components_.shape == (3, 3)
 
 
 def test_sparse_rows_with_categories():
@@ -678,15 +570,6 @@ def test_a_growing_model_of_categories_learns_them_exactly():
     assert_allclose(started.components_[0].shape, (6,))
 
 
-def test_what_does_not_go_with_other_units():
-    X = weather(30)[["wet", "city"]]
-    model = SDCPRBM(3, hidden=("categorical", 2), max_iter=1, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="units are all binary"):
-        FractionalModel.from_estimator(model, 2.0)
-    with pytest.raises(ValueError, match="hidden units of init must be Bernoulli"):
-        InfiniteRBM(4, init=model).fit(X)
-
-
 def test_a_growing_model_of_real_columns():
     X = weather(400)
     model = InfiniteRBM(4, visible={"degrees": "gaussian"}, early_stopping=False, random_state=0)
@@ -701,9 +584,3 @@ def test_early_stopping_measures_on_the_scale_of_the_table():
     for estimator in (ESTIMATORS[0], ESTIMATORS[1]):
         model = mixed(estimator, early_stopping=True, validation_fraction=0.5).fit(X)
         assert abs(model.history_["validation_log_likelihood"].max() - model.score(X)) < 0.6
-
-
-def test_pictures_of_weights_need_columns_of_one_number():
-    model = mixed(ESTIMATORS[0]).fit(weather())
-    with pytest.raises(ValueError, match="5 columns have 10 visible units"):
-        ReceptiveFieldDisplay.from_estimator(model)

@@ -1,0 +1,292 @@
+"""Bad input to unit types, to RBMs of them, to TAP machines and to deep ones."""
+
+import warnings
+from copy import deepcopy
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from private import (
+    INFERENCES,
+    Bernoulli,
+    Iteration,
+    Workers,
+    act,
+    differences,
+    exact_log_partition,
+    gathered,
+    spreads,
+    temperature_ladder,
+    truncated_moments,
+    truncated_quantile,
+)
+from private import RBMModel as Model
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.inspection import ReceptiveFieldDisplay
+from sklearn_boltz.restricted import FractionalModel
+from sklearn_boltz.units import (
+    Categorical,
+    Gaussian,
+    Stacked,
+    TruncatedGaussBernoulli,
+    TruncatedGaussian,
+)
+
+HALF, ONES = np.full(2, 0.5), np.ones((2, 4))
+TG, TGB = TruncatedGaussian(HALF, HALF), TruncatedGaussBernoulli(HALF, HALF, HALF)
+GAUSSIAN = Gaussian(np.zeros(2), np.ones(2))
+ENDS = [(-np.inf, np.inf), (0, np.inf), (-np.inf, 0.5), (np.nan, 1), (0, np.nan)]
+# Two units, of 1 and 3 columns, have 4 features: pairs of columns.
+STARTS = np.array([0, 1, 4], dtype=np.intp)
+
+BITS = np.random.default_rng(0).integers(2, size=(40, 6)).astype(float)
+TABLE = pd.DataFrame({"a": [0, 1, 0], "b": ["x", "y", "z"], "c": [0.5, 0.0, 1.0]})
+CODES = np.column_stack([np.arange(40) % 3, BITS[:, 0]])
+UNKNOWN = np.insert(BITS[:, :2], 1, np.nan, axis=1)
+HALF_KNOWN = np.where(np.arange(40)[:, np.newaxis] < 20, BITS, BITS * [np.nan, 1, 1, 1, 1, 1])
+WEATHER = pd.DataFrame({
+    "wet": BITS[:, 0] == 1,
+    "city": np.array(["Cairo", "Oslo", "Rome"])[np.arange(40) % 3],
+    "degrees": np.linspace(-3, 30, 40),
+})  # fmt: skip
+REAL = {"degrees": "gaussian"}
+QUICK = dict(max_iter=1, random_state=0)
+ESTIMATORS = {
+    "SDCPRBM": SDCPRBM(3, **QUICK),
+    "TAPRBM": TAPRBM(3, **QUICK),
+    "TAPDBM": TAPDBM((3, 2), pretrain_max_iter=1, **QUICK),
+    "InfiniteRBM": InfiniteRBM(2, n_model_samples=100, early_stopping=False, random_state=0),
+}
+
+
+def make(name, **parameters):
+    estimator = ESTIMATORS[name]
+    return type(estimator)(**{**estimator.get_params(), **parameters})
+
+
+def fitted(model, X):
+    """A model that may have been trained for too short a time."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X)
+
+
+@cache
+def of_bits(name="SDCPRBM", times=1):
+    return fitted(make(name), np.tile(BITS, times))
+
+
+@cache
+def tempered():
+    return fitted(make("SDCPRBM", transform_temperature=3.0), BITS)
+
+
+@cache
+def of_words():
+    return fitted(make("SDCPRBM", transform_temperature=3.0, hidden=("categorical", 2)), BITS)
+
+
+@cache
+def of_weather(name="SDCPRBM"):
+    return fitted(make(name, visible=REAL, unseen="error"), WEATHER)
+
+
+@cache
+def of_small_table():
+    return fitted(make("SDCPRBM"), WEATHER[["wet", "city"]].assign(n=1))
+
+
+@cache
+def of_interval():
+    return fitted(make("TAPRBM", visible="truncated_gaussian"), BITS)
+
+
+def infer(name):
+    model = Model(np.zeros((2, 3)), Categorical([3], np.zeros(3)), Bernoulli(np.zeros(2)))
+    with Workers(1) as workers:
+        INFERENCES[name](model, np.eye(3), Iteration(), workers)
+
+
+def fit(model, X, **parameters):
+    """A fit that is refused, or of which a warning is expected, but not that it was too short."""
+
+    def call():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, **parameters)
+
+    return call
+
+
+def fit_table(visible):
+    return fit(SDCPRBM(2, max_iter=1, visible=visible), TABLE)
+
+
+KINDS = [TruncatedGaussian, TruncatedGaussBernoulli]
+
+
+def parameters_of(kind):
+    return [HALF] * len(kind.neutral(1).parameters())
+
+
+OF_UNITS = {
+    "lengths of moments": lambda: truncated_moments(HALF, HALF[:1], 0, 1, HALF, HALF, HALF),
+    "lengths of quantiles": lambda: truncated_quantile(HALF, HALF, HALF, 0, 1, HALF[:1]),
+    "bounds in the wrong order": lambda: TruncatedGaussian(HALF, HALF, 1, 1),
+    "bounds without zero": lambda: TruncatedGaussBernoulli(HALF, HALF, HALF, 1, 2),
+    "numbers of states of other units": lambda: Categorical(3, np.zeros(4)),
+    "a number of states of 0": lambda: Categorical([2, 0, 2], np.zeros(4)),
+    "all numbers of states 0": lambda: Categorical(0, np.zeros(4)),
+    "more states than intercepts": lambda: Categorical([2, 3], np.zeros(4)),
+    "one number of states, no intercept": lambda: Categorical(3, None),
+    "states of different numbers": Categorical([3, 1, 2], np.zeros(6)).state_log_weights,
+    "states of a continuum": TG.state_log_weights,
+    "states of different units": Stacked([Bernoulli(HALF), Categorical([3])]).state_log_weights,
+    "no layer side by side": lambda: Stacked([]),
+    "a single layer side by side": lambda: Stacked(Bernoulli(HALF)),
+    "a number side by side": lambda: Stacked([Bernoulli(HALF), 3]),
+    "a class side by side": lambda: Stacked([Bernoulli(HALF), Gaussian]),
+}
+for rho in (0.0, 1.0, np.nan):
+    OF_UNITS[f"rho of {rho}"] = partial(TruncatedGaussBernoulli, np.array([0.5, rho]), HALF, HALF)
+for bad in (0.0, -1.0, np.nan):
+    OF_UNITS[f"precision of {bad}"] = partial(Gaussian, np.zeros(2), np.array([1.0, bad]))
+for units in (GAUSSIAN, TG, TGB, Stacked([TG, Categorical([2])])):
+    shares = partial(units.state_shares, 0, np.zeros((2, 1)))
+    OF_UNITS[f"shares of states of {type(units).__name__}"] = shares
+for kind in KINDS:
+    name = kind.__name__
+    for low, high in ENDS:
+        OF_UNITS[f"{name} from {low} to {high}"] = partial(kind, *parameters_of(kind), low, high)
+    OF_UNITS[f"{name}, neutral without an end"] = partial(kind.neutral, 2, np.float64, 0, np.inf)
+    from_data = partial(kind.from_data, np.full((3, 2), 0.25), -np.inf, 1)
+    OF_UNITS[f"{name} from data without an end"] = from_data
+
+OF_KERNELS = {
+    "spreads of other shapes": lambda: spreads(ONES, ONES[:1], STARTS, 8, np.empty((2, 4)))
+}
+for n in (3, 5):
+    some = np.empty((2, n))
+    OF_KERNELS |= {
+        f"spreads of {n} features": partial(spreads, ONES, ONES, STARTS, 8, some),
+        f"act of {n} features": partial(act, some, ONES, STARTS, 8, ONES, ONES),
+        f"differences of {n} features": partial(differences, ONES, STARTS, 8, some),
+        f"gathered of {n} features": partial(gathered, some, STARTS, 8, ONES),
+    }
+for betas in ([0.1, 1], [0, 0.9], [0, 0.5, 0.4, 1], [[0, 1]]):
+    OF_KERNELS[f"temperatures {betas}"] = partial(temperature_ladder, betas)
+
+TWO_CONTINUA = Model(np.zeros((2, 2)), TG, TGB)
+MANY_BITS = Model(np.zeros((27, 2)), TG, Bernoulli(np.zeros(27)))
+WORDS_BESIDE_BITS = Stacked([Categorical([2]), Bernoulli(np.zeros(1))])
+OF_COLUMNS = {
+    "sums over two continua": lambda: exact_log_partition(TWO_CONTINUA),
+    "sums over 27 bits": lambda: exact_log_partition(MANY_BITS),
+    "categories by relaxed messages": lambda: infer("rbp"),
+    "categories by adaptive TAP": lambda: infer("adatap"),
+    "visible of too few columns": fit_table(visible=["auto"]),
+    "visible of a column that is not there": fit_table(visible={"d": "gaussian"}),
+    "visible of a name that is none": fit_table(visible={"a": "poisson"}),
+    "two units for a column": fit_table(visible={"a": GAUSSIAN}),
+    "words as bits": fit_table(visible={"b": "bernoulli"}),
+    "units of four columns": fit_table(visible=Bernoulli(np.zeros(4))),
+    "three words as two": fit_table(visible={"b": Categorical([2])}),
+    "a class that is no unit type": fit_table(visible=int),
+    "real numbers by default": fit(SDCPRBM(2), TABLE.assign(a=[33.5, 41.25, 7.0])),
+    "whole numbers by default": fit(SDCPRBM(2), np.arange(12).reshape(4, 3) % 5),
+    "categories of batches": fit(SDCPRBM(3, visible={1: "categorical"}), Batches([CODES, CODES])),
+    "a code beyond those of the units": fit(SDCPRBM(3, visible=WORDS_BESIDE_BITS), CODES),
+    "categorical without a number of states": fit(SDCPRBM(4, hidden="categorical"), BITS),
+    "categorical of one state": fit(SDCPRBM(4, hidden=("categorical", 1)), BITS),
+    "bits of two states": fit(SDCPRBM(4, hidden=("bernoulli", 2)), BITS),
+    "hidden of another number": fit(SDCPRBM(4, hidden=Bernoulli(np.zeros(3))), BITS),
+    "hidden that is no unit type": fit(SDCPRBM(4, hidden=int), BITS),
+    "Gaussians in both layers": fit(SDCPRBM(4, hidden="gaussian", visible=REAL), WEATHER),
+    "a range in the wrong order": fit(
+        TAPRBM(3, visible="truncated_gaussian", visible_range=(3, -2)), BITS
+    ),
+    "a range of bits": fit(TAPRBM(3, visible_range=(0, 1)), BITS),
+    "values beyond the range": lambda: of_interval().transform(BITS + 5),
+    "a fit to values beyond the range": fit(TAPRBM(3, visible="truncated_gaussian"), BITS + 5),
+    "other inferences of words": fit(TAPRBM(3, inference="rbp"), WEATHER[["city"]]),
+    "other inferences of real columns": fit(TAPRBM(3, visible=REAL, inference="adatap"), WEATHER),
+    "powers of other units": lambda: FractionalModel.from_estimator(of_words(), 2.0),
+    "a start at other units": lambda: InfiniteRBM(4, init=of_words()).fit(BITS),
+}
+for name in ESTIMATORS:
+    OF_COLUMNS |= {
+        f"{name}: no cell is known": fit(make(name), np.full((3, 2), np.nan)),
+        f"{name}: a sparse column without a value": fit(
+            make(name), sp.csr_array(np.array([[0, np.nan], [1, 0]]))
+        ),
+        f"{name}: a column that is known in rows of weight 0": fit(
+            make(name), HALF_KNOWN, sample_weight=np.arange(40) >= 20
+        ),
+    }
+for name in ("SDCPRBM", "TAPRBM"):
+    OF_COLUMNS[f"{name}: batches with a column without a value"] = fit(
+        make(name), Batches([UNKNOWN[:9], UNKNOWN[9:]])
+    )
+
+H3, H2 = np.zeros((2, 3)), np.zeros((2, 2))
+OF_LAYERS = {
+    f"layers of {sizes}": fit(TAPDBM(sizes), BITS) for sizes in [(), (3, 0), (3, 2.5), ((3,), (2,))]
+} | {
+    "one unit type of two": fit(TAPDBM((3, 2), hidden=["bernoulli"]), BITS),
+    "an unknown unit type of a layer": fit(TAPDBM((3, 2), hidden=["bernoulli", "gauss"]), BITS),
+    "units for one of the layers": fit(TAPDBM((3, 2), hidden=Bernoulli(np.zeros(3))), BITS),
+    "an output layer that is not there": fit(TAPDBM((3, 2), output_layer=2), BITS),
+    "other layers at a warm start": lambda: (
+        deepcopy(of_bits("TAPDBM")).set_params(warm_start=True, hidden_layer_sizes=(3, 3)).fit(BITS)
+    ),
+    "rows for RAISE of deep models": lambda: of_bits("TAPDBM").log_partition("raise", X=BITS),
+    "features of another layer": lambda: of_bits("TAPDBM").inverse_transform(H3),
+    "hidden layers as an array": lambda: of_bits("TAPDBM").mean_visible(H3),
+    "one hidden layer of two": lambda: of_bits("TAPDBM").mean_visible([H3]),
+    "hidden layers in another order": lambda: of_bits("TAPDBM").mean_visible([H2, H3]),
+    "hidden layers of different rows": lambda: of_bits("TAPDBM").mean_visible([H3, H2[:1]]),
+    "energies of fewer hidden rows": lambda: of_bits("TAPDBM").energy(BITS[:7], [H3, H2]),
+}
+
+OF_FITTED = {
+    "probabilities of a column that is not there": lambda: of_weather().predict_column_proba(
+        WEATHER, "z"
+    ),
+    "probabilities of an interval": lambda: of_interval().predict_column_proba(BITS, 1),
+    "entropy of an interval": lambda: of_interval().entropy(),
+    "pseudo-likelihood of an interval": lambda: of_interval().log_pseudo_likelihood(BITS),
+    "tempered features beyond 1": lambda: tempered().inverse_transform(np.full((1, 3), 1.5)),
+    "tempered features without a value": lambda: tempered().inverse_transform(H3[:1] * np.nan),
+    "tempered features of categories": lambda: of_words().inverse_transform(np.full((1, 6), 0.5)),
+    "flips in a table with real columns": lambda: of_weather("TAPRBM").denoise(
+        WEATHER, flip_probability=0.1
+    ),
+    "flips of an interval": lambda: of_interval().denoise(BITS, 0.1),
+    "no noise": lambda: of_bits("TAPRBM").denoise(BITS),
+    "no noise of a deep model": lambda: of_bits("TAPDBM").denoise(BITS),
+    "samples by TAP": lambda: of_bits("TAPRBM").impute(UNKNOWN, how="sample", method="tap"),
+    "pictures of columns of several numbers": lambda: ReceptiveFieldDisplay.from_estimator(
+        of_weather()
+    ),
+}
+ON_A_TABLE = {
+    "a given category that is not there": lambda m: m.sample(2, given={"city": "Bonn"}),
+    "probabilities of a real column": lambda m: m.predict_column_proba(WEATHER, "degrees"),
+    "entropy of real columns": lambda m: m.entropy(),
+    "pseudo-likelihood of real columns": lambda m: m.log_pseudo_likelihood(WEATHER),
+    "a category that is not there": lambda m: m.score_samples(WEATHER[:3].assign(city="Bonn")),
+}
+for name in ESTIMATORS:
+    for what, call in ON_A_TABLE.items():
+        OF_FITTED[f"{name}: {what}"] = lambda name=name, call=call: call(of_weather(name))
+    if name != "TAPDBM":
+        OF_FITTED[f"{name}: entropy of 24 bits"] = lambda name=name: of_bits(name, 4).entropy()
+for given in [
+    {"d": 1}, {7: 1}, {1.5: 1}, {"n": 2}, {"n": "x"}, {"n": np.nan}, {"wet": 1, 0: 0}, {"wet": 2}
+]:  # fmt: skip
+    OF_FITTED[f"given {given}"] = lambda given=given: of_small_table().sample(2, given=given)
+
+CASES = {**OF_UNITS, **OF_KERNELS, **OF_COLUMNS, **OF_LAYERS, **OF_FITTED}

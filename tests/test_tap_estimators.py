@@ -1,0 +1,669 @@
+"""TAPRBM and TAPDBM: the estimators around the mean-field equations."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import cases
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import matthews_corrcoef
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from mean_field import Spin, deep
+from oracles_rbm import binary, random_dbm
+from private import divided
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM
+from sklearn_boltz.units import TruncatedGaussian
+
+LAWS = ["bernoulli", "truncated_gaussian", "truncated_gauss_bernoulli"]
+SMALL = {
+    "RBM": TAPRBM(8, random_state=0),
+    "DBM": TAPDBM((6, 4), pretrain_max_iter=1, random_state=0),
+}
+both_machines = pytest.mark.parametrize("kind", SMALL)
+unconverged = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+def small(kind, **parameters):
+    return clone(SMALL[kind]).set_params(**parameters)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return (load_digits().data > 8).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def grey():
+    return load_digits().data[:300] / 16
+
+
+@pytest.fixture(scope="module")
+def rbm(digits):
+    return TAPRBM(12, learning_rate=0.2, max_iter=50, random_state=0).fit(digits[:800])
+
+
+@pytest.fixture(scope="module")
+def dbm(digits):
+    return TAPDBM(
+        (16, 8, 6), learning_rate=0.2, pretrain_max_iter=10, max_iter=12, random_state=0
+    ).fit(digits[:800])
+
+
+def rows(n_rows=60, n_features=5, seed=0):
+    X = np.random.default_rng(seed).integers(2, size=(n_rows, n_features)).astype(float)
+    X[:, 1] = X[:, 0]
+    return X
+
+
+def parameters(model):
+    names = ["components_", "intercept_hidden_", "intercept_visible_"]
+    values = [getattr(model, name) for name in names]
+    return [a for value in values for a in (value if isinstance(value, list) else [value])]
+
+
+def assert_same(a, b):
+    for mine, theirs in zip(parameters(a), parameters(b), strict=True):
+        assert_array_equal(mine, theirs)
+
+
+# A deep machine against all its states, and with one hidden layer against the RBM.
+
+
+@pytest.mark.parametrize("sizes", [(5, 4, 3), (5, 3, 3, 2)])
+def test_against_enumeration(sizes):
+    exactly = random_dbm(sizes, scale=0.1, seed=1)
+    model = deep(exactly)
+    V, exact = binary(5), np.log(exactly.Z)
+    assert model.log_partition("exact").value == pytest.approx(exact, abs=1e-10)
+    assert model.log_partition_ == pytest.approx(exact, abs=1e-10)
+    assert model.log_partition("tap", X=V).value == pytest.approx(exact, abs=2e-3)
+    # 200 chains, fixed seeds; 6 standard errors.
+    for method in ("ais", "raise"):
+        estimate = model.log_partition(method, n_chains=200, random_state=0)
+        assert estimate.value == pytest.approx(exact, abs=6 * estimate.std_err)
+        assert estimate.std_err < 0.01
+    log_sums, means = exactly.given(V)
+    assert_allclose(-model.free_energy(V), log_sums, atol=2e-3)
+    assert_allclose(model.score_samples(V), log_sums - exact, atol=2e-3)
+    assert np.exp(model.score_samples(V)).sum() == pytest.approx(1, abs=2e-3)
+    assert model.score(V) == model.score_samples(V).mean()
+    for mine, expected in zip(model.mean_hidden(V), means[1:], strict=True):
+        assert_allclose(mine, expected, atol=2e-3)
+    assert_array_equal(model.transform(V), model.mean_hidden(V)[-1])
+
+
+def test_imputation_against_all_states():
+    exactly = random_dbm((5, 4, 3), scale=0.3, seed=1)
+    model = deep(exactly)
+    X = rows()[:8]
+    X[:, 2:] = np.nan
+    X[0] = [1, 1, 0, 0, 1]
+    _, (means, *_) = exactly.given(X[:, :2])
+    for method, tolerance in [("auto", 1e-9), ("gibbs", 1e-9), ("tap", 0.03)]:
+        filled = model.impute(X, method=method)
+        assert_allclose(filled[1:, 2:], means[1:, 2:], atol=tolerance)
+        assert_array_equal(filled[:, :2], X[:, :2])
+        assert_array_equal(filled[0], X[0])
+    mode = model.impute(X, how="mode", method="tap")
+    assert_array_equal(mode[1:, 2:], (means[1:, 2:] > 0.5).astype(float))
+    # The mean of 4,000 draws, each with a standard error of at most 0.008; 6 of them.
+    drawn = model.impute(np.repeat(X[3:4], 4000, axis=0), how="sample", random_state=0)
+    assert_allclose(drawn.mean(axis=0)[2:], means[3, 2:], atol=0.048)
+    assert set(np.unique(drawn)) <= {0, 1}
+
+
+@pytest.mark.parametrize("change", [{}, {"persistent": True}, {"order": 1}, {"momentum": 0.0}])
+def test_one_hidden_layer_is_the_rbm_to_the_bit(digits, change):
+    X = digits[:300]
+    rbm = TAPRBM(12, max_iter=3, random_state=0, **change).fit(X)
+    dbm = TAPDBM([12], pretrain_max_iter=0, max_iter=3, random_state=0, **change).fit(X)
+    for mine, theirs in zip(parameters(dbm), parameters(rbm), strict=True):
+        assert_array_equal(mine, theirs)
+    for name, values in rbm.history_.items():
+        if name != "seconds":
+            assert_array_equal(dbm.history_[name], values)
+    Y = X[:10].copy()
+    Y[:, 20:40] = np.nan
+    H = rbm.sample_hidden(X[:9], 0)
+    assert_array_equal(dbm.sample_hidden(X[:9], 0)[0], H)
+    for mine, theirs in [
+        (dbm.sample_visible([H], 1), rbm.sample_visible(H, 1)),
+        (dbm.mean_visible([H]), rbm.mean_visible(H)),
+        (dbm.energy(X[:9], [H]), rbm.energy(X[:9], H)),
+        *((of(dbm), of(rbm)) for of in [
+            lambda m: m.transform(X), lambda m: m.score_samples(X), lambda m: m.log_partition_,
+            lambda m: m.tap_log_likelihood(X), lambda m: m.denoise(X[:9], 0.1),
+            lambda m: m.sample(5, random_state=0, n_steps=10),
+            lambda m: m.sample(4, 0, given={1: 1}), lambda m: m.gibbs(X[:9], 3, 2),
+            lambda m: m.log_pseudo_likelihood(X[:9]), lambda m: m.inverse_transform(H),
+            lambda m: m.log_partition("ais", n_temperatures=50, random_state=0).value,
+            lambda m: m.impute(Y, random_state=0), lambda m: m.impute(Y, method="tap"),
+            lambda m: m.tap_solutions(X[:50]).free_energy,
+        ]),
+    ]:  # fmt: skip
+        assert_array_equal(mine, theirs)
+
+
+# Learning.
+
+
+def test_training_raises_the_exact_likelihood_above_independent_units(rbm, digits):
+    X = digits[:800]
+    independent = clone(rbm).set_params(max_iter=0).fit(X)
+    assert rbm.log_partition("exact").value == rbm.log_partition_
+    assert rbm.score(X) > independent.score(X) + 4
+    assert rbm.history_["tap_log_likelihood"][-1] > rbm.history_["tap_log_likelihood"][0]
+
+
+def test_training_raises_the_likelihood_and_pre_training_the_deep_weights(dbm, digits):
+    history = dbm.history_
+    assert np.ptp(history["tap_log_likelihood"]) > 0.3
+    assert history["tap_log_likelihood"][-1] > history["tap_log_likelihood"][0]
+    assert (history["share_converged_clamped"] == 1).all()
+    ais = dbm.log_partition("ais", random_state=0)
+    assert abs(dbm.log_partition("tap").value - ais.value) < 2
+    without = clone(dbm).set_params(pretrain_max_iter=0).fit(digits[:800])
+    assert without.pretrain_history_ == []
+    assert [len(h["seconds"]) for h in dbm.pretrain_history_] == [10, 10, 10]
+    for name in ("weight_norm_2", "feature_std_2"):
+        assert history[name][-1] > 1.5 * without.history_[name][-1]
+    for k, W in enumerate(dbm.components_, start=1):
+        assert history[f"weight_norm_{k}"][-1] == pytest.approx(np.linalg.norm(W), rel=1e-6)
+
+
+def test_pre_training_is_that_of_rbms(digits):
+    """The first layer, and the second on values of the first."""
+    X = digits[:300]
+    model = TAPDBM((8, 4), pretrain_max_iter=3, max_iter=0, random_state=0).fit(X)
+    seeds = np.random.default_rng(0)
+    for n, m in [(8, 64), (4, 8)]:
+        seeds.normal(0, 1, (n, m))  # the weights without pre-training
+    seeds.integers(2**31)  # for evaluation
+    first = TAPRBM(8, max_iter=3, random_state=int(seeds.integers(2**31))).fit(X)
+    H = first.sample_hidden(X, random_state=int(seeds.integers(2**31)))
+    second = TAPRBM(4, max_iter=3, random_state=int(seeds.integers(2**31))).fit(H)
+    for mine, rbm in zip(model.components_, [first, second], strict=True):
+        assert_array_equal(mine, rbm.components_)
+    assert_array_equal(model.intercept_visible_, first.intercept_visible_)
+    assert_array_equal(model.intercept_hidden_[1], second.intercept_hidden_)
+
+
+@pytest.mark.parametrize("n_levels", [3, 9])
+def test_pre_training_on_a_single_column_of_levels(n_levels):
+    """Its units are one categorical unit, not one for each of its numbers."""
+    X = np.random.default_rng(0).integers(n_levels, size=(60, 1))
+    model = TAPDBM((4, 3), visible="categorical", max_iter=2, pretrain_max_iter=2, random_state=0)
+    model.fit(X)
+    assert model.components_[0].shape == (4, n_levels)
+    states = np.arange(n_levels)[:, None]
+    assert np.exp(model.score_samples(states)).sum() == pytest.approx(1, rel=0.05)
+
+
+@unconverged
+@pytest.mark.parametrize("visible", LAWS)
+@pytest.mark.parametrize("hidden", LAWS)
+def test_all_pairs_of_laws_learn(grey, visible, hidden):
+    X = grey > 0.5 if visible == "bernoulli" else grey
+    model = TAPRBM(
+        10, visible=visible, hidden=hidden, learning_rate=0.2, weights_init=0.1, batch_size=10,
+        max_iter=8, random_state=0,
+    ).fit(X)  # fmt: skip
+    history = model.history_["tap_log_likelihood"]
+    assert np.isfinite(history).all() and history[-1] > history[0] + 1
+    assert model.transform(X).shape == (300, 10)
+    V = model.sample(20, random_state=0, n_steps=20).astype(float)
+    assert V.min() >= 0 and V.max() <= 1 and np.ptp(V) > 0
+    if visible == "truncated_gauss_bernoulli":
+        assert 0.1 < (V == 0).mean() < 0.9
+        assert ((0 < model.rho_visible_) & (model.rho_visible_ < 1)).all()
+
+
+@unconverged
+@pytest.mark.parametrize("visible", LAWS)
+def test_laws_of_each_layer(grey, visible):
+    X = grey[:150] > 0.5 if visible == "bernoulli" else grey[:150]
+    own = TruncatedGaussian(np.zeros(3), np.ones(3), -1, 1)
+    model = TAPDBM(
+        (8, 4, 3), visible=visible, hidden=["bernoulli", "truncated_gaussian", own],
+        learning_rate=0.1, batch_size=20, pretrain_max_iter=3, max_iter=6, random_state=0,
+    ).fit(X)  # fmt: skip
+    history = model.history_["tap_log_likelihood"]
+    assert np.isfinite(history).all() and history[-1] > history[0]
+    assert model.precision_hidden_[0] is None and model.precision_hidden_[2].shape == (3,)
+    assert (own.intercept == 0).all()  # what the user gave is not touched
+    H = model.sample_hidden(X[:30], random_state=0)[2]
+    assert H.min() >= -1 and H.max() <= 1 and H.min() < 0
+    Y = X[:5].astype(float)
+    Y[:, 10:40] = np.nan
+    for values in [
+        model.sample(20, random_state=0, n_steps=10).astype(float),
+        model.impute(Y),
+        model.impute(Y, method="gibbs", n_steps=5, random_state=0),
+    ]:
+        assert values.min() >= 0 and values.max() <= 1 and np.ptp(values) > 0
+    if visible == "bernoulli":
+        assert set(np.unique(model.impute(Y, how="mode", method="gibbs", n_steps=5))) <= {0, 1}
+
+
+def test_values_beyond_zero_and_one():
+    X = np.random.default_rng(0).normal(0, 1, (200, 4)).clip(-2, 3)
+    X[:, 1] = X[:, 0]
+    model = TAPRBM(3, visible="truncated_gaussian", visible_range=(-2, 3), random_state=0)
+    V = model.set_params(max_iter=20).fit(X).sample(50, random_state=0)
+    assert V.min() >= -2 and V.max() <= 3 and V.min() < 0
+    with pytest.warns(UserWarning, match="values from -2 to 3"):
+        model.transform(X + 5)
+
+
+def test_a_law_of_ones_own(grey):
+    X = np.where(grey > 0.5, 1.0, -1.0)
+    model = TAPRBM(8, visible=Spin(np.zeros(64)), learning_rate=0.2, max_iter=10, random_state=0)
+    history = model.fit(X).history_["tap_log_likelihood"]
+    assert history[-1] > history[0]
+    with pytest.raises(ValueError, match="values from -1 to 1"):
+        model.fit(X + 1)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("order", [1, 2])
+def test_orders_and_persistence_learn(digits, order, persistent):
+    X = digits[:800]
+    model = TAPRBM(
+        16, order=order, persistent=persistent, learning_rate=0.2, max_iter=15, random_state=0
+    ).fit(X)
+    assert np.ptp(model.history_["tap_log_likelihood"]) > 0.01 * (X.shape[1] + 16)
+    assert model._iteration().order == order
+
+
+@pytest.mark.parametrize("inference", ["rbp", "adatap"])
+def test_other_inferences_agree_on_a_small_model(inference):
+    X = rows(40, 6)
+    model = TAPRBM(3, max_iter=20, inference=inference, weights_init=0.01, random_state=0).fit(X)
+    assert_same(model, clone(model).set_params(inference="tap").fit(X))  # only for evaluation
+    exact = model.log_partition("exact").value
+    assert model.log_partition("tap").value == pytest.approx(exact, abs=1e-3)
+
+
+@both_machines
+def test_parameters_are_used(kind, digits):
+    """Each has an effect on the fit."""
+    X = digits[:150]
+    plain = small(kind, max_iter=2).fit(X)
+    changes = [
+        dict(learning_rate=0.01), dict(learning_rate_schedule="invscaling"), dict(momentum=0.0),
+        dict(penalty="l1"), dict(penalty=None), dict(alpha=0.1), dict(batch_size=50),
+        dict(weights_init=0.1), dict(damping=0.2), dict(tap_max_iter=1), dict(tap_tol=1e-2),
+        dict(order=1), dict(persistent=True), dict(max_iter=3), dict(random_state=1),
+    ]  # fmt: skip
+    for change in changes + [dict(pretrain_max_iter=2)] * (kind == "DBM"):
+        other = clone(plain).set_params(**change).fit(X)
+        for mine, theirs in zip(parameters(plain), parameters(other), strict=True):
+            if mine.ndim == 2:  # weights
+                assert not np.array_equal(mine, theirs), change
+
+
+# Stop and go.
+
+
+@both_machines
+@pytest.mark.parametrize("persistent", [False, True])
+def test_stop_and_go_is_as_if_uninterrupted(kind, persistent, digits):
+    model, X = small(kind, max_iter=4, persistent=persistent), digits[:200]
+    whole = clone(model).fit(X)
+    part = clone(model).set_params(max_iter=2, warm_start=True)
+    part = pickle.loads(pickle.dumps(part.fit(X))).fit(X)
+    # Pre-trained only, and then on.
+    later = clone(model).set_params(max_iter=0, warm_start=True).fit(X)
+    for other in (part, later.set_params(max_iter=4).fit(X)):
+        assert_same(whole, other)
+    for name in whole.history_.keys() - {"seconds"}:
+        assert_array_equal(whole.history_[name], part.history_[name])
+
+
+@both_machines
+def test_divergence_is_noticed_and_leaves_no_trace(kind, digits):
+    model = small(kind, max_iter=2).fit(digits[:100])
+    before = [a.copy() for a in parameters(model)]
+    model.set_params(learning_rate=1e30, momentum=0.9, warm_start=True, max_iter=30)
+    with pytest.warns(ConvergenceWarning, match="smaller learning_rate"):
+        model.fit(digits[:100])
+    for mine, theirs in zip(parameters(model), before, strict=True):
+        assert_array_equal(mine, theirs)
+    assert model.n_iter_ == 2
+
+
+def test_a_spin_glass_is_noticed(digits):
+    with pytest.warns(ConvergenceWarning, match="spin-glass"):
+        TAPRBM(64, weights_init=8.0, max_iter=1, random_state=0).fit(digits[:200])
+    # Strong couplings between the hidden layers: iterations jump to and fro.
+    X = rows()
+    model = TAPDBM((5, 4), pretrain_max_iter=0, max_iter=0, random_state=0).fit(X)
+    W = model.components_[1]
+    W[...] = 50 * np.random.default_rng(0).normal(size=W.shape)
+    model.intercept_hidden_[1][...] = -W.sum(axis=1) / 2
+    for method in (model.transform, model.free_energy):
+        with pytest.warns(ConvergenceWarning, match="% of the rows; .* larger damping"):
+            assert np.isfinite(method(X)).all()
+
+
+@pytest.mark.parametrize(
+    "model", [TAPRBM(300, batch_size=500), TAPDBM((150, 100), pretrain_max_iter=1, batch_size=300)]
+)
+def test_threads_do_not_matter(model, digits):
+    model.set_params(max_iter=1, random_state=0)
+    assert_same(*(clone(model).set_params(n_jobs=n).fit(digits[:600]) for n in (1, 2)))
+
+
+@both_machines
+def test_partial_fit_takes_any_length(kind, digits):
+    model = small(kind)
+    for n_rows in (1, 7, 100):
+        assert model.partial_fit(digits[:n_rows]) is model
+    assert np.isfinite(model.score(digits[:100]))
+    assert kind == "RBM" or model.pretrain_history_ == []
+
+
+@both_machines
+def test_early_stopping_returns_the_best_epoch(kind, digits):
+    X = digits[:300]
+    model = small(kind, early_stopping=True, n_iter_no_change=2, tol=0.5, learning_rate=0.2)
+    model.set_params(max_iter=200).fit(X)
+    values = model.history_["validation_log_likelihood"]
+    assert model.n_iter_ < 200 and len(values) == model.n_iter_
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        clone(model).set_params(max_iter=1).fit(X)
+    if kind == "RBM":
+        return
+    # The rows set aside are not pre-trained on either.
+    other, histories = X.copy(), []
+    other[divided(len(X), model.validation_fraction, model._evaluation_seed)[1]] = 0
+    for table in (X, other):
+        with pytest.warns(ConvergenceWarning, match="max_iter"):
+            again = clone(model).set_params(max_iter=0).fit(table)
+        histories.append(again.pretrain_history_[0]["tap_log_likelihood"])
+    assert_array_equal(*histories)
+
+
+@pytest.mark.parametrize(("n_rows", "n_starts"), [(3, 3), (60, 25), (1000, 50), (2500, 100)])
+def test_small_data_are_monitored_from_fewer_starts(n_rows, n_starts):
+    X = np.random.default_rng(0).integers(2, size=(n_rows, 4)).astype(np.float32)
+    model = TAPRBM(2, max_iter=0, random_state=0).fit(X)
+    monitor = model._monitor(model._training, X, np.arange(n_rows), np.arange(0))
+    assert len(monitor.rows) == min(n_rows, 100)
+    assert len(monitor.starts) == n_starts
+    assert monitor.starts[0] == 0 and monitor.starts[-1] == len(monitor.rows) - 1
+
+
+# What they give.
+
+
+def test_output_layers_and_their_names(digits):
+    X = digits[:100]
+    model = TAPDBM((6, 4, 3), max_iter=1, pretrain_max_iter=1, random_state=0).fit(X)
+    layers = model.mean_hidden(X)
+    assert [H.shape for H in layers] == [(100, 6), (100, 4), (100, 3)]
+    for output, expected in [(-1, layers[2]), (0, layers[0]), (1, layers[1]), (-2, layers[1])]:
+        model.set_params(output_layer=output)
+        assert_array_equal(model.transform(X), expected)
+        assert len(model.get_feature_names_out()) == expected.shape[1]
+    model.set_params(output_layer="all").set_output(transform="pandas")
+    frame = model.transform(X)
+    assert_array_equal(frame.to_numpy(), np.hstack(layers))
+    assert list(frame.columns) == [f"tapdbm{j}" for j in range(13)]
+
+
+def test_tap_solutions(rbm, dbm, digits):
+    for model, sizes in [(rbm, [12]), (dbm, [16, 8, 6])]:
+        solutions = model.tap_solutions(digits[:200])
+        n = len(solutions.free_energy)
+        for name in ("hidden_mean", "hidden_variance"):
+            of_layers = solutions[name] if model is dbm else [solutions[name]]
+            assert [a.shape for a in of_layers] == [(n, size) for size in sizes]
+        assert solutions.visible_mean.shape == (n, 64)
+        assert solutions.assignment.shape == (200,) and set(solutions.assignment) == set(range(n))
+        assert (np.diff(solutions.free_energy) >= 0).all() and solutions.converged.all()
+    solutions, each = rbm.tap_solutions(digits[:200]), rbm.tap_solutions(digits[:200], unique=False)
+    assert each.visible_mean.shape == (200, 64)
+    near = np.abs(each.visible_mean - solutions.visible_mean[solutions.assignment])
+    assert near.max() <= 0.02 + 1e-6
+    hasty = rbm.tap_solutions(digits[:20], unique=False, max_iter=1)
+    assert (hasty.n_iter == 1).all() and not hasty.converged.any()
+
+
+def test_the_other_rbm_has_tap_too(digits):
+    model = SDCPRBM(10, max_iter=10, random_state=0).fit(digits[:800])
+    exact, tap = model.log_partition("exact").value, model.log_partition("tap", random_state=0)
+    assert abs(tap.value - exact) < 2 and np.isnan(tap.std_err)
+
+
+def test_denoising_beats_each_pixel_for_itself(rbm, dbm, digits):
+    test = digits[800:1300]
+    noisy = np.logical_xor(test, np.random.default_rng(0).random(test.shape) < 0.1)
+    pointwise = TAPRBM(1, max_iter=0, weights_init=0.0).fit(digits[:800])
+    scores = [
+        matthews_corrcoef(test.ravel() > 0, m.denoise(noisy.astype(np.float32), 0.1).ravel() > 0.5)
+        for m in (pointwise, rbm, dbm)
+    ]
+    assert scores[1] > scores[0] + 0.02 and scores[2] > scores[0] + 0.01
+
+
+def test_denoising_is_exact_where_there_is_nothing_to_learn_from():
+    """Without weights, Bayes' rule for each value."""
+    X = rows(60, 6)
+    model = TAPRBM(1, max_iter=0, weights_init=0.0).fit(X)
+    p = model._base().mean(np.zeros(6))
+    means = model.denoise([[1, 0, 1, 0, 1, 0]], 0.2)[0]
+    right, wrong = np.where([1, 0] * 3, 0.8, 0.2), np.where([1, 0] * 3, 0.2, 0.8)
+    assert_allclose(means, p * right / (p * right + (1 - p) * wrong), rtol=1e-6)
+    # Certain and useless observations.
+    assert_allclose(model.denoise(X, 0.0), X, atol=1e-6)
+    assert_allclose(model.denoise(X, 0.5), np.tile(p, (60, 1)), rtol=1e-6)
+
+
+def test_real_values_are_denoised_and_imputed(grey):
+    model = TAPRBM(
+        16, visible="truncated_gauss_bernoulli", learning_rate=0.2, max_iter=20, random_state=0
+    ).fit(grey)
+    independent = clone(model).set_params(max_iter=0, weights_init=0.0).fit(grey)
+    assert model.tap_log_likelihood(grey).mean() > independent.tap_log_likelihood(grey).mean() + 3
+    noisy = grey + np.random.default_rng(0).normal(0, 0.3, grey.shape)
+    denoised = model.denoise(noisy, noise_variance=0.09)
+    assert ((denoised - grey) ** 2).mean() < 0.7 * ((noisy.clip(0, 1) - grey) ** 2).mean()
+    X = grey.copy()
+    X[:, 20:44] = np.nan
+    wrong = ((model.impute(X) - grey)[:, 20:44] ** 2).mean()
+    assert wrong < 0.9 * ((grey.mean(axis=0) - grey)[:, 20:44] ** 2).mean()
+
+
+def test_imputation_by_tap_is_near_the_other_one(rbm, dbm, digits):
+    X = digits[:20].copy()
+    X[:, 20:28] = np.nan
+    exact, by_tap = rbm.impute(X), rbm.impute(X, method="tap")
+    assert np.abs(exact - by_tap).max() < 0.15 and np.abs(exact - by_tap).mean() < 0.02
+    assert_array_equal(by_tap[:, :20], digits[:20, :20])
+    assert set(np.unique(rbm.impute(X, how="mode", method="tap"))) <= {0, 1}
+    by_chains = dbm.impute(X, method="gibbs", n_steps=50, random_state=0)
+    assert np.abs(by_chains - dbm.impute(X, method="tap")).mean() < 0.1
+    assert_array_equal(by_chains[:, :20], digits[:20, :20])
+
+
+def test_features_in_searches(digits):
+    X, y = digits[:400], load_digits().target[:400]
+    model = TAPRBM(learning_rate=0.3, max_iter=15, random_state=0)
+    pipeline = make_pipeline(model, LogisticRegression(max_iter=500))
+    search = GridSearchCV(pipeline, {"taprbm__n_components": [2, 32]}, cv=2).fit(X, y)
+    assert search.best_params_ == {"taprbm__n_components": 32} and search.best_score_ > 0.75
+
+
+@both_machines
+def test_an_attribute_that_is_set_counts(kind, digits):
+    model = small(kind, max_iter=2).fit(digits[:200])
+    before, (*weights, _) = model.log_partition_, parameters(model)
+    zeros = [np.zeros_like(W) for W in weights[: len(weights) // 2 + len(weights) % 2]]
+    model.components_ = zeros if kind == "DBM" else zeros[0]
+    expected = sum(np.logaddexp(0, b).sum() for b in parameters(model)[len(zeros) :])
+    assert model.log_partition_ == pytest.approx(expected, rel=1e-5) and before != expected
+
+
+# Whatever the data.
+
+
+@settings(max_examples=cases(25))
+@given(
+    visible=st.sampled_from(LAWS),
+    hidden=st.lists(st.sampled_from(LAWS), min_size=1, max_size=4),
+    deep=st.booleans(),
+    n_rows=st.integers(1, 12),
+    n_features=st.integers(1, 5),
+    constant=st.booleans(),
+    dtype=st.sampled_from([np.float32, np.float64, bool, np.int8]),
+    seed=st.integers(0, 9),
+)
+@unconverged
+def test_nothing_is_ever_nan(visible, hidden, deep, n_rows, n_features, constant, dtype, seed):
+    rng = np.random.default_rng(seed)
+    X = (rng.random((n_rows, n_features)) < 0.5).astype(dtype)
+    if constant:
+        X[:, 0] = 0
+    sizes, settings = rng.integers(1, 4, size=len(hidden)), dict(max_iter=2, random_state=seed)
+    if deep:
+        model = TAPDBM(sizes, visible=visible, hidden=hidden, pretrain_max_iter=seed % 2)
+    else:
+        model = TAPRBM(sizes[0], visible=visible, hidden=hidden[0])
+    model.set_params(**settings).fit(X)
+    missing = X.astype(float)
+    missing[:, -1] = np.nan
+    for values in [
+        model.transform(X), model.score_samples(X), model.sample(3, random_state=0, n_steps=5),
+        model.tap_solutions(X).free_energy, model.denoise(X, noise_variance=0.5),
+        model.impute(missing, n_steps=4, random_state=0),
+        model.log_partition("ais", n_chains=20, n_temperatures=20, random_state=0).value,
+    ]:  # fmt: skip
+        assert np.isfinite(values).all()
+    expected = np.float64 if dtype == np.float64 else np.float32
+    assert model.transform(X).dtype == parameters(model)[0].dtype == expected
+
+
+@unconverged
+@pytest.mark.parametrize("law", LAWS)
+def test_large_weights(law):
+    X, few = rows(), dict(max_iter=1, random_state=0)
+    rbm = TAPRBM(3, visible=law, **few).fit(X)
+    dbm = TAPDBM((4, 3), hidden=law, pretrain_max_iter=0, **few).fit(X)
+    for scale in (1e3, -1e3):
+        rbm.components_ = np.full((3, 5), scale)
+        dbm.components_ = [np.full(W.shape, scale) for W in dbm.components_]
+        for values in [
+            rbm.score_samples(X), rbm.denoise(X, noise_variance=1.0), dbm.score_samples(X),
+            dbm.transform(X), dbm.denoise(X, 0.1),
+        ]:  # fmt: skip
+            assert np.isfinite(values).all()
+
+
+# Tables of words, truth values and amounts.
+
+VISIBLE = {"weight": "gaussian"}
+OF_TABLES = dict(visible=VISIBLE, batch_size=50, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Words, truth values and an amount that hang together by a hidden class."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(3, size=400)
+    kept = rng.random((400, 4)) < 0.85
+    colour = np.where(kept[:, 0], kind, rng.integers(3, size=400))
+    size = np.where(kept[:, 1], kind + 1, rng.integers(4, size=400))
+    return pd.DataFrame({
+        "colour": np.array(["red", "green", "blue"])[colour],
+        "sweet": np.where(kept[:, 2], kind == 0, rng.random(400) < 0.5),
+        "size": np.array(["s", "m", "l", "xl"])[size],
+        "weight": 50 + 10 * kind + rng.normal(0, 3, 400),
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def independent_score(table):
+    return TAPRBM(6, visible=VISIBLE, max_iter=0).fit(table).score(table)
+
+
+def test_a_table_is_learned(table):
+    model = TAPRBM(6, learning_rate=0.2, max_iter=25, **OF_TABLES).fit(table)
+    history = model.history_["tap_log_likelihood"]
+    assert history[-1] > history[0] + 1
+    assert model.history_["share_converged"][-1] > 0.5
+    tap, exact = (model.log_partition(method).value for method in ("tap", "exact"))
+    assert tap == pytest.approx(exact, abs=0.5)
+    solutions = model.tap_solutions(table)
+    assert solutions.visible_mean.shape[1] == len(model.visible_names_) == 9
+    assert 1 <= len(solutions.free_energy) <= 20
+    holes = table[:60].copy()
+    holes["colour"] = None
+    for how in ("mean", "mode"):
+        filled = model.impute(holes, how=how, method="tap")
+        # By chance alone, two thirds would be wrong.
+        assert (filled["colour"] == table["colour"][:60]).mean() > 0.6
+
+
+def test_a_long_training_stays_finite(table, independent_score):
+    """At a large rate, for much longer than it takes to learn clusters that are far apart."""
+    model = TAPRBM(6, learning_rate=0.2, max_iter=100, **OF_TABLES).fit(table)
+    assert model.score(table) > independent_score + 0.5
+
+
+def test_noisy_categories(table):
+    """Through a symmetric channel: with the model closer than observed, and exact without."""
+    words = table.drop(columns="weight")
+    model = TAPRBM(8, learning_rate=0.2, max_iter=25, batch_size=50, random_state=0).fit(words)
+    noisy, rng = words.copy(), np.random.default_rng(1)
+    flipped = rng.random(400) < 0.3
+    others = {"red": ["green", "blue"], "green": ["red", "blue"], "blue": ["red", "green"]}
+    noisy.loc[flipped, "colour"] = [rng.choice(others[c]) for c in words["colour"][flipped]]
+    means = model.denoise(noisy, flip_probability=0.3)
+    names = model.visible_names_
+    colours = [k for k, name in enumerate(names) if name.startswith("colour=")]
+    assert_allclose(means[:, colours].sum(axis=1), 1, atol=1e-5)
+    found = np.array([names[k] for k in colours])[means[:, colours].argmax(axis=1)]
+    right = found == "colour=" + words["colour"]
+    assert right.mean() > (~flipped).mean()
+    # Without weights, each column is by itself: Bayes' rule with its frequencies.
+    model.components_ = np.zeros_like(model.components_)
+    means = model.denoise(noisy, flip_probability=0.3)
+    prior = model._layered().layers[0].mean(0.0)[colours]
+    for k, name in enumerate(np.array(names)[colours]):
+        rows = ("colour=" + noisy["colour"] == name).to_numpy()
+        channel = np.where(np.arange(3) == k, 0.7, 0.15)
+        expected = prior * channel / (prior @ channel)
+        assert_allclose(means[rows][:, colours], [expected] * rows.sum(), atol=1e-3)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_deep_models_of_tables(table, independent_score, order):
+    settings = dict(hidden=[("categorical", 3), "bernoulli"], order=order, learning_rate=0.1)
+    model = TAPDBM((6, 4), max_iter=25, pretrain_max_iter=20, **settings, **OF_TABLES).fit(table)
+    assert model.components_[0].shape == (18, 9)
+    assert model.score(table) > independent_score + 0.3
+    assert model.log_partition("tap").value == pytest.approx(model.log_partition_, abs=0.7)
+    model.set_params(max_iter=3, pretrain_max_iter=3, persistent=True).fit(table)
+    assert np.isfinite(model.history_["tap_log_likelihood"]).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_that_are_hard(dtype):
+    """A constant column, a rare category, one row twice; in both types, and finite."""
+    X = np.zeros((40, 3), dtype)
+    X[:, 1] = np.arange(40) % 4
+    X[0, 2] = 2
+    model = TAPRBM(3, visible="categorical", max_iter=4, random_state=0).fit(X)
+    assert np.isfinite(model.components_).all()
+    assert np.isfinite(model.score_samples(X)).all()
+    assert np.isfinite(model.log_partition("tap").value)

@@ -1,0 +1,142 @@
+"""Gradients of TAP, and the steps of its training: against finite differences and the authors."""
+
+import numpy as np
+import pytest
+from scipy.special import logit
+from sklearn.datasets import load_digits
+
+from mean_field import (
+    EXACTLY,
+    PAIRS,
+    layered_of,
+    random_layered,
+    rows_of,
+    tap_log_likelihood,
+    with_most_paired,
+)
+from oracles_rbm import random_dbm
+from private import SGD, Iteration, Workspace, _observed, _second_order, difference
+from private import TAPLearner as Learner
+from private import TAPScheme as Scheme
+from sklearn_boltz.units import Bernoulli
+
+DEEP = [
+    ("spiked", "bits", "truncated", "bits"),
+    ("bits", "truncated", "spiked", "truncated"),
+    ("bits and words", "one word", "bits", "words"),
+]
+# Those of which all layers are bits are deeper than wide.
+OF_BITS = [(5, 4, 3), (4, 3, 3, 2)]
+CASES = [*with_most_paired(PAIRS + DEEP), *((sizes, 8) for sizes in OF_BITS)]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: "-".join(map(str, (*case[0], case[1]))))
+def layered(request, monkeypatch):
+    kinds, most = request.param
+    monkeypatch.setattr(_second_order, "MOST_PAIRED", most)
+    return layered_of(random_dbm(kinds, 0.5)) if kinds in OF_BITS else random_layered(kinds)
+
+
+def slopes_of(layered, V, order, workers, starts=None):
+    """What the training takes as derivatives: (array of parameters, derivatives by it)."""
+    scheme = Scheme(EXACTLY._replace(order=order), persistent=starts is not None)
+    workspace = Workspace(layered, len(V), len(V if starts is None else starts), order)
+    slopes, _ = difference(layered, V, starts, scheme, (1.0, 1.0), (1.0, 1.0), workers, workspace)
+    pairs = list(zip(layered.weights, slopes.weights, strict=True))
+    for units, of_units in zip(layered.layers, slopes.units, strict=True):
+        assert units.parameters().keys() == of_units.keys()
+        pairs += [(value, of_units[name]) for name, value in units.parameters().items()]
+    return pairs
+
+
+def assert_derivatives(layered, V, order, workers, starts=None):
+    """Along a random direction of each array, in which each entry has its part."""
+    rng, eps = np.random.default_rng(0), 1e-5
+    for parameter, slope in slopes_of(layered, V, order, workers, starts):
+        before, ends = parameter.copy(), []
+        direction = rng.choice([-1, 1], before.shape) * rng.uniform(0.5, 1, before.shape)
+        for step in (eps, -eps):
+            parameter[...] = before + step * direction
+            ends.append(tap_log_likelihood(layered, V, order, workers, starts))
+        parameter[...] = before
+        expected = (ends[0] - ends[1]) / (2 * eps)
+        assert np.vdot(slope, direction) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_gradients_are_those_of_the_tap_log_likelihood(layered, order, workers):
+    V = rows_of(layered.layers[0], 6)
+    starts = layered.padded(rows_of(layered.layers[0], 2, seed=1))
+    assert_derivatives(layered, V, order, workers, starts)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("above", [("bits",), ("bits", "bits")], ids=len)
+@pytest.mark.parametrize(
+    "kind", ["bits", "words", "bits and words", "truncated", "spiked", "gaussian"]
+)
+def test_tap_gradient_of_incomplete_rows(kind, above, order, workers):
+    layered = random_layered((kind, *above))
+    visible, rng = layered.layers[0], np.random.default_rng(0)
+    V, missing = rows_of(visible, 6), rng.random((6, visible.n_units)) < 0.5
+    missing[np.arange(6), rng.integers(visible.n_units, size=6)] = True
+    missing[0] = False
+    V[_observed.spread_over_columns(visible, missing)] = np.nan
+    assert_derivatives(layered, V, order, workers)
+
+
+# Mini-batches.
+
+
+def learner_of(layered, scheme, optimizer=None):
+    """A learner that begins at a machine, with copies of its parameters."""
+    weights = [W.copy() for W in layered.weights]
+    layers = [units.astype(float) for units in layered.layers]
+    return Learner(weights, layers, scheme, optimizer or SGD())
+
+
+def test_a_mini_batch_moves_all_parameters_up_the_gradient(layered, workers):
+    V, rate = rows_of(layered.layers[0], 30), 1e-3
+    learner = learner_of(layered, Scheme(EXACTLY, alpha=0.0))
+    learner.learn(learner.in_memory(V), rate, workers)
+    slopes = iter(slopes_of(layered, V, 2, workers))
+    for before, after in zip(layered.weights, learner.weights, strict=True):
+        np.testing.assert_allclose(after - before, rate * next(slopes)[1], atol=1e-9)
+    for before, after in zip(layered.layers, learner.layers, strict=True):
+        for name, value in before.parameters().items():
+            _, slope = next(slopes)
+            if name == "intercept" or name[-1] == "intercept":
+                moved = after.parameters()[name] - value
+                np.testing.assert_allclose(moved, rate * slope, atol=1e-9)
+    after = tap_log_likelihood(learner.model(), V, 2, workers)
+    assert after > tap_log_likelihood(layered, V, 2, workers)
+
+
+def test_two_mini_batches_of_digits_are_those_of_the_authors(workers):
+    """Computed by the authors' code: 3 iterations a mini-batch, second order, momentum 0.5."""
+    X = load_digits().data
+    X = (X / X.max() > 0.001).astype(float)
+    bias = logit(np.clip(X.mean(axis=0), 1e-8, 1 - 1e-8))
+    weights = np.random.default_rng(0).normal(0, 1e-16, (64, 64))
+    scheme = Scheme(Iteration(2, 3, 0.0, 0.5), alpha=0.0)
+    learner = Learner([weights], [Bernoulli(bias), Bernoulli(np.zeros(64))], scheme, SGD(0.5))
+    learner.learn(learner.in_memory(X[:100]), 0.005, workers)
+    assert np.linalg.norm(weights, 2) == pytest.approx(0.007628825568441182, rel=1e-9)
+    assert np.linalg.norm(bias) == pytest.approx(38.97452180357592, rel=1e-9)
+    learner.learn(learner.in_memory(X[100:200]), 0.005, workers)
+    assert np.linalg.norm(weights, 2) == pytest.approx(0.015478158879359825, rel=1e-9)
+    norm = np.linalg.norm(learner.layers[1].intercept)
+    assert norm == pytest.approx(1.0779652694386856e-6, rel=1e-9)
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2", None])
+def test_penalties(penalty, workers):
+    layered, steps = layered_of(random_dbm([6, 4], 0.3)), []
+    for alpha in [0.0, 0.1]:
+        learner = learner_of(layered, Scheme(Iteration(max_iter=5), penalty=penalty, alpha=alpha))
+        batch = learner.in_memory(rows_of(layered.layers[0], 20))
+        learner.learn(batch, 0.5, workers)
+        steps.append(learner.weights[0])
+    (W,) = layered.weights
+    expected = {"l1": np.sign(W), "l2": W, None: 0 * W}
+    np.testing.assert_allclose(steps[1] - steps[0], -0.05 * expected[penalty], atol=1e-12)
