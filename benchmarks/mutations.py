@@ -203,7 +203,7 @@ SOURCES = [
         ("centered=not search.plain", "centered=True"),
     ]),
     ("loglinear/_search.py",
-     "test_fsll.py -k 'joint or newton_ends or limits or newton_whatever or appended'", [
+     "test_fsll.py -k 'joint or exact_quantities or limits or newton_whatever or appended'", [
         ("0.5 * residual**2 / np.maximum", "residual**2 / np.maximum"),
         ("left = left - row**2", "left = left"),
         ("residual[k] / row[k])", "residual[k])"),

@@ -21,6 +21,11 @@ def states(n_values):
     return np.array(list(itertools.product(*map(range, n_values)))).reshape(-1, len(n_values))
 
 
+def places(rows, n_values):
+    """Numbers of joint states, or of terms, in the order of `states`."""
+    return np.ravel_multi_index(np.reshape(rows, (-1, len(n_values))).T, n_values)
+
+
 def basis_matrix(n_values):
     """Φ_y(x) with rows y and columns x, both in the order of `states`."""
     phi = np.ones((1, 1), dtype=int)
@@ -32,8 +37,7 @@ def basis_matrix(n_values):
 def log_linear_probabilities(n_values, basis, theta):
     """p(x) for all states, from the terms of a log-linear model."""
     phi = basis_matrix(n_values)
-    rows = [np.ravel_multi_index(y, n_values) for y in basis]
-    energy = np.asarray(theta) @ phi[rows]
+    energy = np.asarray(theta) @ phi[places(basis, n_values)]
     weights = np.exp(energy - energy.max())
     return weights / weights.sum()
 
@@ -42,7 +46,7 @@ def smoothed_frequencies(X, n_values, weights=None):
     """Frequencies of all states, one observation spread evenly over them included."""
     weights = np.ones(len(X)) if weights is None else np.asarray(weights)
     table = np.full(math.prod(n_values), 1 / math.prod(n_values))
-    np.add.at(table, [np.ravel_multi_index(x, n_values) for x in X], weights)
+    np.add.at(table, places(X, n_values), weights)
     return table / (weights.sum() + 1)
 
 
@@ -95,7 +99,7 @@ class GreedyFSLL:
         low, high = -40.0, 40.0
         target = self.phi[y] @ self.data
         theta = self.theta.copy()
-        for _ in range(100):
+        for _ in range(60):
             theta[y] = (low + high) / 2
             if self.phi[y] @ self.probabilities(theta) < target:
                 low = theta[y]

@@ -143,13 +143,13 @@ from sklearn_boltz.loglinear import (
     _basis,
     _distribution,
     _factor,
-    _fit,
     _fsll,
     _given,
     _hadamard,
     _search,
     _size,
 )
+from sklearn_boltz.loglinear import _fit as _loglinear_fit
 from sklearn_boltz.loglinear import _incomplete as _loglinear_incomplete
 from sklearn_boltz.loglinear._basis import StateSpace, is_power_of_two, multiply_local, parity
 from sklearn_boltz.loglinear._distribution import LogLinearModel, adjacent_variables, components

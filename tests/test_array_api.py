@@ -76,8 +76,8 @@ CLASS_FITS = {
     "as they are": {"dynamic_binarization": False},
 }
 
-# The labels were still predicted better, or no better than by their frequencies.
-SHORT = pytest.mark.filterwarnings("ignore:.*predicted")
+# A validation score still rose, or the labels were predicted no better than by their frequencies.
+SHORT = pytest.mark.filterwarnings("ignore:.*(predicted|still rising)")
 
 
 class Library:
@@ -126,19 +126,30 @@ def machine(kind=SDCPRBM, **changes):
     return kind(**{**settings, **changes})
 
 
+def assert_close(found, wanted, atol=1e-10):
+    """Numbers on a device beside those of NumPy."""
+    np.testing.assert_allclose(as_numpy(found), as_numpy(wanted), rtol=0, atol=atol)
+
+
 def assert_same_parameters(mine, reference):
-    for attribute in ("components_", "intercept_hidden_", "intercept_visible_"):
-        found, wanted = as_numpy(getattr(mine, attribute)), getattr(reference, attribute)
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
+    names = "components_", "intercept_hidden_", "intercept_visible_"
+    if isinstance(reference, RBMClassifier):
+        names += "components_classes_", "intercept_classes_"
+        np.testing.assert_array_equal(as_numpy(mine.classes_), as_numpy(reference.classes_))
+    for name in names:
+        assert_close(getattr(mine, name), getattr(reference, name))
 
 
 def assert_same_history(mine, reference, names):
     for name in names:
-        found, wanted = mine.history_[name], reference.history_[name]
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-10)
+        assert_close(mine.history_[name], reference.history_[name])
 
 
-@pytest.mark.filterwarnings("ignore:The validation log-likelihood was still rising")
+def assert_same_draws(found, wanted):
+    assert (as_numpy(found) == as_numpy(wanted)).all()
+
+
+@SHORT
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_is_that_of_numpy(xp, X, name):
     mine, reference = machine(**FITS[name]).fit(xp.asarray(X)), machine(**FITS[name]).fit(X)
@@ -148,7 +159,7 @@ def test_a_fit_is_that_of_numpy(xp, X, name):
     assert_same_history(mine, reference, ["reconstruction_error", "log_pseudo_likelihood", *exact])
 
 
-@pytest.mark.filterwarnings("ignore:The validation log-likelihood was still rising")
+@SHORT
 @pytest.mark.parametrize("name", TAP_FITS)
 def test_a_fit_by_mean_field_is_that_of_numpy(xp, X, name):
     mine, reference = (machine(TAPRBM, **TAP_FITS[name]).fit(rows) for rows in (xp.asarray(X), X))
@@ -158,7 +169,7 @@ def test_a_fit_by_mean_field_is_that_of_numpy(xp, X, name):
     assert_same_history(mine, reference, names)
     found, wanted = mine.tap_solutions(xp.asarray(X)), reference.tap_solutions(X)
     for field in wanted:
-        np.testing.assert_allclose(as_numpy(found[field]), wanted[field], rtol=0, atol=1e-9)
+        assert_close(found[field], wanted[field], 1e-9)
 
 
 def test_what_mean_field_infers_is_that_of_numpy(xp, X):
@@ -168,12 +179,12 @@ def test_what_mean_field_infers_is_that_of_numpy(xp, X):
     for name in ("transform", "free_energy", "score_samples", "tap_log_likelihood"):
         found, wanted = getattr(mine, name)(xp.asarray(X)), getattr(reference, name)(X)
         assert isinstance(found, type(xp.asarray(X)))
-        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-9)
+        assert_close(found, wanted, 1e-9)
     for how in ("mean", "mode"):
         found, wanted = mine.impute(xp.asarray(gaps), how=how), reference.impute(gaps, how=how)
-        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-9)
+        assert_close(found, wanted, 1e-9)
     found, wanted = mine.denoise(xp.asarray(X), 0.1), reference.denoise(X, 0.1)
-    np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-9)
+    assert_close(found, wanted, 1e-9)
     draws = as_numpy(mine.impute(xp.asarray(gaps), how="sample", n_steps=5, random_state=0))
     assert (
         set(np.unique(draws)) == {0, 1} and (draws[~np.isnan(gaps)] == gaps[~np.isnan(gaps)]).all()
@@ -233,7 +244,7 @@ def test_methods_are_those_of_numpy(xp, X, dtype, atol):
         found, wanted = getattr(mine, name)(rows), getattr(reference, name)(X)
         assert isinstance(found, type(rows))
         assert str(wanted.dtype) in str(found.dtype)
-        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=atol)
+        assert_close(found, wanted, atol)
     assert mine.score(rows) == pytest.approx(reference.score(X), abs=atol)
     H = mine.sample_hidden(rows, random_state=1)
     np.testing.assert_allclose(
@@ -241,13 +252,13 @@ def test_methods_are_those_of_numpy(xp, X, dtype, atol):
     )
     for name in ("mean_visible", "inverse_transform"):
         wanted = getattr(reference, name)(as_numpy(H))
-        np.testing.assert_allclose(as_numpy(getattr(mine, name)(H)), wanted, rtol=0, atol=atol)
+        assert_close(getattr(mine, name)(H), wanted, atol)
     hot = machine(learning_rate=0.3, max_iter=20, transform_temperature=3.0).fit(X)
     features, wanted = xp.has(hot).transform(rows), hot.transform(X)
     assert isinstance(features, type(rows))
-    np.testing.assert_allclose(as_numpy(features), wanted, rtol=0, atol=atol)
+    assert_close(features, wanted, atol)
     back, wanted = xp.has(hot).inverse_transform(features), hot.inverse_transform(wanted)
-    np.testing.assert_allclose(as_numpy(back), wanted, rtol=0, atol=10 * atol)
+    assert_close(back, wanted, 10 * atol)
     if dtype == "float64":  # the same random numbers
         for name in ("sample_hidden", "gibbs"):
             found = getattr(mine, name)(rows, random_state=2)
@@ -266,7 +277,7 @@ def test_what_the_processor_computes_lies_on_the_device(xp, X):
     assert mine.entropy() == pytest.approx(reference.entropy(), abs=1e-12)
     found, wanted = mine.predict_column_proba(rows, 2), reference.predict_column_proba(X[:, :12], 2)
     assert isinstance(found, type(rows))
-    np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-12)
+    assert_close(found, wanted, 1e-12)
 
 
 def test_rows_are_not_changed(xp, X):
@@ -319,48 +330,69 @@ def test_the_ladder_of_a_training_is_that_of_numpy(xp):
     np.testing.assert_allclose(found, few[1].fit(X).history_["log_likelihood"], atol=1e-9)
 
 
-def test_impute(xp, X):
+@SHORT
+@pytest.mark.parametrize("kind", [SDCPRBM, RBMClassifier])
+def test_impute(xp, X, y, kind):
     """Means and draws against the exact ones of NumPy; false alarms in less than 1e-6 of runs."""
-    reference = machine(learning_rate=0.3, max_iter=20).fit(X)
+    options = {"alpha": 1} if kind is RBMClassifier else {"learning_rate": 0.3}
+    reference = machine(kind, max_iter=20, early_stopping=False, **options).fit(X, y)
     gaps = X[[0, 200]].copy()
     gaps[:, [1, 4, 12]] = np.nan
     exact = reference.impute(gaps)
     mine, n_copies = xp.has(reference), 2000
     rows = xp.asarray(np.repeat(gaps, n_copies, axis=0))
-    draws = as_numpy(mine.impute(rows, how="sample", n_steps=50, random_state=0))
     known = ~np.isnan(gaps)
-    means = draws.reshape(2, n_copies, -1).mean(axis=1)
-    assert (means[known] == gaps[known]).all()
     # Hoeffding: 6 means of 2,000 draws, each off by t with a probability of 2 exp(−2 · 2000 t²).
     bound = math.sqrt(math.log(2 * 6 / 1e-7) / (2 * n_copies))
-    assert np.abs(means - exact)[~known].max() < bound
-    found = as_numpy(mine.impute(rows, how="mean", n_steps=50, random_state=0))
-    assert np.abs(found.reshape(2, n_copies, -1).mean(axis=1) - exact)[~known].max() < bound
+    for how in ("sample", "mean"):
+        found = as_numpy(mine.impute(rows, how=how, n_steps=50, random_state=0))
+        means = found.reshape(2, n_copies, -1).mean(axis=1)
+        assert (means[known] == gaps[known]).all()
+        assert np.abs(means - exact)[~known].max() < bound
     # Of eight states, a hundred transitions meet the best.
     mode = as_numpy(mine.impute(xp.asarray(gaps), how="mode", n_steps=400, random_state=0))
     np.testing.assert_array_equal(mode, reference.impute(gaps, how="mode"))
 
 
-def test_partial_fit_and_weights(xp, X):
+@SHORT
+@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM, RBMClassifier])
+def test_partial_fit_and_weights(xp, X, y, kind):
     weights = np.random.default_rng(2).integers(0, 3, len(X))
-    for fit in (
-        lambda m, X, w: m.fit(X, sample_weight=w),
-        lambda m, X, w: m.partial_fit(X).partial_fit(X, sample_weight=w),
-    ):
-        for kind in (SDCPRBM, TAPRBM):
-            mine = fit(machine(kind), xp.asarray(X), xp.asarray(weights))
-            assert_same_parameters(mine, fit(machine(kind), X, weights))
+    options, classes = {}, {}
+    if kind is RBMClassifier:
+        options, classes = {"alpha": 0.1, "early_stopping": False}, {"classes": [0, 1, 2]}
+        y = np.where(np.arange(len(y)) % 3, y, -1)
+    here, there = (X, y, weights), [xp.asarray(array) for array in (X, y, weights)]
+
+    def whole(X, y, weights):
+        return machine(kind, **options).fit(X, y, sample_weight=weights)
+
+    def twice(X, y, weights):
+        model = machine(kind, **options).partial_fit(X, y, **classes)
+        return model.partial_fit(X, y, sample_weight=weights)
+
+    for fit in (whole, twice):
+        assert_same_parameters(fit(*there), fit(*here))
 
 
-def test_a_fit_goes_on_where_it_ended(xp, X):
-    rows, settings = xp.asarray(X), {**FITS["PCD-1"], "momentum": 0.5}
-    whole = machine(**settings, max_iter=6).fit(rows)
-    parts = machine(**settings, max_iter=3, warm_start=True).fit(rows)
-    parts = pickle.loads(pickle.dumps(parts)).fit(rows)
-    assert (as_numpy(parts.components_) == as_numpy(whole.components_)).all()
-    home = machine(**settings, max_iter=3, warm_start=True).fit(rows).move_to(np).fit(X)
-    found = as_numpy(whole.components_)
-    np.testing.assert_allclose(home.components_, found, rtol=0, atol=1e-10)
+@SHORT
+@pytest.mark.parametrize(
+    "kind, options",
+    [
+        (SDCPRBM, {**FITS["PCD-1"], "momentum": 0.5}),
+        (RBMClassifier, {"optimizer": "adam"}),
+        (RBMClassifier, {"optimizer": "sgd"}),
+    ],
+)
+def test_a_fit_goes_on_where_it_ended(xp, X, y, kind, options):
+    options = {**options, "early_stopping": False, "warm_start": True}
+    rows, labels = xp.asarray(X), xp.asarray(y)
+    whole = machine(kind, **options, max_iter=6).fit(rows, labels)
+    parts = machine(kind, **options, max_iter=3).fit(rows, labels)
+    parts = pickle.loads(pickle.dumps(parts)).fit(rows, labels)
+    assert_same_draws(parts.components_, whole.components_)
+    home = machine(kind, **options, max_iter=3).fit(rows, labels).move_to(np).fit(X, y)
+    assert_same_parameters(whole, home)
 
 
 def test_there_and_back(xp, X):
@@ -386,44 +418,40 @@ def test_scikit_learn_moves_estimators(xp, X):
     assert (back.transform(X) == reference.transform(X)).all()
 
 
-@pytest.mark.parametrize("name", ["_softplus_sums", "_sums_of_means"])
-def test_compiled_sums_over_classes_are_the_same(name):
-    torch = pytest.importorskip("torch")
-    function, rng = getattr(_class_arrays, name), np.random.default_rng(0)
-    compiled = _compiled(function)
-    if compiled is function:
-        pytest.skip("PyTorch has no compiler here")
-    for n_rows, n_classes, n_hidden in [(7, 3, 30), (5, 10, 50)]:
-        fields, label_fields, factors = (
-            torch.asarray(rng.normal(size=shape).astype(np.float32))
-            for shape in ((n_rows, n_hidden), (n_classes, n_hidden), (n_rows, n_classes))
-        )
-        last = factors if name == "_sums_of_means" else factors[0].double()
-        arrays = fields, label_fields, last
-        found, wanted = (f(*arrays, xp=namespace_of(fields)) for f in (compiled, function))
-        pairs = [(found, wanted)] if name == "_softplus_sums" else zip(found, wanted, strict=True)
-        for mine, theirs in pairs:
-            np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize("name", ["_mean", "_sample", "_draw", "_softplus"])
-def test_compiled_functions_are_the_same(name):
+@pytest.mark.parametrize("shape", [(7, 30), (3, 50)])
+@pytest.mark.parametrize(
+    "module, name",
+    [(_bernoulli_arrays, name) for name in ("_mean", "_sample", "_draw", "_softplus")]
+    + [(_class_arrays, name) for name in ("_softplus_sums", "_sums_of_means")],
+)
+def test_compiled_functions_are_the_same(module, name, shape):
     """By the compiler that PyTorch has for the processor; on GPUs it is another one."""
     torch = pytest.importorskip("torch")
-    function, rng = getattr(_bernoulli_arrays, name), np.random.default_rng(0)
-    compiled = _compiled(function)
+    function, rng = getattr(module, name), np.random.default_rng(0)
+    compiled, n_classes = _compiled(function), 5
     if compiled is function:
         pytest.skip("PyTorch has no compiler here")
-    for dtype, shape in [("float32", (7, 30)), ("float64", (3, 50))]:
-        field, bias = (
-            torch.asarray(rng.uniform(size=size).astype(dtype)) for size in (shape, shape[1])
+    for dtype in ("float32",) if module is _class_arrays else ("float32", "float64"):
+        field, bias, label_fields, factors = (
+            torch.asarray(rng.uniform(size=size).astype(dtype))
+            for size in (shape, shape[1], (n_classes, shape[1]), (shape[0], n_classes))
         )
         parts = Stream(4).numbers(field).parts(2, shape)
-        arrays = {"_sample": (field, bias, *parts), "_draw": (field, *parts)}
+        arrays = {
+            "_sample": (field, bias, *parts),
+            "_draw": (field, *parts),
+            "_softplus_sums": (field, label_fields, factors[0].double()),
+            "_sums_of_means": (field, label_fields, factors),
+        }
         arrays = arrays.get(name, (field, bias))
         found, wanted = (f(*arrays, xp=namespace_of(field)) for f in (compiled, function))
-        atol = 0 if name in ("_sample", "_draw") else 1e-6
-        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=0, atol=atol)
+        if name == "_sums_of_means":
+            found, wanted = (
+                np.hstack([a.ravel() for a in found]),
+                np.hstack([a.ravel() for a in wanted]),
+            )
+        atol = {"_sample": 0, "_draw": 0, "_mean": 1e-6, "_softplus": 1e-6}.get(name, 1e-4)
+        assert_close(found, wanted, atol)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -459,37 +487,35 @@ def test_float32_learns_as_well(xp):
     assert abs(np.mean(scores[0]) - np.mean(scores[1])) < 5 * np.linalg.norm(errors) + 1e-3
 
 
-def test_products_of_bfloat16_learn_as_well():
-    """Of 5 fits, the mean log-likelihood is within 5 standard errors of that in float32."""
+@pytest.mark.parametrize("kind", [SDCPRBM, RBMClassifier])
+def test_products_of_bfloat16_learn_as_well(X, y, kind):
+    """Of 5 fits, the mean log-likelihood is within 5 standard errors of that in float32.
+
+    Of a classifier the accuracy, of one fit.
+    """
     torch = pytest.importorskip("torch")
-    X, scores = torch.asarray(rows_of_groups()), []
+    options, n_fits = {"learning_rate": 0.2}, 5
+    rows, labels = torch.asarray(rows_of_groups()), None
+    if kind is RBMClassifier:
+        options, n_fits = {"early_stopping": False}, 1
+        rows, labels = torch.asarray(X.astype(np.float32)), torch.asarray(y)
     with sklearn.config_context(array_api_dispatch=True):
+        fits = []
         for lower in (False, True):
-            fits = []
-            for seed in range(5):
+            fits.append(
+                [machine(kind, max_iter=30, random_state=k, **options) for k in range(n_fits)]
+            )
+            for model in fits[-1]:
                 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
-                    model = machine(max_iter=30, learning_rate=0.2, random_state=seed).fit(X)
+                    model.fit(rows, labels)
                 assert model.components_.dtype == torch.float32
-                fits.append(model.score(X))
-            scores.append(fits)
-    assert scores[0] != scores[1]  # they were of lower precision
-    errors = np.std(scores, axis=1, ddof=1) / math.sqrt(5)
-    assert np.mean(scores[1]) > np.mean(scores[0]) - 5 * np.linalg.norm(errors) - 1e-3
-
-
-def test_a_classifier_learns_by_products_of_bfloat16(y, X):
-    torch = pytest.importorskip("torch")
-    rows, labels = torch.asarray(X.astype(np.float32)), torch.asarray(y)
-    with sklearn.config_context(array_api_dispatch=True):
-        models = []
-        for lower in (False, True):
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=lower):
-                model = machine(RBMClassifier, early_stopping=False, max_iter=30).fit(rows, labels)
-            assert model.components_.dtype == torch.float32
-            models.append(model)
-        scores = [model.score(rows, labels) for model in models]
-    assert (models[0].components_ != models[1].components_).any()
-    assert scores[0] > 0.8 and abs(scores[1] - scores[0]) < 0.05
+        scores = [[model.score(rows, labels) for model in models] for models in fits]
+    assert (fits[0][0].components_ != fits[1][0].components_).any()  # they were of lower precision
+    if kind is RBMClassifier:
+        assert scores[0][0] > 0.8 and abs(scores[1][0] - scores[0][0]) < 0.05
+    else:
+        errors = np.std(scores, axis=1, ddof=1) / math.sqrt(5)
+        assert np.mean(scores[1]) > np.mean(scores[0]) - 5 * np.linalg.norm(errors) - 1e-3
 
 
 @SHORT
@@ -531,14 +557,6 @@ def test_a_mini_batch_waits_for_nothing(monkeypatch, X, y):
 # Classes.
 
 
-def assert_same_classifier(mine, reference, atol=1e-10):
-    names = "components_", "components_classes_", "intercept_classes_"
-    for name in (*names, "intercept_hidden_", "intercept_visible_"):
-        found, wanted = as_numpy(getattr(mine, name)), getattr(reference, name)
-        np.testing.assert_allclose(found, wanted, rtol=0, atol=atol)
-    np.testing.assert_array_equal(as_numpy(mine.classes_), reference.classes_)
-
-
 @SHORT
 @pytest.mark.parametrize("some", [False, True], ids=["all labelled", "some labelled"])
 @pytest.mark.parametrize("name", CLASS_FITS)
@@ -549,7 +567,7 @@ def test_a_classifier_is_that_of_numpy(xp, X, y, name, some):
     mine.fit(xp.asarray(X), xp.asarray(y))
     reference.fit(X, y)
     assert isinstance(mine.components_, type(xp.asarray(X)))
-    assert_same_classifier(mine, reference)
+    assert_same_parameters(mine, reference)
     names = ["log_loss", "error"]
     if reference.do_early_stopping_:
         names += ["validation_log_loss", "validation_error"]
@@ -573,17 +591,17 @@ def test_what_a_classifier_computes_is_that_of_numpy(xp, X, y, n_classes, dtype,
         found, wanted = getattr(mine, name)(rows), getattr(reference, name)(X)
         assert isinstance(found, type(rows))
         assert str(wanted.dtype) in str(found.dtype)
-        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=atol)
+        assert_close(found, wanted, atol)
     for name in ("free_energy", "score_samples"):
         y[::5] = -1
         found, wanted = getattr(mine, name)(rows, xp.asarray(y)), getattr(reference, name)(X, y)
-        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=atol)
+        assert_close(found, wanted, atol)
     np.testing.assert_array_equal(as_numpy(mine.predict(rows)), reference.predict(X))
     assert mine.score(rows, labels) == reference.score(X, as_numpy(labels))
     assert mine.score(rows, xp.asarray(y)) == reference.score(X, y)
     H = (reference.transform(X) < 0.5).astype(dtype)
     found, wanted = mine.energy(rows, xp.asarray(H)), reference.energy(X, H)
-    np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=50 * atol)
+    assert_close(found, wanted, 50 * atol)
     if dtype == "float64":  # the same random numbers
         for options in ({}, {"temperature": 2.0}, {"init": True}, {"given": {0: 1}}, {"y": 1}):
             ours = {**options, "init": rows} if "init" in options else options
@@ -618,10 +636,10 @@ def test_labels_lie_anywhere_and_are_anything(xp, X, y):
     rows, settings = xp.asarray(X), {"max_iter": 20, "early_stopping": False}
     reference = machine(RBMClassifier, **settings).fit(X, y)
     mine = machine(RBMClassifier, **settings).fit(rows, y)
-    assert_same_classifier(mine, reference)
+    assert_same_parameters(mine, reference)
     assert isinstance(mine.classes_, np.ndarray) and isinstance(mine.predict(rows), type(rows))
     mine = machine(RBMClassifier, **settings).fit(X, xp.asarray(y))
-    assert_same_classifier(mine, reference)
+    assert_same_parameters(mine, reference)
     assert isinstance(mine.classes_, type(rows)) and isinstance(mine.predict(X), np.ndarray)
     words = np.array(["no", "perhaps", "yes"])[y]
     mine = machine(RBMClassifier, **settings).fit(rows, words)
@@ -631,38 +649,6 @@ def test_labels_lie_anywhere_and_are_anything(xp, X, y):
     assert mine.score(rows, words) == reference.score(X, y)
     back = mine.move_to(np)
     assert (back.predict(X) == mine.predict(rows)).all()
-
-
-@SHORT
-def test_partial_fit_of_a_classifier(xp, X, y):
-    weights = np.random.default_rng(2).integers(0, 3, len(X))
-    y = np.where(np.arange(len(y)) % 3, y, -1)
-    rows, labels, counts = (xp.asarray(array) for array in (X, y, weights))
-
-    def twice(X, y, weights):
-        model = machine(RBMClassifier, alpha=0.1).partial_fit(X, y, classes=[0, 1, 2])
-        return model.partial_fit(X, y, sample_weight=weights)
-
-    assert_same_classifier(twice(rows, labels, counts), twice(X, y, weights))
-    settings = {"early_stopping": False, "max_iter": 3}
-    mine, reference = (machine(RBMClassifier, **settings) for _ in range(2))
-    mine.fit(rows, labels, sample_weight=counts)
-    assert_same_classifier(mine, reference.fit(X, y, sample_weight=weights))
-
-
-@SHORT
-@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
-def test_a_classifier_goes_on_where_it_ended(xp, X, y, optimizer):
-    rows, labels = xp.asarray(X), xp.asarray(y)
-    settings = {"early_stopping": False, "optimizer": optimizer, "warm_start": True}
-    whole = machine(RBMClassifier, **settings, max_iter=6).fit(rows, labels)
-    parts = machine(RBMClassifier, **settings, max_iter=3).fit(rows, labels)
-    parts = pickle.loads(pickle.dumps(parts)).fit(rows, labels)
-    assert (as_numpy(parts.components_) == as_numpy(whole.components_)).all()
-    home = machine(RBMClassifier, **settings, max_iter=3).fit(rows, labels).move_to(np).fit(X, y)
-    for name in ("components_", "components_classes_"):
-        found = as_numpy(getattr(whole, name))
-        np.testing.assert_allclose(getattr(home, name), found, rtol=0, atol=1e-10)
 
 
 @SHORT
@@ -679,44 +665,18 @@ def test_a_fit_begins_with_another_model_on_the_device(xp, X, y, kind):
         np.testing.assert_allclose(found, getattr(reference, name), rtol=0, atol=1e-10)
 
 
-@SHORT
-def test_a_classifier_fills_missing_cells(xp, X, y):
-    """Means against the exact ones of NumPy; false alarms in less than 1e-6 of runs."""
-    reference = machine(RBMClassifier, alpha=1, max_iter=20, early_stopping=False).fit(X, y)
-    gaps = X[[0, 200]].copy()
-    gaps[:, [1, 4, 12]] = np.nan
-    exact, known = reference.impute(gaps), ~np.isnan(gaps)
-    mine, n_copies = xp.has(reference), 2000
-    rows = xp.asarray(np.repeat(gaps, n_copies, axis=0))
-    bound = math.sqrt(math.log(2 * 6 / 1e-7) / (2 * n_copies))  # Hoeffding, as above
-    for how in ("sample", "mean"):
-        found = as_numpy(mine.impute(rows, how=how, n_steps=50, random_state=0))
-        means = found.reshape(2, n_copies, -1).mean(axis=1)
-        assert (means[known] == gaps[known]).all()
-        assert np.abs(means - exact)[~known].max() < bound
-    mode = as_numpy(mine.impute(xp.asarray(gaps), how="mode", n_steps=400, random_state=0))
-    np.testing.assert_array_equal(mode, reference.impute(gaps, how="mode"))
-
-
+@pytest.mark.parametrize("stacked", [False, True])
 @pytest.mark.parametrize("widths", [[4], [3, 3], [2, 5, 5, 3]])
-def test_categories_are_those_of_the_kernels(xp, widths):
-    rng, n = np.random.default_rng(0), sum(widths)
-    field, bias = rng.normal(size=(50, n)), rng.normal(size=n)
-    reference = Categorical(widths, bias)
+def test_categories_are_those_of_the_kernels(xp, widths, stacked):
+    rng = np.random.default_rng(0)
+    reference = Categorical(widths, rng.normal(size=sum(widths)))
+    if stacked:
+        reference = Stacked([Bernoulli(rng.normal(size=3)), reference])
+    field = rng.normal(size=(50, len(reference)))
     mine, there = reference.moved(xp.asarray), xp.asarray(field)
     for name in ("mean", "log_partition_sum", "log_weight"):
-        found, wanted = getattr(mine, name)(there), getattr(reference, name)(field)
-        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-12)
-    wanted = reference.sample(field, Stream(3), 7)
-    assert (as_numpy(mine.sample(there, Stream(3), 7)) == wanted).all()
-    stacked = Stacked([Bernoulli(rng.normal(size=3)), reference])
-    field = rng.normal(size=(50, len(stacked)))
-    mine, there = stacked.moved(xp.asarray), xp.asarray(field)
-    for name in ("mean", "log_partition_sum", "log_weight"):
-        found, wanted = getattr(mine, name)(there), getattr(stacked, name)(field)
-        np.testing.assert_allclose(as_numpy(found), wanted, rtol=0, atol=1e-12)
-    wanted = stacked.sample(field, Stream(3), 7)
-    assert (as_numpy(mine.sample(there, Stream(3), 7)) == wanted).all()
+        assert_close(getattr(mine, name)(there), getattr(reference, name)(field), 1e-12)
+    assert_same_draws(mine.sample(there, Stream(3), 7), reference.sample(field, Stream(3), 7))
 
 
 @pytest.mark.parametrize("most", [1, 100, 10**6])
@@ -736,7 +696,7 @@ def test_sums_over_classes_are_those_of_the_kernel(xp, monkeypatch, most):
         *outs,
     )  # fmt: skip
     for mine, wanted in zip(found, (fields, *outs), strict=True):
-        np.testing.assert_allclose(as_numpy(mine), wanted, rtol=0, atol=1e-12)
+        assert_close(mine, wanted, 1e-12)
 
 
 @SHORT
@@ -749,7 +709,7 @@ def test_draws_without_the_kernels(monkeypatch, X, y):
     X, y = 0.25 + X / 2, np.where(np.arange(len(y)) % 4 == 0, y, -1)
     with sklearn.config_context(array_api_dispatch=True):
         mine = machine(RBMClassifier, **settings).fit(torch.asarray(X), torch.asarray(y))
-    assert_same_classifier(mine, machine(RBMClassifier, **settings).fit(X, y))
+    assert_same_parameters(mine, machine(RBMClassifier, **settings).fit(X, y))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -781,21 +741,18 @@ def test_checks_of_scikit_learn_for_labels_elsewhere(xp):
 
 
 @pytest.mark.parametrize(
-    "changes, message",
+    "kind, options, message",
     [
-        ({"hidden": "gaussian"}, "only Bernoulli units are supported"),
-        ({"visible": "gaussian", "centered": False}, "only Bernoulli units are supported"),
-        ({"sampler": "tempered"}, "sampler='gibbs'"),
+        (SDCPRBM, {"hidden": "gaussian"}, "only Bernoulli units are supported"),
+        (SDCPRBM, {"visible": "gaussian", "centered": False}, "only Bernoulli units are supported"),
+        (SDCPRBM, {"sampler": "tempered"}, "sampler='gibbs'"),
+        (TAPRBM, {"inference": "rbp"}, "inference='tap'"),
+        (RBMClassifier, {"visible": "gaussian"}, "only Bernoulli units are supported"),
     ],
 )
-def test_what_is_there_for_numpy_only(xp, X, changes, message):
+def test_what_is_there_for_numpy_only(xp, X, y, kind, options, message):
     with pytest.raises(ValueError, match=message):
-        machine(**changes).fit(xp.asarray(X))
-
-
-def test_other_inferences_are_there_for_numpy_only(xp, X):
-    with pytest.raises(ValueError, match="inference='tap'"):
-        machine(TAPRBM, inference="rbp").fit(xp.asarray(X))
+        machine(kind, **options).fit(xp.asarray(X), xp.asarray(y))
 
 
 @pytest.mark.parametrize(
@@ -805,34 +762,26 @@ def test_estimators_that_compute_with_numpy_only(xp, X, estimator):
     message = f"{type(estimator).__name__} computes with NumPy arrays only"
     with pytest.raises(ValueError, match=message):
         estimator.fit(xp.asarray(X))
-
-
-def test_estimators_that_stay_with_numpy(xp, X):
-    model = InfiniteRBM(1, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="InfiniteRBM computes with NumPy arrays only"):
-        xp.has(model)
+    if isinstance(estimator, InfiniteRBM):
+        with pytest.raises(ValueError, match=message):
+            xp.has(InfiniteRBM(1, random_state=0).fit(X))
 
 
 def test_bad_values(xp, X):
-    X[3, 5] = 2
+    model, bad, gaps = machine().fit(xp.asarray(X)), X.copy(), X.copy()
+    bad[3, 5], gaps[3, 5] = 2, np.nan
     with pytest.raises(ValueError, match=r"column 5, but row 3 has the value 2"):
-        machine().fit(xp.asarray(X))
-    X[3, 5] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        machine().fit(xp.asarray(X))
-    X[3, 5] = 0
-    model = machine().fit(xp.asarray(X))
-    assert not hasattr(machine(), "components_")
-    X[3, 5] = 2
+        machine().fit(xp.asarray(bad))
     with pytest.warns(UserWarning, match="outside the values from 0 to 1"):
-        model.transform(xp.asarray(X))
+        model.transform(xp.asarray(bad))
+    with pytest.raises(ValueError, match="NaN"):
+        machine().fit(xp.asarray(gaps))
 
 
 @SHORT
 @pytest.mark.parametrize("kind", [SDCPRBM, RBMClassifier])
 def test_missing_cells(xp, X, y, kind):
-    reference = machine(kind, max_iter=2, n_components=5).set_params(early_stopping=False)
-    reference.fit(X, y)
+    reference = machine(kind, max_iter=2, n_components=5, early_stopping=False).fit(X, y)
     mine, gaps = xp.has(reference), X.copy()
     gaps[3, 5] = np.nan
     names = ["transform", "free_energy"]
@@ -847,18 +796,15 @@ def test_missing_cells(xp, X, y, kind):
 @SHORT
 def test_labels_that_cannot_be(xp, X, y):
     rows, y = xp.asarray(X), y.copy()
-    with pytest.raises(ValueError, match="only one class, 0"):
-        machine(RBMClassifier).fit(rows, xp.asarray(0 * y))
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        machine(RBMClassifier).fit(rows, xp.asarray(y[:-1]))
+    for labels, message in [(0 * y, "only one class, 0"), (y[:-1], "inconsistent numbers of")]:
+        with pytest.raises(ValueError, match=message):
+            machine(RBMClassifier).fit(rows, xp.asarray(labels))
     model = machine(RBMClassifier, early_stopping=False).fit(rows, xp.asarray(y))
     y[4] = 7
     with pytest.raises(ValueError, match=r"label 7, which is none of the classes 0, 1, 2"):
         model.score_samples(rows, xp.asarray(y))
     with pytest.raises(ValueError, match="is not the same as on the last call"):
         model.partial_fit(rows, xp.asarray(y), classes=xp.asarray(np.arange(8)))
-    with pytest.raises(ValueError, match="only Bernoulli units are supported"):
-        machine(RBMClassifier, visible="gaussian").fit(rows, xp.asarray(y))
 
 
 def test_rows_that_lie_elsewhere(xp, X):

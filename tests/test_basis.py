@@ -34,9 +34,8 @@ def test_codes_number_the_states(n_values):
     codes = np.arange(space.size)
     states = space.decode(codes)
     assert len(np.unique(states, axis=0)) == space.size
-    np.testing.assert_array_equal(space.encode(states), codes)
-    np.testing.assert_array_equal(space.encode(states.astype(float)), codes)
-    np.testing.assert_array_equal(space.encode(states.astype(np.uint8)), codes)
+    for dtype in (states.dtype, float, np.uint8):
+        np.testing.assert_array_equal(space.encode(states.astype(dtype)), codes)
 
 
 @given(cardinalities, st.integers(0, 2**32 - 1))
@@ -52,21 +51,18 @@ def test_transforms_equal_the_dense_matrices(n_values, seed):
 
 
 @pytest.mark.parametrize("n_values", MIXED)
-def test_signs_equal_the_dense_matrix(n_values):
+def test_signs_moments_and_lengths_of_all_terms(n_values):
     space, phi = dense(n_values)
     states = space.decode(np.arange(space.size))
-    signs = space.signs(states, states)
-    np.testing.assert_array_equal(signs, phi.T)
+    np.testing.assert_array_equal(space.signs(states, states), phi.T)
     assert set(np.unique(phi)) <= {-1, 1}
-
-
-@pytest.mark.parametrize("n_values", MIXED)
-def test_uniform_moments(n_values):
-    space, phi = dense(n_values)
-    expected = phi.mean(axis=1)
     moments = np.zeros(space.size)
     moments[:: space.n_fast] = space.uniform_moments()
-    np.testing.assert_allclose(moments, expected, atol=1e-12)
+    np.testing.assert_allclose(moments, phi.mean(axis=1), atol=1e-12)
+    lengths, orders = space.term_lengths(space.layout, len(n_values))
+    r = oracles.description_lengths(n_values, 1)[order_of_codes(space)]
+    np.testing.assert_allclose(lengths, r, atol=1e-12)
+    np.testing.assert_array_equal(orders, (states > 0).sum(axis=1))
 
 
 @given(cardinalities, st.integers(0, 2**32 - 1))
@@ -90,15 +86,6 @@ def test_multiply_local(m):
         moments = np.einsum("jx,axb->ajb", phi, f)
         multiply_local(moments, 1, k)
         np.testing.assert_allclose(moments, np.einsum("jx,x,axb->ajb", phi, phi[k], f), atol=1e-12)
-
-
-@pytest.mark.parametrize("n_values", MIXED)
-def test_term_lengths(n_values):
-    space = StateSpace(n_values)
-    lengths, orders = space.term_lengths(space.layout, len(n_values))
-    r = oracles.description_lengths(n_values, 1)[order_of_codes(space)]
-    np.testing.assert_allclose(lengths, r, atol=1e-12)
-    np.testing.assert_array_equal(orders, (space.decode(np.arange(space.size)) > 0).sum(axis=1))
 
 
 @given(cardinalities, st.integers(1, 300))

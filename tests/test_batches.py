@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from private import _batches, _streamed, as_batches, distinct_states, mini_batches
 from private import _rows as _streams
-from private import _streamed, as_batches, distinct_states, mini_batches
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 from sklearn_boltz.batches import Batches
 
@@ -45,13 +45,17 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
-def test_fsll_has_the_same_bits(make, tmp_path):
+def test_models_of_distinct_rows_have_the_same_bits(make, tmp_path):
     X = make_rows()
     expected, model = FSLLDensity().fit(X), FSLLDensity().fit(make(X, tmp_path))
     np.testing.assert_array_equal(model.basis_, expected.basis_)
     np.testing.assert_array_equal(model.theta_, expected.theta_)
     assert model.cost_ == expected.cost_ and model.n_features_in_ == X.shape[1]
     assert model.sample(2, random_state=0).dtype == X.dtype
+    expected = FVBMPseudoLikelihood().fit(X)
+    model = FVBMPseudoLikelihood().fit(make(X, tmp_path))
+    np.testing.assert_array_equal(model.coupling_, expected.coupling_)
+    np.testing.assert_array_equal(model.intercept_, expected.intercept_)
 
 
 def test_fsll_takes_numbers_of_values_that_grow_from_batch_to_batch():
@@ -66,24 +70,11 @@ def test_fsll_takes_numbers_of_values_that_grow_from_batch_to_batch():
     np.testing.assert_allclose(more.theta_, expected.theta_, rtol=1e-12)
 
 
-@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
-def test_fvbm_has_the_same_bits_where_few_rows_are_distinct(make, tmp_path):
-    X = make_rows()
-    expected = FVBMPseudoLikelihood().fit(X)
-    model = FVBMPseudoLikelihood().fit(make(X, tmp_path))
-    np.testing.assert_array_equal(model.coupling_, expected.coupling_)
-    np.testing.assert_array_equal(model.intercept_, expected.intercept_)
-
-
-@pytest.fixture
-def no_rows_kept(monkeypatch):
-    monkeypatch.setattr(_streamed, "MOST_ENTRIES", 8)
-    monkeypatch.setattr(_streamed, "PART_ENTRIES", 300)
-
-
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 @pytest.mark.parametrize("alpha", [0.0, 0.005])
-def test_fvbm_by_passes_over_the_batches(no_rows_kept, solver, alpha):
+def test_fvbm_by_passes_over_the_batches(monkeypatch, solver, alpha):
+    monkeypatch.setattr(_streamed, "MOST_ENTRIES", 8)  # no rows are kept
+    monkeypatch.setattr(_streamed, "PART_ENTRIES", 300)
     X = make_rows()
     X[:, 6] = 1
     expected = FVBMPseudoLikelihood(solver=solver, alpha=alpha).fit(X)
@@ -99,28 +90,6 @@ def test_fvbm_by_passes_over_the_batches(no_rows_kept, solver, alpha):
     assert model.converged_
 
 
-def test_fvbm_by_passes_knows_where_there_is_no_maximum(no_rows_kept):
-    X = make_rows()
-    X[:, 1] &= X[:, 0]
-    with pytest.warns(UserWarning, match="never occurs together"):
-        FVBMPseudoLikelihood(alpha=0.0).fit(Batches(X))
-    Y = make_rows()
-    Y[:, 2] = Y[:, [0, 1, 3]].sum(axis=1) >= 2
-    with pytest.warns(UserWarning, match="is determined"):
-        FVBMPseudoLikelihood(alpha=0.0).fit(Batches(Y))
-
-
-def test_fvbm_by_passes_cannot_do_everything(no_rows_kept):
-    X = make_rows()
-    with pytest.raises(ValueError, match="Use solver='newton'"):
-        FVBMPseudoLikelihood(solver="bslm").fit(Batches(X))
-    with pytest.raises(ValueError, match="Batches\\(f\\)"):
-        FVBMPseudoLikelihood().fit(iter(pieces_of(X)))
-    model = FVBMPseudoLikelihood().fit(Batches(X))
-    with pytest.raises(ValueError, match="not kept"):
-        model.partial_fit(X)
-
-
 def test_fvbm_codings_over_batches():
     X = make_rows() * 2.0 - 1
     ones = np.ones((3, X.shape[1]))
@@ -128,8 +97,6 @@ def test_fvbm_codings_over_batches():
     model = FVBMPseudoLikelihood().fit(Batches([ones, X]))
     np.testing.assert_array_equal(model.coupling_, expected.coupling_)
     assert model.values_.tolist() == [-1, 1]
-    with pytest.raises(ValueError, match="in all batches"):
-        FVBMPseudoLikelihood().fit(Batches([ones, X, ones * 0]))
     binarized = FVBMPseudoLikelihood(binarize=0).fit(Batches([ones, X]))
     np.testing.assert_array_equal(binarized.coupling_, expected.coupling_)
     assert binarized.values_.tolist() == [0, 1]
@@ -141,29 +108,24 @@ def test_fvbm_partial_fit_is_fit_of_all_rows():
     model = FVBMPseudoLikelihood(tol=1e-10).partial_fit(X[:500], sample_weight=weights[:500])
     model.partial_fit(X[500:], sample_weight=weights[500:])
     np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=1e-9)
-    after = FVBMPseudoLikelihood(tol=1e-10).fit(X[:500]).partial_fit(X[500:])
-    np.testing.assert_allclose(
-        after.coupling_, FVBMPseudoLikelihood(tol=1e-10).fit(X).coupling_, atol=1e-9
-    )
-    before = model.coupling_.copy()
-    with pytest.raises(ValueError, match="needs the values 0 and 1"):
-        model.partial_fit(X + 1)
-    np.testing.assert_array_equal(model.coupling_, before)
+    expected = FVBMPseudoLikelihood(tol=1e-10).fit(X)
+    model = FVBMPseudoLikelihood(tol=1e-10).fit(X[:500]).partial_fit(X[500:])
+    np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=1e-9)
 
 
 # Restricted Boltzmann machines.
 
 RBMS = [
-    SDCPRBM(5, max_iter=2, random_state=0),
-    SDCPRBM(5, max_iter=2, random_state=0, early_stopping=True, batch_size=64),
-    TAPRBM(5, max_iter=2, random_state=0),
-    TAPRBM(5, max_iter=2, random_state=0, early_stopping=True),
+    kind(5, max_iter=2, random_state=0, **options)
+    for kind, options in [
+        (SDCPRBM, {}),
+        (SDCPRBM, {"early_stopping": True, "batch_size": 64}),
+        (TAPRBM, {}),
+        (TAPRBM, {"early_stopping": True}),
+    ]
 ]
-
-
-@pytest.fixture
-def quiet(recwarn):
-    """Two epochs are few, and early stopping says so."""
+# Two epochs are few.
+SHORT = pytest.mark.filterwarnings("ignore:.*still rising")
 
 
 def same_model(one, other, **tolerance):
@@ -171,9 +133,10 @@ def same_model(one, other, **tolerance):
         np.testing.assert_allclose(getattr(one, name), getattr(other, name), **tolerance)
 
 
+@SHORT
 @pytest.mark.parametrize("estimator", RBMS, ids=lambda m: type(m).__name__)
-def test_rbms_have_the_same_bits_on_a_memory_map(estimator, quiet, tmp_path):
-    X = make_rows()
+def test_rbms_have_the_same_bits_on_a_memory_map(estimator, tmp_path):
+    X = make_rows(400)
     expected, model = clone(estimator).fit(X), clone(estimator).fit(memory_map(X, tmp_path))
     same_model(model, expected, rtol=0)
     for name in set(expected.history_) - {"seconds"}:
@@ -183,9 +146,10 @@ def test_rbms_have_the_same_bits_on_a_memory_map(estimator, quiet, tmp_path):
     same_model(model, expected, rtol=0)
 
 
+@SHORT
 @pytest.mark.parametrize("estimator", RBMS, ids=lambda m: type(m).__name__)
-def test_rbms_on_batches_do_not_depend_on_the_source(estimator, quiet, monkeypatch, tmp_path):
-    X = make_rows()
+def test_rbms_on_batches_do_not_depend_on_the_source(estimator, monkeypatch, tmp_path):
+    X = make_rows(400)
     expected = clone(estimator).fit(Batches(pieces_of(X, 130)))
     model = clone(estimator).fit(Batches(memory_map(X, tmp_path), batch_rows=130))
     same_model(model, expected, rtol=0)
@@ -193,7 +157,7 @@ def test_rbms_on_batches_do_not_depend_on_the_source(estimator, quiet, monkeypat
     same_model(model, expected, rtol=0, atol=1e-6)
     # A memory map of many rows is taken in batches, not by the numbers of its rows.
     monkeypatch.setattr(_streams, "MOST_INDEXED", 100)
-    monkeypatch.setattr("sklearn_boltz._batches.BATCH_ENTRIES", 130 * X.shape[1])
+    monkeypatch.setattr(_batches, "BATCH_ENTRIES", 130 * X.shape[1])
     same_model(clone(estimator).fit(memory_map(X, tmp_path)), expected, rtol=0)
 
 
@@ -207,7 +171,7 @@ def test_one_batch_is_trained_on_as_an_array_by_partial_fit():
     same_model(model, expected, rtol=1e-5, atol=1e-7)
 
 
-def test_validation_rows_are_not_trained_on(recwarn):
+def test_validation_rows_are_not_trained_on():
     X = make_rows(200)
     source = Batches(X, batch_rows=60)
     rows = _streams.StreamedRows(SDCPRBM(), source, reset=True)
@@ -224,7 +188,7 @@ def test_validation_rows_are_not_trained_on(recwarn):
     assert streamed[[]].shape == (0, 8)
 
 
-def test_truncated_units_on_batches(tmp_path):
+def test_truncated_units_on_batches():
     rng = np.random.default_rng(0)
     X = rng.beta(2, 5, size=(500, 4))
     estimator = TAPRBM(3, visible="truncated_gaussian", max_iter=1, random_state=0)
@@ -235,17 +199,6 @@ def test_truncated_units_on_batches(tmp_path):
         model._base_units.intercept, expected._base_units.intercept, rtol=1e-6, atol=1e-9
     )
     assert np.isfinite(model.tap_log_likelihood(X)).all()
-
-
-def test_rbms_want_more_than_one_pass():
-    X = make_rows()
-    model = SDCPRBM(3, max_iter=1)
-    with pytest.raises(ValueError, match="More than one pass"):
-        model.fit(iter(pieces_of(X)))
-    assert not hasattr(model, "n_features_in_")
-    lengths = iter([130, 130, 77, 60])
-    with pytest.raises(ValueError, match="the same rows each time"):
-        model.fit(Batches(lambda: pieces_of(X, next(lengths))))
 
 
 # The parts.
@@ -288,27 +241,8 @@ def test_distinct_states(n_features, top):
     assert dict(zip(map(tuple, found.tolist()), sums, strict=True)) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    "model",
-    [FSLLDensity(n_values=2), FVBMPseudoLikelihood(n_values=2), SDCPRBM(2), TAPRBM(2)],
-)
-def test_errors_name_the_batch(model):
-    X = make_rows()
-    bad = X.copy()
-    bad[3, 5] = 2
-    with pytest.raises(ValueError, match=r"In batch 1: .* in column 5.* row 3 has the value 2"):
-        clone(model).fit(Batches([X, bad]))
-    with pytest.raises(ValueError, match="batch 0 has 8 columns, and batch 1 has 3 columns"):
-        clone(model).fit(Batches([X, X[:, :3]]))
-    with pytest.raises(ValueError, match="0 sample"):
-        clone(model).fit(Batches([]))
-
-
-def test_weights_do_not_go_with_batches(tmp_path):
+def test_a_memory_map_with_weights_is_an_array(tmp_path):
     X, weights = make_rows(), np.arange(900.0)
-    with pytest.raises(ValueError, match="partial_fit"):
-        FSLLDensity().fit(Batches(X), sample_weight=weights)
-    # But a memory map with weights is an array.
     expected = FSLLDensity().fit(X, sample_weight=weights)
     model = FSLLDensity().fit(memory_map(X, tmp_path), sample_weight=weights)
     np.testing.assert_array_equal(model.theta_, expected.theta_)
@@ -320,10 +254,6 @@ def test_names_of_columns():
     frames = pieces_of(pd.DataFrame(X, columns=list("abcdefgh")))
     for model in (FSLLDensity(), SDCPRBM(2, max_iter=1), TAPRBM(2, max_iter=1)):
         assert model.fit(Batches(frames)).feature_names_in_.tolist() == list("abcdefgh")
-    fitted = SDCPRBM(2, max_iter=1, warm_start=True).fit(Batches(frames))
-    other = [frame.rename(columns={"a": "z"}) for frame in frames]
-    with pytest.raises(ValueError, match="was fitted with 8 columns named"):
-        fitted.fit(Batches(other))
     assert not hasattr(FSLLDensity().fit(Batches(frames)).fit(Batches(X)), "feature_names_in_")
 
 
@@ -351,21 +281,6 @@ def test_parquet(tmp_path):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "source, words",
-    [
-        (lambda: iter(pieces_of(make_rows())), "a function"),
-        (iter(pieces_of(make_rows())), "an object of type list_iterator"),
-    ],
-)
-def test_batches_one_after_another_have_no_numbers(source, words):
-    batches = Batches(source)
-    assert batches.n_batches is None
-    with pytest.raises(TypeError, match=rf"batch\(2\).*of {words} can.*list of batches"):
-        batches.batch(2)
-    assert len(list(batches)) == 7  # the error has not used up an iterator
-
-
 @given(n_rows=st.integers(1, 30), batch_rows=st.integers(1, 9), k=st.integers(-40, 40))
 def test_numbers_of_batches(n_rows, batch_rows, k):
     X = np.arange(n_rows)[:, np.newaxis]
@@ -374,31 +289,17 @@ def test_numbers_of_batches(n_rows, batch_rows, k):
         if 0 <= k < batches.n_batches:
             rows = X[k * batch_rows : (k + 1) * batch_rows]
             np.testing.assert_array_equal(batches.batch(k), rows)
-            continue
-        with pytest.raises(IndexError, match=rf"batch\({k}\).* is {batches.n_batches},"):
-            batches.batch(k)
+        else:
+            with pytest.raises(IndexError):
+                batches.batch(k)
 
 
-@pytest.mark.parametrize("make", SOURCES.values(), ids=SOURCES)
-def test_what_only_dask_can_do(make, tmp_path):
-    source = make(make_rows(), tmp_path)
-    batches = source if isinstance(source, Batches) else Batches(source)
-    with pytest.raises(TypeError, match="take needs a Dask collection, got batches of"):
-        batches.take({0: np.array([0])})
-    with pytest.raises(TypeError, match="futures needs a Dask collection, got batches of"):
-        batches.futures(None)
-
-
-def test_what_is_no_source():
-    for source in (3, None):
-        with pytest.raises(ValueError, match="cannot be made from"):
-            Batches(source)
-    with pytest.raises(ValueError, match="two axes"):
-        Batches(np.zeros(3))
-    with pytest.raises(ValueError, match="n_lanes"):
-        Batches([], n_lanes=0)
-    with pytest.raises(ValueError, match="batch_rows"):
-        Batches([], batch_rows=0)
+def test_an_iterator_has_no_numbers_and_asking_does_not_use_it_up():
+    batches = Batches(iter(pieces_of(make_rows())))
+    assert batches.n_batches is None
+    with pytest.raises(TypeError):
+        batches.batch(2)
+    assert len(list(batches)) == 7
     assert as_batches([[0, 1]]) is None and as_batches(np.zeros((2, 2))) is None
 
 

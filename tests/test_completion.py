@@ -1,14 +1,16 @@
 """Completions of incomplete rows, against loops over all of them."""
 
+import functools
 import itertools
 
 import numpy as np
 import pytest
 from conftest import cases
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
+from scipy.stats import binomtest
 
 from private import CompletionModel as Model
 from private import IncompleteRows, distinct_incomplete, independent_columns, patterns
@@ -26,22 +28,28 @@ def table_with_gaps(seed, n_values, n_rows=12, share=0.4):
 def log_table(seed, n_values):
     """A random joint distribution, and it as a `Model` that draws without error."""
     log_p = np.random.default_rng(seed).normal(size=tuple(n_values))
-
-    return log_p, Model(
-        lambda rows: log_p[tuple(rows.T.astype(int))],
-        lambda rows, generator: draw_from(log_p, n_values, rows, generator),
-    )
+    return log_p, Model(lambda rows: log_p[tuple(rows.T.astype(int))], drawing(log_p))
 
 
-def draw_from(log_p, n_values, rows, generator):
-    drawn = rows.copy()
-    distinct, which = np.unique(rows, axis=0, return_inverse=True)
-    for k, row in enumerate(distinct):
-        fills = completions(row, n_values)
-        p = np.exp([log_p[tuple(x)] for x in fills])
-        copies = which.ravel() == k
-        drawn[copies] = np.array(fills)[generator.choice(len(fills), copies.sum(), p=p / p.sum())]
-    return drawn
+def drawing(log_p):
+    """A function that draws the missing cells of rows."""
+
+    @functools.cache
+    def law(row):
+        fills = completions(row, log_p.shape)
+        p = np.exp([log_p[x] for x in fills])
+        return np.array(fills), p / p.sum()
+
+    def draw(rows, generator):
+        drawn = rows.copy()
+        distinct, which = np.unique(rows, axis=0, return_inverse=True)
+        for k, row in enumerate(distinct.tolist()):
+            fills, p = law(tuple(row))
+            copies = which.ravel() == k
+            drawn[copies] = fills[generator.choice(len(fills), copies.sum(), p=p)]
+        return drawn
+
+    return draw
 
 
 def completions(row, n_values):
@@ -66,8 +74,7 @@ def test_completions_against_loops(n_values, seed):
         total += weight * logsumexp(logs)
         for x, share in zip(fills, np.exp(logs - logsumexp(logs)), strict=True):
             expected[x] = expected.get(x, 0) + weight * share
-    if not expected:
-        return
+    assume(expected)
     data = IncompleteRows(rows, weights, n_values)
     assert data.is_exact
     found = data.complete(model)
@@ -125,17 +132,16 @@ def test_draws_follow_the_completions():
     log_p, model = log_table(5, n_values)
     for limit in (4096, 2):
         data = IncompleteRows(rows, np.ones(3), n_values, max_completions=limit, n_draws=1)
-        n_draws = 6000
-        drawn = np.array(list(data.draws(model, n_draws, np.random.default_rng(1))))
+        drawn = np.array(list(data.draws(model, 2000, np.random.default_rng(1))))
         known = data.rows >= 0
         assert (drawn[:, known] == data.rows[known]).all()
         for row, column in zip(data.rows, drawn.transpose(1, 0, 2), strict=True):
             fills = completions(row, n_values)
             p = np.exp([log_p[x] for x in fills])
-            p /= p.sum()
-            share = [(column == x).all(axis=1).mean() for x in fills]
-            # Six standard errors in nine cells, twice: a false alarm in 20 million.
-            assert (np.abs(share - p) <= 6 * np.sqrt(p * (1 - p) / n_draws) + 1e-9).all()
+            for x, share in zip(fills, p / p.sum(), strict=True):
+                # In nine cells, twice: a false alarm in 50 million.
+                count = (column == x).all(axis=1).sum()
+                assert binomtest(count, 2000, min(share, 1)).pvalue > 1e-9
 
 
 def joint_refit(n_values):
@@ -144,7 +150,7 @@ def joint_refit(n_values):
     def as_model(p):
         return Model(
             lambda rows: np.log(p[tuple(rows.T.astype(int))]),
-            lambda rows, rng: draw_from(np.log(p), n_values, rows, rng),
+            drawing(np.log(p)),
             objective=lambda value: value,
             fitted=p,
         )
@@ -231,24 +237,22 @@ def test_the_second_half_of_the_rounds_is_averaged():
     assert refits == [[k] for k in range(19)] + [list(range(10, 20))]
 
 
-def test_independent_columns_of_weighted_rows():
-    rows, weights = np.array([[0, -1], [0, 1], [1, -1]], dtype=np.int16), np.array([1.0, 2, 4])
-    model = independent_columns(IncompleteRows(rows, weights, [2, 2]))
-    expected = np.outer([3.5, 4.5], [0.5, 2.5]).ravel() / (8 * 3)
-    assert_allclose(np.exp(model.log_weight(all_states(np.array([2, 2])))), expected)
-
-
-def test_independent_columns():
-    rows = np.array([[0, -1], [0, 2], [1, 2], [-1, 0]], dtype=np.int16)
-    data = IncompleteRows(rows, np.ones(4), [2, 3])
+@pytest.mark.parametrize(
+    ("rows", "weights", "n_values", "expected"),
+    [
+        ([[0, -1], [0, 1], [1, -1]], [1, 2, 4], [2, 2], ([3.5, 4.5], [0.5, 2.5])),
+        ([[0, -1], [0, 2], [1, 2], [-1, 0]], [1] * 4, [2, 3], ([2.5, 1.5], [4 / 3, 1 / 3, 7 / 3])),
+    ],
+)
+def test_independent_columns(rows, weights, n_values, expected):
+    data = IncompleteRows(np.array(rows, np.int16), np.array(weights, float), n_values)
     model = independent_columns(data)
-    first = np.array([2.5, 1.5]) / 4
-    second = (np.array([1, 0, 2]) + 1 / 3) / 4
-    states = all_states(np.array([2, 3]))
-    assert_allclose(np.exp(model.log_weight(states)), np.outer(first, second).ravel())
+    first, second = (np.array(counts) / sum(counts) for counts in expected)
+    found = np.exp(model.log_weight(all_states(np.array(n_values))))
+    assert_allclose(found, np.outer(first, second).ravel())
     drawn = model.draw(np.full((5000, 2), [-1, 1]), np.random.default_rng(0))
     assert (drawn[:, 1] == 1).all()
-    # Six standard errors: a false alarm in 500 million.
+    # Six standard errors, twice: a false alarm in 250 million.
     assert abs(drawn[:, 0].mean() - first[1]) < 6 * np.sqrt(first[0] * first[1] / 5000)
 
 

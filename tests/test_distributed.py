@@ -2,6 +2,7 @@
 
 import asyncio
 import concurrent.futures
+import multiprocessing
 import os
 import signal
 from functools import partial
@@ -46,9 +47,16 @@ pytestmark = pytest.mark.xdist_group("dask")  # one cluster for all
 def shared_client():
     """Two processes."""
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    # That a worker is killed is not the fault of its tasks.
+    settings = {"distributed.scheduler.allowed-failures": 10}
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        # A worker in the place of one that was killed need not import everything.
+        settings["distributed.worker.multiprocessing-method"] = "forkserver"
+        with dask.config.set(settings):
+            context = distributed.utils.get_mp_context()  # which sets modules of its own, once
+        context.set_forkserver_preload(["distributed", "pandas", "sklearn_boltz", "fatal"])
     with (
-        # That a worker is killed is not the fault of its tasks.
-        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        dask.config.set(settings),
         distributed.LocalCluster(**options) as cluster,
         distributed.Client(cluster) as client,
     ):
@@ -68,6 +76,30 @@ def X():
     X = rng.integers(2, size=(400, 8)).astype(np.float64)
     X[:, 4:] = np.where(rng.random((400, 4)) < 0.2, 1 - X[:, :4], X[:, :4])
     return X
+
+
+def in_blocks(X, n_rows=90):
+    return da.from_array(X, chunks=(n_rows, X.shape[1]))
+
+
+def fitted(model):
+    """The arrays that were fitted, by name."""
+    names = ("components_", "components_classes_", "intercept_visible_", "intercept_hidden_",
+             "coupling_", "intercept_", "theta_")  # fmt: skip
+    arrays = {name: getattr(model, name) for name in names if hasattr(model, name)}
+    return {
+        f"{name} {k}": array
+        for name, value in arrays.items()
+        for k, array in enumerate(value if isinstance(value, list) else [value])
+    }
+
+
+def assert_same_fit(model, expected, atol=1e-12):
+    assert fitted(model).keys() == fitted(expected).keys() != set()
+    for name, value in fitted(expected).items():
+        np.testing.assert_allclose(fitted(model)[name], value, rtol=0, atol=atol, err_msg=name)
+    for name in set(expected.history_) - {"seconds"}:
+        np.testing.assert_allclose(model.history_[name], expected.history_[name], atol=1e-9)
 
 
 @pytest.fixture
@@ -165,7 +197,7 @@ def test_objectives_are_summed_on_the_workers(client, X, nothing_is_collected, m
     expected = FVBMPseudoLikelihood().fit(X)
     # A worker keeps what it finds, but here it is too much.
     monkeypatch.setattr(_streamed, "_few", lambda rows, weights: (None, None))
-    model = FVBMPseudoLikelihood().fit(da.from_array(X, chunks=(90, 8)))
+    model = FVBMPseudoLikelihood().fit(in_blocks(X))
     np.testing.assert_allclose(model.coupling_, expected.coupling_, atol=1e-11)
     assert model.n_iter_ == expected.n_iter_
 
@@ -175,123 +207,97 @@ def test_errors_on_workers_name_the_batch(client, X):
     bad[100, 2] = 7
     for model in (FVBMPseudoLikelihood(n_values=2), SDCPRBM(2)):
         with pytest.raises(ValueError, match="In batch 1: .* in column 2.* row 10 has the value 7"):
-            model.fit(da.from_array(bad, chunks=(90, 8)))
+            model.fit(in_blocks(bad))
 
 
 TRAINED = [
-    SDCPRBM(5, n_inner=2, max_iter=1, early_stopping=True, random_state=0),
-    SDCPRBM(5, n_inner=1, centered=False, momentum=0.5, weight_decay=0.1, max_iter=1,
-            random_state=0),
-    SDCPRBM(5, n_inner=2, n_gibbs=1, persistent=True, optimizer="ssd", max_iter=1, random_state=0),
-    TAPRBM(5, tap_tol=0, max_iter=2, random_state=0),
-    TAPRBM(5, tap_tol=0, persistent=True, penalty="l1", max_iter=1, random_state=0),
-    TAPDBM((5, 3), tap_tol=0, pretrain_max_iter=0, max_iter=1, random_state=0),
-    TAPDBM((5, 3, 2), tap_tol=0, pretrain_max_iter=0, persistent=True, max_iter=1, random_state=0),
-    TAPRBM(5, tap_tol=0, visible="truncated_gaussian", order=1, penalty=None, max_iter=1,
-           random_state=0),
-    SDCPRBM(5, n_inner=2, sampler="tempered", max_iter=1, random_state=0),
-    SDCPRBM(5, n_inner=2, sampler="tempered", persistent=True, momentum=0.5, max_iter=1,
-            random_state=0),
+    kind(5, batch_size=100, random_state=0, **{"max_iter": 1, **options})
+    for kind, options in [
+        (SDCPRBM, {"n_inner": 2, "early_stopping": True}),
+        (SDCPRBM, {"n_inner": 1, "centered": False, "momentum": 0.5, "weight_decay": 0.1}),
+        (SDCPRBM, {"n_inner": 2, "n_gibbs": 1, "persistent": True, "optimizer": "ssd"}),
+        (SDCPRBM, {"n_inner": 2, "sampler": "tempered"}),
+        (SDCPRBM, {"n_inner": 2, "sampler": "tempered", "persistent": True, "momentum": 0.5}),
+        (TAPRBM, {"tap_tol": 0, "max_iter": 2}),
+        (TAPRBM, {"tap_tol": 0, "persistent": True, "penalty": "l1"}),
+        (TAPRBM, {"tap_tol": 0, "visible": "truncated_gaussian", "order": 1, "penalty": None}),
+    ]
+] + [
+    TAPDBM(widths, tap_tol=0, pretrain_max_iter=0, max_iter=1, batch_size=100, random_state=0,
+           persistent=persistent)
+    for widths, persistent in [((5, 3), False), ((5, 3, 2), True)]
 ]  # fmt: skip
+SHORT = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@SHORT
 @pytest.mark.parametrize("estimator", TRAINED, ids=range(len(TRAINED)))
 def test_mini_batches_are_shared(client, X, estimator, nothing_is_collected):
     rows = Batches(X, batch_rows=90)
     expected = clone(estimator).fit(rows)
-    model = clone(estimator).fit(da.from_array(X, chunks=(90, 8)))
-    for name in ("components_", "intercept_visible_", "intercept_hidden_"):
-        found, known = getattr(model, name), getattr(expected, name)
-        deep = isinstance(known, list)
-        for mine, own in zip(found, known, strict=True) if deep else [(found, known)]:
-            np.testing.assert_allclose(mine, own, atol=1e-12)
-    for name in set(expected.history_) - {"seconds"}:
-        np.testing.assert_allclose(model.history_[name], expected.history_[name], atol=1e-9)
+    assert_same_fit(clone(estimator).fit(in_blocks(X)), expected)
     untrained = clone(estimator).set_params(max_iter=0).fit(rows)
     assert not np.allclose(expected.components_[0], untrained.components_[0])
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("number", [0, 2, 3, 5])
+@SHORT
+@pytest.mark.parametrize(
+    ("number", "weighted"), [(0, False), (0, True), (2, True), (5, True), (8, False)]
+)
 def test_missing_cells_and_weights_are_shared(client, X, number, weighted, nothing_is_collected):
     rng = np.random.default_rng(0)
     gaps = np.where(rng.random(X.shape) < 0.3, np.nan, X)
     gaps[[3, 200]] = np.nan
     weights = rng.integers(3, size=400) if weighted else None
-    estimator = TRAINED[number]
-    expected = clone(estimator).fit(Batches(gaps, batch_rows=90), sample_weight=weights)
-    model = clone(estimator).fit(da.from_array(gaps, chunks=(90, 8)), sample_weight=weights)
-    for name in ("intercept_visible_", "intercept_hidden_"):
-        found, known = getattr(model, name), getattr(expected, name)
-        deep = isinstance(known, list)
-        for mine, own in zip(found, known, strict=True) if deep else [(found, known)]:
-            np.testing.assert_allclose(mine, own, atol=1e-12)
-    for name in set(expected.history_) - {"seconds"}:
-        np.testing.assert_allclose(model.history_[name], expected.history_[name], atol=1e-9)
+    models = (clone(TRAINED[number]) for _ in range(2))
+    expected, model = (
+        model.fit(rows, sample_weight=weights)
+        for model, rows in zip(models, (Batches(gaps, batch_rows=90), in_blocks(gaps)), strict=True)
+    )
+    assert_same_fit(model, expected)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("case", ["plain", "gaps", "weights"])
-def test_labelled_mini_batches_are_shared(client, X, case, nothing_is_collected):
+@SHORT
+@pytest.mark.parametrize("incomplete", [False, True])
+def test_labelled_mini_batches_are_shared(client, X, incomplete, nothing_is_collected):
+    """Also with missing cells and weights."""
     rng = np.random.default_rng(0)
-    y = np.where(rng.random(400) < 0.3, -1, X[:, 0] + X[:, 1]).astype(int)
-    rows, weights = X.copy(), None
-    if case == "gaps":
-        rows[rng.random(X.shape) < 0.3] = np.nan
-    if case == "weights":
+    y = np.where(rng.random(400) < 0.3, None, X[:, 0] + X[:, 1])
+    rows, weights = X, None
+    if incomplete:
+        rows = np.where(rng.random(X.shape) < 0.3, np.nan, X)
         weights = rng.integers(3, size=400)
-    options = {"early_stopping": True, "alpha": 0.5, "max_iter": 2, "random_state": 0}
-    expected = RBMClassifier(5, **options).fit(
-        Batches(rows, batch_rows=90), y, sample_weight=weights
-    )
-    model = RBMClassifier(5, **options).fit(
-        da.from_array(rows, chunks=(90, 8)), da.from_array(y, chunks=90), sample_weight=weights
-    )
-    for name in ("components_", "components_classes_", "intercept_visible_"):
-        np.testing.assert_allclose(getattr(model, name), getattr(expected, name), atol=1e-9)
-    for name in set(expected.history_) - {"seconds"}:
-        np.testing.assert_allclose(model.history_[name], expected.history_[name], atol=1e-9)
+    options = {"early_stopping": True, "alpha": 0.5, "batch_size": 100, "random_state": 0}
+    expected, model = (RBMClassifier(5, max_iter=2, **options) for _ in range(2))
+    expected.fit(Batches(rows, batch_rows=90), y, sample_weight=weights)
+    model.fit(in_blocks(rows), da.from_array(y, chunks=90), sample_weight=weights)
+    assert_same_fit(model, expected, atol=1e-9)
 
 
 def test_mini_batches_outlive_a_worker(client, X, tmp_path):
     rows = Batches(X, batch_rows=90)
     expected = SDCPRBM(4, n_inner=2, max_iter=1, random_state=0).fit(rows)
     estimator = FatalRBM(str(tmp_path / "dead"), os.getpid())
-    estimator.fit(da.from_array(X, chunks=(90, 8)))
+    estimator.fit(in_blocks(X))
     assert (tmp_path / "dead").exists()
-    np.testing.assert_allclose(estimator.components_, expected.components_, atol=1e-12)
+    assert_same_fit(estimator, expected)
 
 
 KILLED = [
-    (SDCPRBM(5, n_inner=2, max_iter=1, random_state=0), 0.3),
-    (TAPRBM(5, tap_tol=0, max_iter=2, random_state=0), 0.6),
+    (SDCPRBM(5, n_inner=2, max_iter=1, batch_size=100, random_state=0), 0.3),
+    (TAPRBM(5, tap_tol=0, max_iter=2, batch_size=100, random_state=0), 0.6),
     (FVBMPseudoLikelihood(alpha=0.01), 0.1),
     (FSLLDensity(), 0.9),
-    (RBMClassifier(5, max_iter=2, random_state=0), 0.6),
+    (RBMClassifier(5, max_iter=2, batch_size=100, random_state=0), 0.6),
 ]
 
 
-def fitted(model):
-    """The arrays that were fitted, by name."""
-    names = ("components_", "components_classes_", "intercept_visible_", "intercept_hidden_",
-             "coupling_", "intercept_", "theta_")  # fmt: skip
-    return {name: getattr(model, name) for name in names if hasattr(model, name)}
-
-
-def assert_same_fit(model, expected):
-    assert fitted(model).keys() == fitted(expected).keys() != set()
-    for name, value in fitted(expected).items():
-        np.testing.assert_allclose(getattr(model, name), value, rtol=0, atol=1e-12, err_msg=name)
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@SHORT
 @pytest.mark.parametrize(("estimator", "share"), KILLED, ids=range(len(KILLED)))
 def test_fits_outlive_a_killed_worker(client, X, estimator, share):
     """benchmarks/bench_kills.py kills twenty in each of these fits."""
     scheduler, y = client.cluster.scheduler, (X[:, 0] + X[:, 1]).astype(int)
-    rows, killer = da.from_array(X, chunks=(50, 8)), Killer(scheduler)
+    rows, killer = in_blocks(X, 50), Killer(scheduler)
     scheduler.add_plugin(killer, name="killer")
     try:
         clone(estimator).fit(rows, y)
@@ -315,8 +321,8 @@ def test_mini_batches_outlive_all_workers(client, X, monkeypatch):
         return share(cluster, value)
 
     monkeypatch.setattr(Cluster, "share", share_with_the_dead)
-    estimator = SDCPRBM(4, n_inner=2, max_iter=1, random_state=0)
-    model = clone(estimator).fit(da.from_array(X, chunks=(90, 8)))
+    estimator = SDCPRBM(4, n_inner=2, max_iter=1, batch_size=100, random_state=0)
+    model = clone(estimator).fit(in_blocks(X))
     assert len(calls) > 5
     assert_same_fit(model, clone(estimator).fit(Batches(X, batch_rows=90)))
 
@@ -343,10 +349,15 @@ class Failing:
 
 
 @pytest.mark.parametrize("make", OF_WORKERS)
-def test_the_cluster_is_asked_again_a_few_times(make, monkeypatch):
+def test_the_cluster_is_asked_again(make, monkeypatch):
     monkeypatch.setattr(_batches, "PAUSE", 0)
-    assert outlive_workers(Failing(make, ATTEMPTS - 1)) == ATTEMPTS
-    failing = Failing(make, ATTEMPTS)
+    assert outlive_workers(Failing(make, 1)) == 2
+
+
+def test_the_cluster_is_asked_again_a_few_times(monkeypatch):
+    monkeypatch.setattr(_batches, "PAUSE", 0)
+    assert outlive_workers(Failing(OSError, ATTEMPTS - 1)) == ATTEMPTS
+    failing = Failing(killed_worker, ATTEMPTS)
     with pytest.raises(RuntimeError, match=f"each of {ATTEMPTS} attempts.*smaller; if machines"):
         outlive_workers(failing)
     assert failing.n_calls == ATTEMPTS
@@ -361,8 +372,8 @@ def test_errors_of_tasks_are_raised_at_once(make):
 
 
 def test_a_fit_that_the_cluster_ends_changes_nothing(client, X, monkeypatch):
-    rows = da.from_array(X, chunks=(90, 8))
-    model = SDCPRBM(4, max_iter=1, random_state=0).fit(rows)
+    rows = in_blocks(X)
+    model = SDCPRBM(4, max_iter=1, batch_size=100, random_state=0).fit(rows)
     before, gather, calls = vars(model).copy(), client.gather, []
 
     def gather_twice(futures, **options):
@@ -383,6 +394,6 @@ def test_mini_batches_without_a_cluster(X):
     """Dask alone: the partitions come here, one by one."""
     with dask.config.set(scheduler="synchronous"):
         if find_cluster() is None:
-            model = SDCPRBM(5, max_iter=1, random_state=0).fit(da.from_array(X, chunks=(90, 8)))
+            model = SDCPRBM(5, max_iter=1, random_state=0).fit(in_blocks(X))
             expected = SDCPRBM(5, max_iter=1, random_state=0).fit(Batches(X, batch_rows=90))
             np.testing.assert_array_equal(model.components_, expected.components_)

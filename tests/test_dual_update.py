@@ -31,24 +31,26 @@ def penalty(n_bits, dtype, *, inner_bits=10, alpha=0.02, max_order=255):
     return p, np.where(order <= max_order, r, np.inf)
 
 
+def gain(t, d):
+    """The change of the cost by the weight that takes an expectation from t to d."""
+    return 0.5 * ((1 + d) * np.log((1 + t) / (1 + d)) + (1 - d) * np.log((1 - t) / (1 - d)))
+
+
 def plain_scan(t, d, r, best):
-    t, d = t.astype(float), d.astype(float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        change = r + 0.5 * (
-            (1 + d) * np.log((1 + t) / (1 + d)) + (1 - d) * np.log((1 - t) / (1 - d))
-        )
+        change = r + gain(t.astype(float), d.astype(float))
     change[0] = np.inf
     code = int(np.argmin(change))
     return (change[code], code) if change[code] < best else (best, -1)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_bits", [1, 2, 3, 4, 5, 9, 11, 13])
 @pytest.mark.parametrize("max_order", [1, 2, 255])
-def test_scan(dtype, n_bits, max_order):
+@pytest.mark.parametrize("n_bits", [1, 2, 3, 4, 5, 9, 11, 13])
+def test_scan(n_bits, max_order, dtype):
+    p, r = penalty(n_bits, dtype, max_order=max_order)
     for seed in range(5):
         t, d = tables(n_bits, dtype, seed)
-        p, r = penalty(n_bits, dtype, max_order=max_order)
         expected = plain_scan(t, d, r, -1e-6)
         t.setflags(write=False)
         d.setflags(write=False)
@@ -111,7 +113,7 @@ def test_active_changes(dtype):
     rng = np.random.default_rng(0)
     codes, theta, r = rng.integers(1, 256, size=20), rng.normal(size=20), rng.random(20) / 100
     ty, dy = t[codes].astype(float), d[codes].astype(float)
-    adjust = 0.5 * ((1 + dy) * np.log((1 + ty) / (1 + dy)) + (1 - dy) * np.log((1 - ty) / (1 - dy)))
+    adjust = gain(ty, dy)
     remove = np.log(np.cosh(theta) - ty * np.sinh(theta)) + theta * dy - r
     result = active_changes(t, d, codes, theta, r)
     expected = adjust.min(), adjust.argmin(), remove.min(), remove.argmin()
@@ -130,16 +132,12 @@ def test_a_known_term_is_kept_unless_beaten(dtype):
     t, d = tables(11, dtype, 0)
     p, r = penalty(11, dtype)
     change, code, former = scan(t, d, p, -1e-6, 0, t.size // p.lanes)
+    again = append_change(float(t[former]), float(d[former])) + p[former]
     same = t.copy()  # a = 1, b = 0: nothing is updated
     n_pairs = t.size // (2 * p.lanes)
-    assert update_and_scan(same, d, 1024, 1.0, 0.0, p, -1e-6, -1, 0, n_pairs)[:2] == (change, code)
-    assert update_and_scan(same, d, 1024, 1.0, 0.0, p, change, code, 0, n_pairs)[:2] == (
-        change,
-        code,
-    )
-    again = append_change(float(t[former]), float(d[former])) + p[former]
-    found = update_and_scan(same, d, 1024, 1.0, 0.0, p, again, former, 0, n_pairs)
-    assert found[:2] == (change, code)
+    for known in [(-1e-6, -1), (change, code), (again, former)]:
+        found = update_and_scan(same, d, 1024, 1.0, 0.0, p, *known, 0, n_pairs)
+        assert found[:2] == (change, code)
     assert p[former] == pytest.approx(r[former], rel=1e-6)
 
 

@@ -40,10 +40,6 @@ def overlapping():
         yield
 
 
-def fit():
-    FSLLDensity().fit([[0, 1], [1, 1], [1, 0]])
-
-
 @pytest.mark.parametrize("context", [lambda: limit_blas(1), lambda: Workers(2), overlapping])
 def test_an_interrupt_at_any_call_lifts_the_limit(context):
     with CtrlC() as count, context():
@@ -74,6 +70,12 @@ def overlap_and_interrupt():
             pass
 
 
+def forks(test):
+    """A test that forks, where that can be done."""
+    test = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")(test)
+    return pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")(test)
+
+
 def in_child(function):
     """What a function returns in a process that is forked here, or None if it failed there."""
     receiver, sender = os.pipe()
@@ -90,8 +92,7 @@ def in_child(function):
     return found
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@forks
 def test_no_limit_is_in_force_in_a_child():
     with limit_blas(1):
         assert in_child(n_threads) == [3] * len(n_threads())
@@ -107,14 +108,13 @@ def limited_and_lifted():
     return first, max(n_threads())
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@forks
 def test_forks_amid_fits_of_another_thread():
     leave = threading.Event()
 
     def fits():
         while not leave.is_set():
-            fit()
+            FSLLDensity().fit([[0, 1], [1, 1], [1, 0]])
 
     thread = threading.Thread(target=fits)
     thread.start()

@@ -1,0 +1,87 @@
+"""Bad input in batches, and what cannot be done with them."""
+
+from functools import partial
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+
+from private import _streamed
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz.batches import Batches
+
+RNG = np.random.default_rng(0)
+BITS = RNG.integers(2, size=(100, 4))
+BITS[:, 3] = BITS[:, 0] ^ (RNG.random(100) < 0.2)
+NAMED = pd.DataFrame(BITS, columns=list("abcd"))
+TWO = BITS.copy()
+TWO[3, 2] = 2
+PAIR = BITS.copy()
+PAIR[:, 1] &= PAIR[:, 0]
+DETERMINED = BITS.copy()
+DETERMINED[:, 2] = DETERMINED[:, [0, 1, 3]].sum(axis=1) >= 2
+MODELS = [FSLLDensity(n_values=2), FVBMPseudoLikelihood(n_values=2), SDCPRBM(2), TAPRBM(2)]
+
+
+def pieces(X=BITS, step=30):
+    return [X[start : start + step] for start in range(0, len(X), step)]
+
+
+def by_passes(source, **options):
+    """A fit that keeps no row, as where many of them are distinct."""
+    with mock.patch.multiple(_streamed, MOST_ENTRIES=8, PART_ENTRIES=300):
+        return FVBMPseudoLikelihood(**options).fit(source)
+
+
+def other_rows_each_time():
+    steps = iter([30, 30, 20, 10])
+    return SDCPRBM(3, max_iter=1).fit(Batches(lambda: pieces(step=next(steps))))
+
+
+def other_names():
+    model = SDCPRBM(2, max_iter=1, warm_start=True).fit(Batches(pieces(NAMED)))
+    return model.fit(Batches(pieces(NAMED.rename(columns={"a": "z"}))))
+
+
+CASES = {
+    # By passes over the batches.
+    "a pair that never occurs": lambda: by_passes(Batches(PAIR), alpha=0.0),
+    "a column that others determine": lambda: by_passes(Batches(DETERMINED), alpha=0.0),
+    "a solver that goes through rows": lambda: by_passes(Batches(BITS), solver="bslm"),
+    "a single pass": lambda: by_passes(iter(pieces())),
+    "partial_fit after passes": lambda: by_passes(Batches(BITS)).partial_fit(BITS),
+    "a single pass, and a machine": lambda: SDCPRBM(3, max_iter=1).fit(iter(pieces())),
+    "other rows each time": other_rows_each_time,
+    # Values.
+    "other values than in the first batches": lambda: FVBMPseudoLikelihood().fit(
+        Batches([BITS * 2 - 1, np.zeros((3, 4))])
+    ),
+    "partial_fit with other values": lambda: FVBMPseudoLikelihood().fit(BITS).partial_fit(BITS + 1),
+    **{
+        f"{type(model).__name__}, {what}": partial(model.fit, Batches(batches))
+        for model in MODELS
+        for what, batches in {
+            "a value out of range": [BITS, TWO],
+            "fewer columns": [BITS, BITS[:, :3]],
+            "no batches": [],
+        }.items()
+    },
+    "weights": lambda: FSLLDensity().fit(Batches(BITS), sample_weight=np.ones(100)),
+    "other names": other_names,
+    # Numbers of batches.
+    "the third batch of a function": lambda: Batches(lambda: iter(pieces())).batch(2),
+    "the third batch of an iterator": lambda: Batches(iter(pieces())).batch(2),
+    "a batch beyond the last": lambda: Batches(BITS, batch_rows=30).batch(4),
+    "a batch before the first": lambda: Batches(pieces()).batch(-1),
+    # What only Dask can do.
+    "take of a list": lambda: Batches(pieces()).take({0: np.array([0])}),
+    "take of an array": lambda: Batches(BITS).take({0: np.array([0])}),
+    "take of a function": lambda: Batches(lambda: iter(pieces())).take({0: np.array([0])}),
+    "futures of a list": lambda: Batches(pieces()).futures(None),
+    # What is no source.
+    "a number": lambda: Batches(3),
+    "None": lambda: Batches(None),
+    "one axis": lambda: Batches(np.zeros(3)),
+    "no lanes": lambda: Batches([], n_lanes=0),
+    "no rows in a batch": lambda: Batches([], batch_rows=0),
+}

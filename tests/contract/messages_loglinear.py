@@ -1,0 +1,104 @@
+"""Bad input to log-linear models, and to the transform they are computed by."""
+
+from functools import cache
+from unittest import mock
+
+import numpy as np
+import pandas as pd
+
+from private import _loglinear_fit, _size
+from sklearn_boltz import FSLLDensity
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.loglinear import fwht
+
+RNG = np.random.default_rng(0)
+NAN = np.nan
+GAPS = np.array([[0, NAN, 1], [1, NAN, NAN], [NAN, NAN, 0], [1, NAN, 1]])
+NAMED = pd.DataFrame({f"c{m}": np.append(RNG.integers(m, size=99), m - 1) for m in range(2, 14)})
+NAMED["age"] = np.append(RNG.integers(90, size=99), 89)
+
+
+def bits(n_columns, n_rows=50):
+    return np.random.default_rng(0).integers(2, size=(n_rows, n_columns))
+
+
+@cache
+def fitted(columns=None):
+    X = np.arange(24).reshape(12, 2) // [3, 5] % [2, 3]
+    return FSLLDensity(n_values=[2, 3]).fit(
+        pd.DataFrame(X, columns=list(columns)) if columns else X
+    )
+
+
+def too_large(X, memory=2**34, **options):
+    """Fit with so many bytes of memory, and have it said before anything is allocated."""
+    with (
+        mock.patch.object(_size, "available_memory", lambda: memory),
+        mock.patch.object(_size, "SMALL", 0),
+        mock.patch.object(_loglinear_fit, "DualTable", side_effect=AssertionError("allocated")),
+    ):
+        FSLLDensity(**options).fit(X)
+
+
+def of_weights(X):
+    """Weights of 0 where the first column has a value."""
+    return FSLLDensity().fit(X, sample_weight=np.isnan(X[:, 0]))
+
+
+CASES = {
+    # What does not fit in memory.
+    "571 columns": lambda: too_large(bits(571)),
+    "571 columns, and no limit": lambda: too_large(bits(571), max_states=2**600),
+    "3,000 columns, and no limit": lambda: too_large(bits(3000), max_states=2**4000),
+    "more states than max_states": lambda: too_large(bits(12), 2**30, max_states=1000),
+    "more states than max_states and memory": lambda: too_large(bits(12), 2**15, max_states=1000),
+    # The two tables of 20 binary columns take 2**24 bytes, or 2**23 in float32.
+    "float32 would fit": lambda: too_large(bits(20, 2000), 2**24 - 1),
+    "float32 would just fit": lambda: too_large(bits(20, 2000), 2**23),
+    "float32 would not fit": lambda: too_large(bits(20, 2000), 2**23 - 1),
+    "float32 does not fit": lambda: too_large(bits(20, 2000), 2**23 - 1, dtype=np.float32),
+    "columns with many values": lambda: too_large(NAMED),
+    "few columns with many values": lambda: too_large(NAMED[["age", "c2", "c3"]], max_states=200),
+    "one of many columns with three values": lambda: too_large(
+        np.column_stack([np.arange(50) % 3, bits(100)])
+    ),
+    "a constant column with too many values": lambda: too_large([[0, 10**9], [1, 10**9]], 2**30),
+    # Values.
+    "a fraction": lambda: FSLLDensity().fit([[0.5, 1.0]]),
+    "a negative number": lambda: FSLLDensity().fit([[0, 2], [1, -1]]),
+    "a huge number": lambda: FSLLDensity().fit([[0, 1e300]]),
+    "a value above n_values": lambda: FSLLDensity(n_values=2).fit([[0, 2]]),
+    "a value that no row of the fit can have": lambda: fitted().score_samples([[0, 0], [2, 0]]),
+    **{
+        f"n_values={n_values}": lambda n_values=n_values: FSLLDensity(n_values=n_values).fit(
+            [[0, 1], [1, 0]]
+        )
+        for n_values in ([2, 2, 2], [1, 2], [2.5, 2], [[2, 2]])
+    },
+    # Missing cells.
+    "a column without a value": lambda: FSLLDensity().fit(pd.DataFrame(GAPS, columns=list("abc"))),
+    "a column without a value, of which n_values says how many": lambda: FSLLDensity(
+        n_values=2
+    ).fit(GAPS),
+    "a column without a value in all batches": lambda: FSLLDensity().fit(
+        Batches([GAPS[:2], GAPS[2:]])
+    ),
+    "a column without a value that counts": lambda: of_weights(GAPS[:, [0, 2]]),
+    "no values": lambda: FSLLDensity().fit(np.full((4, 2), NAN)),
+    "the energy of an incomplete row": lambda: fitted().energy([[NAN, 1]]),
+    # Methods.
+    "a variable that is none": lambda: fitted("ab").marginal("q"),
+    **{
+        f"variables {features}": lambda features=features: fitted().marginal(features)
+        for features in ([], [0, 0], [9], [-5])
+    },
+    **{
+        f"basis {basis}": lambda basis=basis: fitted().expectation(basis)
+        for basis in ([0, 1], [[0, 3]], [[0.5, 0]], [[-1, 0]])
+    },
+    # The Walsh–Hadamard transform.
+    "fwht of twelve": lambda: fwht(np.zeros(12)),
+    "fwht along one axis of three": lambda: fwht(np.zeros((4, 3)), axis=(0, 1)),
+    "fwht of nothing": lambda: fwht(np.zeros(0), axis=0),
+    "fwht of complex numbers": lambda: fwht(np.zeros(4, dtype=complex)),
+}
