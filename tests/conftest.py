@@ -24,6 +24,12 @@ def cases(n):
     return n * int(TIMES or 1)
 
 
+@pytest.fixture
+def closed_figures():
+    yield
+    matplotlib.pyplot.close("all")
+
+
 @pytest.fixture(scope="session")
 def shared_data():
     """The folder of real data beside the project; tests that want it skip without it."""
