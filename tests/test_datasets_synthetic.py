@@ -55,11 +55,12 @@ def brute_force_edges(n_rows, n_columns, periodic):
 
 def brute_force_ising(n_rows, n_columns, coupling, field, periodic):
     n = n_rows * n_columns
-    s = 2 * (np.arange(2**n)[:, np.newaxis] >> np.arange(n)[::-1] & 1) - 1
-    i, j = np.array(brute_force_edges(n_rows, n_columns, periodic), dtype=int).reshape(-1, 2).T
-    energy = coupling * (s[:, i] * s[:, j]).sum(axis=1) + field * s.sum(axis=1)
+    spins = np.meshgrid(*[[-1, 1]] * n, indexing="ij", sparse=True)
+    energy = field * sum(spins, np.zeros((2,) * n))
+    for i, j in brute_force_edges(n_rows, n_columns, periodic):
+        energy += coupling * spins[i] * spins[j]
     p = np.exp(energy - energy.max())
-    return (p / p.sum()).reshape((2,) * n)
+    return p / p.sum()
 
 
 def test_goodness_of_fit_sees_a_wrong_law():
@@ -175,28 +176,6 @@ def test_ising_is_reproducible():
     assert np.any(a != make_ising_grid(n_samples=50, random_state=8))
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_rows": 7, "n_columns": 4, "return_distribution": True}, r"268435456 entries, 2 GiB"),
-        ({"n_rows": 90, "n_columns": 90}, r"GiB; the limit is 1 GiB"),
-        ({"n_rows": 12, "n_columns": 12, "periodic": True}, r"Exact sampling of a grid"),
-        (
-            {"n_rows": 150, "n_columns": 150, "return_distribution": True},
-            r"about 2\*\*22500 entries, about 2\*\*22473 GiB",
-        ),
-        ({"n_rows": 0}, "n_rows"),
-        ({"n_samples": 0}, "n_samples"),
-        ({"coupling": np.inf}, "coupling"),
-        ({"field": np.nan}, "field"),
-        ({"periodic": "yes"}, "periodic"),
-    ],
-)
-def test_ising_errors(options, message):
-    with pytest.raises(ValueError, match=message):
-        make_ising_grid(**options)
-
-
 # -- Bayesian networks ---------------------------------------------------------------------------
 
 
@@ -300,27 +279,6 @@ def test_network_large_cardinality():
     assert X.dtype == np.int64 and X.max() > 127 and X.min() >= 0
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_features": 28, "return_distribution": True}, "28 variables .* 2 GiB"),
-        (
-            {"n_features": 40, "max_parents": 39},
-            "up to 39 parents a variable would need 2199023255550 entries",
-        ),
-        ({"n_values": [2, 3]}, r"expected shape \(20,\), got \(2,\)"),
-        ({"n_features": 2, "n_values": [2, 1]}, "at least 2"),
-        ({"n_features": 2, "n_values": [2.5, 2]}, "must be an int"),
-        ({"n_values": 1}, "n_values"),
-        ({"max_parents": -1}, "max_parents"),
-        ({"concentration": 0}, "concentration"),
-    ],
-)
-def test_network_errors(options, message):
-    with pytest.raises(ValueError, match=message):
-        make_bayesian_network(**options)
-
-
 # -- Bars and stripes, shifting bar --------------------------------------------------------------
 
 
@@ -387,25 +345,3 @@ def test_shifting_bar_samples():
     again = make_shifting_bar(9, 3, 50_000, random_state=check_random_state(0))
     np.testing.assert_array_equal(X, again)
     assert make_shifting_bar(100_000, 5, n_samples=2, random_state=0).sum() == 10
-
-
-@pytest.mark.parametrize(
-    ("make", "options", "message"),
-    [
-        (make_bars_and_stripes, {"side": 6, "return_distribution": True}, "36 variables .* GiB"),
-        (make_bars_and_stripes, {"side": 30}, "all bars and stripes"),
-        (make_bars_and_stripes, {"side": 0}, "side"),
-        (make_bars_and_stripes, {"n_samples": -1}, "n_samples"),
-        (
-            make_shifting_bar,
-            {"bar_length": 10},
-            "at most n_features, got bar_length=10 and n_features=9",
-        ),
-        (make_shifting_bar, {"bar_length": 0}, "bar_length"),
-        (make_shifting_bar, {"n_features": 28, "return_distribution": True}, "2 GiB"),
-        (make_shifting_bar, {"n_features": 100_000}, "all positions"),
-    ],
-)
-def test_pattern_errors(make, options, message):
-    with pytest.raises(ValueError, match=message):
-        make(**options)
