@@ -88,10 +88,10 @@ def test_draws_differ_by_seed_and_repeat(survey):
 
 def test_numbers_and_levels_together():
     rng = np.random.default_rng(0)
-    group = rng.integers(2, size=120)
+    group = rng.integers(2, size=100)
     frame = pd.DataFrame({
         "group": np.array(["a", "b"])[group],
-        "height": 150 + 30 * group + 3 * rng.normal(size=120),
+        "height": 150 + 30 * group + 3 * rng.normal(size=100),
     })  # fmt: skip
     gaps = frame.copy()
     gaps.loc[:19, "height"] = np.nan
@@ -133,8 +133,7 @@ def test_pipeline_column_transformer_and_search(survey):
         BoltzmannImputer(FVBMPseudoLikelihood(alpha=0.03)), OneHotEncoder(handle_unknown="ignore")
     )
     model = make_pipeline(
-        make_column_transformer((words, ["city", "tongue"]), remainder="drop"),
-        LogisticRegression(),
+        make_column_transformer((words, ["city", "tongue"]), remainder="drop"), LogisticRegression()
     )
     name = "columntransformer__pipeline__boltzmannimputer__estimator__alpha"
     search = GridSearchCV(model, {name: [0.03, 0.1]}, cv=3).fit(gaps, y)

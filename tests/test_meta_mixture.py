@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joblib import parallel_config
@@ -144,7 +145,7 @@ def test_ends_of_one_part():
 # The weights.
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=cases(30))
 @given(st.integers(0, 2**32 - 1), st.integers(1, 5), st.integers(1, 60))
 def test_weights_are_as_good_as_those_of_another_optimiser(seed, n_parts, n_rows):
     rng = np.random.default_rng(seed)
