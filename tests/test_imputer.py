@@ -69,12 +69,13 @@ def test_words_are_filled_by_words(survey, how):
 def test_polars_and_arrays_of_objects(survey):
     frame, hidden = survey
     gaps = with_gaps(frame, hidden)[["city", "tongue"]]
-    expected = BoltzmannImputer(random_state=0).fit_transform(gaps)
-    array = BoltzmannImputer(random_state=0).fit_transform(gaps.to_numpy())
-    assert_array_equal(array, expected.to_numpy())
-    table = BoltzmannImputer(random_state=0).fit_transform(pl.from_pandas(gaps))
-    assert isinstance(table, pl.DataFrame)
-    assert_array_equal(table.to_numpy(), expected.to_numpy())
+    pandas, array, polars = (
+        BoltzmannImputer(random_state=0).fit_transform(rows)
+        for rows in (gaps, gaps.to_numpy(), pl.from_pandas(gaps))
+    )
+    assert isinstance(polars, pl.DataFrame)
+    assert_array_equal(array, pandas.to_numpy())
+    assert_array_equal(polars.to_numpy(), pandas.to_numpy())
 
 
 def test_draws_differ_by_seed_and_repeat(survey):

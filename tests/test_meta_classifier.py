@@ -1,11 +1,6 @@
 """BoltzmannClassifier: Bayes' rule over densities of any table."""
 
-import pickle
-import warnings
-
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
@@ -21,22 +16,6 @@ from private import _network_incomplete as _incomplete
 from sklearn_boltz import SDCPRBM, BoltzmannClassifier, FSLLDensity, FVBMPseudoLikelihood
 
 both = pytest.mark.parametrize("joint", [True, False])
-
-
-@pytest.fixture(scope="module")
-def animals():
-    """300 rows of three classes: words, a level, a number; and the same with gaps."""
-    rng = np.random.default_rng(0)
-    y = rng.choice(3, size=300, p=[0.5, 0.3, 0.2])
-    noisy = np.where(rng.random(300) < 0.15, rng.integers(3, size=300), y)
-    table = pd.DataFrame({
-        "skin": np.array(["fur", "feathers", "scales"])[noisy],
-        "eggs": pd.array((y > 0) ^ (rng.random(300) < 0.1), dtype="boolean"),
-        "legs": np.array([4, 2, 0])[y] + 2 * (rng.random(300) < 0.1),
-        "weight": np.exp(rng.normal(size=300)) * np.array([50.0, 5.0, 1.0])[y],
-    })  # fmt: skip
-    gaps = table.astype({"legs": "Int64"}).mask(rng.random(table.shape) < 0.2)
-    return table, gaps, np.array(["mammal", "bird", "fish"])[y]
 
 
 def discrete_rows(n=400, seed=0):
@@ -151,23 +130,11 @@ def test_the_density_of_numbers_has_the_integral_one(joint):
 
 
 @both
-@pytest.mark.parametrize("container", ["pandas", "polars", "objects"])
-def test_tables_with_gaps(animals, joint, container):
+def test_tables_with_gaps(animals, joint):
     _, gaps, y = animals
-    table = {
-        "pandas": gaps,
-        "polars": pl.from_pandas(gaps),
-        "objects": gaps.astype(object).where(gaps.notna(), None).to_numpy(),
-    }[container]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = BoltzmannClassifier(joint=joint).fit(table[:200], y[:200])
-    assert model.score(table[200:], y[200:]) > 0.8  # of the most frequent class: 0.5
-    assert_allclose(model.predict_proba(table).sum(axis=1), 1)
-    if container != "objects":
-        assert list(model.feature_names_in_) == list(gaps.columns)
-    reference = BoltzmannClassifier(joint=joint).fit(gaps[:200], y[:200])
-    assert_allclose(model.predict_proba(table), reference.predict_proba(gaps), atol=1e-6)
+    model = BoltzmannClassifier(joint=joint).fit(gaps[:200], y[:200])
+    assert model.score(gaps[200:], y[200:]) > 0.8  # of the most frequent class: 0.5
+    assert_allclose(model.predict_proba(gaps).sum(axis=1), 1)
 
 
 def test_words_that_fit_has_not_seen_are_missing(animals):
@@ -183,11 +150,8 @@ def test_words_that_fit_has_not_seen_are_missing(animals):
 def test_a_class_need_not_have_all_words():
     X = np.array([["a", "x"], ["b", "x"], ["c", "y"], ["a", "y"]] * 20, dtype=object)
     y = np.array([0, 0, 1, 1] * 20)  # no row of class 0 has a "c"
-    for density in (
-        FSLLDensity(),
-        FVBMPseudoLikelihood(alpha=0.1),
-        SDCPRBM(3, max_iter=5, random_state=0),
-    ):
+    rbm = SDCPRBM(3, max_iter=5, random_state=0)
+    for density in (FSLLDensity(), FVBMPseudoLikelihood(alpha=0.1), rbm):
         model = BoltzmannClassifier(density, calibration=False).fit(X, y)
         assert np.isfinite(model.predict_log_proba(X)).all()
         assert model.predict([["c", "y"]]) == [1]
@@ -204,15 +168,6 @@ def test_a_single_rare_class_and_constant_columns():
     assert np.isfinite(np.log(p)).all() and p[:, 1].mean() == pytest.approx(0.01, abs=0.01)
 
 
-def test_columns_without_a_value_are_left_out(animals):
-    table, _, y = animals
-    table = table.assign(nothing=np.nan)
-    with pytest.warns(UserWarning, match="'nothing' without"):
-        model = BoltzmannClassifier().fit(table, y)
-    other = BoltzmannClassifier().fit(table.drop(columns="nothing"), y)
-    assert_allclose(model.predict_proba(table), other.predict_proba(table.drop(columns="nothing")))
-
-
 @both
 def test_rows_unlike_any_class_are_told(joint):
     rng = np.random.default_rng(0)
@@ -222,21 +177,7 @@ def test_rows_unlike_any_class_are_told(joint):
     assert model.score_samples(np.full((1, 3), 30.0)) < model.score_samples(X).min()
 
 
-# Weights and types.
-
-
-@both
-def test_weights_count_rows(animals, joint):
-    _, gaps, y = animals
-    weights = np.random.default_rng(0).integers(4, size=len(y))
-    repeated = np.repeat(np.arange(len(y)), weights)
-    weighted = BoltzmannClassifier(joint=joint).fit(gaps, y, sample_weight=weights)
-    plain = BoltzmannClassifier(joint=joint).fit(gaps.iloc[repeated], y[repeated])
-    assert_allclose(weighted.predict_proba(gaps), plain.predict_proba(gaps), atol=1e-4)
-    assert_allclose(weighted.score_samples(gaps), plain.score_samples(gaps), atol=1e-2)
-
-
-def test_routing_search_clone_and_pickle(animals):
+def test_routing_and_search(animals):
     table, _, y = animals
     weights = np.arange(len(y)) % 3
     with config_context(enable_metadata_routing=True):
@@ -247,8 +188,6 @@ def test_routing_search_clone_and_pickle(animals):
     search = GridSearchCV(BoltzmannClassifier(), {"joint": [True, False]}, scoring="neg_log_loss")
     search.fit(table, y)
     assert search.best_score_ > -0.5  # of the shares of the classes: -1.03
-    again = pickle.loads(pickle.dumps(search.best_estimator_))
-    assert_array_equal(again.predict_proba(table), search.predict_proba(table))
 
 
 def test_other_densities():
@@ -298,11 +237,8 @@ def test_calibration_recovers_offsets_and_the_factor(scale):
 
 def test_calibration_with_weights_is_that_of_repeated_rows():
     rng = np.random.default_rng(1)
-    scores, y, weights = (
-        rng.normal(size=(60, 3)),
-        rng.integers(3, size=60),
-        rng.integers(4, size=60),
-    )
+    scores, y = rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    weights = rng.integers(4, size=60)
     log_priors = np.log([0.2, 0.3, 0.5])
     found, factor = calibrate(scores, y, weights.astype(float), log_priors)
     every = np.repeat(np.arange(60), weights)

@@ -1,11 +1,13 @@
 """What the estimators over densities have in common; labels of classes."""
 
+import pickle
 import threading
 import warnings
 
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -165,7 +167,84 @@ def test_a_joint_density_is_one_stage(table, capsys):
     assert line.startswith("[BoltzmannClassifier] joint density: ") and "rows 60" in line
 
 
-# Weights and types of numbers.
+# Tables and weights.
+
+
+PARTS = [
+    ("terms", FSLLDensity(alpha=0.1, unseen="error")),
+    ("pairs", FVBMPseudoLikelihood(alpha=0.01, unseen="error")),
+]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        BoltzmannClassifier(),
+        BoltzmannClassifier(joint=False),
+        BoltzmannMixture(PARTS, random_state=0),
+        BoltzmannOutlierDetector(random_state=0),
+    ],
+)
+def test_tables_of_any_kind_and_pickles(estimator, animals):
+    _, gaps, y = animals
+    gaps, y = gaps[:100], y[:100]
+    if isinstance(estimator, BoltzmannMixture):
+        gaps = gaps.drop(columns="weight")
+    frame = pl.from_pandas(gaps)
+    objects = gaps.astype(object).where(gaps.notna(), None).to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected, *others = (clone(estimator).fit(rows, y) for rows in (gaps, frame, objects))
+    scores = expected.score_samples(gaps)
+    for model, rows in zip(others, (frame, objects), strict=True):
+        assert_allclose(model.score_samples(rows), scores, atol=1e-6)
+        if isinstance(model, BoltzmannClassifier):
+            p = expected.predict_proba(gaps)
+            assert_allclose(model.predict_proba(rows), p, atol=1e-6)
+    for model in (expected, others[0]):
+        assert model.feature_names_in_.tolist() == list(gaps.columns)
+    again = pickle.loads(pickle.dumps(expected))
+    assert_array_equal(again.score_samples(gaps), scores)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "atol"),
+    [
+        (BoltzmannClassifier(), 1e-2),
+        (BoltzmannClassifier(joint=False), 1e-2),
+        (BoltzmannMixture(PARTS, weights="uniform"), 1e-4),
+        (BoltzmannOutlierDetector(random_state=0), 0.05),
+    ],
+)
+def test_weights_count_rows(estimator, atol, animals):
+    _, gaps, y = animals
+    gaps, y = gaps[:150], y[:150]
+    if isinstance(estimator, BoltzmannMixture):
+        gaps = gaps.drop(columns="weight").dropna()
+        y = y[gaps.index]
+    weights = np.random.default_rng(0).integers(4, size=len(y))
+    repeated = np.repeat(np.arange(len(y)), weights)
+    weighted = clone(estimator).fit(gaps, y, sample_weight=weights)
+    plain = clone(estimator).fit(gaps.iloc[repeated], y[repeated])
+    scores = weighted.score_samples(gaps)
+    assert_allclose(scores, plain.score_samples(gaps), atol=atol)
+    if isinstance(estimator, BoltzmannClassifier):
+        assert_allclose(weighted.predict_proba(gaps), plain.predict_proba(gaps), atol=1e-4)
+    if isinstance(estimator, BoltzmannMixture):
+        expected = np.average(scores, weights=weights)
+        assert weighted.score(gaps, sample_weight=weights) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "estimator", [BoltzmannClassifier(), BoltzmannOutlierDetector(random_state=0)]
+)
+def test_columns_without_a_value_are_left_out(estimator, animals):
+    table, _, y = animals
+    empty = table.assign(nothing=np.nan)
+    with pytest.warns(UserWarning, match="'nothing' without"):
+        model = clone(estimator).fit(empty, y)
+    other = clone(estimator).fit(table, y)
+    assert_allclose(model.score_samples(empty), other.score_samples(table))
 
 
 @pytest.mark.parametrize("estimator", [BoltzmannClassifier(), BoltzmannOutlierDetector()])

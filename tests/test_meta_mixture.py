@@ -1,7 +1,6 @@
 """BoltzmannMixture: several densities of the same rows, and the weights of held-out rows."""
 
 import itertools
-import pickle
 from collections import Counter
 
 import numpy as np
@@ -366,7 +365,7 @@ def test_parameters_of_parts_and_searches():
     assert search.best_params_ == {"terms__alpha": 0.1}
 
 
-def test_seeds_clones_and_pickles():
+def test_seeds_and_clones():
     X = (discrete_rows(150) > 0).astype(int)
     parts = [("one", RBM), ("two", RBM), ("grown", InfiniteRBM(max_components=2, random_state=7))]
     mixture = BoltzmannMixture(parts, random_state=0).fit(X)
@@ -377,18 +376,6 @@ def test_seeds_clones_and_pickles():
         again = clone(mixture).set_params(n_jobs=2).fit(X)
     assert_array_equal(again.score_samples(X), mixture.score_samples(X))
     assert not hasattr(clone(mixture), "weights_")
-    loaded = pickle.loads(pickle.dumps(mixture))
-    assert_array_equal(loaded.score_samples(X), mixture.score_samples(X))
-
-
-def test_weights_of_rows_are_counts():
-    X = discrete_rows(150)
-    counts = np.random.default_rng(0).integers(3, size=150)
-    weighted = BoltzmannMixture(TWO, weights="uniform").fit(X, sample_weight=counts)
-    repeated = BoltzmannMixture(TWO, weights="uniform").fit(np.repeat(X, counts, axis=0))
-    assert_allclose(weighted.score_samples(EVERY), repeated.score_samples(EVERY), atol=1e-4)
-    expected = np.average(weighted.score_samples(X), weights=counts)
-    assert weighted.score(X, sample_weight=counts) == pytest.approx(expected)
 
 
 def test_levels_in_steps_of_two_are_categories_if_the_frame_says_so():

@@ -1,10 +1,7 @@
 """BoltzmannOutlierDetector: rows that are improbable, with words, numbers and gaps."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, DensityMixin, clone
@@ -99,8 +96,7 @@ def test_rows_whose_values_do_not_go_together_are_found(coupled):
     assert roc_auc_score(y, coupled.decision_function(new)) > 0.85
 
 
-@pytest.mark.parametrize("container", ["pandas", "polars", "objects"])
-def test_words_numbers_and_gaps(container):
+def test_words_numbers_and_gaps():
     rng = np.random.default_rng(0)
     place = rng.integers(2, size=200)
     table = pd.DataFrame({
@@ -114,17 +110,8 @@ def test_words_numbers_and_gaps(container):
         "degrees": [-20.0, 30.0, 25.0, 90.0, 25.0],
         "month": pd.array([1, 1, pd.NA, 7, 7], dtype="Int64"),
     })  # fmt: skip
-    table, new = {
-        "pandas": (table, new),
-        "polars": (pl.from_pandas(table), pl.from_pandas(new)),
-        "objects": tuple(
-            frame.astype(object).where(frame.notna(), None).to_numpy() for frame in (table, new)
-        ),
-    }[container]
     detector = BoltzmannOutlierDetector(random_state=0).fit(table)
     assert_array_equal(detector.predict(new), [1, -1, 1, -1, 1])
-    if container != "objects":
-        assert list(detector.feature_names_in_) == ["place", "degrees", "month"]
 
 
 def test_a_word_that_fit_has_not_seen_is_improbable():
@@ -255,28 +242,17 @@ def test_one_count_of_each_row_is_left_out():
         assert_array_equal(weights - left, one)
 
 
-# Weights, types, other densities.
+# Other tables and densities.
 
 
-def test_weights_count_rows():
-    X = coupled_rows(80).astype(float)
-    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
-    weights = np.random.default_rng(0).integers(4, size=80)
-    weighted = BoltzmannOutlierDetector(random_state=0).fit(X, sample_weight=weights)
-    plain = BoltzmannOutlierDetector(random_state=0).fit(np.repeat(X, weights, axis=0))
-    new = coupled_rows(50, seed=2)
-    assert_allclose(weighted.score_samples(new), plain.score_samples(new), atol=0.05)
-
-
-def test_constant_and_empty_columns():
-    X = np.column_stack([np.random.default_rng(0).normal(size=50), np.ones(50), [np.nan] * 50])
-    with pytest.warns(UserWarning, match="column 2 without an observed value"):
-        detector = BoltzmannOutlierDetector().fit(X)
+def test_constant_columns():
+    X = np.column_stack([np.random.default_rng(0).normal(size=50), np.ones(50)])
+    detector = BoltzmannOutlierDetector().fit(X)
     assert np.isfinite(detector.score_samples(X)).all()
-    assert detector.score_samples([[0, 2, 0]]) < detector.score_samples([[0, 1, 0]]) - 3
+    assert detector.score_samples([[0, 2]]) < detector.score_samples([[0, 1]]) - 3
 
 
-def test_other_densities_searches_and_pickles():
+def test_other_densities_and_searches():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(100, 2)), [[8.0, 8.0]]])
     kernels = BoltzmannOutlierDetector(KernelDensity())
@@ -284,8 +260,6 @@ def test_other_densities_searches_and_pickles():
     rbm = SDCPRBM(2, visible="gaussian", max_iter=5, random_state=0)
     detector = BoltzmannOutlierDetector(rbm, random_state=0).fit(X[:100])
     assert detector.score_samples(X).argmin() == 100
-    again = pickle.loads(pickle.dumps(detector))
-    assert_array_equal(again.score_samples(X), detector.score_samples(X))
     y = np.append(np.ones(100), -1)
     grid = {"contamination": [0.01, 0.5]}
     search = GridSearchCV(kernels, grid, scoring="accuracy", cv=2).fit(X, y)
