@@ -268,6 +268,8 @@ def test_calibration_by_request(animals):
     model = BoltzmannClassifier(calibration=True, random_state=0).fit(table, y)
     assert np.ptp(model.offsets_) > 0 and model.scale_ != 1
     assert model.score(table, y) > 0.9
+    with pytest.raises(ValueError, match="a class with at least three rows"):
+        BoltzmannClassifier(calibration=True).fit([["a"], ["b"], ["a"], ["b"]], [0, 0, 1, 1])
 
 
 # Classes.
