@@ -12,6 +12,7 @@ from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_array_equal
 
 from sklearn_boltz.datasets import read_alignment
 
@@ -58,14 +59,14 @@ def test_codes_come_back(data, alphabet):
         data.draw(st.sampled_from(["\n", "\r\n"])),
     )  # fmt: skip
     alignment = read_alignment(BytesIO(text.encode()), alphabet=alphabet)
-    np.testing.assert_array_equal(alignment.codes, codes)
+    assert_array_equal(alignment.codes, codes)
     assert alignment.codes.dtype == np.int8
     assert alignment.alphabet == states
     assert alignment.names.tolist() == names
     assert ["".join(row) for row in alignment.letters] == sequences
-    np.testing.assert_array_equal(alignment.rows, np.arange(shape[0]))
-    np.testing.assert_array_equal(alignment.columns, np.arange(shape[1]))
-    np.testing.assert_array_equal(alignment.positions, np.arange(1, shape[1] + 1))
+    assert_array_equal(alignment.rows, np.arange(shape[0]))
+    assert_array_equal(alignment.columns, np.arange(shape[1]))
+    assert_array_equal(alignment.positions, np.arange(1, shape[1] + 1))
 
 
 @st.composite
@@ -96,20 +97,17 @@ def test_insertions_are_left_out(case):
     matches, inserted = case
     if not any(c.isupper() for row in matches for c in row):
         matches[0] = "M" + matches[0][1:]
-    plain, dotted, short = (
-        read(*rows, alphabet="protein")
-        for rows in (
-            matches,
-            with_insertions(matches, inserted, True),
-            with_insertions(matches, inserted, False),
-        )
+    plain = read(*matches, alphabet="protein")
+    dotted, short = (
+        read(*with_insertions(matches, inserted, dots), alphabet="protein")
+        for dots in (True, False)
     )
     for other in (dotted, short):
-        np.testing.assert_array_equal(other.codes, plain.codes)
-        np.testing.assert_array_equal(other.letters, plain.letters)
-        np.testing.assert_array_equal(other.positions, plain.positions)
+        assert_array_equal(other.codes, plain.codes)
+        assert_array_equal(other.letters, plain.letters)
+        assert_array_equal(other.positions, plain.positions)
     widths = [1 + max(map(len, column)) for column in inserted]
-    np.testing.assert_array_equal(dotted.columns, np.cumsum([0, *widths[:-1]]))
+    assert_array_equal(dotted.columns, np.cumsum([0, *widths[:-1]]))
 
 
 @settings(max_examples=cases(100))
@@ -129,8 +127,8 @@ def test_focus_has_the_columns_of_its_residues(case, start, data):
         rows = with_insertions(matches, inserted, dots)
         for which in (focus, "wild", names[focus], names[focus].split()[0]):
             alignment = read(*rows, names=names, focus=which, alphabet="protein")
-            np.testing.assert_array_equal(alignment.codes, plain.codes[:, columns])
-            np.testing.assert_array_equal(alignment.positions, start + before[columns] + n_before)
+            assert_array_equal(alignment.codes, plain.codes[:, columns])
+            assert_array_equal(alignment.positions, start + before[columns] + n_before)
 
 
 def test_focus_without_numbers_and_on_the_other_strand():
@@ -150,10 +148,10 @@ def test_focus_leaves_out_columns_of_small_letters():
 
 def test_case_means_nothing_where_all_letters_are_small():
     alignment = read("ac-gt", "acagn", alphabet="dna")
-    np.testing.assert_array_equal(alignment.codes, [[1, 2, 0, 3, 4], [1, 2, 1, 3, -1]])
+    assert_array_equal(alignment.codes, [[1, 2, 0, 3, 4], [1, 2, 1, 3, -1]])
     assert "".join(alignment.letters[1]) == "ACAGN"
     both = read("aAb", "bBA", alphabet="abAB")
-    np.testing.assert_array_equal(both.codes, [[0, 2, 1], [1, 3, 2]])
+    assert_array_equal(both.codes, [[0, 2, 1], [1, 3, 2]])
 
 
 def test_dots_beside_capitals_are_gaps():
@@ -163,7 +161,7 @@ def test_dots_beside_capitals_are_gaps():
 def test_gaps_as_missing_cells():
     alignment = read("A-", "-C", alphabet="dna", gaps="missing")
     assert alignment.alphabet == "ACGT"
-    np.testing.assert_array_equal(alignment.codes, [[0, -1], [-1, 1]])
+    assert_array_equal(alignment.codes, [[0, -1], [-1, 1]])
     assert alignment.letters.tolist() == [["A", "-"], ["-", "C"]]
     own = read("A-", "-C", alphabet="AC-", gaps="missing")
     assert own.alphabet == "AC" and own.codes.tolist() == [[0, -1], [-1, 1]]
@@ -171,11 +169,8 @@ def test_gaps_as_missing_cells():
 
 def test_unknown_letters():
     sequences = ["MKV", "MXV", "BKV"]
-    assert (read(*sequences, alphabet="protein").codes == -1).tolist() == [
-        [0, 0, 0],
-        [0, 1, 0],
-        [1, 0, 0],
-    ]
+    unknown = read(*sequences, alphabet="protein").codes == -1
+    assert unknown.tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 0]]
     dropped = read(*sequences, unknown="drop", names=["a", "b", "c"], alphabet="protein")
     assert dropped.codes.tolist() == [[11, 9, 18]]
     assert dropped.names.tolist() == ["a"] and dropped.rows.tolist() == [0]
@@ -204,7 +199,7 @@ def test_the_alphabet_is_told_by_the_letters(kind, gaps, small):
         sequences = [sequence.lower() for sequence in sequences]
     found, told = (read(*sequences, gaps=gaps, alphabet=name) for name in ("auto", kind))
     assert found.alphabet == told.alphabet == ("-" if gaps == "state" else "") + ALPHABETS[kind]
-    np.testing.assert_array_equal(found.codes, told.codes)
+    assert_array_equal(found.codes, told.codes)
 
 
 def test_many_letters_for_rare_residues_are_of_another_alphabet():
@@ -224,7 +219,7 @@ def test_frame():
     assert frame["M5"].cat.categories.tolist() == list("-ACDEFGHIKLMNPQRSTVWY")
     assert frame["M5"].tolist()[0] == "M" and pd.isna(frame["M5"].iloc[1])
     codes = np.column_stack([frame[name].cat.codes for name in frame])
-    np.testing.assert_array_equal(codes, alignment.codes)
+    assert_array_equal(codes, alignment.codes)
     plain = read("AC-", "ACG", alphabet="dna", as_frame=True, gaps="missing").frame
     assert plain.columns.tolist() == ["1", "2", "3"] and pd.isna(plain.loc["s0", "3"])
     assert "frame" not in read("AC")
@@ -240,10 +235,8 @@ def test_files_and_compression(compress, tmp_path):
     path.write_bytes(content)
     with open(path, "rb") as file:
         for source in (path, str(path), file, BytesIO(content)):
-            assert read_alignment(source, alphabet="dna").codes.tolist() == [
-                [1, 2, 3, 4],
-                [1, 2, 0, 4],
-            ]
+            codes = read_alignment(source, alphabet="dna").codes
+            assert codes.tolist() == [[1, 2, 3, 4], [1, 2, 0, 4]]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import pytest
 from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 from sklearn_boltz.datasets import make_alignment
@@ -42,7 +43,7 @@ def test_samples_follow_the_distribution(alphabet, n_sites, n_contacts):
     states, p = distribution(alignment)
     place = len(alignment.alphabet) ** np.arange(n_sites)[::-1]
     counts = np.bincount(alignment.codes @ place, minlength=len(p))
-    np.testing.assert_array_equal(states @ place, np.arange(len(p)))
+    assert_array_equal(states @ place, np.arange(len(p)))
     assert (20_000 * p > 2).all()
 
     def p_value(p):
@@ -79,9 +80,9 @@ def test_model(n_sites, data, alphabet, seed):
     assert len(set(map(tuple, contacts))) == n_contacts and all(i < j for i, j in contacts)
     coupling = alignment.coupling
     assert coupling.shape == (n_sites, n_sites, q, q) and alignment.field.shape == (n_sites, q)
-    np.testing.assert_array_equal(coupling, coupling.transpose(1, 0, 3, 2))
+    assert_array_equal(coupling, coupling.transpose(1, 0, 3, 2))
     for sums in (coupling.sum(axis=2), coupling.sum(axis=3), alignment.field.sum(axis=1)):
-        np.testing.assert_allclose(sums, 0, atol=1e-12)
+        assert_allclose(sums, 0, atol=1e-12)
     coupled = np.argwhere(np.triu(np.abs(coupling).max(axis=(2, 3)) > 0))
     assert coupled.tolist() == contacts
 
@@ -110,8 +111,8 @@ def test_same_model_other_samples():
     first, second = (
         make_alignment(50, 8, alphabet="rna", model_state=3, random_state=seed) for seed in (0, 1)
     )
-    np.testing.assert_array_equal(first.coupling, second.coupling)
-    np.testing.assert_array_equal(first.field, second.field)
+    assert_array_equal(first.coupling, second.coupling)
+    assert_array_equal(first.field, second.field)
     assert (first.codes != second.codes).any()
     again = make_alignment(50, 8, alphabet="rna", model_state=3, random_state=1)
-    np.testing.assert_array_equal(second.codes, again.codes)
+    assert_array_equal(second.codes, again.codes)
