@@ -245,6 +245,8 @@ def test_columns_without_a_value_are_left_out(estimator, animals):
         model = clone(estimator).fit(empty, y)
     other = clone(estimator).fit(table, y)
     assert_allclose(model.score_samples(empty), other.score_samples(table))
+    if isinstance(estimator, BoltzmannClassifier):
+        assert_allclose(model.predict_proba(empty), other.predict_proba(table))
 
 
 @pytest.mark.parametrize("estimator", [BoltzmannClassifier(), BoltzmannOutlierDetector()])
