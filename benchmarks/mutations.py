@@ -371,7 +371,9 @@ SOURCES = [
         ("logsumexp(self.log_likelihoods(rows) + log_priors",
          "logsumexp(self.log_likelihoods(rows)"),
     ]),
-    ("meta/_mixture.py", "test_meta_mixture.py -k 'ends or weights or enumerated or imputation'", [
+    ("meta/_mixture.py",
+     "test_meta_mixture.py test_meta_common.py -k 'ends or weights_are or impossible or "
+     "need_no_rows or enumerated or imputation or count_rows'", [
         ("(row_weights / (p @ weights)) @ p", "(1 / len(p) / (p @ weights)) @ p"),
         ("used - estimate.high, used - estimate.low", "used - estimate.low, used - estimate.high"),
         ("np.log(self.weights_[k]) + self", "self"),
@@ -380,15 +382,19 @@ SOURCES = [
         ("* len(X) + np.arange(len(X)))\n        shares", "* len(X))\n        shares"),
     ]),
     ("meta/_outlier_detector.py",
-     "test_meta_outlier_detector.py -k 'scores or weights or few_new or fence or a_word'", [
+     "test_meta_outlier_detector.py test_meta_common.py -k 'scores or few_new or fence or a_word "
+     "or count_rows'", [
         ("first - FENCE * (third - first)", "first - FENCE * third"),
-        ("np.average(scores[: len(places)], weights=rest)", "np.average(scores[: len(places)])"),
-        ("coding.n_unknown(X, rows) * np.log(coding.n_rows + 1)", "coding.n_unknown(X, rows)"),
         ("np.average(scores, weights=weights))", "np.average(scores))"),
         ("self.decision_function(X) < 0", "self.decision_function(X) <= 0"),
     ]),
+    ("meta/_coding.py",
+     "test_meta_classifier.py test_meta_outlier_detector.py -k 'coding or a_word or bins'", [
+        (".sum(axis=1) * np.log(n_rows + 1)", ".sum(axis=1)"),
+        ("edges[0] - numbers[low], weights=weights[low]", "edges[0] - numbers[low]"),
+    ]),
     ("meta/_completed.py", "test_meta_outlier_detector.py -k 'quantiles or left_out'", [
-        ("np.maximum(totals - held, 0)", "np.where(held, 0, totals)"),
+        ("np.maximum(left[one] - 1, 0)", "0"),
         ("values[min(end + is_end, len(values) - 1)]", "values[end]"),
     ]),
     ("loglinear/_dual_update.pyx", "test_dual_update.py -k active", [

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 import matplotlib
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import settings
 
@@ -22,6 +24,28 @@ settings.load_profile("sklearn_boltz")
 def cases(n):
     """How many cases a property is tried on."""
     return n * int(TIMES or 1)
+
+
+@pytest.fixture(scope="session")
+def animals():
+    """300 rows of three classes: words, booleans, levels, numbers; the same with gaps; classes."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, size=300, p=[0.5, 0.3, 0.2])
+    noisy = np.where(rng.random(300) < 0.15, rng.integers(3, size=300), y)
+    table = pd.DataFrame({
+        "skin": np.array(["fur", "feathers", "scales"])[noisy],
+        "eggs": pd.array((y > 0) ^ (rng.random(300) < 0.1), dtype="boolean"),
+        "legs": np.array([4, 2, 0])[y] + 2 * (rng.random(300) < 0.1),
+        "weight": np.exp(rng.normal(size=300)) * np.array([50.0, 5.0, 1.0])[y],
+    })  # fmt: skip
+    gaps = table.astype({"legs": "Int64"}).mask(rng.random(table.shape) < 0.2)
+    return table, gaps, np.array(["mammal", "bird", "fish"])[y]
+
+
+@pytest.fixture
+def closed_figures():
+    yield
+    matplotlib.pyplot.close("all")
 
 
 @pytest.fixture(scope="session")

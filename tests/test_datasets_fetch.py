@@ -16,6 +16,7 @@ from urllib.error import URLError
 import numpy as np
 import pytest
 import scipy.io
+from numpy.testing import assert_array_equal
 from sklearn.utils import Bunch
 
 from private import _fetch, _files
@@ -24,21 +25,14 @@ from sklearn_boltz.datasets import (
     fetch_density_benchmark,
     fetch_mnist,
     fetch_omniglot,
+    make_ising_grid,
+    read_alignment,
 )
 
 NAMES = {
-    "nltcs",
-    "msnbc",
-    "plants",
-    "baudio",
-    "jester",
-    "bnetflix",
-    "accidents",
-    "dna",
-    "pumsb_star",
+    "nltcs", "msnbc", "plants", "baudio", "jester", "bnetflix", "accidents", "dna", "pumsb_star",
     "bbc",
-}
-SHARED = Path(__file__).parents[2] / "shared" / "data"
+}  # fmt: skip
 
 
 def as_data_file(X):
@@ -85,10 +79,6 @@ class Site:
         monkeypatch.setattr(_files, "registry", lambda: self.registry)
         monkeypatch.setattr(_fetch, "registry", lambda: self.registry)
 
-    @property
-    def n_requests(self):
-        return len(self.server.requests)
-
     def publish(self, name, content, sent=None):
         source = self.registry[name]
         blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
@@ -115,9 +105,7 @@ def site(tmp_path, monkeypatch):
     # A proxy of the environment must not be asked for the loopback address.
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    root = tmp_path / "site"
-    root.mkdir()
-    site = Site(root, monkeypatch)
+    site = Site(tmp_path / "site", monkeypatch)
     yield site
     site.stop()
 
@@ -128,21 +116,12 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def needs_pooch():
-    pytest.importorskip("pooch")
-
-
-@pytest.fixture
 def nltcs(site):
     rng = np.random.default_rng(0)
     splits = {s: rng.integers(2, size=(n, 5)) for s, n in [("train", 9), ("valid", 4), ("test", 1)]}
     for split, X in splits.items():
         site.publish(f"nltcs.{split}", as_data_file(X))
     return splits
-
-
-def folders_in(home):
-    return sorted(path.name for path in home.rglob("*") if path.is_dir())
 
 
 def files_in(home):
@@ -156,10 +135,8 @@ def test_registry():
     registry = _files.registry()
     benchmarks = {name.split(".")[0] for name in registry if "." in name}
     assert benchmarks == NAMES == set(_fetch._TITLES)
-    assert set(registry) - {f"{n}.{s}" for n in NAMES for s in ("train", "valid", "test")} == {
-        "caltech101_silhouettes",
-        "omniglot",
-    }
+    splits = {f"{n}.{s}" for n in NAMES for s in ("train", "valid", "test")}
+    assert set(registry) == splits | {"caltech101_silhouettes", "omniglot"}
     assert len({Path(source.path).name for source in registry.values()}) == len(registry)
     for source in registry.values():
         assert len(source.commit) == len(source.git_blob) == 40
@@ -168,9 +145,9 @@ def test_registry():
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
-def test_registry_checksums_against_known_arrays(name):
+def test_registry_checksums_against_known_arrays(name, shared_data):
     """The arrays written back in the format of the original files have their checksums."""
-    file = SHARED / f"{name}.npz"
+    file = shared_data / f"{name}.npz"
     if not file.exists():
         pytest.skip("reference arrays not available")
     arrays = np.load(file, allow_pickle=False)
@@ -182,73 +159,67 @@ def test_registry_checksums_against_known_arrays(name):
         source = _files.registry()[f"{name}.{split}"]
         assert source.matches(text.tobytes())
         assert replace(source, sha256="").matches(text.tobytes())
-        np.testing.assert_array_equal(_fetch._parse_binary_rows(text.tobytes()), X)
+        assert_array_equal(_fetch._parse_binary_rows(text.tobytes()), X)
 
 
 def test_git_blob_id():
     # What `git hash-object` gives for these contents.
-    source = replace(
-        _files.registry()["omniglot"], git_blob="ce013625030ba8dba906f756967f9e9ca394464a"
-    )
-    assert source.matches(b"hello\n")
-    assert not source.matches(b"hello")
-    empty = replace(source, git_blob="e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
-    assert empty.matches(b"")
+    source = _files.registry()["omniglot"]
+    hello = replace(source, git_blob="ce013625030ba8dba906f756967f9e9ca394464a")
+    assert hello.matches(b"hello\n") and not hello.matches(b"hello")
+    assert replace(source, git_blob="e69de29bb2d1d6434b8b29ae775ad8c2e48c5391").matches(b"")
 
 
 # -- Downloads -----------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("needs_pooch")
 def test_density_benchmark_downloads_once_then_reads_off_line(site, home, nltcs, monkeypatch):
     data = fetch_density_benchmark("nltcs", data_home=home, verbose=0)
     for split, X in nltcs.items():
-        np.testing.assert_array_equal(data[split], X)
+        assert_array_equal(data[split], X)
         assert data[split].dtype == np.uint8
     assert "NLTCS" in data.DESCR and "9 train, 4 valid, 1 test" in data.DESCR
     assert files_in(home) == ["nltcs.test.data", "nltcs.train.data", "nltcs.valid.data"]
     assert all(path.parent.name == "sklearn_boltz" for path in home.rglob("*.data"))
-    assert site.n_requests == 3
+    assert len(site.server.requests) == 3
 
     # Neither the network nor pooch is needed now.
     site.stop()
     monkeypatch.setitem(sys.modules, "pooch", None)
     again = fetch_density_benchmark("nltcs", data_home=str(home), download_if_missing=False)
-    np.testing.assert_array_equal(again.train, data.train)
+    assert_array_equal(again.train, data.train)
 
 
-def test_file_placed_by_hand_is_read(site, home, nltcs):
+def test_file_placed_by_hand_is_read_where_scikit_learn_says(site, home, nltcs, monkeypatch):
     site.stop()
     folder = home / "sklearn_boltz"
     folder.mkdir(parents=True)
     for split, X in nltcs.items():
         (folder / f"nltcs.{split}.data").write_bytes(as_data_file(X))
-    data = fetch_density_benchmark("nltcs", data_home=home)
-    np.testing.assert_array_equal(data.train, nltcs["train"])
-
-
-@pytest.mark.usefixtures("needs_pooch")
-def test_environment_variable_of_scikit_learn(site, home, nltcs, monkeypatch):
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(home))
-    fetch_density_benchmark("nltcs", verbose=0)
-    assert len(files_in(home)) == 3
+    assert_array_equal(fetch_density_benchmark("nltcs").train, nltcs["train"])
 
 
-@pytest.mark.usefixtures("needs_pooch")
-def test_corrupted_download_leaves_nothing(site, home, nltcs):
-    site.publish("nltcs.train", as_data_file(nltcs["train"]), sent=b"<html>not found</html>\n")
-    with pytest.raises(OSError, match="checksum") as caught:
+@pytest.mark.parametrize(
+    ("fault", "error", "words"),
+    [
+        ("corrupted", OSError, "checksum"),
+        ("cut", OSError, "nltcs.train.data"),
+        ("none", ConnectionError, "404"),
+        ("off line", ConnectionError, "Could not download"),
+    ],
+)
+def test_failed_download_leaves_nothing(fault, error, words, site, home, nltcs, monkeypatch):
+    if fault == "corrupted":
+        site.publish("nltcs.train", as_data_file(nltcs["train"]), sent=b"<html>no</html>\n")
+    elif fault == "off line":
+        site.stop()
+    else:
+        monkeypatch.setattr(_files, "BASE_URL", f"{site.url}/{fault}")
+    with pytest.raises(error, match=words) as caught:
         fetch_density_benchmark("nltcs", data_home=home, verbose=0)
-    assert f"{site.url}/arranger1044/DEBD" in str(caught.value)
+    assert _files.registry()["nltcs.train"].url in str(caught.value)
     assert str(home / "sklearn_boltz" / "nltcs.train.data") in str(caught.value)
-    assert list((home / "sklearn_boltz").iterdir()) == []
-
-
-@pytest.mark.usefixtures("needs_pooch")
-def test_interrupted_download_leaves_nothing(site, home, nltcs, monkeypatch):
-    monkeypatch.setattr(_files, "BASE_URL", f"{site.url}/cut")
-    with pytest.raises(OSError, match="nltcs.train.data"):
-        fetch_density_benchmark("nltcs", data_home=home, verbose=0)
     assert list((home / "sklearn_boltz").iterdir()) == []
 
 
@@ -277,13 +248,14 @@ with whole_file(Path(sys.argv[1], "sklearn_boltz", "mnist.npz")) as partial:
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 def test_what_a_killed_process_leaves_is_removed_at_the_next_use(home, site, nltcs):
     subprocess.run([sys.executable, "-c", KILLED, str(home)], check=False)
-    assert files_in(home) == ["mnist.npz"] and len(folders_in(home)) == 2
+    assert files_in(home) == ["mnist.npz"]
+    assert len([path for path in home.rglob("*") if path.is_dir()]) == 2
     with _files.whole_file(home / "sklearn_boltz" / "other") as partial:  # of a living process
         partial.write_bytes(b"")
         with pytest.raises(OSError, match="is missing"):
             fetch_density_benchmark("nltcs", data_home=home, download_if_missing=False)
         assert files_in(home) == ["other"]
-    assert folders_in(home) == ["sklearn_boltz"]
+    assert [path.name for path in home.rglob("*") if path.is_dir()] == ["sklearn_boltz"]
 
 
 def test_temporary_folders_of_other_hosts_are_removed_when_they_are_old(home, monkeypatch):
@@ -296,8 +268,7 @@ def test_temporary_folders_of_other_hosts_are_removed_when_they_are_old(home, mo
         assert folder.exists() == is_there
 
 
-@pytest.mark.usefixtures("needs_pooch")
-def test_partial_file_on_disk_is_replaced(site, home, nltcs):
+def test_partial_file_on_disk_is_replaced_unless_that_fails(site, home, nltcs):
     fetch_density_benchmark("nltcs", data_home=home, verbose=0)
     path = home / "sklearn_boltz" / "nltcs.valid.data"
     whole = path.read_bytes()
@@ -305,59 +276,29 @@ def test_partial_file_on_disk_is_replaced(site, home, nltcs):
     with pytest.raises(OSError, match=r"valid\.data does not have the expected checksum"):
         fetch_density_benchmark("nltcs", data_home=home, download_if_missing=False)
     data = fetch_density_benchmark("nltcs", data_home=home, verbose=0)
-    np.testing.assert_array_equal(data.valid, nltcs["valid"])
+    assert_array_equal(data.valid, nltcs["valid"])
     assert path.read_bytes() == whole
-    assert site.n_requests == 4
-
-
-@pytest.mark.usefixtures("needs_pooch")
-def test_failed_repair_keeps_the_file_on_disk(site, home, nltcs):
-    fetch_density_benchmark("nltcs", data_home=home, verbose=0)
+    assert len(site.server.requests) == 4
     site.stop()
-    path = home / "sklearn_boltz" / "nltcs.test.data"
     path.write_bytes(b"mine")
     with pytest.raises(ConnectionError):
         fetch_density_benchmark("nltcs", data_home=home, verbose=0)
     assert path.read_bytes() == b"mine"
 
 
-@pytest.mark.usefixtures("needs_pooch")
-def test_off_line(home, nltcs, site):
-    site.stop()
-    with pytest.raises(ConnectionError, match="Could not download") as caught:
-        fetch_density_benchmark("nltcs", data_home=home, verbose=0)
-    assert _files.registry()["nltcs.train"].url in str(caught.value)
-    assert str(home / "sklearn_boltz" / "nltcs.train.data") in str(caught.value)
-    assert files_in(home) == []
-
-
-@pytest.mark.usefixtures("needs_pooch")
-def test_missing_on_the_server(home, site):
-    with pytest.raises(ConnectionError, match="404"):
-        fetch_density_benchmark("bbc", data_home=home, verbose=0)
-    assert files_in(home) == []
-
-
 @pytest.mark.parametrize(
-    "fetch",
-    [partial(fetch_density_benchmark, "dna"), fetch_caltech101_silhouettes, fetch_omniglot],
+    "fetch", [partial(fetch_density_benchmark, "dna"), fetch_caltech101_silhouettes, fetch_omniglot]
 )
-def test_may_not_download(fetch, home, site):
+def test_may_or_can_not_download(fetch, home, site, monkeypatch):
     with pytest.raises(OSError, match="is missing, and download_if_missing=False") as caught:
         fetch(data_home=home, download_if_missing=False)
     assert site.url in str(caught.value)
-    assert site.n_requests == 0
-    assert files_in(home) == []
-
-
-def test_without_pooch(home, site, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(ImportError, match=r"pip install sklearn_boltz\[data\]"):
-        fetch_omniglot(data_home=home)
-    assert site.n_requests == 0
+        fetch(data_home=home)
+    assert site.server.requests == files_in(home) == []
 
 
-@pytest.mark.usefixtures("needs_pooch")
 def test_progress(site, home, nltcs, capsys):
     fetch_density_benchmark("nltcs", data_home=home)
     err = capsys.readouterr().err
@@ -367,11 +308,19 @@ def test_progress(site, home, nltcs, capsys):
     assert captured.err == captured.out == ""
 
 
-def test_bad_arguments(home):
-    with pytest.raises(ValueError, match="'name' parameter .* must be a str among"):
-        fetch_density_benchmark("mnist", data_home=home)
-    with pytest.raises(ValueError, match="download_if_missing"):
-        fetch_omniglot(data_home=home, download_if_missing="no")
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (partial(fetch_density_benchmark, "mnist"), "name"),
+        (partial(fetch_omniglot, download_if_missing="no"), "download_if_missing"),
+        (partial(make_ising_grid, periodic="yes"), "periodic"),
+        (partial(read_alignment, "file", gaps="drop"), "gaps"),
+        (partial(read_alignment, "file", unknown="X"), "unknown"),
+    ],
+)
+def test_options_of_another_type(call, name):
+    with pytest.raises(ValueError, match=f"The '{name}' parameter .* must be "):
+        call()
 
 
 # -- Images --------------------------------------------------------------------------------------
@@ -382,7 +331,6 @@ def matlab_rows(images):
     return np.stack([image.ravel(order="F") for image in images])
 
 
-@pytest.mark.usefixtures("needs_pooch")
 def test_caltech(site, home):
     rng = np.random.default_rng(0)
     sizes = {"train": 5, "val": 3, "test": 2}
@@ -401,8 +349,8 @@ def test_caltech(site, home):
     )
     data = fetch_caltech101_silhouettes(data_home=home, verbose=0)
     for split, key in [("train", "train"), ("valid", "val"), ("test", "test")]:
-        np.testing.assert_array_equal(data[split], images[key].reshape(-1, 784))
-        np.testing.assert_array_equal(data[f"{split}_target"], labels[key].ravel() - 1)
+        assert_array_equal(data[split], images[key].reshape(-1, 784))
+        assert_array_equal(data[f"{split}_target"], labels[key].ravel() - 1)
         assert data[split].dtype == data[f"{split}_target"].dtype == np.uint8
         assert data[split].flags.c_contiguous
     assert data.train_target[0] == 0 and data.train_target[1] == 100
@@ -412,7 +360,6 @@ def test_caltech(site, home):
     fetch_caltech101_silhouettes(data_home=home)
 
 
-@pytest.mark.usefixtures("needs_pooch")
 def test_omniglot_is_checked_by_its_git_blob(site, home):
     rng = np.random.default_rng(0)
     train, test = rng.random((6, 28, 28)), rng.random((2, 28, 28))
@@ -425,8 +372,8 @@ def test_omniglot_is_checked_by_its_git_blob(site, home):
 
     site.publish("omniglot", content)
     data = fetch_omniglot(data_home=home, verbose=0)
-    np.testing.assert_array_equal(data.train, train.reshape(-1, 784).astype(np.float32))
-    np.testing.assert_array_equal(data.test, test.reshape(-1, 784).astype(np.float32))
+    assert_array_equal(data.train, train.reshape(-1, 784).astype(np.float32))
+    assert_array_equal(data.test, test.reshape(-1, 784).astype(np.float32))
     assert data.image_shape == (28, 28) and "Omniglot" in data.DESCR
 
 
@@ -459,33 +406,23 @@ def openml(monkeypatch):
     return Bunch(calls=calls, data=data, target=target.astype(int))
 
 
-def test_mnist_keeps_the_canonical_split(home, openml):
+def test_mnist_keeps_the_canonical_split_and_is_read_from_disk_afterwards(home, openml):
     data = fetch_mnist(data_home=home, verbose=0)
-    np.testing.assert_array_equal(data.train, openml.data[:60])
-    np.testing.assert_array_equal(data.test, openml.data[60:])
-    np.testing.assert_array_equal(data.train_target, openml.target[:60])
-    np.testing.assert_array_equal(data.test_target, openml.target[60:])
-    for key in ("train", "test", "train_target", "test_target"):
-        assert data[key].dtype == np.uint8
+    again = fetch_mnist(data_home=home, download_if_missing=False)
+    rows = {"train": slice(60), "test": slice(60, None)}
+    for found in (data, again):
+        for split, some in rows.items():
+            assert_array_equal(found[split], openml.data[some])
+            assert_array_equal(found[f"{split}_target"], openml.target[some])
+            assert found[split].dtype == found[f"{split}_target"].dtype == np.uint8
     assert data.image_shape == (28, 28) and "MNIST" in data.DESCR
     [(name, options)] = openml.calls
     assert name == "mnist_784" and options["version"] == 1 and options["as_frame"] is False
-    assert options["data_home"] == home
+    assert options["data_home"] == home and files_in(home) == ["mnist.npz"]
 
 
-def test_mnist_is_read_from_disk_afterwards(home, openml):
-    first = fetch_mnist(data_home=home, verbose=0)
-    again = fetch_mnist(data_home=home, download_if_missing=False)
-    assert len(openml.calls) == 1 and files_in(home) == ["mnist.npz"]
-    for key in ("train", "test", "train_target", "test_target"):
-        np.testing.assert_array_equal(first[key], again[key])
-
-
-def test_mnist_checksums_are_those_of_the_original_files():
-    file = SHARED / "mnist.npz"
-    if not file.exists():
-        pytest.skip("no such data beside the repository")
-    data = np.load(file)
+def test_mnist_checksums_are_those_of_the_original_files(shared_data):
+    data = np.load(shared_data / "mnist.npz")
     arrays = {}
     for split in ("train", "test"):
         arrays[split] = data[f"X_{split}"].reshape(-1, 784)
@@ -511,32 +448,40 @@ def test_mnist_with_a_wrong_checksum_is_refused(home, openml):
     assert files_in(home) == []
 
 
+def a_flipped_byte(path):
+    content = bytearray(path.read_bytes())
+    content[1000] ^= 255
+    path.write_bytes(content)
+
+
+def another_pixel(path):
+    arrays = dict(np.load(path))
+    arrays["test"][0, 0] ^= 1
+    np.savez(path, **arrays)
+
+
+def no_archive(path):
+    with open(path, "wb") as file:
+        np.save(file, np.zeros(3))
+
+
 @pytest.mark.parametrize(
-    "damage", ["cut", "flipped", "a pixel", "other arrays", "not an archive", "empty"]
+    "damage",
+    [
+        lambda path: path.write_bytes(path.read_bytes()[:-100]),
+        lambda path: path.write_bytes(b""),
+        lambda path: np.savez(path, train=np.zeros(3)),
+        a_flipped_byte,
+        another_pixel,
+        no_archive,
+    ],
 )
 def test_mnist_damaged_file_counts_as_missing(home, openml, damage):
     fetch_mnist(data_home=home, verbose=0)
-    path = home / "sklearn_boltz" / "mnist.npz"
-    content = bytearray(path.read_bytes())
-    if damage == "cut":
-        path.write_bytes(content[:-100])
-    elif damage == "flipped":
-        content[1000] ^= 255
-        path.write_bytes(content)
-    elif damage == "a pixel":
-        arrays = dict(np.load(path))
-        arrays["test"][0, 0] ^= 1
-        np.savez(path, **arrays)
-    elif damage == "other arrays":
-        np.savez(path, train=np.zeros(3))
-    elif damage == "not an archive":
-        with open(path, "wb") as file:
-            np.save(file, np.zeros(3))
-    else:
-        path.write_bytes(b"")
+    damage(home / "sklearn_boltz" / "mnist.npz")
     with pytest.raises(OSError, match="missing or damaged"):
         fetch_mnist(data_home=home, download_if_missing=False)
-    np.testing.assert_array_equal(fetch_mnist(data_home=home, verbose=0).test, openml.data[60:])
+    assert_array_equal(fetch_mnist(data_home=home, verbose=0).test, openml.data[60:])
     assert len(openml.calls) == 2
 
 

@@ -4,8 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.utils import check_random_state
 
@@ -55,11 +57,12 @@ def brute_force_edges(n_rows, n_columns, periodic):
 
 def brute_force_ising(n_rows, n_columns, coupling, field, periodic):
     n = n_rows * n_columns
-    s = 2 * (np.arange(2**n)[:, np.newaxis] >> np.arange(n)[::-1] & 1) - 1
-    i, j = np.array(brute_force_edges(n_rows, n_columns, periodic), dtype=int).reshape(-1, 2).T
-    energy = coupling * (s[:, i] * s[:, j]).sum(axis=1) + field * s.sum(axis=1)
+    spins = np.meshgrid(*[[-1, 1]] * n, indexing="ij", sparse=True)
+    energy = field * sum(spins, np.zeros((2,) * n))
+    for i, j in brute_force_edges(n_rows, n_columns, periodic):
+        energy += coupling * spins[i] * spins[j]
     p = np.exp(energy - energy.max())
-    return (p / p.sum()).reshape((2,) * n)
+    return p / p.sum()
 
 
 def test_goodness_of_fit_sees_a_wrong_law():
@@ -79,10 +82,10 @@ def test_ising_paper_setting():
     assert set(np.unique(X)) == {0, 1}
     assert p.shape == (2,) * 20 and p.dtype == np.float64 and p.flags.c_contiguous
     assert edges.shape == (31, 2)
-    np.testing.assert_allclose(p, brute_force_ising(5, 4, 0.5, 0.0, False), rtol=1e-12)
+    assert_allclose(p, brute_force_ising(5, 4, 0.5, 0.0, False), rtol=1e-12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=cases(60))
 @given(
     shape=st.sampled_from([(r, c) for r in range(1, 13) for c in range(1, 13) if r * c <= 12]),
     coupling=st.floats(-3, 3),
@@ -90,18 +93,10 @@ def test_ising_paper_setting():
     periodic=st.booleans(),
 )
 def test_ising_distribution_and_edges_equal_brute_force(shape, coupling, field, periodic):
-    X, p, edges = make_ising_grid(
-        *shape,
-        5,
-        coupling=coupling,
-        field=field,
-        periodic=periodic,
-        return_distribution=True,
-        return_edges=True,
-    )
+    law = {"coupling": coupling, "field": field, "periodic": periodic}
+    X, p, edges = make_ising_grid(*shape, 5, return_distribution=True, return_edges=True, **law)
     assert list(map(tuple, edges)) == brute_force_edges(*shape, periodic)
-    expected = brute_force_ising(*shape, coupling, field, periodic)
-    np.testing.assert_allclose(p, expected, rtol=1e-10, atol=1e-300)
+    assert_allclose(p, brute_force_ising(*shape, **law), rtol=1e-10, atol=1e-300)
     assert p.sum() == pytest.approx(1, abs=1e-12)
     assert X.shape == (5, shape[0] * shape[1])
 
@@ -157,44 +152,23 @@ def test_ising_long_grid_moments_equal_transfer_matrix(shape):
 
 
 def test_ising_large_grids_at_extreme_couplings():
-    frozen = make_ising_grid(12, 12, 50, coupling=30.0, random_state=0)
+    frozen = make_ising_grid(10, 10, 50, coupling=30.0, random_state=0)
     assert np.all(frozen == frozen[:, :1])
     assert set(frozen[:, 0]) == {0, 1}
     checkerboard = make_ising_grid(6, 8, 20, coupling=-30.0, random_state=0, periodic=True)
     assert np.all(np.diff(checkerboard.reshape(20, 6, 8), axis=1) != 0)
     assert np.all(np.diff(checkerboard.reshape(20, 6, 8), axis=2) != 0)
-    free = make_ising_grid(9, 9, 5000, coupling=0.0, random_state=0, periodic=True)
+    free = make_ising_grid(8, 8, 5000, coupling=0.0, random_state=0, periodic=True)
     assert np.abs(free.mean(axis=0) - 0.5).max() < 5.5 * 0.5 / np.sqrt(5000)
 
 
 def test_ising_is_reproducible():
-    a = make_ising_grid(n_samples=50, random_state=7)
-    np.testing.assert_array_equal(a, make_ising_grid(n_samples=50, random_state=7))
-    rng = np.random.RandomState(7)
-    np.testing.assert_array_equal(a, make_ising_grid(n_samples=50, random_state=rng))
-    assert np.any(a != make_ising_grid(n_samples=50, random_state=8))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_rows": 7, "n_columns": 4, "return_distribution": True}, r"268435456 entries, 2 GiB"),
-        ({"n_rows": 90, "n_columns": 90}, r"GiB; the limit is 1 GiB"),
-        ({"n_rows": 12, "n_columns": 12, "periodic": True}, r"Exact sampling of a grid"),
-        (
-            {"n_rows": 150, "n_columns": 150, "return_distribution": True},
-            r"about 2\*\*22500 entries, about 2\*\*22473 GiB",
-        ),
-        ({"n_rows": 0}, "n_rows"),
-        ({"n_samples": 0}, "n_samples"),
-        ({"coupling": np.inf}, "coupling"),
-        ({"field": np.nan}, "field"),
-        ({"periodic": "yes"}, "periodic"),
-    ],
-)
-def test_ising_errors(options, message):
-    with pytest.raises(ValueError, match=message):
-        make_ising_grid(**options)
+    first, again, other = (
+        make_ising_grid(n_samples=50, random_state=seed)
+        for seed in (7, np.random.RandomState(7), 8)
+    )
+    assert_array_equal(first, again)
+    assert np.any(first != other)
 
 
 # -- Bayesian networks ---------------------------------------------------------------------------
@@ -211,7 +185,7 @@ def test_network_edges_of_the_paper(max_parents, n_edges):
         assert network.tables[i].shape == (2,) * (len(parents) + 1)
 
 
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 @given(
     n_values=st.lists(st.integers(2, 4), min_size=1, max_size=6),
     max_parents=st.integers(0, 4),
@@ -220,24 +194,18 @@ def test_network_edges_of_the_paper(max_parents, n_edges):
 )
 def test_network_distribution_equals_brute_force(n_values, max_parents, concentration, seed):
     X, p, network = make_bayesian_network(
-        len(n_values),
-        20,
-        n_values=n_values,
-        max_parents=max_parents,
-        concentration=concentration,
-        random_state=seed,
-        return_distribution=True,
-        return_network=True,
-    )
+        len(n_values), 20, n_values=n_values, max_parents=max_parents, concentration=concentration,
+        random_state=seed, return_distribution=True, return_network=True,
+    )  # fmt: skip
     for table in network.tables:
         assert np.all(np.isfinite(table)) and np.all(table >= 0)
-        np.testing.assert_allclose(table.sum(axis=-1), 1, rtol=1e-12)
+        assert_allclose(table.sum(axis=-1), 1, rtol=1e-12)
     assert p.shape == tuple(n_values)
-    for x in product(*map(range, n_values)):
-        expected = 1.0
-        for i, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
-            expected *= table[tuple(x[j] for j in parents)][x[i]]
-        assert p[x] == pytest.approx(expected, rel=1e-12)
+    x = np.indices(n_values)
+    expected = np.ones(n_values)
+    for i, (parents, table) in enumerate(zip(network.parents, network.tables, strict=True)):
+        expected *= table[(*x[list(parents)], x[i])]
+    assert_allclose(p, expected, rtol=1e-12)
     assert p.sum() == pytest.approx(1, abs=1e-12)
     assert np.all(p[tuple(X.T)] > 0)
 
@@ -245,14 +213,9 @@ def test_network_distribution_equals_brute_force(n_values, max_parents, concentr
 @pytest.mark.parametrize("n_values", [2, 3, [2, 3, 4, 2, 3, 2]])
 def test_network_samples_follow_their_distribution(n_values):
     X, p = make_bayesian_network(
-        6,
-        200_000,
-        n_values=n_values,
-        max_parents=3,
-        network_state=5,
-        random_state=6,
+        6, 200_000, n_values=n_values, max_parents=3, network_state=5, random_state=6,
         return_distribution=True,
-    )
+    )  # fmt: skip
     assert_follows(X, p)
 
 
@@ -267,14 +230,9 @@ def test_network_dirichlet_moments():
     """Mean and variance of the entries of symmetric Dirichlet tables, within five errors."""
     for concentration in (0.2, 5.0):
         _, network = make_bayesian_network(
-            3000,
-            1,
-            max_parents=2,
-            n_values=3,
-            concentration=concentration,
-            random_state=0,
+            3000, 1, max_parents=2, n_values=3, concentration=concentration, random_state=0,
             return_network=True,
-        )
+        )  # fmt: skip
         values = np.concatenate([table.reshape(-1, 3)[:, 0] for table in network.tables])
         law = stats.beta(concentration, 2 * concentration)
         assert abs(values.mean() - 1 / 3) < 5 * law.std() / np.sqrt(len(values))
@@ -286,12 +244,12 @@ def test_network_state_fixes_the_network():
     options = {"return_distribution": True, "network_state": 0}
     X1, p1 = make_bayesian_network(8, random_state=1, **options)
     X2, p2 = make_bayesian_network(8, random_state=2, **options)
-    np.testing.assert_array_equal(p1, p2)
+    assert_array_equal(p1, p2)
     assert np.any(X1 != X2)
     # Without it, random_state gives one network whatever the number of samples.
     _, p3 = make_bayesian_network(8, 10, random_state=1, return_distribution=True)
     _, p4 = make_bayesian_network(8, 99, random_state=1, return_distribution=True)
-    np.testing.assert_array_equal(p3, p4)
+    assert_array_equal(p3, p4)
     assert np.any(p1 != p3)
 
 
@@ -300,38 +258,7 @@ def test_network_large_cardinality():
     assert X.dtype == np.int64 and X.max() > 127 and X.min() >= 0
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"n_features": 28, "return_distribution": True}, "28 variables .* 2 GiB"),
-        (
-            {"n_features": 40, "max_parents": 39},
-            "up to 39 parents a variable would need 2199023255550 entries",
-        ),
-        ({"n_values": [2, 3]}, r"expected shape \(20,\), got \(2,\)"),
-        ({"n_features": 2, "n_values": [2, 1]}, "at least 2"),
-        ({"n_features": 2, "n_values": [2.5, 2]}, "must be an int"),
-        ({"n_values": 1}, "n_values"),
-        ({"max_parents": -1}, "max_parents"),
-        ({"concentration": 0}, "concentration"),
-    ],
-)
-def test_network_errors(options, message):
-    with pytest.raises(ValueError, match=message):
-        make_bayesian_network(**options)
-
-
 # -- Bars and stripes, shifting bar --------------------------------------------------------------
-
-
-def brute_force_bars_and_stripes(side):
-    p = {}
-    for values in product([0, 1], repeat=side):
-        image = np.repeat(np.array(values)[:, np.newaxis], side, axis=1)
-        for turned in (image, np.rot90(image)):
-            key = tuple(turned.ravel().tolist())
-            p[key] = p.get(key, 0) + 0.5 / 2**side
-    return p
 
 
 @pytest.mark.parametrize("side", [1, 2, 3, 4])
@@ -339,18 +266,23 @@ def test_bars_and_stripes_distribution(side):
     X, p = make_bars_and_stripes(side, return_distribution=True)
     assert X.shape == (2 ** (side + 1), side**2) and X.dtype == np.int8
     expected = np.zeros((2,) * side**2)
-    for x, probability in brute_force_bars_and_stripes(side).items():
-        expected[x] = probability
-    np.testing.assert_array_equal(p, expected)
+    for values in product([0, 1], repeat=side):
+        image = np.repeat(np.array(values)[:, np.newaxis], side, axis=1)
+        for turned in (image, np.rot90(image)):
+            expected[tuple(turned.ravel())] += 0.5 / 2**side
+    assert_array_equal(p, expected)
     # Equally weighted rows are the distribution.
     assert np.mean(np.log(p[tuple(X.T)])) == pytest.approx(-entropy(p))
 
 
-def test_bars_and_stripes_of_the_paper():
+def test_images_of_the_paper():
     X, p = make_bars_and_stripes(return_distribution=True)
     assert len(X) == 16 and len(np.unique(X, axis=0)) == 14
     assert p[(0,) * 9] == p[(1,) * 9] == 1 / 8
     assert entropy(p) == pytest.approx(2.5993, abs=5e-5)
+    X, p = make_shifting_bar(return_distribution=True)
+    assert_array_equal(X, np.eye(9))
+    assert entropy(p) == pytest.approx(np.log(9)) == pytest.approx(2.1972, abs=5e-5)
 
 
 def test_bars_and_stripes_samples():
@@ -363,19 +295,13 @@ def test_bars_and_stripes_samples():
     assert set(rows) == {0, 1}
 
 
-def test_shifting_bar_of_the_paper():
-    X, p = make_shifting_bar(return_distribution=True)
-    np.testing.assert_array_equal(X, np.eye(9))
-    assert entropy(p) == pytest.approx(np.log(9)) == pytest.approx(2.1972, abs=5e-5)
-
-
-@settings(max_examples=40)
+@settings(max_examples=cases(40))
 @given(n_features=st.integers(1, 10), data=st.data())
 def test_shifting_bar_is_every_rotation(n_features, data):
     bar_length = data.draw(st.integers(1, n_features))
     X, p = make_shifting_bar(n_features, bar_length, return_distribution=True)
     first = [1] * bar_length + [0] * (n_features - bar_length)
-    np.testing.assert_array_equal(X, [np.roll(first, k) for k in range(n_features)])
+    assert_array_equal(X, [np.roll(first, k) for k in range(n_features)])
     assert X.dtype == np.int8 and p.sum() == pytest.approx(1)
     expected = 0.0 if bar_length == n_features else np.log(n_features)
     assert entropy(p) == pytest.approx(expected)
@@ -385,27 +311,5 @@ def test_shifting_bar_samples():
     X, p = make_shifting_bar(9, 3, 50_000, random_state=0, return_distribution=True)
     assert_follows(X, p)
     again = make_shifting_bar(9, 3, 50_000, random_state=check_random_state(0))
-    np.testing.assert_array_equal(X, again)
+    assert_array_equal(X, again)
     assert make_shifting_bar(100_000, 5, n_samples=2, random_state=0).sum() == 10
-
-
-@pytest.mark.parametrize(
-    ("make", "options", "message"),
-    [
-        (make_bars_and_stripes, {"side": 6, "return_distribution": True}, "36 variables .* GiB"),
-        (make_bars_and_stripes, {"side": 30}, "all bars and stripes"),
-        (make_bars_and_stripes, {"side": 0}, "side"),
-        (make_bars_and_stripes, {"n_samples": -1}, "n_samples"),
-        (
-            make_shifting_bar,
-            {"bar_length": 10},
-            "at most n_features, got bar_length=10 and n_features=9",
-        ),
-        (make_shifting_bar, {"bar_length": 0}, "bar_length"),
-        (make_shifting_bar, {"n_features": 28, "return_distribution": True}, "2 GiB"),
-        (make_shifting_bar, {"n_features": 100_000}, "all positions"),
-    ],
-)
-def test_pattern_errors(make, options, message):
-    with pytest.raises(ValueError, match=message):
-        make(**options)

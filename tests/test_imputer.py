@@ -13,21 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sklearn_boltz import SDCPRBM, BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import BoltzmannImputer, FSLLDensity, FVBMPseudoLikelihood
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
-
-
-@parametrize_with_checks([
-    BoltzmannImputer(SDCPRBM(3, binarize=0.0, max_iter=2)),
-    BoltzmannImputer(FVBMPseudoLikelihood(alpha=0.1, binarize=0.0), how="mean"),
-])  # fmt: skip
-def test_scikit_learn(estimator, check):
-    check(estimator)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +69,13 @@ def test_words_are_filled_by_words(survey, how):
 def test_polars_and_arrays_of_objects(survey):
     frame, hidden = survey
     gaps = with_gaps(frame, hidden)[["city", "tongue"]]
-    expected = BoltzmannImputer(random_state=0).fit_transform(gaps)
-    array = BoltzmannImputer(random_state=0).fit_transform(gaps.to_numpy())
-    assert_array_equal(array, expected.to_numpy())
-    table = BoltzmannImputer(random_state=0).fit_transform(pl.from_pandas(gaps))
-    assert isinstance(table, pl.DataFrame)
-    assert_array_equal(table.to_numpy(), expected.to_numpy())
+    pandas, array, polars = (
+        BoltzmannImputer(random_state=0).fit_transform(rows)
+        for rows in (gaps, gaps.to_numpy(), pl.from_pandas(gaps))
+    )
+    assert isinstance(polars, pl.DataFrame)
+    assert_array_equal(array, pandas.to_numpy())
+    assert_array_equal(polars.to_numpy(), pandas.to_numpy())
 
 
 def test_draws_differ_by_seed_and_repeat(survey):
@@ -99,18 +89,18 @@ def test_draws_differ_by_seed_and_repeat(survey):
 
 def test_numbers_and_levels_together():
     rng = np.random.default_rng(0)
-    group = rng.integers(2, size=400)
+    group = rng.integers(2, size=100)
     frame = pd.DataFrame({
         "group": np.array(["a", "b"])[group],
-        "height": 150 + 30 * group + 3 * rng.normal(size=400),
+        "height": 150 + 30 * group + 3 * rng.normal(size=100),
     })  # fmt: skip
     gaps = frame.copy()
-    gaps.loc[:49, "height"] = np.nan
-    gaps.loc[50:99, "group"] = None
+    gaps.loc[:19, "height"] = np.nan
+    gaps.loc[20:39, "group"] = None
     filled = BoltzmannImputer(random_state=0).fit_transform(gaps)
     assert filled["height"].dtype == np.float64
-    assert (filled["group"][50:100] == frame["group"][50:100]).mean() > 0.9
-    assert np.abs(filled["height"][:50] - (150 + 30 * group[:50])).mean() < 8  # 15 without groups
+    assert (filled["group"][20:40] == frame["group"][20:40]).mean() > 0.9
+    assert np.abs(filled["height"][:20] - (150 + 30 * group[:20])).mean() < 8  # 15 without groups
 
 
 def test_any_density_and_indicators(survey):
@@ -129,8 +119,6 @@ def test_empty_columns_are_left_out_and_rows_may_be_empty():
     with pytest.warns(UserWarning, match="without an observed value: column 1"):
         filled = BoltzmannImputer().fit_transform(X)
     assert filled.shape == (30, 2) and not pd.isna(filled).any()
-    with pytest.raises(ValueError, match="all cells of the table are missing"):
-        BoltzmannImputer().fit(np.full((3, 2), np.nan))
 
 
 def test_values_that_fit_has_not_seen_stay():
@@ -146,8 +134,7 @@ def test_pipeline_column_transformer_and_search(survey):
         BoltzmannImputer(FVBMPseudoLikelihood(alpha=0.03)), OneHotEncoder(handle_unknown="ignore")
     )
     model = make_pipeline(
-        make_column_transformer((words, ["city", "tongue"]), remainder="drop"),
-        LogisticRegression(),
+        make_column_transformer((words, ["city", "tongue"]), remainder="drop"), LogisticRegression()
     )
     name = "columntransformer__pipeline__boltzmannimputer__estimator__alpha"
     search = GridSearchCV(model, {name: [0.03, 0.1]}, cv=3).fit(gaps, y)

@@ -9,20 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from matplotlib import pyplot as plt
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import NotFittedError
 
 from private import GROUP_COLOURS, SMALLEST_FONT, EdgeStyle, fitting_share, spread, strongest_edges
 from sklearn_boltz import FVBMPseudoLikelihood
 from sklearn_boltz.inspection import CouplingDisplay
 
-plt = pytest.importorskip("matplotlib.pyplot")
-
-
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
+pytestmark = pytest.mark.usefixtures("closed_figures")
 
 
 @pytest.fixture(scope="module")
@@ -104,9 +98,7 @@ def test_long_names_of_rows_do_not_overlap():
     assert min(box.x0 for box in boxes) >= 0
     given = plt.figure(figsize=(5, 5)).add_subplot()
     assert display.plot(ax=given).figure_.get_size_inches().tolist() == [5, 5]
-
-
-def test_names_without_room_are_left_out():
+    # Names without room are left out.
     for n_nodes, shown in ((50, True), (200, False)):
         display = sparse_network(n_nodes, 0).plot()
         assert tick_labels(display.ax_.xaxis) == (display.names if shown else [])
@@ -157,10 +149,9 @@ def test_number_and_strength_of_edges(model):
     assert legend.get_title().get_text() == "coupling\n(3 strongest\nof 10)"
     least = np.sort(np.abs(model.coupling_[np.triu_indices(5, 1)]))[-4]
     assert len(display.plot(kind="graph", min_coupling=least).pairs_) == 4
-    dense = CouplingDisplay(coupling=1 - np.eye(60), names=list(map(str, range(60))))
-    assert len(dense.plot(kind="graph").pairs_) == 120
-    assert len(dense.plot(kind="graph", n_edges=None).pairs_) == 60 * 59 // 2
-    assert len(dense.plot(kind="graph", min_coupling=2.0).pairs_) == 0
+    dense = CouplingDisplay(coupling=1 - np.eye(20), names=list(map(str, range(20))))
+    for options, n_edges in (({}, 40), ({"n_edges": None}, 190), ({"min_coupling": 2.0}, 0)):
+        assert len(dense.plot(kind="graph", layout="circle", **options).pairs_) == n_edges
 
 
 def test_categorical_columns_have_a_node_each(survey_model, survey):
@@ -251,51 +242,47 @@ def test_groups():
     assert not legends(display.plot(kind="graph", groups=groups, legend=False))
 
 
+def assert_apart(display):
+    """In pixels, as drawn."""
+    display.figure_.canvas.draw()
+    texts, window = nodes(display), display.ax_.get_window_extent()
+    boxes = np.array([text.get_bbox_patch().get_window_extent().get_points() for text in texts])
+    inside = np.array([text.get_window_extent().get_points() for text in texts])
+    assert min(text.get_fontsize() for text in texts) >= SMALLEST_FONT
+    low, high = boxes[:, 0], boxes[:, 1]
+    assert (low <= inside[:, 0]).all() and (inside[:, 1, 0] <= high[:, 0]).all()
+    assert (low >= window.p0 - 2).all() and (high <= window.p1 + 2).all()
+    overlap = (low[:, None] + 2 < high).all(axis=2) & (low + 2 < high[:, None]).all(axis=2)
+    assert_array_equal(overlap, np.eye(len(texts), dtype=bool))
+
+
 LONG_NAMES = ["Liberal Democrats", "Opposition", "Ann Castellanos", "x", "Al Wu"]
 
 
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in (1, 2))])
 @pytest.mark.parametrize("layout", ["spring", "kamada_kawai"])
 @pytest.mark.parametrize(("n_nodes", "long"), [(1, True), (9, True), (50, True), (100, False)])
-def test_every_node_can_be_read(n_nodes, long, layout):
+def test_every_node_can_be_read(n_nodes, long, layout, seed):
     """At the default size of a figure: names in their boxes, no box over another, none cut off."""
-    pytest.importorskip("networkx")
     names = [LONG_NAMES[j % 5] for j in range(n_nodes)] if long else None
-    for seed in range(3):
-        display = sparse_network(n_nodes, seed, names).plot(
-            kind="graph", groups=np.arange(n_nodes) % 4, layout=layout, random_state=seed
-        )
-        assert_apart(display)
+    display = sparse_network(n_nodes, seed, names)
+    groups = np.arange(n_nodes) % 4
+    assert_apart(display.plot(kind="graph", groups=groups, layout=layout, random_state=seed))
 
 
-@pytest.mark.parametrize("n_nodes", [1, 2, 9, 50])
+@pytest.mark.parametrize("n_nodes", [1, 2, 50])
 def test_circle_without_networkx(n_nodes, monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     display = sparse_network(n_nodes, 0).plot(kind="graph")
     assert_apart(display)
-    circle = sparse_network(n_nodes, 0).plot(kind="graph", layout="circle")
-    assert_array_equal(display.positions_, circle.positions_)
+    places = display.positions_
+    assert_array_equal(display.plot(kind="graph", layout="circle").positions_, places)
     for layout in ("spring", "kamada_kawai"):
         with pytest.raises(ImportError, match="pip install networkx"):
             display.plot(kind="graph", layout=layout)
 
 
-def assert_apart(display):
-    """In pixels, as drawn."""
-    display.figure_.canvas.draw()
-    texts, window = nodes(display), display.ax_.get_window_extent()
-    boxes = [text.get_bbox_patch().get_window_extent() for text in texts]
-    for j, (text, box) in enumerate(zip(texts, boxes, strict=True)):
-        assert text.get_fontsize() >= SMALLEST_FONT
-        inside = text.get_window_extent()
-        assert box.x0 <= inside.x0 and inside.x1 <= box.x1 and box.y0 <= inside.y0
-        assert window.x0 - 2 <= box.x0 and box.x1 <= window.x1 + 2
-        assert window.y0 - 2 <= box.y0 and box.y1 <= window.y1 + 2
-        for other in boxes[:j]:
-            assert not (box.padded(-1).overlaps(other.padded(-1))), text.get_text()
-
-
 def test_layout_is_the_same_for_the_same_seed():
-    pytest.importorskip("networkx")
     first, second, other = (
         sparse_network(12, 0).plot(kind="graph", random_state=seed).positions_ for seed in (3, 3, 4)
     )
@@ -307,7 +294,6 @@ def test_layout_is_the_same_for_the_same_seed():
 
 def test_strong_couplings_pull_together():
     """Two cliques of five, one weak edge between them: partners are nearer than others."""
-    pytest.importorskip("networkx")
     coupling = np.kron(np.eye(2), np.ones((5, 5))) - np.eye(10)
     coupling[0, 5] = coupling[5, 0] = -0.05
     display = CouplingDisplay(coupling=coupling, names=list("abcdefghij"))
@@ -323,9 +309,6 @@ def test_given_places():
     display = sparse_network(5, 0, LONG_NAMES).plot(kind="graph", layout=square)
     assert_array_equal(display.positions_, square)
     assert_apart(display)
-    for wrong in (square[1:], np.full((5, 2), np.nan)):
-        with pytest.raises(ValueError, match="layout must have the shape"):
-            display.plot(kind="graph", layout=wrong)
 
 
 sizes = st.integers(1, 12).flatmap(
@@ -374,29 +357,3 @@ def test_pictures_of_hard_cases():
     assert again is display and display.ax_ is axes[1] and display.figure_ is figure
     empty = CouplingDisplay(coupling=np.zeros((2, 2)), names=["", " "])
     empty.plot(kind="graph").figure_.canvas.draw()
-
-
-def test_wrong_arguments(model):
-    display = CouplingDisplay.from_estimator(model)
-    for error, changed in {
-        "kind must be 'heatmap' or 'graph'": {"kind": "circle"},
-        "layout must be one of": {"layout": "square"},
-        "n_edges == 0, must be >= 1": {"n_edges": 0},
-        "min_coupling == -1, must be >= 0": {"min_coupling": -1},
-        "a label for each of the 5 variables, got 2": {"groups": ["a", "b"]},
-    }.items():
-        with pytest.raises(ValueError, match=error):
-            display.plot(**({"kind": "graph"} | changed))
-    with pytest.raises(TypeError, match="n_edges"):
-        display.plot(kind="graph", n_edges=2.5)
-    with pytest.raises(ValueError, match="9 different labels, but only 8"):
-        sparse_network(9, 0).plot(kind="graph", groups=range(9))
-    with pytest.raises(NotFittedError):
-        CouplingDisplay.from_estimator(FVBMPseudoLikelihood())
-
-
-@pytest.mark.parametrize("params", [{"penalty": "l1", "alpha": 0.05}, {"terms": [(0, 1, 2)]}])
-def test_models_without_inference_are_drawn_without_rows(X, params):
-    sparse = FVBMPseudoLikelihood(**params).fit(X)
-    with pytest.raises(ValueError, match="To draw the couplings without tests, leave out X"):
-        CouplingDisplay.from_estimator(sparse, X)

@@ -1,51 +1,21 @@
 """BoltzmannClassifier: Bayes' rule over densities of any table."""
 
-import pickle
-import warnings
-
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.neighbors import KernelDensity
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.preprocessing import KBinsDiscretizer
 
 from private import MAX_BINS, Bins, Coding, calibrate
 from private import _network_incomplete as _incomplete
 from sklearn_boltz import SDCPRBM, BoltzmannClassifier, FSLLDensity, FVBMPseudoLikelihood
 
-
-@pytest.mark.filterwarnings("ignore")  # of models with mass far from 10 rows, of single rows
-@parametrize_with_checks([
-    BoltzmannClassifier(),
-    BoltzmannClassifier(joint=False),
-    BoltzmannClassifier(FVBMPseudoLikelihood(alpha=0.1, binarize=0.0)),
-])  # fmt: skip
-def test_scikit_learn(estimator, check):
-    check(estimator)
-
-
-@pytest.fixture(scope="module")
-def animals():
-    """300 rows of three classes: words, a level, a number; and the same with gaps."""
-    rng = np.random.default_rng(0)
-    y = rng.choice(3, size=300, p=[0.5, 0.3, 0.2])
-    noisy = np.where(rng.random(300) < 0.15, rng.integers(3, size=300), y)
-    table = pd.DataFrame({
-        "skin": np.array(["fur", "feathers", "scales"])[noisy],
-        "eggs": pd.array((y > 0) ^ (rng.random(300) < 0.1), dtype="boolean"),
-        "legs": np.array([4, 2, 0])[y] + 2 * (rng.random(300) < 0.1),
-        "weight": np.exp(rng.normal(size=300)) * np.array([50.0, 5.0, 1.0])[y],
-    })  # fmt: skip
-    gaps = table.astype({"legs": "Int64"}).mask(rng.random(table.shape) < 0.2)
-    return table, gaps, np.array(["mammal", "bird", "fish"])[y]
+both = pytest.mark.parametrize("joint", [True, False])
 
 
 def discrete_rows(n=400, seed=0):
@@ -57,6 +27,9 @@ def discrete_rows(n=400, seed=0):
     return X, y
 
 
+STATES = np.indices((3, 3, 3)).reshape(3, -1).T
+
+
 # Bayes' rule.
 
 
@@ -65,26 +38,19 @@ def test_bayes_rule_of_enumerated_densities(priors):
     X, y = discrete_rows()
     model = BoltzmannClassifier(FSLLDensity(alpha=0.1), priors=priors).fit(X, y)
     by_hand = [FSLLDensity(alpha=0.1, n_values=3).fit(X[y == c]) for c in (0, 1)]
-    states = np.indices((3, 3, 3)).reshape(3, -1).T
-    p = np.array([np.exp(density.score_samples(states)) for density in by_hand])
+    p = np.array([np.exp(density.score_samples(STATES)) for density in by_hand])
     assert_allclose(p.sum(axis=1), 1)  # all states there are
     prior = np.array([np.mean(y == 0), np.mean(y == 1)] if priors is None else priors)
     joint = prior[:, None] * p
-    assert_allclose(model.predict_proba(states), (joint / joint.sum(axis=0)).T, rtol=1e-8)
-    assert_allclose(model.predict_log_proba(states), np.log(joint / joint.sum(axis=0)).T, rtol=1e-6)
-    assert_allclose(model.score_samples(states), np.log(joint.sum(axis=0)), rtol=1e-8)
-    assert_array_equal(model.predict(states), joint.argmax(axis=0))
-
-
-def test_missing_cells_are_summed_out():
-    X, y = discrete_rows()
-    model = BoltzmannClassifier(FSLLDensity(alpha=0.1)).fit(X, y)
-    every = np.array([[1, value, 2] for value in range(3)], dtype=float)
-    joint = model.score_samples(every)[:, None] + model.predict_log_proba(every)
-    summed = logsumexp(joint, axis=0)
+    assert_allclose(model.predict_proba(STATES), (joint / joint.sum(axis=0)).T, rtol=1e-8)
+    assert_allclose(model.predict_log_proba(STATES), np.log(joint / joint.sum(axis=0)).T, rtol=1e-6)
+    assert_allclose(model.score_samples(STATES), np.log(joint.sum(axis=0)), rtol=1e-8)
+    assert_array_equal(model.predict(STATES), joint.argmax(axis=0))
+    # Missing cells are summed out.
+    summed = joint[:, (STATES[:, 0] == 1) & (STATES[:, 2] == 2)].sum(axis=1)
     gap = np.array([[1, np.nan, 2]])
-    assert_allclose(model.predict_proba(gap)[0], np.exp(summed - logsumexp(summed)), rtol=1e-8)
-    assert_allclose(model.score_samples(gap)[0], logsumexp(summed), rtol=1e-8)
+    assert_allclose(model.predict_proba(gap)[0], summed / summed.sum(), rtol=1e-8)
+    assert_allclose(model.score_samples(gap)[0], np.log(summed.sum()), rtol=1e-8)
 
 
 @pytest.mark.parametrize("priors", [None, [0.8, 0.15, 0.05]])
@@ -95,76 +61,67 @@ def test_bayes_rule_of_the_joint_density(density, priors):
     y = np.where(rng.random(len(X)) < 0.6, X[:, 2], rng.integers(3, size=len(X)))
     model = BoltzmannClassifier(density, joint=True, priors=priors).fit(X, y)
     by_hand = clone(density).set_params(n_values=3).fit(np.column_stack([X, y]))
-    states = np.indices((3, 3, 3)).reshape(3, -1).T
     joint = np.column_stack([
-        by_hand.score_samples(np.column_stack([states, np.full(27, c)])) for c in range(3)
+        by_hand.score_samples(np.column_stack([STATES, np.full(27, c)])) for c in range(3)
     ])  # fmt: skip
     if priors is not None:
         joint += np.log(priors) - np.log(np.bincount(y) / len(y))
     expected = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
-    assert_allclose(model.predict_proba(states), expected, rtol=1e-6)
-    assert_allclose(model.score_samples(states), logsumexp(joint, axis=1), rtol=1e-6)
+    assert_allclose(model.predict_proba(STATES), expected, rtol=1e-6)
+    assert_allclose(model.score_samples(STATES), logsumexp(joint, axis=1), rtol=1e-6)
 
 
-def rows_of_two_modes(n=600, seed=0):
-    """Rows of eight columns of values 0 to 2, most of which follow the class: two modes."""
-    rng = np.random.default_rng(seed)
-    y = (rng.random(n) < 0.3).astype(int)
-    X = np.where(rng.random((n, 8)) < 0.15, rng.integers(3, size=(n, 8)), 2 * y[:, None])
-    return X.astype(float), y
+@pytest.fixture(scope="module")
+def two_modes():
+    """Rows of eight columns of values 0 to 2, most of which follow the class, and some with gaps.
 
-
-def rows_with_many_gaps(X, n=30):
-    """Six rows without a value, and others in which two thirds of the cells are missing."""
-    gaps = X[:n].copy()
+    Of these, six are without a value, and the others lack two thirds of the cells.
+    """
+    rng = np.random.default_rng(0)
+    y = (rng.random(600) < 0.3).astype(int)
+    X = np.where(rng.random((600, 8)) < 0.15, rng.integers(3, size=(600, 8)), 2 * y[:, None])
+    gaps = X[:20].astype(float)
     gaps[np.random.default_rng(1).random(gaps.shape) < 2 / 3] = np.nan
     gaps[:6] = np.nan
-    return gaps
-
-
-def test_many_missing_cells_are_summed_out_by_annealing(monkeypatch):
-    """Against enumeration. Standard errors are 0.03 at most, so that four of them are exceeded in
-    any of the 25 different rows by less than 1 in 500 choices of the seed, which is fixed."""
-    X, y = rows_of_two_modes()
-    model = BoltzmannClassifier().fit(X, y)
-    gaps = rows_with_many_gaps(X)
-    exact = model.predict_proba(gaps)
-    monkeypatch.setattr(_incomplete, "MAX_STATES", 2)
-    found = model.predict_proba(gaps)
-    assert_allclose(found, exact, atol=0.12)
-    assert np.abs(found - exact).max() > 0  # an estimate indeed
+    return X, y, gaps
 
 
 @pytest.mark.parametrize("density", [None, SDCPRBM(20, max_iter=5, random_state=0)])
-def test_probabilities_of_a_row_do_not_depend_on_the_others(density, monkeypatch):
-    monkeypatch.setattr(_incomplete, "MAX_STATES", 2)
-    X, y = rows_of_two_modes()
+def test_many_missing_cells_are_summed_out_by_annealing(density, two_modes, monkeypatch):
+    """Against enumeration, for the network. Standard errors are 0.03 at most, so that four of them
+    are exceeded in any of the 15 different rows by less than 1 in 900 choices of the seed, which is
+    fixed."""
+    X, y, gaps = two_modes
     model = BoltzmannClassifier(density, joint=True).fit(X, y)
-    gaps = rows_with_many_gaps(X)
-    p = model.predict_proba(gaps)
-    assert_allclose(p[:6], p[:1].repeat(6, axis=0), rtol=1e-6)
+    exact = model.predict_proba(gaps)
+    monkeypatch.setattr(_incomplete, "MAX_STATES", 2)
+    found = model.predict_proba(gaps)
+    if density is None:
+        assert_allclose(found, exact, atol=0.12)
+        assert np.abs(found - exact).max() > 0  # an estimate indeed
+    # Probabilities of a row do not depend on the others.
+    assert_allclose(found[:6], found[:1].repeat(6, axis=0), rtol=1e-6)
     order = np.random.default_rng(2).permutation(len(gaps))
-    assert_allclose(model.predict_proba(gaps[order]), p[order], rtol=1e-6)
-    alone = np.concatenate([model.predict_proba(gaps[[i]]) for i in (0, 10, 20)])
-    assert_allclose(alone, p[[0, 10, 20]], rtol=1e-6)
+    assert_allclose(model.predict_proba(gaps[order]), found[order], rtol=1e-6)
+    alone = np.concatenate([model.predict_proba(gaps[[i]]) for i in (0, 10)])
+    assert_allclose(alone, found[[0, 10]], rtol=1e-6)
 
 
 def test_the_density_of_words_and_levels_sums_to_one():
     X, y = discrete_rows()
-    words = np.array([["a", "b", "c"]] * 3)[np.arange(3), X].astype(object)
-    states = np.array(["a", "b", "c"], dtype=object)[np.indices((3, 3, 3)).reshape(3, -1).T]
+    letters = np.array(["a", "b", "c"], dtype=object)
     for joint in (True, False):
-        model = BoltzmannClassifier(joint=joint).fit(words, y)
-        assert_allclose(np.exp(model.score_samples(states)).sum(), 1, rtol=1e-8)
+        model = BoltzmannClassifier(joint=joint).fit(letters[X], y)
+        assert_allclose(np.exp(model.score_samples(letters[STATES])).sum(), 1, rtol=1e-8)
 
 
-@pytest.mark.parametrize("joint", [True, False])
+@both
 def test_the_density_of_numbers_has_the_integral_one(joint):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 100)
     X = (rng.gamma(2.0, size=200) + 3 * y)[:, None]
     model = BoltzmannClassifier(joint=joint).fit(X, y)
-    grid = np.linspace(-40, 80, 1_200_001)
+    grid = np.linspace(-40, 80, 60_001)
     density = np.exp(model.score_samples(grid[:, None]))
     assert_allclose(np.trapezoid(density, grid), 1, rtol=1e-3)
 
@@ -172,24 +129,12 @@ def test_the_density_of_numbers_has_the_integral_one(joint):
 # Tables.
 
 
-@pytest.mark.parametrize("joint", [True, False])
-@pytest.mark.parametrize("container", ["pandas", "polars", "objects"])
-def test_tables_with_gaps(animals, joint, container):
+@both
+def test_tables_with_gaps(animals, joint):
     _, gaps, y = animals
-    table = {
-        "pandas": gaps,
-        "polars": pl.from_pandas(gaps),
-        "objects": gaps.astype(object).where(gaps.notna(), None).to_numpy(),
-    }[container]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model = BoltzmannClassifier(joint=joint).fit(table[:200], y[:200])
-    assert model.score(table[200:], y[200:]) > 0.8  # of the most frequent class: 0.5
-    assert_allclose(model.predict_proba(table).sum(axis=1), 1)
-    if container != "objects":
-        assert list(model.feature_names_in_) == list(gaps.columns)
-    reference = BoltzmannClassifier(joint=joint).fit(gaps[:200], y[:200])
-    assert_allclose(model.predict_proba(table), reference.predict_proba(gaps), atol=1e-6)
+    model = BoltzmannClassifier(joint=joint).fit(gaps[:200], y[:200])
+    assert model.score(gaps[200:], y[200:]) > 0.8  # of the most frequent class: 0.5
+    assert_allclose(model.predict_proba(gaps).sum(axis=1), 1)
 
 
 def test_words_that_fit_has_not_seen_are_missing(animals):
@@ -205,11 +150,8 @@ def test_words_that_fit_has_not_seen_are_missing(animals):
 def test_a_class_need_not_have_all_words():
     X = np.array([["a", "x"], ["b", "x"], ["c", "y"], ["a", "y"]] * 20, dtype=object)
     y = np.array([0, 0, 1, 1] * 20)  # no row of class 0 has a "c"
-    for density in (
-        FSLLDensity(),
-        FVBMPseudoLikelihood(alpha=0.1),
-        SDCPRBM(3, max_iter=5, random_state=0),
-    ):
+    rbm = SDCPRBM(3, max_iter=5, random_state=0)
+    for density in (FSLLDensity(), FVBMPseudoLikelihood(alpha=0.1), rbm):
         model = BoltzmannClassifier(density, calibration=False).fit(X, y)
         assert np.isfinite(model.predict_log_proba(X)).all()
         assert model.predict([["c", "y"]]) == [1]
@@ -224,20 +166,9 @@ def test_a_single_rare_class_and_constant_columns():
     model = BoltzmannClassifier().fit(X, y)
     p = model.predict_proba(X)
     assert np.isfinite(np.log(p)).all() and p[:, 1].mean() == pytest.approx(0.01, abs=0.01)
-    with pytest.warns(UserWarning, match="class 'once' has a single row"):
-        BoltzmannClassifier(joint=False).fit(X, y)
 
 
-def test_columns_without_a_value_are_left_out(animals):
-    table, _, y = animals
-    table = table.assign(nothing=np.nan)
-    with pytest.warns(UserWarning, match="column 'nothing' without an observed value"):
-        model = BoltzmannClassifier().fit(table, y)
-    other = BoltzmannClassifier().fit(table.drop(columns="nothing"), y)
-    assert_allclose(model.predict_proba(table), other.predict_proba(table.drop(columns="nothing")))
-
-
-@pytest.mark.parametrize("joint", [True, False])
+@both
 def test_rows_unlike_any_class_are_told(joint):
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 100)
@@ -246,32 +177,7 @@ def test_rows_unlike_any_class_are_told(joint):
     assert model.score_samples(np.full((1, 3), 30.0)) < model.score_samples(X).min()
 
 
-# Weights and types.
-
-
-@pytest.mark.parametrize("joint", [True, False])
-def test_weights_count_rows(animals, joint):
-    _, gaps, y = animals
-    weights = np.random.default_rng(0).integers(4, size=len(y))
-    repeated = np.repeat(np.arange(len(y)), weights)
-    weighted = BoltzmannClassifier(joint=joint).fit(gaps, y, sample_weight=weights)
-    plain = BoltzmannClassifier(joint=joint).fit(gaps.iloc[repeated], y[repeated])
-    assert_allclose(weighted.predict_proba(gaps), plain.predict_proba(gaps), atol=1e-4)
-    assert_allclose(weighted.score_samples(gaps), plain.score_samples(gaps), atol=1e-2)
-
-
-def test_large_weights_and_float32(animals):
-    table, _, y = animals
-    X = table[["legs", "weight"]].to_numpy()
-    model = BoltzmannClassifier().fit(X, y)
-    heavy = BoltzmannClassifier().fit(X, y, sample_weight=np.full(len(y), 1e3))
-    # The fit ends 0.1 nats of the sum over the rows below the maximum.
-    assert_allclose(heavy.predict_proba(X), model.predict_proba(X), atol=0.05)
-    single = BoltzmannClassifier().fit(X.astype(np.float32), y)
-    assert_allclose(single.predict_proba(X.astype(np.float32)), model.predict_proba(X), atol=1e-3)
-
-
-def test_routing_search_clone_and_pickle(animals):
+def test_routing_and_search(animals):
     table, _, y = animals
     weights = np.arange(len(y)) % 3
     with config_context(enable_metadata_routing=True):
@@ -282,8 +188,6 @@ def test_routing_search_clone_and_pickle(animals):
     search = GridSearchCV(BoltzmannClassifier(), {"joint": [True, False]}, scoring="neg_log_loss")
     search.fit(table, y)
     assert search.best_score_ > -0.5  # of the shares of the classes: -1.03
-    again = pickle.loads(pickle.dumps(search.best_estimator_))
-    assert_array_equal(again.predict_proba(table), search.predict_proba(table))
 
 
 def test_other_densities():
@@ -292,7 +196,7 @@ def test_other_densities():
     X = rng.normal(size=(100, 2)) + 3 * (y == "b")[:, None]
     assert BoltzmannClassifier(KernelDensity()).fit(X, y).score(X, y) > 0.95
     for joint in (True, False):
-        rbm = SDCPRBM(8, max_iter=300, learning_rate=0.1, random_state=0)
+        rbm = SDCPRBM(4, max_iter=40, learning_rate=0.3, random_state=0)
         model = BoltzmannClassifier(rbm, joint=joint).fit(X, y)
         assert model.score(X, y) > 0.9
 
@@ -333,11 +237,8 @@ def test_calibration_recovers_offsets_and_the_factor(scale):
 
 def test_calibration_with_weights_is_that_of_repeated_rows():
     rng = np.random.default_rng(1)
-    scores, y, weights = (
-        rng.normal(size=(60, 3)),
-        rng.integers(3, size=60),
-        rng.integers(4, size=60),
-    )
+    scores, y = rng.normal(size=(60, 3)), rng.integers(3, size=60)
+    weights = rng.integers(4, size=60)
     log_priors = np.log([0.2, 0.3, 0.5])
     found, factor = calibrate(scores, y, weights.astype(float), log_priors)
     every = np.repeat(np.arange(60), weights)
@@ -371,14 +272,7 @@ def test_calibration_by_request(animals):
         BoltzmannClassifier(calibration=True).fit([["a"], ["b"], ["a"], ["b"]], [0, 0, 1, 1])
 
 
-# What is refused.
-
-
-@pytest.mark.parametrize("priors", [[0.5, 0.5], [0.5, 0.4, 0.3], [1.2, -0.1, -0.1], [np.nan] * 3])
-def test_priors_that_are_none(animals, priors):
-    table, _, y = animals
-    with pytest.raises(ValueError, match=r"3 probabilities with sum 1, .*'bird', 'fish'"):
-        BoltzmannClassifier(priors=priors).fit(table, y)
+# Classes.
 
 
 def test_priors_by_the_names_of_the_classes(animals):
@@ -388,31 +282,8 @@ def test_priors_by_the_names_of_the_classes(animals):
     assert_array_equal(model.priors_, [0.2, 0.1, 0.7])
     other = BoltzmannClassifier(priors=[0.2, 0.1, 0.7]).fit(table, y)
     assert_array_equal(model.predict_proba(table), other.predict_proba(table))
-    for priors, message in (
-        ({"mammal": 0.7, "bird": 0.3}, "priors has no probability for class 'fish'"),
-        (by_name | {"snake": 0.0}, "priors has a probability for 'snake', which is not a"),
-        (by_name | {"fish": 0.3}, "priors must be 3 probabilities"),
-        (by_name | {"fish": "few"}, "priors must be 3 probabilities"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            BoltzmannClassifier(priors=priors).fit(table, y)
-
-
-@pytest.mark.parametrize(
-    "y",
-    [
-        ["a", "b", "a", None],
-        ["a", "b", "a", np.nan],
-        [0, 1, 0, np.nan],
-        pd.Series([0, 1, 0, pd.NA], dtype="Int64"),
-        pd.Series(["a", "b", "a", pd.NA], dtype="string"),
-        pl.Series(["a", "b", "a", None]),
-        np.array([0, 1, 0, np.nan]),
-    ],
-)
-def test_rows_without_a_label_are_refused(y):
-    with pytest.raises(ValueError, match="^BoltzmannClassifier: row 3 has no label. Leave such"):
-        BoltzmannClassifier().fit([["x"], ["y"], ["x"], ["y"]], y)
+    zero = BoltzmannClassifier(priors=[0.5, 0.5, 0]).fit(table, y)
+    assert (zero.predict_proba(table)[:, 2] == 0).all()
 
 
 def test_minus_one_is_a_class():
@@ -420,40 +291,34 @@ def test_minus_one_is_a_class():
     assert_array_equal(model.predict([["x"], ["y"], ["z"]]), [-1, 1, 2])
 
 
-def test_a_prior_may_be_zero(animals):
-    table, _, y = animals
-    model = BoltzmannClassifier(priors=[0.5, 0.5, 0]).fit(table, y)
-    assert (model.predict_proba(table)[:, 2] == 0).all()
+# What the messages about a joint density advise.
 
 
-def test_what_is_refused(animals):
+@pytest.mark.parametrize("density", [FVBMPseudoLikelihood(), FSLLDensity()])
+def test_a_joint_density_of_binned_columns(density):
+    rng = np.random.default_rng(0)
+    X, y = np.column_stack([discrete_rows(60)[0], rng.random(60)]), np.arange(60) % 2
+    with pytest.raises(ValueError, match=r"KBinsDiscretizer\(encode='ordinal'\)"):
+        BoltzmannClassifier(density, joint=True).fit(X, y)
+    X[:, 3:] = KBinsDiscretizer(encode="ordinal").fit_transform(X[:, 3:])
+    BoltzmannClassifier(density, joint=True).fit(X, y)
+
+
+@pytest.mark.parametrize("density", [None, FVBMPseudoLikelihood(alpha=0.1)])
+def test_a_joint_density_of_a_class_without_a_value(animals, density):
     table, _, y = animals
-    model = BoltzmannClassifier()
-    with pytest.raises(NotFittedError):
-        model.score_samples(table)
-    with pytest.raises(ValueError, match="only one class, 'fish', but"):
-        model.fit(table[y == "fish"], y[y == "fish"])
-    with pytest.raises(ValueError, match="column 'weight' has the value inf in row 3"):
-        model.fit(table.assign(weight=np.where(np.arange(300) == 3, np.inf, 1.0)), y)
-    with pytest.raises(ValueError, match="contains datetimes"):
-        model.fit(table.assign(born=pd.Timestamp("2025-01-01")), y)
-    with pytest.raises(ValueError, match="joint=True needs an estimator with n_values"):
-        BoltzmannClassifier(FVBMPseudoLikelihood(binarize=0.5), joint=True).fit(table, y)
-    with pytest.raises(ValueError, match="non-zero number"):
-        model.fit(table, y, sample_weight=np.zeros(300))
-    gaps = table.assign(eggs=table["eggs"].mask(y == "fish"))
-    with pytest.raises(ValueError, match="no row of class 'fish' has a value in column 'eggs'"):
-        BoltzmannClassifier(joint=False).fit(gaps, y)
-    assert model.fit(gaps, y).score(gaps, y) > 0.8
-    model.fit(table, y)
-    with pytest.raises(
-        ValueError, match="^BoltzmannClassifier: column 'weight' has the value 'hea"
-    ):
-        model.predict(table.assign(weight="heavy"))
-    with pytest.raises(ValueError, match="^BoltzmannClassifier: column 'name' has 300 differ"):
-        model.fit(table.assign(name=[f"animal {i}" for i in range(300)]), y)
-    with pytest.raises(ValueError, match="^BoltzmannClassifier: all cells of the table are mi"):
-        model.fit(np.full((4, 2), np.nan), [0, 1, 0, 1])
+    gaps = table.drop(columns="weight").assign(eggs=table["eggs"].mask(y == "fish"))
+    model = BoltzmannClassifier(density, joint=False)
+    with pytest.raises(ValueError, match="Set joint=True"):
+        model.fit(gaps, y)
+    assert model.set_params(joint=True).fit(gaps, y).score(gaps, y) > 0.8
+
+
+def test_numbers_of_values_as_an_array():
+    """They are compared with "auto"."""
+    X, y = discrete_rows(40)
+    model = BoltzmannClassifier(FVBMPseudoLikelihood(n_values=np.array([3, 3, 3]), alpha=0.1))
+    assert len(model.fit(X, y).estimators_) == 2
 
 
 # Bins.
@@ -467,11 +332,11 @@ def test_bins_have_equal_weights_and_a_density():
     assert bins.n_values == MAX_BINS
     assert np.abs(np.bincount(codes) - 100).max() <= 1
     # In each bin, the integral of p(x | bin) is 1.
-    grid = np.linspace(-20, 60, 800_001)
+    grid = np.linspace(-20, 60, 160_001)
     places = bins.encode(grid)
     density = np.exp(bins.log_density(grid, places))
     for k in range(MAX_BINS):
-        assert (density * (places == k)).sum() * 1e-4 == pytest.approx(1, abs=0.01)
+        assert (density * (places == k)).sum() * 5e-4 == pytest.approx(1, abs=0.01)
 
 
 def test_bins_of_weights_are_those_of_repeated_numbers():

@@ -1,42 +1,19 @@
 """BoltzmannOutlierDetector: rows that are improbable, with words, numbers and gaps."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
-import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, DensityMixin, clone
 from sklearn.datasets import load_iris
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils._param_validation import InvalidParameterError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from private import left_out, quantile
 from sklearn_boltz import SDCPRBM, BoltzmannOutlierDetector, FSLLDensity, FVBMPseudoLikelihood
-
-# scikit-learn's check wants the share of outliers from `predict` for the rows of the fit, too.
-OF_NEW_ROWS = "contamination is the share of new rows, and of the held-out scores of fit_predict"
-
-
-@parametrize_with_checks(
-    [
-        BoltzmannOutlierDetector(),
-        BoltzmannOutlierDetector(contamination=0.1),
-        BoltzmannOutlierDetector(FVBMPseudoLikelihood(alpha=0.1, binarize=0.0)),
-    ],
-    expected_failed_checks=lambda _: {
-        name: OF_NEW_ROWS for name in ("check_outliers_train", "check_outliers_fit_predict")
-    },
-)
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 def coupled_rows(n, seed=0):
@@ -49,6 +26,12 @@ def coupled_rows(n, seed=0):
 def scrambled_rows(n, seed=0):
     """The same columns, independent of each other."""
     return np.random.default_rng(seed).integers(3, size=(n, 5))
+
+
+@pytest.fixture(scope="module")
+def coupled():
+    """The default detector of 500 such rows."""
+    return BoltzmannOutlierDetector(random_state=0).fit(coupled_rows(500))
 
 
 # Scores.
@@ -64,19 +47,13 @@ def test_scores_are_log_probabilities_less_their_mean():
     assert_allclose(detector.score_samples(X).mean(), 0, atol=1e-9)
     assert_allclose(detector.decision_function(new), expected - detector.offset_, atol=1e-9)
     assert_array_equal(detector.predict(new), np.where(expected < detector.offset_, -1, 1))
-
-
-def test_rows_with_gaps_are_completed():
-    """Against the expectation over all completions; a false alarm in 1 of 10,000 runs."""
-    X = coupled_rows(300)
-    density = FSLLDensity(n_values=3).fit(X)
-    detector = BoltzmannOutlierDetector(FSLLDensity(n_values=3)).fit(X)
+    # Rows with gaps: the expectation over all completions; a false alarm in 1 of 10,000 runs.
     gap = np.array([[0, 0, np.nan, 1, 1]])
     completions = np.where(np.isnan(gap), np.arange(3)[:, None], gap)
-    scores = density.score_samples(completions)
+    scores = by_hand.score_samples(completions)
     p = np.exp(scores - scores.max())
     p /= p.sum()
-    expected = p @ scores - density.score(X)
+    expected = p @ scores - by_hand.score(X)
     error = np.sqrt(p @ (scores - p @ scores) ** 2 / 10)
     assert abs(detector.score_samples(gap)[0] - expected) < 4 * error
 
@@ -99,36 +76,33 @@ def test_equal_rows_have_equal_scores_in_any_batch(density, container):
     assert np.ptp(other.score_samples(container(gaps)) - scores) > 0.1  # other draws
 
 
-def test_scores_are_comparable_however_many_cells_are_missing():
+def test_scores_are_comparable_however_many_cells_are_missing(coupled):
     """Of rows of the same kind, with half of the cells missing in half of the rows."""
-    X, new = coupled_rows(1000), coupled_rows(400, seed=1).astype(float)
-    detector = BoltzmannOutlierDetector().fit(X)
+    new = coupled_rows(400, seed=1).astype(float)
     gaps = new.copy()
     gaps[np.random.default_rng(0).random(new.shape) < 0.5] = np.nan
-    with_gaps, complete = detector.score_samples(gaps), detector.score_samples(new)
+    with_gaps, complete = coupled.score_samples(gaps), coupled.score_samples(new)
     error = np.hypot(with_gaps.std(), complete.std()) / 20
     assert abs(with_gaps.mean() - complete.mean()) < 4 * error
     # ln p of the observed cells alone says that the rows with gaps are far better.
-    density = detector.estimator_
+    density = coupled.estimator_
     raw = density.score_samples(gaps).mean() - density.score_samples(new).mean()
     assert raw > 1
 
 
-def test_rows_whose_values_do_not_go_together_are_found():
-    detector = BoltzmannOutlierDetector().fit(coupled_rows(500))
+def test_rows_whose_values_do_not_go_together_are_found(coupled):
     new = np.concatenate([coupled_rows(300, seed=1), scrambled_rows(300)])
     y = np.repeat([1, -1], 300)
-    assert roc_auc_score(y, detector.decision_function(new)) > 0.85
+    assert roc_auc_score(y, coupled.decision_function(new)) > 0.85
 
 
-@pytest.mark.parametrize("container", ["pandas", "polars", "objects"])
-def test_words_numbers_and_gaps(container):
+def test_words_numbers_and_gaps():
     rng = np.random.default_rng(0)
-    place = rng.integers(2, size=400)
+    place = rng.integers(2, size=200)
     table = pd.DataFrame({
         "place": np.array(["pole", "equator"])[place],
-        "degrees": 10 * rng.normal(size=400) + np.array([-25, 28])[place],
-        "month": rng.integers(1, 13, size=400),
+        "degrees": 10 * rng.normal(size=200) + np.array([-25, 28])[place],
+        "month": rng.integers(1, 13, size=200),
     })  # fmt: skip
     table = table.astype({"month": "Int64"}).mask(rng.random(table.shape) < 0.1)
     new = pd.DataFrame({
@@ -136,17 +110,8 @@ def test_words_numbers_and_gaps(container):
         "degrees": [-20.0, 30.0, 25.0, 90.0, 25.0],
         "month": pd.array([1, 1, pd.NA, 7, 7], dtype="Int64"),
     })  # fmt: skip
-    table, new = {
-        "pandas": (table, new),
-        "polars": (pl.from_pandas(table), pl.from_pandas(new)),
-        "objects": tuple(
-            frame.astype(object).where(frame.notna(), None).to_numpy() for frame in (table, new)
-        ),
-    }[container]
     detector = BoltzmannOutlierDetector(random_state=0).fit(table)
     assert_array_equal(detector.predict(new), [1, -1, 1, -1, 1])
-    if container != "objects":
-        assert list(detector.feature_names_in_) == ["place", "degrees", "month"]
 
 
 def test_a_word_that_fit_has_not_seen_is_improbable():
@@ -250,8 +215,7 @@ def test_held_out_scores_are_those_of_densities_without_the_rows(weights):
 
 @pytest.mark.parametrize("n_columns", [2, 8])
 def test_few_new_rows_of_the_same_kind_are_outliers(n_columns):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, n_columns))
+    X = np.random.default_rng(0).normal(size=(1500, n_columns))
     detector = BoltzmannOutlierDetector(random_state=0).fit(X[:500])
     # Tukey's fence is meant for 0.35 % of Gaussian scores; these have a longer tail.
     assert (detector.predict(X[500:]) == -1).mean() < 0.06
@@ -278,69 +242,25 @@ def test_one_count_of_each_row_is_left_out():
         assert_array_equal(weights - left, one)
 
 
-# Weights, types, other densities.
+# Other tables and densities.
 
 
-def test_weights_count_rows():
-    X = coupled_rows(80).astype(float)
-    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
-    weights = np.random.default_rng(0).integers(4, size=80)
-    weighted = BoltzmannOutlierDetector(random_state=0).fit(X, sample_weight=weights)
-    plain = BoltzmannOutlierDetector(random_state=0).fit(np.repeat(X, weights, axis=0))
-    new = coupled_rows(50, seed=2)
-    assert_allclose(weighted.score_samples(new), plain.score_samples(new), atol=0.05)
-
-
-def test_large_weights_and_float32():
-    X = np.random.default_rng(0).normal(100, 1, size=(150, 3))
-    detector = BoltzmannOutlierDetector(random_state=0).fit(X)
-    heavy = BoltzmannOutlierDetector(random_state=0).fit(X, sample_weight=np.full(150, 1e3))
-    assert_allclose(heavy.score_samples(X), detector.score_samples(X), atol=0.2)
-    single = BoltzmannOutlierDetector(random_state=0).fit(X.astype(np.float32))
-    assert_allclose(
-        single.score_samples(X.astype(np.float32)), detector.score_samples(X), atol=1e-2
-    )
-
-
-def test_constant_and_empty_columns():
-    X = np.column_stack([np.random.default_rng(0).normal(size=50), np.ones(50), [np.nan] * 50])
-    with pytest.warns(UserWarning, match="column 2 without an observed value"):
-        detector = BoltzmannOutlierDetector().fit(X)
+def test_constant_columns():
+    X = np.column_stack([np.random.default_rng(0).normal(size=50), np.ones(50)])
+    detector = BoltzmannOutlierDetector().fit(X)
     assert np.isfinite(detector.score_samples(X)).all()
-    assert detector.score_samples([[0, 2, 0]]) < detector.score_samples([[0, 1, 0]]) - 3
+    assert detector.score_samples([[0, 2]]) < detector.score_samples([[0, 1]]) - 3
 
 
-def test_other_densities_searches_and_pickles():
+def test_other_densities_and_searches():
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.normal(size=(100, 2)), [[8.0, 8.0]]])
-    scaled = make_pipeline(StandardScaler(), BoltzmannOutlierDetector(KernelDensity()))
-    assert scaled.fit(X[:100]).predict(X)[100] == -1
-    rbm = SDCPRBM(4, visible="gaussian", max_iter=20, random_state=0)
-    detector = BoltzmannOutlierDetector(rbm, contamination=0.05, random_state=0).fit(X[:100])
+    kernels = BoltzmannOutlierDetector(KernelDensity())
+    assert make_pipeline(StandardScaler(), kernels).fit(X[:100]).predict(X)[100] == -1
+    rbm = SDCPRBM(2, visible="gaussian", max_iter=5, random_state=0)
+    detector = BoltzmannOutlierDetector(rbm, random_state=0).fit(X[:100])
     assert detector.score_samples(X).argmin() == 100
-    again = pickle.loads(pickle.dumps(detector))
-    assert_array_equal(again.score_samples(X), detector.score_samples(X))
     y = np.append(np.ones(100), -1)
     grid = {"contamination": [0.01, 0.5]}
-    search = GridSearchCV(BoltzmannOutlierDetector(), grid, scoring="accuracy", cv=2).fit(X, y)
+    search = GridSearchCV(kernels, grid, scoring="accuracy", cv=2).fit(X, y)
     assert search.best_params_ == {"contamination": 0.01}
-
-
-# What is refused.
-
-
-def test_what_is_refused():
-    X = np.random.default_rng(0).normal(size=(20, 2))
-    with pytest.raises(NotFittedError):
-        BoltzmannOutlierDetector().predict(X)
-    for share in (0, 0.6, "some"):
-        with pytest.raises(InvalidParameterError, match="contamination"):
-            BoltzmannOutlierDetector(contamination=share).fit(X)
-    frame = pd.DataFrame(X, columns=["long", "wide"])
-    with pytest.raises(ValueError, match="column 'wide' has the value inf in row 4"):
-        BoltzmannOutlierDetector().fit(frame.assign(wide=np.where(np.arange(20) == 4, np.inf, 1)))
-    detector = BoltzmannOutlierDetector().fit(frame)
-    with pytest.raises(ValueError, match="^BoltzmannOutlierDetector: column 'long' has the value"):
-        detector.predict(frame.assign(long="far"))
-    with pytest.raises(ValueError, match="feature names"):
-        detector.predict(frame[["wide", "long"]])

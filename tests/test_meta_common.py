@@ -1,0 +1,344 @@
+"""What the estimators over densities have in common; labels of classes."""
+
+import pickle
+import threading
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from sklearn_boltz import (
+    SDCPRBM,
+    BoltzmannClassifier,
+    BoltzmannImputer,
+    BoltzmannMixture,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    RBMClassifier,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+NETWORK = FVBMPseudoLikelihood(alpha=0.1, binarize=0.0)
+# scikit-learn's check wants the share of outliers from `predict` for the rows of the fit, too.
+OF_NEW_ROWS = "contamination is the share of new rows, and of the held-out scores of fit_predict"
+
+
+def not_promised(estimator):
+    if not isinstance(estimator, BoltzmannOutlierDetector):
+        return {}
+    return dict.fromkeys(("check_outliers_train", "check_outliers_fit_predict"), OF_NEW_ROWS)
+
+
+@pytest.mark.filterwarnings("ignore")  # of models with mass far from 10 rows, of single rows
+@parametrize_with_checks([
+    BoltzmannClassifier(),
+    BoltzmannClassifier(NETWORK),
+    BoltzmannImputer(SDCPRBM(3, binarize=0.0, max_iter=2)),
+    BoltzmannImputer(NETWORK, how="mean"),
+    BoltzmannMixture([("terms", FSLLDensity(binarize=0.0)), ("pairs", NETWORK)]),
+    BoltzmannOutlierDetector(),
+    BoltzmannOutlierDetector(NETWORK, contamination=0.1),
+], expected_failed_checks=not_promised)  # fmt: skip
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [BoltzmannClassifier(joint=False), BoltzmannOutlierDetector(contamination=0.1)],
+    expected_failed_checks=not_promised,
+)
+def test_scikit_learn_at_length(estimator, check):
+    check(estimator)
+
+
+# Jobs and lines about each stage.
+
+
+class Network(FVBMPseudoLikelihood):
+    """A network that remembers in which threads it worked."""
+
+    threads = set()
+
+    def fit(self, X, y=None, sample_weight=None, **initial):
+        self.threads.add(threading.get_ident())
+        return super().fit(X, y, sample_weight, **initial)
+
+    def impute(self, X, **options):
+        self.threads.add(threading.get_ident())
+        return super().impute(X, **options)
+
+
+def estimators(network):
+    rbm = SDCPRBM(4, max_iter=2, early_stopping=False)
+    return [
+        BoltzmannClassifier(network, calibration=True, random_state=0),
+        BoltzmannMixture([("pairs", network), ("rbm", rbm)], random_state=0),
+        BoltzmannOutlierDetector(network, contamination=0.1, random_state=0),
+        BoltzmannImputer(network, how="sample", random_state=0),
+    ]
+
+
+def name_of(estimator):
+    return type(estimator).__name__
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(60, 4)).astype(float)
+    X[:, 1] = np.where(rng.random(60) < 0.1, X[:, 1], X[:, 0])
+    y = X[:, 0].copy()
+    X[rng.random(X.shape) < 0.05] = np.nan
+    X[:, 0] = rng.integers(2, size=60)
+    return X, y
+
+
+def answers(estimator, X, y):
+    """All numbers that a fitted estimator gives."""
+    estimator = clone(estimator).fit(X, y)
+    methods = ["predict_proba", "score_samples", "decision_function", "transform"]
+    return {name: getattr(estimator, name)(X) for name in methods if hasattr(estimator, name)}
+
+
+@pytest.mark.parametrize("estimator", estimators(Network(alpha=0.1)), ids=name_of)
+def test_jobs_are_done_elsewhere_and_give_the_bits_of_a_sequence(estimator, table):
+    main = threading.get_ident()
+    Network.threads.clear()
+    one = answers(estimator, *table)
+    assert Network.threads == {main} and one
+    Network.threads.clear()
+    with joblib.parallel_config("threading"):
+        other = answers(clone(estimator).set_params(n_jobs=2), *table)
+    assert Network.threads - {main}
+    assert one.keys() == other.keys()
+    for name, values in one.items():
+        assert_array_equal(other[name], values, err_msg=name)
+
+
+def test_jobs_are_done_in_processes(table):
+    for estimator in estimators(FVBMPseudoLikelihood(alpha=0.1)):
+        one = answers(estimator, *table)
+        for name, values in answers(estimator.set_params(n_jobs=2), *table).items():
+            assert_array_equal(values, one[name], err_msg=name)
+
+
+LINES = {
+    "BoltzmannClassifier": ["class 0.0: ", "class 1.0: ", "calibration: "],
+    "BoltzmannMixture": ["pairs: ", "rbm: "],
+    "BoltzmannOutlierDetector": [
+        "density of all rows: ",
+        *[f"density without part {k + 1}: " for k in range(10)],
+        "offset: ",
+    ],
+    "BoltzmannImputer": ["FVBMPseudoLikelihood: "],
+}
+
+
+@pytest.mark.parametrize("estimator", estimators(FVBMPseudoLikelihood(alpha=0.1)), ids=name_of)
+def test_a_line_for_each_stage(estimator, table, capsys):
+    clone(estimator).fit(*table)
+    assert not capsys.readouterr().out
+    clone(estimator).set_params(verbose=1).fit(*table)
+    lines, name = capsys.readouterr().out.splitlines(), name_of(estimator)
+    assert len(lines) == len(LINES[name])
+    for line, begin in zip(lines, LINES[name], strict=True):
+        assert line.startswith(f"[{name}] {begin}")
+
+
+@pytest.mark.parametrize("estimator", estimators(FVBMPseudoLikelihood()), ids=name_of)
+def test_verbose_is_checked(estimator, table):
+    with pytest.raises(ValueError, match="The 'verbose' parameter"):
+        estimator.set_params(verbose="many").fit(*table)
+
+
+def test_a_joint_density_is_one_stage(table, capsys):
+    BoltzmannClassifier(verbose=1).fit(*table)
+    line = capsys.readouterr().out
+    assert line.startswith("[BoltzmannClassifier] joint density: ") and "rows 60" in line
+
+
+# Tables and weights.
+
+
+PARTS = [
+    ("terms", FSLLDensity(alpha=0.1, unseen="error")),
+    ("pairs", FVBMPseudoLikelihood(alpha=0.01, unseen="error")),
+]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        BoltzmannClassifier(),
+        BoltzmannClassifier(joint=False),
+        BoltzmannMixture(PARTS, random_state=0),
+        BoltzmannOutlierDetector(random_state=0),
+    ],
+)
+def test_tables_of_any_kind_and_pickles(estimator, animals):
+    _, gaps, y = animals
+    gaps, y = gaps[:100], y[:100]
+    if isinstance(estimator, BoltzmannMixture):
+        gaps = gaps.drop(columns="weight")
+    frame = pl.from_pandas(gaps)
+    objects = gaps.astype(object).where(gaps.notna(), None).to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected, *others = (clone(estimator).fit(rows, y) for rows in (gaps, frame, objects))
+    scores = expected.score_samples(gaps)
+    for model, rows in zip(others, (frame, objects), strict=True):
+        assert_allclose(model.score_samples(rows), scores, atol=1e-6)
+        if isinstance(model, BoltzmannClassifier):
+            p = expected.predict_proba(gaps)
+            assert_allclose(model.predict_proba(rows), p, atol=1e-6)
+    for model in (expected, others[0]):
+        assert model.feature_names_in_.tolist() == list(gaps.columns)
+    again = pickle.loads(pickle.dumps(expected))
+    assert_array_equal(again.score_samples(gaps), scores)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "atol"),
+    [
+        (BoltzmannClassifier(), 1e-2),
+        (BoltzmannClassifier(joint=False), 1e-2),
+        (BoltzmannMixture(PARTS, weights="uniform"), 1e-4),
+        (BoltzmannOutlierDetector(random_state=0), 0.05),
+    ],
+)
+def test_weights_count_rows(estimator, atol, animals):
+    _, gaps, y = animals
+    gaps, y = gaps[:150], y[:150]
+    if isinstance(estimator, BoltzmannMixture):
+        gaps = gaps.drop(columns="weight").dropna()
+        y = y[gaps.index]
+    weights = np.random.default_rng(0).integers(4, size=len(y))
+    repeated = np.repeat(np.arange(len(y)), weights)
+    weighted = clone(estimator).fit(gaps, y, sample_weight=weights)
+    plain = clone(estimator).fit(gaps.iloc[repeated], y[repeated])
+    scores = weighted.score_samples(gaps)
+    assert_allclose(scores, plain.score_samples(gaps), atol=atol)
+    if isinstance(estimator, BoltzmannClassifier):
+        assert_allclose(weighted.predict_proba(gaps), plain.predict_proba(gaps), atol=1e-4)
+    if isinstance(estimator, BoltzmannMixture):
+        expected = np.average(scores, weights=weights)
+        assert weighted.score(gaps, sample_weight=weights) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "estimator", [BoltzmannClassifier(), BoltzmannOutlierDetector(random_state=0)]
+)
+def test_columns_without_a_value_are_left_out(estimator, animals):
+    table, _, y = animals
+    empty = table.assign(nothing=np.nan)
+    with pytest.warns(UserWarning, match="'nothing' without"):
+        model = clone(estimator).fit(empty, y)
+    other = clone(estimator).fit(table, y)
+    assert_allclose(model.score_samples(empty), other.score_samples(table))
+    if isinstance(estimator, BoltzmannClassifier):
+        assert_allclose(model.predict_proba(empty), other.predict_proba(table))
+
+
+@pytest.mark.parametrize("estimator", [BoltzmannClassifier(), BoltzmannOutlierDetector()])
+def test_large_weights_and_float32(estimator):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 60)
+    X = np.column_stack([rng.normal(100 + y), rng.integers(3, size=120)])
+    estimator.set_params(random_state=0)
+
+    def scores(X, **weights):
+        model = clone(estimator).fit(X, y, **weights)
+        return model.score_samples(X), model.predict_proba(X) if hasattr(model, "priors") else 0
+
+    expected, p = scores(X)
+    # The fit ends 0.1 nats of the sum over the rows below the maximum.
+    heavy, p_heavy = scores(X, sample_weight=np.full(120, 1e3))
+    assert_allclose(heavy, expected, atol=0.2)
+    assert_allclose(p_heavy, p, atol=0.05)
+    single, p_single = scores(X.astype(np.float32))
+    assert_allclose(single, expected, atol=1e-2)
+    assert_allclose(p_single, p, atol=1e-3)
+
+
+# Labels.
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "beside"),
+    [
+        ([-1, 0, 1], [0, 1], "2 classes 0, 1"),  # opinions, or two classes and no label
+        ([-1.0, 0.0, 1.0], [0, 1], "2 classes 0.0, 1.0"),
+        ([-1, 1, 2], [1, 2], "2 classes 1, 2"),
+        ([-1, 0, 1, 2], [0, 1, 2], "3 classes 0, 1, 2"),  # -1 is no more frequent
+        ([-1, *range(3, 10)], list(range(3, 10)), "7 classes 3, 4, 5, 6, 7, ..."),
+        ([-1, -1, 0, 1, 2], [0, 1, 2], None),  # as in sklearn.semi_supervised
+        ([None, 0, 1], [0, 1], None),
+        ([np.nan, 0, 1], [0, 1], None),
+        ([-1, 1], [-1, 1], None),
+        ([-2, -1, 0, 1, 2], [-2, -1, 0, 1, 2], None),
+        (["-1", "0", "1"], ["-1", "0", "1"], None),
+    ],
+)
+def test_no_class_is_lost_in_silence(labels, classes, beside):
+    y = np.resize(np.array(labels), 40)
+    model = RBMClassifier(2, max_iter=1, early_stopping=False)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(np.eye(40)[:, :3], y)
+    assert model.classes_.tolist() == classes
+    found = [str(w.message) for w in found if "y has" in str(w.message)]
+    n_rows = int((y == -1).sum()) if beside else 0
+    expected = (
+        f"RBMClassifier: y has -1 in {n_rows} rows, beside the {beside}: these rows are taken for "
+        "rows without a label. If they are, write None or NaN for -1; if -1 is a class, give "
+        "texts as labels: np.asarray(y).astype(str)."
+    )
+    assert found == ([expected] if beside else [])
+
+
+@pytest.mark.parametrize(
+    ("model", "missing", "remedy"),
+    [
+        (RBMClassifier(2, max_iter=1), 2, ": [str(label) for label in y]."),
+        (BoltzmannClassifier(), 2, ": [str(label) for label in y]."),
+        (
+            RBMClassifier(2, max_iter=1),
+            None,
+            ", and leave missing labels None: [None if label is None else str(label) for label in "
+            "y].",
+        ),
+        (
+            RBMClassifier(2, max_iter=1),
+            np.nan,
+            ", and leave missing labels None: [None if pandas.isna(label) else str(label) for "
+            "label in y].",
+        ),
+    ],
+)
+def test_labels_of_several_types(model, missing, remedy):
+    X, y = [[0, 1], [1, 0], [0, 0], [1, 1]], np.array(["a", 1, "a", missing], dtype=object)
+    message = f"^{name_of(model)}: y has labels of the types int and str. Make them all of one type"
+    with pytest.raises(ValueError, match=message) as caught:
+        model.fit(X, y)
+    assert str(caught.value).endswith(" of one type" + remedy)
+    mended = eval(remedy[remedy.index("[") : -1], {"y": y, "pandas": pd})
+    assert model.fit(X, mended).classes_.tolist() == (
+        ["1", "2", "a"] if missing == 2 else ["1", "a"]
+    )
+
+
+def test_masked_arrays_without_a_masked_label():
+    X = np.random.default_rng(0).integers(2, size=(40, 3))
+    for model in (RBMClassifier(2, max_iter=1), BoltzmannClassifier()):
+        model.fit(X, np.ma.masked_array(np.arange(40) % 2))
+        assert model.classes_.tolist() == [0, 1]
