@@ -19,7 +19,6 @@ import tracemalloc
 
 import _path  # noqa: F401
 import numpy as np
-from _baselines import set_torch_threads
 from _common import interleaved, make_parser, print_check, print_table, report, run_script
 from _data import load_bits
 from sklearn.neural_network import BernoulliRBM
@@ -58,12 +57,13 @@ class Products:
             np.matmul(self.H.T, self.V, out=W)
 
 
-def torch_pcd(X, batch_size):
+def torch_pcd(X, batch_size, n_threads):
     """An epoch of PCD-1 written by hand in PyTorch; None where that is not installed."""
     try:
         import torch
     except ImportError:
         return None
+    torch.set_num_threads(n_threads)
     X = torch.from_numpy(X)
     W = 0.01 * torch.randn(N_HIDDEN, N_VISIBLE)
     b, c, h = torch.zeros(N_VISIBLE), torch.zeros(N_HIDDEN), torch.zeros(batch_size, N_HIDDEN)
@@ -84,11 +84,11 @@ def torch_pcd(X, batch_size):
 
 
 def estimator(**kwargs):
-    # What it takes to follow the likelihood is measured by bench_rbm_ladder.py.
+    # What it takes to follow the likelihood is measured by bench_rbm_tracking.py.
     return SDCPRBM(N_HIDDEN, max_iter=1, track_likelihood=False, random_state=0, **kwargs)
 
 
-def compare_pcd(X, batch_size, repeats):
+def compare_pcd(X, batch_size, args):
     """Seconds of an epoch: this, BernoulliRBM, the products, PyTorch."""
     n_rows, dtype = len(X), X.dtype.type
     scheme = dict(n_inner=1, n_gibbs=1, centered=False, persistent=True)
@@ -100,10 +100,10 @@ def compare_pcd(X, batch_size, repeats):
         ).fit(X),
         "five products": lambda: [products(2, 1, 2) for _ in range(n_rows // batch_size)],
     }
-    epoch = torch_pcd(X, batch_size) if dtype == np.float32 else None
+    epoch = torch_pcd(X, batch_size, args.threads) if dtype == np.float32 else None
     if epoch is not None:
         functions["PyTorch"] = epoch
-    return dict(zip(functions, interleaved(functions.values(), repeats), strict=True))
+    return dict(zip(functions, interleaved(functions.values(), args.repeats), strict=True))
 
 
 def compare_cs_dcp(X, repeats):
@@ -168,13 +168,12 @@ def main():
         threadpool_limits(args.threads),
         report(args.output / f"rbm_speed_{args.threads}.txt", title),
     ):
-        set_torch_threads(args.threads)
         X = binary_rows(20000, np.float32, args.data)
-        pcd = compare_pcd(X, 100, args.repeats)
+        pcd = compare_pcd(X, 100, args)
         show("PCD-1, 20,000 rows, batch 100, float32: seconds an epoch", pcd)
-        pcd64 = compare_pcd(X[:5000].astype(np.float64), 100, args.repeats)
+        pcd64 = compare_pcd(X[:5000].astype(np.float64), 100, args)
         show("PCD-1, 5,000 rows, batch 100, float64", pcd64)
-        small = compare_pcd(X[:5000], 10, args.repeats)
+        small = compare_pcd(X[:5000], 10, args)
         show("PCD-1, 5,000 rows, batch 10, float32", small)
         dcp = compare_cs_dcp(X[:6000], args.repeats)
         show("CS-DCP 6×4, 6,000 rows, batch 200", dcp)

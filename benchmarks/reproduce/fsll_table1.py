@@ -16,9 +16,8 @@ from statistics import median
 import _path  # noqa: F401
 import numpy as np
 from _common import print_check, print_table, run_script, save_table, timed
+from _fsll import NETWORKS, SIZES, bm_di, bm_pcd, draw, log_distribution
 from _reproduction import compare, plt, reproduction, save_picture, settings
-from fsll._boltzmann_baselines import bm_di, bm_pcd, log_distribution
-from fsll._networks import NETWORKS, SIZES, draw
 
 from sklearn_boltz import FSLLDensity
 

@@ -12,8 +12,8 @@ Parts:
   best validation rows. Several models in one entry make a mixture, with the weights that are best
   on the validation rows.
 - ``peers``: the tree of Chow and Liu, mixtures of Bernoulli products by EM, scikit-learn's
-  ``BernoulliRBM`` and ``rbms`` (PyTorch) for as many seconds as the default ``SDCPRBM`` took, and
-  circuits of ``deeprob-kit``, where these are installed.
+  ``BernoulliRBM`` for as many seconds as the default ``SDCPRBM`` took, and circuits of
+  ``deeprob-kit``, where it is installed.
 - ``published``: figures of papers, with their sources.
 
 A likelihood is exact where Z is; else it lies in a bracket. ln Z is estimated by a ladder of models
@@ -45,7 +45,6 @@ from _baselines import (
     as_sdcp_rbm,
     chow_liu,
     independent,
-    set_torch_threads,
 )
 from _circuits import learn_spn, random_circuits
 from _common import (
@@ -392,22 +391,6 @@ def scikit_learn(X, rate, batch_size, seed):
     return BernoulliRBMPeer(X, PEER_UNITS, learning_rate=rate, batch_size=batch_size, seed=seed)
 
 
-class Rbms:
-    """`rbms`, step by step."""
-
-    def __init__(self, X, rate, batch_size, seed):
-        from rbm.bench_peers import RbmsSteps
-
-        set_torch_threads(1)
-        self.peer = RbmsSteps(X, PEER_UNITS, rate, seed)
-        self.parameters = self.peer.parameters
-
-    def train(self, seconds, clock):
-        start = clock()
-        while clock() - start < seconds:
-            self.peer.epoch()
-
-
 def machine(make, train, valid, test, seed, args):
     """The RBM of another library: rate and batch size by the validation rows."""
     X, found = train.astype(np.float32), []
@@ -436,7 +419,6 @@ PEERS = {
     "LearnSPN (deeprob-kit)": (partial(circuit, learn_spn), True),
     "random circuits (deeprob-kit)": (partial(circuit, random_circuits), True),
     "BernoulliRBM": (partial(machine, scikit_learn), True),
-    "rbms": (partial(machine, Rbms), True),
 }
 
 
