@@ -1,11 +1,8 @@
 """Speed of SDCPRBM with 500 hidden and 784 visible units.
 
-Claims: an epoch of PCD-1 at batch 100 takes at most 1.5 times as long as its five matrix
-products alone, is at least 1.3 times as fast as `BernoulliRBM` in the same type, and faster than
-the same loop in PyTorch (where that is installed); at batch 10, at least 4 times as fast as
-`BernoulliRBM`. A CS-DCP 6×4 epoch at batch 200 takes at most 1.3 times its products, annealed
-importance sampling with 100 chains at most 1.6 times. `fit` holds no array of n_samples ×
-n_components.
+Epochs beside their matrix products alone, `BernoulliRBM` in the same type, and the same loop in
+PyTorch, where that is installed; annealed importance sampling beside its products. `fit` holds no
+array of n_samples × n_components.
 
 The rows are those of statistically binarised MNIST, or random ones with as many ones (an eighth)
 without --data; zeros save this library time, and others none.
@@ -19,7 +16,7 @@ import tracemalloc
 
 import _path  # noqa: F401
 import numpy as np
-from _common import interleaved, make_parser, print_check, print_table, report, run_script
+from _common import interleaved, make_parser, print_table, report, run_script
 from _data import load_bits
 from sklearn.neural_network import BernoulliRBM
 from threadpoolctl import threadpool_limits
@@ -153,11 +150,6 @@ def show(title, seconds):
     )
 
 
-def check(what, limit, measured, at_least=False):
-    met = measured >= limit if at_least else measured <= limit
-    print_check(what, f"{'≥' if at_least else '≤'} {limit}", f"{measured:.2f}", met)
-
-
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=7)
@@ -180,19 +172,7 @@ def main():
         ais = compare_ais(X[:1000], 500, args.repeats)
         show("AIS, 100 chains, 500 temperatures", ais)
         peak, forbidden = peak_of_fit(X)
-        check("PCD-1 batch 100 / its products", 1.5, ratio(pcd, "SDCPRBM", "five products"))
-        for name, seconds, limit in [
-            ("batch 100, float32", pcd, 1.3),
-            ("batch 100, float64", pcd64, 1.3),
-            ("batch 10, float32", small, 4),
-        ]:
-            faster = ratio(seconds, "BernoulliRBM", "SDCPRBM")
-            check(f"times faster than BernoulliRBM, {name}", limit, faster, at_least=True)
-        if "PyTorch" in pcd:
-            check("times faster than PyTorch", 1, ratio(pcd, "PyTorch", "SDCPRBM"), at_least=True)
-        check("CS-DCP 6×4 / its products", 1.3, ratio(dcp, "CS-DCP 6×4", "its products"))
-        check("AIS / its products", 1.6, ratio(ais, "AIS", "its products"))
-        check("memory of a fit / (n_samples × n_components)", 1, peak / forbidden)
+        print(f"memory of a fit / (n_samples × n_components): {peak / forbidden:.2f}")
 
 
 if __name__ == "__main__":
