@@ -1,16 +1,9 @@
 """Features for a linear classifier from RBMs, beside pixels and untrained hidden units.
 
 Logistic regression, the same for all, on standardised features; its C is chosen on a fifth of
-the training rows. All machines of a table have as many hidden units and learn for as many seconds
-of the processor, with one thread. `BernoulliRBM` has four settings: two learning rates and two
-sizes of mini-batches. The parts are
-
-digits
-    scikit-learn's 8 x 8 digits, three folds in the order of the file; whole fits of as many
-    epochs as each row says.
-mnist
-    20,000 rows and 256 units; first the settings of one seed, then the best over more seeds.
-    Left out unless ``--data`` is given.
+the training rows. All machines have as many hidden units and learn for as many seconds of the
+processor, with one thread. `BernoulliRBM` has four settings: two learning rates and two sizes of
+mini-batches. First the settings of one seed on 20,000 rows of MNIST, then the best over more seeds.
 """
 
 from copy import copy
@@ -28,12 +21,11 @@ from _common import (
     run_script,
     unconverged_is_fine,
 )
-from _data import load_images, load_small_digits
+from _data import load_images
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
 from sklearn.neural_network import BernoulliRBM
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
 from sklearn_boltz import SDCPRBM, TAPRBM
 
@@ -203,85 +195,17 @@ def more_seeds(data, setting, args):
     print_table(["seed", *table.found], rows)
 
 
-def compare_digits():
-    """Print the table of the digits: mean accuracy of three folds in the order of the file."""
-    X, y = load_small_digits()
-    X = X.astype(np.float32)
-    common = dict(n_jobs=1, track_likelihood=False)
-    n_epochs = 100
-    makers = {
-        "BernoulliRBM, default": lambda: BernoulliRBM(random_state=0),
-        "BernoulliRBM, rate 0.06, 60 epochs": lambda: BernoulliRBM(
-            learning_rate=0.06, n_iter=60, random_state=0
-        ),
-        "TAPRBM": lambda: TAPRBM(random_state=0, **SCALE, **common),
-    }
-    for scale in ("auto", 0.5):
-        makers[f"SDCPRBM, CS-DCP, weights_init={scale}"] = lambda scale=scale: SDCPRBM(
-            weights_init=scale, random_state=0, **common
-        )
-    for scale in (0.01, "auto", 0.5):
-        options = FEATURES | common | dict(weights_init=scale, max_iter=n_epochs)
-        makers[f"SDCPRBM, PCD, {n_epochs} epochs, weights_init={scale}"] = lambda options=options: (
-            SDCPRBM(random_state=0, **options)
-        )
-    found, seconds = {}, {}
-
-    def add(title, H, H_test, y, y_test):
-        for scaled in (False, True):
-            scaler = StandardScaler(with_mean=scaled, with_std=scaled).fit(H)
-            classifier = LogisticRegression(C=0.1 if scaled else 10, max_iter=300)
-            classifier.fit(scaler.transform(H), y)
-            score = classifier.score(scaler.transform(H_test), y_test)
-            found.setdefault(title, {}).setdefault(scaled, []).append(score)
-
-    for train, test in KFold(3).split(X):
-        scaler = MinMaxScaler(clip=True).fit(X[train])
-        rows = [scaler.transform(X[part]) for part in (train, test)]
-        labels = y[train], y[test]
-        add("pixels", *rows, *labels)
-        for n_hidden in (256, 1000):
-            transform = untrained(n_hidden, 0.5, X, 0)
-            add(f"{n_hidden} untrained, N(0, 0.5²)",
-                *map(transform, rows), *labels)  # fmt: skip
-        for title, make in makers.items():
-            start = process_time()
-            with unconverged_is_fine():
-                model = make().fit(rows[0])
-            seconds[title] = seconds.get(title, 0) + process_time() - start
-            features = list(map(features_of(model), rows))
-            add(title, *features, *labels)
-            both = [np.hstack(pair) for pair in zip(rows, features, strict=True)]
-            add(f"pixels beside {title}", *both, *labels)
-    print("digits: mean accuracy of three folds in the order of the file; 256 hidden units\n")
-    print_table(
-        ["features", "C=10", "standardised, C=0.1", "seconds of a fit"],
-        [
-            [title, *(f"{np.mean(scores[scaled]):.3f}" for scaled in (False, True)),
-             f"{seconds[title] / 3:.1f}" if title in seconds else ""]
-            for title, scores in found.items()
-        ],
-    )  # fmt: skip
-
-
 def main():
     parser = make_parser(__doc__)
-    parser.add_argument(
-        "--parts", nargs="+", choices=["digits", "mnist"], default=["digits", "mnist"]
-    )
-    parser.add_argument("--rows", type=int, default=20_000, help="training rows of mnist")
-    parser.add_argument("--hidden", type=int, default=256, help="hidden units of mnist")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of training, in mnist")
-    parser.add_argument("--seeds", type=int, default=3, help="of mnist")
+    parser.add_argument("--rows", type=int, default=20_000, help="training rows")
+    parser.add_argument("--hidden", type=int, default=256, help="hidden units")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of training")
+    parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
+    data = load_images("mnist", args.data, args.rows)
     title = "Features of restricted Boltzmann machines"
-    if "digits" in args.parts:
-        with report(args.output / "rbm_features_digits.txt", title):
-            compare_digits()
-    if "mnist" in args.parts and args.data is not None:
-        with report(args.output / "rbm_features_mnist.txt", title):
-            data = load_images("mnist", args.data, args.rows)
-            more_seeds(data, compare(data, args), args)
+    with report(args.output / "rbm_features_mnist.txt", title):
+        more_seeds(data, compare(data, args), args)
 
 
 if __name__ == "__main__":
