@@ -6,12 +6,12 @@ DATA ?= ../shared/data
 # pip and setuptools print advice that is not for whoever builds this package. Errors are shown.
 QUIETLY = -qq --no-warn-script-location
 # As [build-system] of pyproject.toml, to compile without an environment of pip's own.
-BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.11"
+BUILD_REQUIRES = "setuptools>=77" "Cython>=3.1" "scipy>=1.12"
 # The commit that `make check` and `make net` compare with.
 BASE ?= HEAD
 KERNELS = $(shell find sklearn_boltz -name '*.pyx' -o -name '*.pxd' -o -name '*.h')
 
-.PHONY: demo test check test-slow messages fuzz net test-array-api test-oldest test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
+.PHONY: demo test check test-slow messages fuzz net test-array-api test-oldest test-newest test-free-threaded test-sanitizers test-wheel lint doc bench bench-kernels reproduce reproduce-quick dist clean
 
 # What builds the kernels, and the package in place without them: its Python files need no more.
 # A stamp for each set of extras.
@@ -74,12 +74,45 @@ net: $(VENV)/.installed-test $(VENV)/.built
 	-PYTHONPATH=$(CURDIR) $(BIN)/python tests/net.py compare build/net.pickle
 	PYTHONPATH=$(CURDIR) $(BIN)/python tests/net.py times build/net
 
-# The oldest scikit-learn that is supported, with libraries of its time.
+# The lowest versions that pyproject.toml declares; of what these need in turn, the newest.
 test-oldest:
 	$(PYTHON) -m venv .venv-oldest
-	.venv-oldest/bin/pip install $(QUIETLY) --editable ".[test]" \
-		"scikit-learn==1.6.*" "numpy<2.3" "scipy<1.16" "pandas<3" "polars<1.30"
-	.venv-oldest/bin/python -m pytest
+	.venv-oldest/bin/pip install $(QUIETLY) uv
+	.venv-oldest/bin/uv pip install --quiet --python .venv-oldest --resolution lowest-direct \
+		--requirements pyproject.toml --extra test
+	.venv-oldest/bin/pip install $(QUIETLY) --no-deps --editable .
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest
+
+# Pre-releases of what the package computes with, and the newest of all else.
+test-newest:
+	$(PYTHON) -m venv .venv-newest
+	.venv-newest/bin/pip install $(QUIETLY) --editable ".[test]"
+	.venv-newest/bin/pip install $(QUIETLY) --upgrade --pre numpy scipy scikit-learn
+	OMP_NUM_THREADS=1 .venv-newest/bin/python -m pytest -n auto --dist loadgroup
+
+# PYTHON is a free-threaded one, as python3.14t. Not all extras have wheels for it. Whether importing
+# the package turns the interpreter lock on again is an error of this target: the kernels declare that
+# they need none, so that another library would be the cause.
+test-free-threaded:
+	$(PYTHON) -c "import sysconfig; assert sysconfig.get_config_var('Py_GIL_DISABLED')"
+	$(PYTHON) -m venv .venv-free-threaded
+	.venv-free-threaded/bin/pip install $(QUIETLY) pytest mpmath hypothesis --editable .
+	.venv-free-threaded/bin/python -W error::RuntimeWarning -c \
+		"import sys, sklearn_boltz; assert not sys._is_gil_enabled(), 'the lock is on again'"
+	.venv-free-threaded/bin/python -m pytest $(KERNEL_TESTS) tests/test_threads.py
+
+# The kernels with the address and the undefined-behaviour sanitizer, by GCC, in a copy of the tree.
+# Python keeps memory until it exits, so that leaks are not looked for.
+KERNEL_TESTS = tests/test_fvbm_kernels.py tests/test_rbm_kernels.py tests/test_hadamard.py
+SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -g -O1
+test-sanitizers: $(VENV)/.installed-test
+	rm -rf build/sanitizers && mkdir -p build/sanitizers
+	git ls-files -z | xargs -0 cp --parents --target-directory=build/sanitizers
+	cd build/sanitizers && SKLEARN_BOLTZ_CFLAGS="$(SANITIZERS)" \
+		$(CURDIR)/$(BIN)/python setup.py -q build_ext --inplace
+	cd build/sanitizers && ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=$$PWD OMP_NUM_THREADS=1 \
+		LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+		$(CURDIR)/$(BIN)/python -m pytest $(KERNEL_TESTS) -p no:cacheprovider -s
 
 # A wheel in an environment of its own, tested from a folder without the sources, as the wheels
 # of all systems are by [tool.cibuildwheel]. test_architecture.py reads the sources.
@@ -125,5 +158,5 @@ dist: $(VENV)/bin/python
 	$(BIN)/python -m build
 
 clean:
-	rm -rf .venv .venv-oldest .venv-wheel build dist doc/_build doc/auto_examples doc/api/generated *.egg-info
+	rm -rf .venv .venv-* build dist doc/_build doc/auto_examples doc/api/generated *.egg-info
 	find sklearn_boltz -name '*.so' -delete -o -name '*.c' -delete

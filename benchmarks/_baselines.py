@@ -79,18 +79,6 @@ def _joint(state, X):
     return X @ logit(p).T + (log_weight + np.log1p(-p).sum(axis=1))
 
 
-def smoothed_table(train, valid, test):
-    """Of (count + a) / (N + 2^n a), with a chosen on `valid`."""
-    place = 1 << np.arange(train.shape[1])
-    counts = np.bincount(train @ place, minlength=2 ** train.shape[1])
-
-    def score(a, X):
-        return float(np.log((counts[X @ place] + a) / (len(train) + a * len(counts))).mean())
-
-    a = max(np.logspace(-4, 0, 41), key=lambda a: score(a, valid))
-    return score(a, test)
-
-
 # Restricted Boltzmann machines.
 
 
@@ -134,25 +122,12 @@ class BernoulliRBMPeer:
 def as_sdcp_rbm(parameters, X):
     """An `SDCPRBM` with the parameters of another RBM, in the type of X: to judge them alike.
 
-    These are weights and intercepts of the visible and the hidden units, and the precisions of
-    Gaussian visible units.
+    These are weights and intercepts of the visible and the hidden units.
     """
-    weights, visible, hidden, *precision = (np.ascontiguousarray(x, X.dtype) for x in parameters)
-    units = "gaussian" if precision else "bernoulli"
-    model = SDCPRBM(len(weights), visible=units, max_iter=0, random_state=0).fit(X)
+    weights, visible, hidden = (np.ascontiguousarray(x, X.dtype) for x in parameters)
+    model = SDCPRBM(len(weights), max_iter=0, random_state=0).fit(X)
     model.components_, model.intercept_visible_, model.intercept_hidden_ = weights, visible, hidden
-    if precision:
-        model.precision_visible_ = precision[0]
     return model
-
-
-def set_torch_threads(n_threads):
-    """Of PyTorch, where it is installed."""
-    try:
-        import torch
-    except ImportError:
-        return
-    torch.set_num_threads(n_threads)
 
 
 # Denoising of bits that were flipped.

@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from contextlib import contextmanager, redirect_stdout
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -62,12 +63,18 @@ class _Tee:
 
 
 @contextmanager
-def report(path, title):
-    """Print a title and the machine; all that is printed inside goes to a file too."""
+def report(path, title, seconds=None):
+    """Print a title, the machine and the date, and at the end the seconds.
+
+    All that is printed inside goes to a file too. A run that is stopped leaves no seconds; those of
+    a run that goes on with an earlier one are what a function gives.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
     with path.open("w") as file, redirect_stdout(_Tee(sys.stdout, file)):
-        print(f"{title}\n{machine()}\n")
+        print(f"{title}\n{machine()}\ndate: {date.today()}\n")
         yield
+        print(f"\nseconds: {seconds() if seconds else time.perf_counter() - start:.0f}")
 
 
 def machine():

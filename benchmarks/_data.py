@@ -4,9 +4,6 @@ A set is looked for as a file in a folder (``--data``), then downloaded where th
 address for it. What is in neither place raises `MissingData`.
 """
 
-import gzip
-import lzma
-
 import numpy as np
 import pandas as pd
 from _common import MissingData
@@ -17,7 +14,6 @@ from sklearn_boltz.datasets import (
     fetch_density_benchmark,
     fetch_mnist,
     fetch_omniglot,
-    read_alignment,
 )
 
 # Images: the file, and what downloads them.
@@ -26,14 +22,6 @@ IMAGES = {
     "omniglot": ("omniglot28.npz", fetch_omniglot),
     "cbcl": ("cbcl_faces.npz", None),
     "caltech": ("caltech101_silhouettes.npz", fetch_caltech101_silhouettes),
-}
-
-# Alignments: the file, and how it is read. None is downloaded.
-ALIGNMENTS = {
-    "DHFR": ("plmc_DHFR.a2m.gz", {"focus": "DYR_ECOLI", "unknown": "drop"}),
-    "potts3": ("plmc_potts3.a2m.gz", {"alphabet": "_*^"}),
-    "plmDCA": ("plmDCA_example1_alignment.fasta.gz", {}),
-    "PF00072": ("PF00072_train0.6.fasta.xz", {}),
 }
 
 
@@ -131,9 +119,8 @@ def load_parts(name, folder):
 
     Parameters
     ----------
-    name : {"mnist", "caltech", "digits"}
-        The last 10,000 training rows of MNIST validate, as in the Frank-Wolfe paper. The digits
-        are those of scikit-learn, on above 7 of 16, in an order of their own.
+    name : {"mnist", "caltech"}
+        The last 10,000 training rows of MNIST validate, as in the Frank-Wolfe paper.
     folder : Path or None
 
     Returns
@@ -141,11 +128,6 @@ def load_parts(name, folder):
     dict of str to (ndarray of float32, ndarray)
         Pixels from 0 to 1 and classes of "train", "valid" and "test".
     """
-    if name == "digits":
-        X, y = load_digits(return_X_y=True)
-        order = np.random.default_rng(0).permutation(len(X))
-        parts = dict(train=order[:1200], valid=order[1200:1500], test=order[1500:])
-        return {part: ((X[at] > 7).astype(np.float32), y[at]) for part, at in parts.items()}
     data = _image_arrays(name, folder)
     if name == "mnist":
         for letter in "Xy":
@@ -180,97 +162,12 @@ def load_spikes(folder):
     return {name: data[name] for name in ("spikes15", "spikes50")}
 
 
-def load_ising(folder):
-    """Samples of the Ising model on the periodic 7 × 7 lattice, -1 and 1: dict by β."""
-    data = _read("landscapes/ising2d.npz", folder)
-    betas = [0.2, 0.4, 0.5, 0.6]
-    bits = {beta: np.unpackbits(data[f"L7_beta{beta}"], axis=1)[:, :49] for beta in betas}
-    return {beta: 2 * rows.astype(np.int64) - 1 for beta, rows in bits.items()}
-
-
-def load_clusters(folder):
-    """10,000 rows of 1,000 bits in three clusters of a plane."""
-    data = _read("landscapes/d2c3.npz", folder)
-    n_rows, n_columns = data["shape"]
-    return np.unpackbits(data["packed"], axis=1)[:n_rows, :n_columns]
-
-
-def alignment_file(name, folder):
-    """Path of the file of an alignment, in the folder or below ``oracles/potts`` in it."""
-    file_name, _ = ALIGNMENTS[name]
-    for place in (folder, folder and folder / "oracles" / "potts"):
-        if place is not None and (place / file_name).is_file():
-            return place / file_name
-    raise MissingData(f"{file_name} is not in --data")
-
-
-def load_alignment(name, folder, **options):
-    """What `read_alignment` makes of an alignment; options change how it is read."""
-    return read_alignment(alignment_file(name, folder), **ALIGNMENTS[name][1] | options)
-
-
 def correlated_bits(n_rows, n_columns, rng):
     """Bits that are equal to their left neighbour four times of five in the first half."""
     X = rng.integers(2, size=(n_rows, n_columns), dtype=np.uint8)
     for j in range(1, n_columns // 2):
         X[:, j] = X[:, j - 1] ^ (rng.random(n_rows) < 0.2)
     return X
-
-
-AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
-
-
-def load_family(name, folder):
-    """A protein family, with what another program made of it.
-
-    Parameters
-    ----------
-    name : {"dhfr", "plmdca", "response_regulator"}
-    folder : Path or None
-
-    Returns
-    -------
-    codes : ndarray of int8 of shape (n_sequences, n_positions)
-        0 is a gap, 1 to 20 are amino acids; -1 is a letter that is neither.
-    scores : ndarray of shape (n_pairs, 3)
-        Two positions, counted from 0, and the score of the other program.
-    more : ndarray or None
-        Of "dhfr" the weights of the sequences; of "response_regulator" two positions and their
-        distance in Å.
-    """
-    files = {
-        "dhfr": ("plmc_DHFR.a2m.gz", "plmc_DHFR.couplings.gz", "plmc_DHFR_weights_raw.txt.gz"),
-        "plmdca": ("plmDCA_example1_alignment.fasta.gz", "plmDCA_example1_scores.csv.gz", None),
-        "response_regulator": (
-            "PF00072_train0.6.fasta.xz",
-            "PF00072_plmDCA_score_train0.6.txt.gz",
-            "PF00072_struct.dat.gz",
-        ),
-    }
-    paths = [file and folder and folder / "oracles" / "potts" / file for file in files[name]]
-    if folder is None or not all(path is None or path.is_file() for path in paths):
-        raise MissingData(f"oracles/potts/{files[name][0]} is not in --data")
-    letters = _sequences(paths[0])
-    if name == "dhfr":
-        letters = letters[:, np.char.isupper(letters[0])]
-        columns = (0, 2, 5)
-    else:
-        letters = np.array([[c for c in row if c == "-" or c.isupper()] for row in letters])
-        columns = (0, 1, 2)
-    codes = np.full(letters.shape, -1, dtype=np.int8)
-    for k, letter in enumerate("-" + AMINO_ACIDS):
-        codes[letters == letter] = k
-    codes[(letters == ".") | np.char.islower(letters)] = 0
-    scores = np.loadtxt(paths[1], delimiter="," if name == "plmdca" else None, usecols=columns)
-    positions = np.unique(scores[:, :2])
-    if name == "dhfr":
-        scores[:, :2] = np.searchsorted(positions, scores[:, :2])
-    else:
-        scores[:, :2] -= 1
-    more = None if paths[2] is None else np.loadtxt(paths[2])
-    if name == "response_regulator":
-        more = more[:, [0, 1, 3]] - [1, 1, 0]
-    return codes, scores, more
 
 
 # Tables: the file, and the columns that are left out.
@@ -341,43 +238,3 @@ def load_classes(name, folder):
         return data.data, data.target.to_numpy().astype(str)
     table = load_table(name, folder)
     return table.drop(columns=source), table[source].to_numpy().astype(str)
-
-
-def load_votes(name, folder, n_members=15):
-    """Votes as a data frame of "y" and "n"; None for who did not vote.
-
-    Parameters
-    ----------
-    name : {"senate", "house84", "house110"}
-        The Australian Senate of 2016, a column for each party; the US House of 1984, a column for
-        each vote, and one for the party; that of 2007 to 2008, a column for each member.
-    folder : Path or None
-    n_members : int, default=15
-        Of the last one, evenly spaced among those that voted in half of the roll calls at least.
-
-    Returns
-    -------
-    table : data frame
-    """
-    if name == "house84":
-        return load_table("vote", folder)
-    if name == "senate":
-        data = _read("au_senate45.npz", folder)
-        votes, names = data["X"], data["variables"]
-    else:
-        # Three bits for each member: yes, no, unknown.
-        bits = np.concatenate(load_density("voting", folder)).reshape(1764, -1, 3)
-        called = ~bits[:, :, 2].all(axis=1)
-        present = np.flatnonzero(bits[called][:, :, 2].mean(axis=0) <= 0.5)
-        members = present[np.linspace(0, len(present) - 1, n_members).astype(int)]
-        votes = np.where(bits[:, members, 2] == 1, -1, bits[:, members, 0])
-        names = [f"member {j}" for j in members]
-    words = np.array(["n", "y", None], dtype=object)
-    return pd.DataFrame(words[votes], columns=list(names))
-
-
-def _sequences(path):
-    """The letters of an aligned FASTA file, of shape (n_sequences, n_columns)."""
-    with (lzma if path.suffix == ".xz" else gzip).open(path, "rt") as file:
-        entries = file.read().split(">")[1:]
-    return np.array([list("".join(entry.split("\n")[1:])) for entry in entries])

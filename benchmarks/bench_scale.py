@@ -106,23 +106,6 @@ def measure(name, sizes, folder):
         yield row | {"in_memory": both["anonymous"] / MIB if both else float("nan")}
 
 
-def plot(rows, path):
-    import matplotlib.pyplot as plt
-
-    figure, panels = plt.subplots(1, len(MODELS), figsize=(12, 3.2), layout="constrained")
-    for name, panel in zip(MODELS, panels, strict=True):
-        mine = [row for row in rows if row["model"] == name]
-        n = [row["n_rows"] for row in mine]
-        for key, style in (("anonymous", "o-"), ("in_memory", "s--"), ("file_mib", ":")):
-            label = {"anonymous": "memory map", "in_memory": "array", "file_mib": "the file"}[key]
-            panel.plot(n, [row[key] for row in mine], style, label=label)
-        panel.set(title=name, xlabel="rows", xscale="log", yscale="log", ylim=(1, 4000))
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("MiB at most")
-    panels[0].legend(fontsize="small")
-    figure.savefig(path, dpi=150)
-
-
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--largest", type=float, default=1e7, help="number of rows to go up to")
@@ -147,7 +130,6 @@ def main():
             growth = mine[-1] - mine[0]
             what = f"{name}, anonymous memory from {sizes[0]:,} to {sizes[-1]:,} rows"
             print_check(what, "grows by < 100 MiB", f"{growth:.0f} MiB", growth < 100)
-    plot(rows, args.output / "scale.png")
 
 
 if __name__ == "__main__":

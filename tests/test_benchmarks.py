@@ -1,4 +1,18 @@
-"""The scripts of the benchmarks: that they can be run, and share what they should."""
+"""The benchmarks: scripts can be run and share what they should; pages quote what the logs have.
+
+A passage with measured figures names the logs in ``benchmarks/results`` that have them, in a
+comment: ``.. measured: isingfit.txt`` before a paragraph or directive of a page, ``<!-- measured:
+isingfit.txt -->`` within a paragraph, item or row of a table in Markdown. All numbers of the
+passage must be in these logs, as rounded there or further, whatever their sign; a percentage may be
+a fraction there. What is code or part of a name is no figure. Behind the names stand, each after a
+semicolon,
+
+* figures that follow from those of the log: ``34 = 9.04 / 0.27``, also with 1, 60 and 100;
+* numbers that are no measurements, as sizes and settings: ``settings 50 6,000``.
+
+Instead of a log, ``measured: elsewhere`` says in plain words where figures come from that no script
+prints: examples, arithmetic or a paper.
+"""
 
 import re
 import subprocess
@@ -7,8 +21,10 @@ from pathlib import Path
 
 import pytest
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
-FOLDERS = [".", "fsll", "fvbm", "rbm", "tap", "infinite", "tables", "reproduce"]
+ROOT = Path(__file__).parents[1]
+BENCHMARKS = ROOT / "benchmarks"
+RESULTS = BENCHMARKS / "results"
+FOLDERS = [".", "fvbm", "rbm", "tables", "reproduce"]
 
 # Each script is imported, then run with --help, as if it were started by its path: the folder of
 # the script is the first to be searched, and nothing else leads to the benchmarks. One process for
@@ -75,3 +91,170 @@ def test_the_ways_to_the_shared_files_are_the_same():
     texts = {path.read_text() for path in BENCHMARKS.glob("*/_path.py")}
     assert len(texts) == 1
     assert len(list(BENCHMARKS.glob("*/_path.py"))) == len(FOLDERS) - 1
+
+
+# What the pages quote.
+
+PAGES = [
+    ROOT / "README.md",
+    BENCHMARKS / "README.md",
+    *(ROOT / "doc" / name for name in ("index.rst", "how_good.rst")),
+    *sorted((ROOT / "doc" / "user_guide").rglob("*.rst")),
+    *sorted((ROOT / "doc" / "reproduced").glob("*.rst")),
+]
+MARKER = re.compile(r"^ *\.\. measured: (.*(?:\n +\S.*)*)|<!-- measured: (.*?) -->", re.MULTILINE)
+# Code, roles, links, footnotes and options; then names with digits in them, and powers.
+NO_TEXT = re.compile(
+    r"``.*?``|`[^`\n]*`|:[\w:-]+:`.*?`|\]\([^)]*\)|https?://\S+|^ *:[\w-]+:.*$|^ *\.\. [\w-]+::",
+    re.MULTILINE,
+)
+NO_FIGURE = re.compile(
+    r"[^\W\d_][\w.-]*\d[\w×.-]*|\d+[^\W\d_]\w*|\d+ ?× ?\d+|Figures? [\d to,and]+"
+    r"|(?:[\d.]+·)?10⁻?[⁰¹²³⁴-⁹]+"
+)
+NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+|\d*\.\d+(?:e-?\d+)?|\d+(?:e-?\d+)?")
+
+
+PER_CENT = re.compile(r"\s*(?:(?:to|and|,|–)\s*[\d.]+\s*)?%")
+
+
+def numbers(text):
+    """The numbers in a text, without their signs, and whether each is a percentage."""
+    return [
+        (found.group(), bool(PER_CENT.match(text, found.end()))) for found in NUMBER.finditer(text)
+    ]
+
+
+def value(number):
+    return float(number.replace(",", ""))
+
+
+def unit(number):
+    """Of the last digit."""
+    mantissa, _, exponent = number.partition("e")
+    return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
+
+
+def is_in(number, known, percentage=False):
+    """Whether a number is one of others, rounded."""
+    scales = (1, 100) if percentage else (1,)
+    margin = 0.5001 * unit(number)
+    return any(abs(scale * other - value(number)) <= margin for other in known for scale in scales)
+
+
+def passages(text):
+    """(marker, passage, line) of each marker in a page."""
+    for found in MARKER.finditer(text):
+        if found.group(2):
+            # In Markdown: a row of a table, an item of a list, or a paragraph.
+            begin = max(text.rfind(s, 0, found.start()) for s in ("\n\n", "\n* ", "\n| "))
+            ends = [text.find(s, found.end()) for s in ("\n\n", "\n* ", "\n| ")]
+            passage = text[begin : min(e if e >= 0 else len(text) for e in ends)]
+        else:
+            lines = text[found.end() :].lstrip("\n").split("\n")
+            inner = " " * (len(lines[0]) - len(lines[0].lstrip()) + 1)
+            # A directive with its content, else a paragraph.
+            whole = lines[0].lstrip().startswith(".. ")
+            n = next(
+                (
+                    n
+                    for n, line in enumerate(lines)
+                    if n and not line.startswith(inner) and (line.strip() != "") == whole
+                ),
+                len(lines),
+            )
+            passage = "\n".join(lines[:n])
+        marker = " ".join((found.group(1) or found.group(2)).split())
+        yield marker, passage, text.count("\n", 0, found.start()) + 1
+
+
+def figures_of(log):
+    """The numbers of a log but for those of its header."""
+    lines = (RESULTS / log).read_text(encoding="utf-8").split("\n")
+    header = ("date: ", "seconds: ")
+    text = "\n".join(
+        line for line in lines if not line.startswith(header) and "sklearn_boltz " not in line
+    )
+    return [value(number) for number, _ in numbers(text)]
+
+
+def unfounded(marker, passage):
+    """The figures of a passage that its logs do not have, and what is wrong with its marker."""
+    logs, *clauses = [clause.strip() for clause in marker.split(";")]
+    if logs.startswith("elsewhere"):
+        return []
+    known = [figure for log in logs.split() for figure in figures_of(log)]
+    settings, problems = [], []
+    for clause in clauses:
+        if clause.startswith("settings "):
+            settings += [value(number) for number in clause.split()[1:]]
+            continue
+        derived, formula = clause.split(" = ")
+        problems += [part for part, _ in numbers(formula) if not is_in(part, [1, 60, 100, *known])]
+        if not is_in(derived, [eval(formula.replace(",", ""))]):
+            problems.append(clause)
+        settings.append(value(derived))
+    text = NO_FIGURE.sub(" ", NO_TEXT.sub(" ", MARKER.sub("", passage)))
+    problems += [
+        number
+        for number, percentage in numbers(text)
+        if value(number) not in settings and not is_in(number, known, percentage)
+    ]
+    return problems
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_quote_what_the_logs_have(page):
+    found = passages(page.read_text(encoding="utf-8"))
+    wrong = {f"line {line}": unfounded(marker, text) for marker, text, line in found}
+    assert {line: figures for line, figures in wrong.items() if figures} == {}
+
+
+def test_a_changed_digit_is_noticed():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    changes = [("187 edges", "188 edges"), ("**34 times", "**35 times"), (".866", ".867")]
+    changes += [("−38.7", "−38.8"), ("9 to 65 %", "9 to 66 %"), ("(−240.2)", "(−240.3)")]
+    for right, wrong in changes:
+        assert right in text
+        found = [unfounded(*passage[:2]) for passage in passages(text.replace(right, wrong))]
+        assert [len(figures) for figures in found if figures] == [1], wrong
+
+
+# Words beside a number that only a measurement gives.
+MEASURED = re.compile(
+    r"(?<!\d)\d[\d.,]* (?:s|ms|seconds|minutes|MiB|nats)\b(?! (?:of|for each)\b)|times faster"
+)
+
+
+def unmarked(text):
+    """Paragraphs with measured figures that do not name a log."""
+    for _, passage, _ in list(passages(text)):
+        text = text.replace(passage, "")
+    blocks = re.split(r"\n\s*\n", MARKER.sub("", text))
+    return [
+        block
+        for block in blocks
+        if ">>>" not in block and MEASURED.search(NO_TEXT.sub(" ", block).replace("*", ""))
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_measured_figures_name_their_log(page):
+    assert unmarked(page.read_text(encoding="utf-8")) == []
+
+
+def test_logs_say_version_date_processor_and_seconds():
+    lines = [r".* cores, .*, sklearn_boltz [\d.]+", "date: (?:[\\d-]{10}|not recorded.*)"]
+    lines.append(r"seconds: (?:\d+|not recorded)")
+    for log in RESULTS.glob("*.txt"):
+        text = log.read_text(encoding="utf-8")
+        for line in lines:
+            assert re.search(f"^{line}$", text, re.MULTILINE), (log.name, line)
+
+
+def test_results_are_read():
+    """By a page, which shows or links them, or names them as the source of its figures."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    # The reports, points and comparisons of the papers' figures are kept together.
+    kept = {p.name for p in RESULTS.iterdir() if not p.name.startswith("reproduce_")}
+    assert {name for name in kept if name not in pages} == set()

@@ -3,23 +3,16 @@
 The split is that of the page "Classify with few labels": 1,347 rows, some of them with a label,
 and 450 test rows. `RBMClassifier` learns from all rows, with `alpha` .1, and from the labelled ones
 alone, beside `LabelSpreading` and logistic regression; then with `alpha` .01, with and without
-early stopping, which sets labelled rows aside. For example
-
-    python bench_few_labels.py --seeds 5
-
-Claim: early stopping makes more errors with 100 labels; from 200 on, the errors differ by .01 at
-most.
+early stopping, which sets labelled rows aside.
 """
 
 import _path  # noqa: F401
 import numpy as np
 from _common import (
     make_parser,
-    print_check,
     print_table,
     report,
     run_script,
-    save_table,
     unconverged_is_fine,
 )
 from _data import load_classes
@@ -29,8 +22,6 @@ from sklearn.semi_supervised import LabelSpreading
 
 from sklearn_boltz import RBMClassifier
 
-WITHOUT, WITH = "all rows, no early stopping", "all rows, early stopping"
-
 
 def models(n_labels):
     """-> {name: (estimator, whether it gets the rows without a label, too)}"""
@@ -38,7 +29,10 @@ def models(n_labels):
         options = dict(alpha=0.01, max_iter=20, random_state=0)
         return {
             name: (RBMClassifier(100, early_stopping=early, **options), True)
-            for name, early in ((WITHOUT, False), (WITH, True))
+            for name, early in (
+                ("all rows, no early stopping", False),
+                ("all rows, early stopping", True),
+            )
         }
     return {
         "all rows, alpha .1": (RBMClassifier(100, alpha=0.1, max_iter=20, random_state=0), True),
@@ -56,7 +50,7 @@ def main():
     X, y = X.to_numpy(), y.astype(int)
     X, X_test, y, y_test = train_test_split(X / 16, y, stratify=y, random_state=0)
     with report(args.output / "rbm_few_labels.txt", "Digits with few labels: test errors"):
-        rows, means = [], {}
+        rows = []
         for n_labels in (50, 100, 200, 400):
             for name, (model, takes_all) in models(n_labels).items():
                 errors = []
@@ -71,17 +65,10 @@ def main():
                     with unconverged_is_fine(), np.errstate(invalid="ignore"):
                         model.fit(X[chosen], few[chosen])
                     errors.append(np.mean(model.predict(X_test) != y_test))
-                means[n_labels, name] = np.mean(errors)
                 each = " ".join(f"{error:.3f}" for error in errors)
-                rows.append([n_labels, name, each, f"{means[n_labels, name]:.3f}"])
+                rows.append([n_labels, name, each, f"{np.mean(errors):.3f}"])
         header = ["labels", "model", "errors by choice of the labels", "mean"]
         print_table(header, rows)
-        save_table(args.output / "rbm_few_labels.csv", header, rows)
-        for n_labels in (100, 200, 400):
-            more = means[n_labels, WITH] - means[n_labels, WITHOUT]
-            asked, met = ("> 0", more > 0) if n_labels == 100 else ("≤ .01", abs(more) <= 0.01)
-            what = f"{n_labels} labels: error with early stopping less that without"
-            print_check(what, asked, f"{more:+.3f}", met)
 
 
 if __name__ == "__main__":

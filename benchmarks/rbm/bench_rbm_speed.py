@@ -1,11 +1,8 @@
 """Speed of SDCPRBM with 500 hidden and 784 visible units.
 
-Claims: an epoch of PCD-1 at batch 100 takes at most 1.5 times as long as its five matrix
-products alone, is at least 1.3 times as fast as `BernoulliRBM` in the same type, and faster than
-the same loop in PyTorch (where that is installed); at batch 10, at least 4 times as fast as
-`BernoulliRBM`. A CS-DCP 6×4 epoch at batch 200 takes at most 1.3 times its products, annealed
-importance sampling with 100 chains at most 1.6 times. `fit` holds no array of n_samples ×
-n_components.
+Epochs beside their matrix products alone, `BernoulliRBM` in the same type, and the same loop in
+PyTorch, where that is installed; annealed importance sampling beside its products. `fit` holds no
+array of n_samples × n_components.
 
 The rows are those of statistically binarised MNIST, or random ones with as many ones (an eighth)
 without --data; zeros save this library time, and others none.
@@ -19,8 +16,7 @@ import tracemalloc
 
 import _path  # noqa: F401
 import numpy as np
-from _baselines import set_torch_threads
-from _common import interleaved, make_parser, print_check, print_table, report, run_script
+from _common import interleaved, make_parser, print_table, report, run_script
 from _data import load_bits
 from sklearn.neural_network import BernoulliRBM
 from threadpoolctl import threadpool_limits
@@ -58,12 +54,13 @@ class Products:
             np.matmul(self.H.T, self.V, out=W)
 
 
-def torch_pcd(X, batch_size):
+def torch_pcd(X, batch_size, n_threads):
     """An epoch of PCD-1 written by hand in PyTorch; None where that is not installed."""
     try:
         import torch
     except ImportError:
         return None
+    torch.set_num_threads(n_threads)
     X = torch.from_numpy(X)
     W = 0.01 * torch.randn(N_HIDDEN, N_VISIBLE)
     b, c, h = torch.zeros(N_VISIBLE), torch.zeros(N_HIDDEN), torch.zeros(batch_size, N_HIDDEN)
@@ -84,11 +81,11 @@ def torch_pcd(X, batch_size):
 
 
 def estimator(**kwargs):
-    # What it takes to follow the likelihood is measured by bench_rbm_ladder.py.
+    # What it takes to follow the likelihood is measured by bench_rbm_tracking.py.
     return SDCPRBM(N_HIDDEN, max_iter=1, track_likelihood=False, random_state=0, **kwargs)
 
 
-def compare_pcd(X, batch_size, repeats):
+def compare_pcd(X, batch_size, args):
     """Seconds of an epoch: this, BernoulliRBM, the products, PyTorch."""
     n_rows, dtype = len(X), X.dtype.type
     scheme = dict(n_inner=1, n_gibbs=1, centered=False, persistent=True)
@@ -100,10 +97,10 @@ def compare_pcd(X, batch_size, repeats):
         ).fit(X),
         "five products": lambda: [products(2, 1, 2) for _ in range(n_rows // batch_size)],
     }
-    epoch = torch_pcd(X, batch_size) if dtype == np.float32 else None
+    epoch = torch_pcd(X, batch_size, args.threads) if dtype == np.float32 else None
     if epoch is not None:
         functions["PyTorch"] = epoch
-    return dict(zip(functions, interleaved(functions.values(), repeats), strict=True))
+    return dict(zip(functions, interleaved(functions.values(), args.repeats), strict=True))
 
 
 def compare_cs_dcp(X, repeats):
@@ -153,11 +150,6 @@ def show(title, seconds):
     )
 
 
-def check(what, limit, measured, at_least=False):
-    met = measured >= limit if at_least else measured <= limit
-    print_check(what, f"{'≥' if at_least else '≤'} {limit}", f"{measured:.2f}", met)
-
-
 def main():
     parser = make_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=7)
@@ -168,32 +160,19 @@ def main():
         threadpool_limits(args.threads),
         report(args.output / f"rbm_speed_{args.threads}.txt", title),
     ):
-        set_torch_threads(args.threads)
         X = binary_rows(20000, np.float32, args.data)
-        pcd = compare_pcd(X, 100, args.repeats)
+        pcd = compare_pcd(X, 100, args)
         show("PCD-1, 20,000 rows, batch 100, float32: seconds an epoch", pcd)
-        pcd64 = compare_pcd(X[:5000].astype(np.float64), 100, args.repeats)
+        pcd64 = compare_pcd(X[:5000].astype(np.float64), 100, args)
         show("PCD-1, 5,000 rows, batch 100, float64", pcd64)
-        small = compare_pcd(X[:5000], 10, args.repeats)
+        small = compare_pcd(X[:5000], 10, args)
         show("PCD-1, 5,000 rows, batch 10, float32", small)
         dcp = compare_cs_dcp(X[:6000], args.repeats)
         show("CS-DCP 6×4, 6,000 rows, batch 200", dcp)
         ais = compare_ais(X[:1000], 500, args.repeats)
         show("AIS, 100 chains, 500 temperatures", ais)
         peak, forbidden = peak_of_fit(X)
-        check("PCD-1 batch 100 / its products", 1.5, ratio(pcd, "SDCPRBM", "five products"))
-        for name, seconds, limit in [
-            ("batch 100, float32", pcd, 1.3),
-            ("batch 100, float64", pcd64, 1.3),
-            ("batch 10, float32", small, 4),
-        ]:
-            faster = ratio(seconds, "BernoulliRBM", "SDCPRBM")
-            check(f"times faster than BernoulliRBM, {name}", limit, faster, at_least=True)
-        if "PyTorch" in pcd:
-            check("times faster than PyTorch", 1, ratio(pcd, "PyTorch", "SDCPRBM"), at_least=True)
-        check("CS-DCP 6×4 / its products", 1.3, ratio(dcp, "CS-DCP 6×4", "its products"))
-        check("AIS / its products", 1.6, ratio(ais, "AIS", "its products"))
-        check("memory of a fit / (n_samples × n_components)", 1, peak / forbidden)
+        print(f"memory of a fit / (n_samples × n_components): {peak / forbidden:.2f}")
 
 
 if __name__ == "__main__":

@@ -50,11 +50,10 @@ def reproduction(name, title, args):
     """Keep all that is printed in a report, with the settings and the seconds."""
     args.stem = str(args.output / f"reproduce_{name}")
     args.start = perf_counter()
-    with report(Path(f"{args.stem}.txt"), title):
+    with report(Path(f"{args.stem}.txt"), title, lambda: seconds(args)):
         values = {key: getattr(args, key) for key in args.settings}
         print(", ".join(f"{key} {value}" for key, value in values.items()), end="\n\n")
         yield
-        print(f"{name}: {seconds(args):.0f} seconds")
 
 
 def seconds(args):

@@ -16,11 +16,12 @@ import numpy as np
 from _common import log_likelihood, print_table, save_table
 from _data import load_bits
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
+from joblib import Parallel, delayed
 from rbm.bench_rbm_mnist import ALGORITHMS
-from rbm.bench_rbm_small import ALGORITHMS as SMALL_ALGORITHMS
-from rbm.bench_rbm_small import RATES, SETS, plot, run
 
 from sklearn_boltz import SDCPRBM
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 
 SMALL_FULL = dict(epochs=50_000, trials=25, points=200, jobs=2)
 SMALL_QUICK = dict(epochs=6_000, trials=3, points=60)
@@ -57,6 +58,66 @@ def near_its_best(path, epochs):
 
 
 # Figures 1 and 2: small sets, 4 hidden units, exact likelihood.
+
+SETS = {
+    "shifting": ("Shifting Bar 9/1", make_shifting_bar(9), -np.log(9)),
+    "bars": ("Bars & Stripes 3×3", make_bars_and_stripes(3), -2.5993),
+}
+SMALL_ALGORITHMS = {
+    "CD-12": dict(n_inner=1, n_gibbs=12, centered=False),
+    "PCD-12": dict(n_inner=1, n_gibbs=12, centered=False, persistent=True),
+    "CG-12": dict(n_inner=1, n_gibbs=12),
+    "S-DCP 3×4": dict(n_inner=3, n_gibbs=4, centered=False),
+    "CS-DCP 3×4": dict(n_inner=3, n_gibbs=4),
+}
+RATES = [0.3, 0.5]
+
+
+def trial(X, scheme, rate, epochs, points, seed):
+    """Exact mean log-likelihood at some epochs of one fit."""
+    model = SDCPRBM(
+        4, learning_rate=rate, batch_size=len(X), max_iter=0, random_state=seed, **scheme
+    ).fit(X)
+    X, path, training = X.astype(model.components_.dtype), [], model._training
+    with Workers(1) as workers:
+        for _ in range(points):
+            # Epochs of one mini-batch without the history of fit(), which would double the time.
+            for _ in range(epochs // points):
+                training.learner.learn(training.learner.in_memory(X), rate, workers)
+            vars(model).update(model._attributes(training))
+            path.append(model.score(X))
+    return path
+
+
+def run(sets, epochs, trials, points, n_jobs):
+    """Log-likelihoods of shape (trials, points) for each set, algorithm and rate."""
+    keys = [(s, a, r) for s in sets for a in SMALL_ALGORITHMS for r in RATES]
+    calls = [
+        delayed(trial)(SETS[s][1], SMALL_ALGORITHMS[a], r, epochs, points, seed)
+        for s, a, r in keys
+        for seed in range(trials)
+    ]
+    paths = np.array(Parallel(n_jobs=n_jobs)(calls)).reshape(len(keys), trials, points)
+    return dict(zip(keys, paths, strict=True))
+
+
+def plot(name, paths, epochs, file):
+    """The mean over the trials for each algorithm, and the band of the middle half."""
+    title, _, ceiling = SETS[name]
+    fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
+    for ax, rate in zip(axes, RATES, strict=True):
+        for algorithm in SMALL_ALGORITHMS:
+            path = paths[name, algorithm, rate]
+            at = epochs * np.arange(1, path.shape[1] + 1) / path.shape[1]
+            (line,) = ax.plot(at, path.mean(axis=0), label=algorithm)
+            band = np.quantile(path, [0.25, 0.75], axis=0)
+            ax.fill_between(at, *band, color=line.get_color(), alpha=0.15, lw=0)
+        ax.axhline(ceiling, color="0.4", ls="--", lw=1)
+        ax.set(title=f"{title}, learning rate {rate}", xlabel="epoch")
+    axes[0].set_ylabel("mean log-likelihood, nats")
+    lines = axes[0].get_legend_handles_labels()
+    fig.legend(*lines, loc="outside upper center", ncols=len(SMALL_ALGORITHMS), frameon=False)
+    save_picture(fig, file)
 
 
 def reproduce_small(number, name, description, claims):

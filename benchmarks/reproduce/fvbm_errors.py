@@ -10,10 +10,9 @@ same fits.
 
 import _path  # noqa: F401
 import numpy as np
-from _bslm import N_ROWS, N_RUNS, SIZES, sequences
+from _bslm import N_ROWS, N_RUNS, SIZES, estimate, machine, random_parameters, sequences
 from _common import print_table, run_script, save_table
 from _reproduction import compare, plt, reproduction, save_picture, settings
-from fvbm._ising import estimate, machine, random_parameters
 
 from sklearn_boltz import FVBMPseudoLikelihood
 

@@ -3,65 +3,155 @@
 Test log-likelihood, and the error of logistic regression on the means of the hidden units, of
 Frank–Wolfe models (safeguarded: with a small penalty, the algorithm as printed diverges), of CD-10
 from random starts and of CD-10 from the Frank–Wolfe model, on MNIST (pixels > 127) and the
-Caltech-101 Silhouettes.
-`bench_infinite_rbm_figures.py` measures both; this script gives it the paper's settings. The
+Caltech-101 Silhouettes. The rate and the size of the mini-batches are chosen on the validation
+rows, at the first size, for each start; of each training the best state on them is kept. The
 paper's full course, 700 units and 14,500 temperatures of AIS, takes weeks of one core; no size is
 begun after --minutes for each data set.
 
 W. Ping, Q. Liu, A. Ihler (2016). "Learning infinite RBMs with Frank-Wolfe". NIPS.
 """
 
-import csv
+import copy
+import itertools
+import math
+import warnings
 from functools import partial
+from time import perf_counter, process_time
 
 import _path  # noqa: F401
 import joblib
 import numpy as np
-from _common import print_table, run_script, save_table
-from _data import load_parts
+from _common import log_likelihood, print_table, run_script, save_table
+from _data import binary, load_parts
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
-from infinite.bench_infinite_rbm_figures import main as benchmark
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
-STEM = "reproduce_infinite_figures1and2"  # of the files of results
+from sklearn_boltz import SDCPRBM, InfiniteRBM
+
 SETS = {
     "mnist": ("MNIST", "460", "-160 to -80"),
     "caltech": ("Caltech-101", "550", "-220 to -120"),
 }
 FW, STARTED, RANDOM = "FW, safeguarded", "CD-10, from FW", "CD-10, random, as many epochs"
 SHOWN = (FW, STARTED, RANDOM)
+# Of the runs of AIS that choose, on the validation rows.
+SHORT = dict(n_temperatures=1000, n_chains=100)
+N_PARTS = 4  # looks at the validation rows
 
 
-def measured(name, args):
-    """The curves of a data set: model, then units, then values.
+def load(name, args):
+    """Rows and labels to train on, to validate with and to test on."""
+    parts = load_parts(name, args.data)
+    n_rows = {"train": args.rows, "valid": args.rows, "test": None}
+    return {part: (binary(X[: n_rows[part]]), y[: n_rows[part]]) for part, (X, y) in parts.items()}
 
-    The values are the test log-likelihood and the share of wrong labels.
+
+def annealing(args):
+    """Options of AIS for the figures: the paper's, or few temperatures."""
+    if args.quick:
+        return dict(n_temperatures=500, n_chains=100)
+    parts = [(0, 0.5, 501), (0.5, 0.9, 4001), (0.9, 1, 10_001)]
+    betas = np.unique(np.concatenate([np.linspace(*part) for part in parts]))
+    return dict(n_temperatures=betas, n_chains=500)
+
+
+def values_of(model, sets, args, *, classify=True):
+    """The test log-likelihood, and the share of wrong labels."""
+    (X, y), (X_test, y_test) = sets["train"], sets["test"]
+    wrong = math.nan
+    if classify:
+        classifier = LogisticRegression(max_iter=300).fit(model.transform(X), y)
+        wrong = 1 - classifier.score(model.transform(X_test), y_test)
+    return log_likelihood(model, X_test, **annealing(args))[0], wrong
+
+
+def growing(X, sizes, args):
+    """Grow a model to one size after another; yields it each time, and the CPU seconds so far."""
+    model = InfiniteRBM(mode="safeguarded", alpha=args.alpha, early_stopping=False,
+                        warm_start=True, n_jobs=args.jobs, random_state=0)  # fmt: skip
+    spent = 0.0
+    for size in sizes:
+        start = process_time()
+        model.set_params(max_components=size).fit(X)
+        spent += process_time() - start
+        yield model, spent
+
+
+def train(model, X, X_valid, n_epochs, n_parts):
+    """Go on with a training; -> its best state on the validation rows, CPU seconds.
+
+    The start is one of the states.
     """
-    options = {
-        "set": name, "name": STEM, "jobs": args.jobs,
-        "rows": args.rows, "components": args.components, "every": args.every, "alpha": args.alpha,
-        "trial": args.trial, "epochs": args.epochs, "minutes": args.minutes,
-    }  # fmt: skip
-    lists = {"sizes": args.sizes, "rates": args.rates, "batches": args.batches,
-             "modes": ["safeguarded"], "trainers": ["CD-10"]}  # fmt: skip
-    command = [f"--{key}={value}" for key, value in options.items()]
-    for key, values in lists.items():
-        command += [f"--{key}", *map(str, values)]
-    command += ["--temperatures=500"] if args.quick else ["--paper-temperatures"]
-    return kept(args, f"infinite_{joblib.hash(command)}", partial(measure, name, command, args))
+    best = log_likelihood(model, X_valid, **SHORT)[0], copy.deepcopy(model)
+    done, spent = 0, 0.0
+    model.set_params(warm_start=True)
+    for end in np.unique(np.linspace(0, n_epochs, n_parts + 1).astype(int))[1:]:
+        start = process_time()
+        model.set_params(max_iter=int(end) - done).fit(X)
+        spent += process_time() - start
+        done = int(end)
+        value = log_likelihood(model, X_valid, **SHORT)[0]
+        if value > best[0]:
+            best = value, copy.deepcopy(model)
+    return best[1], spent
 
 
-def measure(name, command, args):
-    """Run the benchmark as from the command line; -> the curves in its table."""
-    folders = [f"--output={args.output}"]
-    if args.data is not None:
-        folders.append(f"--data={args.data}")
-    benchmark(command + folders)
-    curves = {model: {} for model in SHOWN}
-    with (args.output / f"{STEM}_{name}.csv").open(newline="") as file:
-        for row in csv.DictReader(file):
-            if row["model"] in SHOWN:
-                values = float(row["test"]), float(row["error"])
-                curves[row["model"]][int(row["units"])] = values
+def start_of(trainer, X, fw):
+    """A trainer before its first epoch, from a Frank–Wolfe model if there is one."""
+    with warnings.catch_warnings():
+        # That nothing was learned yet.
+        warnings.simplefilter("ignore")
+        trainer = clone(trainer).set_params(max_iter=0, warm_start=False)
+        return trainer.fit(X) if fw is None else fw.refine(X, trainer)
+
+
+def choose(X, X_valid, fw, growth, args):
+    """CD-10 with the rate and mini-batches that do best on the validation rows.
+
+    From random starts, at the end of as much time as growing and some epochs take: rates that
+    are good for a few epochs are not those that are good for many.
+    """
+    best = -math.inf, None
+    for rate, batch in itertools.product(args.rates, args.batches):
+        trainer = SDCPRBM(args.sizes[0], learning_rate=rate, batch_size=batch, n_inner=1,
+                          n_gibbs=10, centered=False, n_jobs=args.jobs, random_state=0)  # fmt: skip
+        model, spent = train(start_of(trainer, X, fw), X, X_valid, args.trial, 1)
+        if fw is None:
+            more = math.ceil(growth / (spent / args.trial))
+            model = train(model, X, X_valid, more, N_PARTS)[0]
+        value = log_likelihood(model, X_valid, **SHORT)[0]
+        best = max(best, (value, trainer), key=lambda pair: pair[0])
+    trainer = best[1]
+    print(
+        f"{'random start' if fw is None else 'from FW'}: learning rate {trainer.learning_rate}, "
+        f"{trainer.batch_size} rows, {best[0]:.1f} nats",
+        flush=True,
+    )
+    return trainer
+
+
+def measure(name, args):
+    """The curves of a data set: model, then units, then (log-likelihood, share of wrong labels)."""
+    sets = load(name, args)
+    X, X_valid = sets["train"][0], sets["valid"][0]
+    curves, trainers = {model: {} for model in SHOWN}, None
+    sizes = sorted({*range(args.every, args.components + 1, args.every), *args.sizes})
+    begun = perf_counter()
+    for size, (fw, growth) in zip(sizes, growing(X, sizes, args), strict=True):
+        curves[FW][size] = values_of(fw, sets, args, classify=size in args.sizes)
+        if size in args.sizes:
+            starts = {STARTED: fw, RANDOM: None}
+            if trainers is None:
+                trainers = {m: choose(X, X_valid, s, growth, args) for m, s in starts.items()}
+            for model, start in starts.items():
+                trainer = clone(trainers[model]).set_params(n_components=fw.n_components_)
+                begin = start_of(trainer, X, start)
+                trained = train(begin, X, X_valid, args.epochs, N_PARTS)[0]
+                curves[model][size] = values_of(trained, sets, args)
+        if perf_counter() - begun > 60 * args.minutes:
+            print(f"{args.minutes} minutes are over")
+            break
     return curves
 
 
@@ -133,7 +223,11 @@ def main():
         load_parts(name, args.data)
     title = "Infinite RBM, Figures 1 and 2"
     with reproduction("infinite_figures1and2", title, args):
-        found = {name: measured(name, args) for name in args.sets}
+        found = {}
+        for name in args.sets:
+            values = {setting: getattr(args, setting) for setting in args.settings}
+            key = joblib.hash([name, args.quick, values])
+            found[name] = kept(args, f"infinite_{key}", partial(measure, name, args))
         header = ["data", "units", *(f"{model}: {what}" for model in SHOWN
                                      for what in ("nats", "errors"))]  # fmt: skip
         rows = []

@@ -2,7 +2,7 @@
 
 The TAP log-likelihood of training and of test images by unit, in the course of the joint training
 of machines of two and of three hidden layers, each first trained layer by layer. The paper does not
-say how many units they have. `bench_tap_dbm.py` has more: weights, features, time.
+say how many units they have.
 
 E. W. Tramel et al. (2018), see `tap_figures3to7.py`.
 """
@@ -11,10 +11,44 @@ from functools import partial
 
 import _path  # noqa: F401
 import joblib
+import numpy as np
 from _common import run_script, save_table, unconverged_is_fine
 from _data import load_bits
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
-from tap.bench_tap_dbm import course, make
+
+from sklearn_boltz import TAPDBM
+
+
+def make(sizes, args):
+    return TAPDBM(
+        sizes,
+        learning_rate=args.rate,
+        tap_max_iter=args.iterations,
+        pretrain_max_iter=args.pretrain,
+        max_iter=0,
+        warm_start=True,
+        random_state=args.seed,
+    )
+
+
+def course(model, X, X_test, args):
+    """Train jointly; -> rows (epoch, train, test, norms), the first before the joint training."""
+    n_units, entries = 784 + sum(model.hidden_layer_sizes), []
+    some = X[: len(X_test)]
+    while True:
+        model.fit(X)
+        figures = [model.tap_log_likelihood(rows).mean() for rows in (some, X_test)]
+        norms = [np.linalg.norm(W) for W in model.components_]
+        entries.append([model.n_iter_, *figures, *norms])
+        print(
+            f"{model.hidden_layer_sizes}, pre-trained {model.pretrain_max_iter}, epoch "
+            f"{model.n_iter_}: train {figures[0]:.1f}, test {figures[1]:.1f}, "
+            f"{figures[1] / n_units:.4f} a unit; norms {', '.join(f'{n:.1f}' for n in norms)}"
+        )
+        left = args.epochs - model.n_iter_
+        if left <= 0:
+            return np.array(entries)
+        model.set_params(max_iter=min(args.every, left))
 
 
 def main():
@@ -35,7 +69,7 @@ def main():
         )]  # fmt: skip
         for ax, n_layers in zip(axes, (2, 3), strict=True):
             sizes = tuple(args.sizes[:n_layers])
-            model = make(sizes, args, args.pretrain)
+            model = make(sizes, args)
             key = joblib.hash((X, X_test, model, args.epochs, args.every))
             with unconverged_is_fine():
                 found = kept(args, f"tap_deep_{key}", partial(course, model, X, X_test, args))

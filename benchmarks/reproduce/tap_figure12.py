@@ -9,12 +9,20 @@ from functools import partial
 
 import _path  # noqa: F401
 import numpy as np
-from _common import print_table, run_script, save_table, unconverged_is_fine
+from _common import log_likelihood, print_table, run_script, save_table, unconverged_is_fine
 from _data import load_bits
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
-from tap.bench_tap_mnist import evaluate
 
 from sklearn_boltz import TAPRBM
+
+
+def evaluate(model, X_test, args):
+    """TAP, AIS and its standard error, and the pseudo-likelihood of test rows."""
+    return [
+        model.tap_log_likelihood(X_test).mean(),
+        *log_likelihood(model, X_test, n_temperatures=args.temperatures),
+        model.log_pseudo_likelihood(X_test[:1000]).mean(),
+    ]
 
 
 def main():

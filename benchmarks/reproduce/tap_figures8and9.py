@@ -15,7 +15,6 @@ from _common import print_table, run_script, save_table, unconverged_is_fine
 from _data import load_bits
 from _reproduction import compare, kept, plt, reproduction, save_picture, settings
 from sklearn.metrics import matthews_corrcoef
-from tap.bench_tap_denoise import plot
 
 from sklearn_boltz import TAPRBM
 
@@ -36,6 +35,17 @@ def trained(model):
 
 def flip(X, p, rng):
     return np.where(rng.random(X.shape) < p, 1 - X, X).astype(np.float32)
+
+
+def all_curves(probabilities, curves, path):
+    """Figure 8."""
+    figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
+    for name, values in curves.items():
+        style = "--" if name == "pixel" else "-"
+        ax.plot(probabilities, values, style, marker=".", label=name)
+    ax.set(xlabel="flip probability", ylabel="Matthews correlation", ylim=(0, 1))
+    ax.legend()
+    save_picture(figure, path)
 
 
 def one_digit(models, X, image, args, path):
@@ -119,7 +129,7 @@ def main():
         save_table(f"{args.stem}_rows.csv", ["p", *curves], rows)
         compare(args, claims(curves, args))
     stem = args.stem.replace("figures8and9", "figure")
-    plot(args.p, curves, f"{stem}8.png")
+    all_curves(args.p, curves, f"{stem}8.png")
     one_digit(models, X, X_test[0], args, f"{stem}9.png")
 
 

@@ -12,8 +12,8 @@ Parts:
   best validation rows. Several models in one entry make a mixture, with the weights that are best
   on the validation rows.
 - ``peers``: the tree of Chow and Liu, mixtures of Bernoulli products by EM, scikit-learn's
-  ``BernoulliRBM`` and ``rbms`` (PyTorch) for as many seconds as the default ``SDCPRBM`` took, and
-  circuits of ``deeprob-kit``, where these are installed.
+  ``BernoulliRBM`` for as many seconds as the default ``SDCPRBM`` took, and circuits of
+  ``deeprob-kit``, where it is installed.
 - ``published``: figures of papers, with their sources.
 
 A likelihood is exact where Z is; else it lies in a bracket. ln Z is estimated by a ladder of models
@@ -45,7 +45,6 @@ from _baselines import (
     as_sdcp_rbm,
     chow_liu,
     independent,
-    set_torch_threads,
 )
 from _circuits import learn_spn, random_circuits
 from _common import (
@@ -211,10 +210,11 @@ PEER_UNITS, PEER_SECONDS = 256, 60.0
 # ln Z and what follows from it. Estimates have four names: "low" and "high", which lead to the ends
 # of the likelihood's bracket, "ladder" and "ais". Standard errors are added to the likelihood by
 # each; here is how many.
+N_CHAINS = 500
 STD_ERRS = dict(low=-2, high=2, ladder=0, ais=0)
 
 
-def log_partitions(model, valid, seed, args):
+def log_partitions(model, valid, seed):
     """Estimates of ln Z by their names, each with its standard error; the chains that count.
 
     "low" is the greater estimate, as the likelihood falls with ln Z.
@@ -226,14 +226,14 @@ def log_partitions(model, valid, seed, args):
     else:
         unknown = (np.nan, 0.0)
         return dict(low=(exact, 0.0), high=(exact, 0.0), ladder=unknown, ais=unknown), np.nan
-    annealing = dict(n_chains=args.chains, n_temperatures=args.temperatures, random_state=seed)
-    ladder = model.log_partition("ladder", tol=args.ladder_tol, max_rounds=5000, random_state=seed)
+    annealing = dict(n_chains=N_CHAINS, n_temperatures=20_000, random_state=seed)
+    ladder = model.log_partition("ladder", tol=0.015, max_rounds=5000, random_state=seed)
     ais = model.log_partition("ais", **annealing)
     ends = [ais]
     if np.isfinite(ladder.high) or ladder.trusted:
         ends.append(ladder)
     elif not isinstance(model, FVBMPseudoLikelihood):
-        ends.append(model.log_partition("raise", X=valid[: args.chains], **annealing))
+        ends.append(model.log_partition("raise", X=valid[:N_CHAINS], **annealing))
     low = max(ends, key=lambda end: end.value - STD_ERRS["low"] * _error(end))
     high = min(ends, key=lambda end: end.value - STD_ERRS["high"] * _error(end))
     found = dict(low=low, high=high, ladder=ladder, ais=ais)
@@ -244,25 +244,25 @@ def _error(estimate):
     return estimate.std_err if np.isfinite(estimate.std_err) else 0.0
 
 
-def log_likelihoods(model, parts, seed, args):
+def log_likelihoods(model, parts, seed):
     """Of the rows of each part by the names of the estimates; standard errors; the chains."""
     if isinstance(model, FSLLDensity):
         model_rows, chains = [model.score_samples(part) for part in parts], np.nan
         log_z = dict(low=(0.0, 0.0), high=(0.0, 0.0), ladder=(np.nan, 0.0), ais=(np.nan, 0.0))
     else:
         model_rows = [-model.free_energy(part) for part in parts]
-        log_z, chains = log_partitions(model, parts[0], seed, args)
+        log_z, chains = log_partitions(model, parts[0], seed)
     rows = [{name: x - z for name, (z, _) in log_z.items()} for x in model_rows]
     return rows, {name: error for name, (_, error) in log_z.items()}, chains
 
 
-def judged(models, valid, test, seconds, args):
+def judged(models, valid, test, seconds):
     """The figures of a mixture of models, which may be one, by weights of the validation rows."""
     found = []
     for seed, model in enumerate(models):  # other chains for each, so that errors are independent
         dtype = np.float32 if isinstance(model, (SDCPRBM, TAPRBM)) else np.int8
         parts = [part.astype(dtype) for part in (valid, test)]
-        found.append(log_likelihoods(model, parts, seed, args))
+        found.append(log_likelihoods(model, parts, seed))
     all_rows, all_errors, all_chains = zip(*found, strict=True)
     # By the low ends, as everything else that is chosen.
     ends = [rows[0]["low"] + STD_ERRS["low"] * errors["low"] for rows, errors, _ in found]
@@ -331,13 +331,13 @@ def fitted(make, settings, phases, X, seed):
 
 def default(make, train, valid, test, seed, args):
     model, seconds = fitted(make, {}, [], train, seed)
-    return judged([model], valid, test, seconds, args)
+    return judged([model], valid, test, seconds)
 
 
 def recipe(members, train, valid, test, seed, args):
     found = [fitted(*member, train, 100 * k + seed) for k, member in enumerate(members)]
     seconds = sum(seconds for _, seconds in found)
-    return judged([model for model, _ in found], valid, test, seconds, args)
+    return judged([model for model, _ in found], valid, test, seconds)
 
 
 # Peers.
@@ -392,22 +392,6 @@ def scikit_learn(X, rate, batch_size, seed):
     return BernoulliRBMPeer(X, PEER_UNITS, learning_rate=rate, batch_size=batch_size, seed=seed)
 
 
-class Rbms:
-    """`rbms`, step by step."""
-
-    def __init__(self, X, rate, batch_size, seed):
-        from rbm.bench_peers import RbmsSteps
-
-        set_torch_threads(1)
-        self.peer = RbmsSteps(X, PEER_UNITS, rate, seed)
-        self.parameters = self.peer.parameters
-
-    def train(self, seconds, clock):
-        start = clock()
-        while clock() - start < seconds:
-            self.peer.epoch()
-
-
 def machine(make, train, valid, test, seed, args):
     """The RBM of another library: rate and batch size by the validation rows."""
     X, found = train.astype(np.float32), []
@@ -416,7 +400,7 @@ def machine(make, train, valid, test, seed, args):
         _, seconds = timed(peer.train, args.seconds, clock=time.process_time)
         try:
             model = as_sdcp_rbm(peer.parameters(), X)
-            found.append(judged([model], valid, test, seconds, args))
+            found.append(judged([model], valid, test, seconds))
         except ValueError as error:  # a machine that has diverged
             print(f"  rate {rate}, batches of {batch_size}: {error}")
     return max(found, key=lambda figures: figures[0])
@@ -436,7 +420,6 @@ PEERS = {
     "LearnSPN (deeprob-kit)": (partial(circuit, learn_spn), True),
     "random circuits (deeprob-kit)": (partial(circuit, random_circuits), True),
     "BernoulliRBM": (partial(machine, scikit_learn), True),
-    "rbms": (partial(machine, Rbms), True),
 }
 
 
@@ -466,7 +449,7 @@ def fit_set(name, args):
         for key in rows_to_make(keys, args.path, args.again):
             _, _, model, seed = key
             if part == "peers":
-                args.seconds = args.fixed_seconds or seconds_of_default(name, args.path)
+                args.seconds = seconds_of_default(name, args.path)
             try:
                 figures = models[model][0](train, valid, test, int(seed), args)
             except ImportError as error:
@@ -678,11 +661,6 @@ def main():
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--models", nargs="+", help="only these")
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, dest="fixed_seconds",
-                        help="of training for the RBMs of others")  # fmt: skip
-    parser.add_argument("--temperatures", type=int, default=20_000)
-    parser.add_argument("--chains", type=int, default=500)
-    parser.add_argument("--ladder-tol", type=float, default=0.015, help="standard error, in nats")
     parser.add_argument("--again", action="store_true", help="also fits that the table has")
     args = parser.parse_args()
     args.path = args.output / "twenty.csv"

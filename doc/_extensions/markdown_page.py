@@ -1,8 +1,8 @@
 """A directive that shows a Markdown file of the repository as part of a page.
 
 ``.. markdown:: ../benchmarks/README.md`` takes headings, paragraphs, lists, tables, indented
-code, images, and code, bold, emphasis and links within a line. Files that are linked can be
-downloaded. With ``:section: In short`` it is the text below that heading alone.
+code, images, and code, bold, emphasis and links within a line; comments are left out. Files that
+are linked can be downloaded. With ``:section: In short`` it is the text below that heading alone.
 """
 
 import re
@@ -105,7 +105,7 @@ class Markdown(SphinxDirective):
         path = Path(self.env.doc2path(self.env.docname)).parent / self.arguments[0]
         self.env.note_dependency(path)
         folder = str(Path(self.arguments[0]).parent)
-        text = path.read_text(encoding="utf-8")
+        text = re.sub(r" ?<!--.*?-->", "", path.read_text(encoding="utf-8"))
         if "section" in self.options:
             text = section_of(text, self.options["section"])
         text = to_rst(text, folder)

@@ -1,4 +1,6 @@
-"""The Boltzmann machines that the FSLL paper compares with, fully visible and of second order.
+"""The data of Table 1 of the FSLL paper, and the Boltzmann machines that it compares with.
+
+These are fully visible and of second order,
 
     p(s) = exp( Σ_i b_i s_i + Σ_{i<j} W_ij s_i s_j ) / Z,    s_i = (-1)^{x_i}
 
@@ -9,7 +11,29 @@ and s_i s_j are then columns of a Walsh-Hadamard matrix, and means under p a tra
 import numpy as np
 from scipy.optimize import minimize
 
+from sklearn_boltz.datasets import make_bayesian_network, make_ising_grid
 from sklearn_boltz.loglinear import fwht
+
+SIZES = {"S": 1_000, "L": 100_000}
+NETWORKS = ["Ising5x4", "BN20-37", "BN20-54"]
+
+
+def draw(network, n_samples, seed):
+    """Rows, the true distribution and, for the Ising grid, the true edges."""
+    if network == "Ising5x4":
+        return make_ising_grid(
+            n_samples=n_samples, random_state=seed, return_distribution=True, return_edges=True
+        )
+    # The same network for every number of rows, as in the paper.
+    X, p = make_bayesian_network(
+        20,
+        n_samples,
+        max_parents=2 if network == "BN20-37" else 3,
+        network_state=seed,
+        random_state=1000 + seed,
+        return_distribution=True,
+    )
+    return X, p, None
 
 
 def log_distribution(codes, theta, n_features):

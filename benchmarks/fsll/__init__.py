@@ -1,1 +1,0 @@
-"""Benchmarks of FSLLDensity and of its fast Walsh-Hadamard transform."""
