@@ -118,6 +118,9 @@ CASES = {
     "scores without values that are none": lambda: of_letters().interaction_scores(
         ignore=[0, 3, 0, 0]
     ),
+    "scores without values of too few columns": lambda: of_letters().interaction_scores(
+        ignore=[0, 0]
+    ),
     "states beyond what can be fitted": lambda: CategoricalPseudoLikelihood(
         np.zeros((1, 1), dtype=int), np.array([70_000]), np.ones(1)
     ),

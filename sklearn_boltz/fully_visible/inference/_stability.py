@@ -205,8 +205,8 @@ def stability_selection(
     model = clone(estimator).set_params(alpha="ebic").fit(X, sample_weight=sample_weight)
     if len(model._varying) < 2:
         raise ValueError(
-            "stability_selection chooses among the pairs of columns that vary, and "
-            f"{len(model._varying)} of {model.n_features_in_} do."
+            "stability_selection chooses among pairs of columns that vary, so it needs two such "
+            f"columns. Columns in X: {model.n_features_in_}; of these vary: {len(model._varying)}."
         )
     codes, _ = model._codes(X)
     codes = np.repeat(codes, whole_weights(sample_weight, codes), axis=0)

@@ -27,9 +27,20 @@ def frobenius_scores(coupling, n_values, ignore=None):
     starts = state_offsets(n_values)[:-1]
     coupling, _ = to_zero_sum(coupling, np.zeros(n_values.sum()), n_values)
     if ignore is not None:
+        ignore = np.asarray(ignore)
+        if ignore.shape not in ((), n_values.shape):
+            raise ValueError(
+                f"ignore must be one state, or one for each of the {len(n_values)} columns; got "
+                f"the shape {ignore.shape}."
+            )
         ignore = np.broadcast_to(ignore, n_values.shape)
-        if ((ignore < -1) | (ignore >= n_values)).any():
-            raise ValueError("ignore must be a state of each column, or -1 for none.")
+        wrong = np.flatnonzero((ignore < -1) | (ignore >= n_values))
+        if len(wrong):
+            j = wrong[0]
+            raise ValueError(
+                f"ignore must be a state of each column, or -1 for none; column {j} has the states "
+                f"0 to {n_values[j] - 1}, and not {ignore[j]}."
+            )
         left_out = (starts + ignore)[ignore >= 0]
         coupling[left_out] = coupling[:, left_out] = 0
     squares = np.add.reduceat(np.add.reduceat(coupling**2, starts, axis=0), starts, axis=1)
