@@ -36,6 +36,8 @@ def split_labels(y, name="y"):
             "row; -1 stands for a row without one."
         )
     check_unmasked(y, name)
+    if isinstance(y, list | tuple) and any(isinstance(label, str) for label in y):
+        y = np.array(y, dtype=object if any(map(is_missing, y)) else None)  # no word "nan"
     y = column_or_1d(as_numpy(y) if is_foreign(y) else y, warn=True)
     present = np.ones(len(y), dtype=bool)
     if y.dtype.kind == "O":

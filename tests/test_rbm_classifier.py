@@ -607,7 +607,9 @@ def test_labels(problem):
         assert_array_equal(model.classes_, np.unique(labels))
 
 
-@pytest.mark.parametrize("kind", ["numbers", "words", "real", "numbers in objects"])
+@pytest.mark.parametrize(
+    "kind", ["numbers", "words", "words in a list", "real", "numbers in objects"]
+)
 def test_rows_without_a_label(problem, kind):
     """They are trained on, and the score leaves them out."""
     X, y = problem
@@ -615,15 +617,17 @@ def test_rows_without_a_label(problem, kind):
     labels, absent = {
         "numbers": (y, -1),
         "words": (np.array(list("abc"), object)[y], None),
+        "words in a list": (np.array(list("abc"), object)[y], np.nan),
         "real": (y.astype(float), np.nan),
         "numbers in objects": (y.astype(object), None),
     }[kind]
     holes = np.where(some, labels, absent)
+    holes = holes.tolist() if kind == "words in a list" else holes
     model = small(max_iter=10).fit(X, holes)
     same = small(max_iter=10).fit(X, np.where(some, y, -1))
     assert_array_equal(model.components_, same.components_)
-    assert_array_equal(model.classes_, list("abc") if kind == "words" else [0, 1, 2])
-    assert model.classes_.dtype.kind == ("O" if kind == "words" else "i")
+    assert_array_equal(model.classes_, list("abc") if "words" in kind else [0, 1, 2])
+    assert model.classes_.dtype.kind == ("O" if "words" in kind else "i")
     expected = np.mean(model.predict(X[some]) == labels[some])
     assert model.score(X, holes) == pytest.approx(expected)
     assert model.score(sp.csr_array(X), pd.Series(holes)) == pytest.approx(expected)

@@ -344,7 +344,8 @@ def _check_letters(codes, letters, columns, names, alphabet, unknown):
     if not foreign.any():
         return
     row, column = np.argwhere(foreign)[0]
-    letter = chr(letters[row, column])
+    # A letter beyond ASCII has several bytes in UTF-8.
+    letter = letters[row, column : column + 4].tobytes().decode(errors="replace")[0]
     remedy = "'protein', 'dna', 'rna' or a string of all letters"
     if letter == GAP:
         remedy += ", with '-'; or gaps='missing'"
