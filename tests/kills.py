@@ -2,17 +2,28 @@
 
 import os
 import signal
+import time
 
 from distributed import SchedulerPlugin
 
 
 def wait_for_both(cluster):
-    """Wait for two workers; of one that was not started again for half a minute, start another."""
-    try:
-        cluster.wait_for_workers(2, timeout=30)
-    except TimeoutError:
+    """Wait for two workers; of one that was not started again for half a minute, start another.
+
+    The scheduler is asked: what the cluster has heard of its workers can be out of date.
+    """
+    if not has_both(cluster, 30):
         cluster.scale(len(cluster.workers) + 1)
-        cluster.wait_for_workers(2, timeout=60)
+        if not has_both(cluster, 60):
+            raise TimeoutError("A worker was not started.")
+
+
+def has_both(cluster, seconds):
+    """Whether the scheduler has two workers, within some seconds."""
+    end = time.monotonic() + seconds
+    while len(cluster.scheduler.workers) < 2 and time.monotonic() < end:
+        time.sleep(0.05)
+    return len(cluster.scheduler.workers) >= 2
 
 
 class Killer(SchedulerPlugin):

@@ -61,9 +61,9 @@ FITS = {
 TAP_FITS = {
     "TAP": {},
     "naive mean field": {"order": 1},
-    "persistent": {"persistent": True},
-    "l1": {"penalty": "l1", "alpha": 0.01},
-    "early stopping": {"early_stopping": True, "n_components": 15},
+    "persistent TAP": {"persistent": True},
+    "TAP with l1": {"penalty": "l1", "alpha": 0.01},
+    "TAP with early stopping": {"early_stopping": True, "n_components": 15},
 }
 
 CLASS_FITS = {
@@ -149,37 +149,65 @@ def assert_same_draws(found, wanted):
     assert (as_numpy(found) == as_numpy(wanted)).all()
 
 
-@SHORT
-@pytest.mark.parametrize("name", FITS)
-def test_a_fit_is_that_of_numpy(xp, X, name):
-    mine, reference = machine(**FITS[name]).fit(xp.asarray(X)), machine(**FITS[name]).fit(X)
-    assert isinstance(mine.components_, type(xp.asarray(X)))
-    assert_same_parameters(mine, reference)
-    exact = ["log_likelihood"] if reference.n_components < 12 else []
-    assert_same_history(mine, reference, ["reconstruction_error", "log_pseudo_likelihood", *exact])
+def assert_same_methods(mine, reference, rows, X, names, atol):
+    """Results lie where the rows do, and are of their type."""
+    for name in names:
+        found, wanted = getattr(mine, name)(rows), getattr(reference, name)(X)
+        assert isinstance(found, type(rows))
+        assert str(wanted.dtype) in str(found.dtype)
+        assert_close(found, wanted, atol)
+
+
+def assert_same_samples(mine, reference, rows, X, **more):
+    for options in ({}, {"temperature": 2.0}, {"init": True}, {"given": {0: 1}}, more):
+        ours = {**options, "init": rows} if "init" in options else options
+        theirs = {**options, "init": X} if "init" in options else options
+        found = mine.sample(7, 3, n_steps=10, **ours)
+        assert isinstance(found, type(rows))
+        assert_same_draws(found, reference.sample(7, 3, n_steps=10, **theirs))
+
+
+def assert_same_partition_function(mine, reference, **settings):
+    for method in ("ais", "raise", "ladder", "tap", "exact"):
+        found, wanted = (
+            model.log_partition(method, random_state=0, tol=1.0, **settings)
+            for model in (mine, reference)
+        )
+        assert found.value == pytest.approx(wanted.value, abs=1e-8)
+        if method == "ais":
+            assert_close(found.log_weights, wanted.log_weights, 1e-9)
+    found, wanted = (m.sample(10, 0, n_steps=20, init="ladder") for m in (mine, reference))
+    assert_same_draws(found, wanted)
 
 
 @SHORT
-@pytest.mark.parametrize("name", TAP_FITS)
-def test_a_fit_by_mean_field_is_that_of_numpy(xp, X, name):
-    mine, reference = (machine(TAPRBM, **TAP_FITS[name]).fit(rows) for rows in (xp.asarray(X), X))
+@pytest.mark.parametrize(
+    "kind, options",
+    [(SDCPRBM, options) for options in FITS.values()]
+    + [(TAPRBM, options) for options in TAP_FITS.values()],
+    ids=[*FITS, *TAP_FITS],
+)
+def test_a_fit_is_that_of_numpy(xp, X, kind, options):
+    rows = xp.asarray(X)
+    mine, reference = machine(kind, **options).fit(rows), machine(kind, **options).fit(X)
+    assert isinstance(mine.components_, type(rows))
     assert_same_parameters(mine, reference)
+    names = ["reconstruction_error", "log_pseudo_likelihood"]
+    if kind is TAPRBM:
+        names = ["tap_log_likelihood", "n_solutions", "free_energy", "share_converged"]
+        found, wanted = mine.tap_solutions(rows), reference.tap_solutions(X)
+        for field in wanted:
+            assert_close(found[field], wanted[field], 1e-9)
     exact = ["log_likelihood"] if reference.n_components < 12 else []
-    names = ["tap_log_likelihood", "n_solutions", "free_energy", "share_converged", *exact]
-    assert_same_history(mine, reference, names)
-    found, wanted = mine.tap_solutions(xp.asarray(X)), reference.tap_solutions(X)
-    for field in wanted:
-        assert_close(found[field], wanted[field], 1e-9)
+    assert_same_history(mine, reference, [*names, *exact])
 
 
 def test_what_mean_field_infers_is_that_of_numpy(xp, X):
     reference = machine(TAPRBM, learning_rate=0.2, max_iter=20).fit(X)
     mine, gaps = xp.has(reference), X.copy()
     gaps[::2, 3:15] = np.nan
-    for name in ("transform", "free_energy", "score_samples", "tap_log_likelihood"):
-        found, wanted = getattr(mine, name)(xp.asarray(X)), getattr(reference, name)(X)
-        assert isinstance(found, type(xp.asarray(X)))
-        assert_close(found, wanted, 1e-9)
+    names = "transform", "free_energy", "score_samples", "tap_log_likelihood"
+    assert_same_methods(mine, reference, xp.asarray(X), X, names, 1e-9)
     for how in ("mean", "mode"):
         found, wanted = mine.impute(xp.asarray(gaps), how=how), reference.impute(gaps, how=how)
         assert_close(found, wanted, 1e-9)
@@ -240,11 +268,7 @@ def test_methods_are_those_of_numpy(xp, X, dtype, atol):
     X = X.astype(dtype)
     reference = machine(learning_rate=0.3, max_iter=20).fit(X)
     mine, rows = xp.has(reference), xp.asarray(X)
-    for name in METHODS:
-        found, wanted = getattr(mine, name)(rows), getattr(reference, name)(X)
-        assert isinstance(found, type(rows))
-        assert str(wanted.dtype) in str(found.dtype)
-        assert_close(found, wanted, atol)
+    assert_same_methods(mine, reference, rows, X, METHODS, atol)
     assert mine.score(rows) == pytest.approx(reference.score(X), abs=atol)
     H = mine.sample_hidden(rows, random_state=1)
     np.testing.assert_allclose(
@@ -263,12 +287,7 @@ def test_methods_are_those_of_numpy(xp, X, dtype, atol):
         for name in ("sample_hidden", "gibbs"):
             found = getattr(mine, name)(rows, random_state=2)
             assert (as_numpy(found) == getattr(reference, name)(X, random_state=2)).all()
-        for options in ({}, {"temperature": 2.0}, {"init": True}, {"given": {0: 1}}):
-            ours = {**options, "init": rows} if "init" in options else options
-            theirs = {**options, "init": X} if "init" in options else options
-            found = mine.sample(7, 3, n_steps=10, **ours)
-            assert isinstance(found, type(rows))
-            assert (as_numpy(found) == reference.sample(7, 3, n_steps=10, **theirs)).all()
+        assert_same_samples(mine, reference, rows, X)
 
 
 def test_what_the_processor_computes_lies_on_the_device(xp, X):
@@ -291,18 +310,7 @@ def test_rows_are_not_changed(xp, X):
 
 def test_annealing_is_that_of_numpy(xp, X):
     reference = machine(learning_rate=0.3, max_iter=20).fit(X)
-    mine = xp.has(reference)
-    settings = {"n_temperatures": 50, "n_chains": 30, "random_state": 0}
-    found, wanted = (m.log_partition("ais", **settings) for m in (mine, reference))
-    np.testing.assert_allclose(found.log_weights, wanted.log_weights, rtol=0, atol=1e-9)
-    for method in ("exact", "ladder", "raise", "tap"):
-        found, wanted = (
-            m.log_partition(method, random_state=0, n_temperatures=50, n_chains=20, tol=1.0)
-            for m in (mine, reference)
-        )
-        assert found.value == pytest.approx(wanted.value, abs=1e-8)
-    found, wanted = (m.sample(30, 0, n_steps=50, init="ladder") for m in (mine, reference))
-    assert (as_numpy(found) == wanted).all()
+    assert_same_partition_function(xp.has(reference), reference, n_temperatures=50, n_chains=30)
 
 
 def test_the_ladder_of_a_training_is_that_of_numpy(xp):
@@ -587,11 +595,7 @@ def test_what_a_classifier_computes_is_that_of_numpy(xp, X, y, n_classes, dtype,
     X, y = X.astype(dtype), np.minimum(y, n_classes - 1)
     reference = machine(RBMClassifier, max_iter=20, early_stopping=False).fit(X, y)
     mine, rows, labels = xp.has(reference), xp.asarray(X), xp.asarray(y)
-    for name in CLASS_METHODS:
-        found, wanted = getattr(mine, name)(rows), getattr(reference, name)(X)
-        assert isinstance(found, type(rows))
-        assert str(wanted.dtype) in str(found.dtype)
-        assert_close(found, wanted, atol)
+    assert_same_methods(mine, reference, rows, X, CLASS_METHODS, atol)
     for name in ("free_energy", "score_samples"):
         y[::5] = -1
         found, wanted = getattr(mine, name)(rows, xp.asarray(y)), getattr(reference, name)(X, y)
@@ -603,12 +607,7 @@ def test_what_a_classifier_computes_is_that_of_numpy(xp, X, y, n_classes, dtype,
     found, wanted = mine.energy(rows, xp.asarray(H)), reference.energy(X, H)
     assert_close(found, wanted, 50 * atol)
     if dtype == "float64":  # the same random numbers
-        for options in ({}, {"temperature": 2.0}, {"init": True}, {"given": {0: 1}}, {"y": 1}):
-            ours = {**options, "init": rows} if "init" in options else options
-            theirs = {**options, "init": X} if "init" in options else options
-            found = mine.sample(7, 3, n_steps=10, **ours)
-            assert isinstance(found, type(rows))
-            assert (as_numpy(found) == reference.sample(7, 3, n_steps=10, **theirs)).all()
+        assert_same_samples(mine, reference, rows, X, y=1)
 
 
 @SHORT
@@ -620,14 +619,7 @@ def test_a_classifier_draws_a_class_where_it_lies(xp, X, y):
     for labels in (2, np.arange(7) % 3):
         found = mine.sample(7, 3, n_steps=10, y=labels)
         assert (as_numpy(found) == reference.sample(7, 3, n_steps=10, y=labels)).all()
-    for method in ("ais", "raise", "ladder", "tap", "exact"):
-        found, wanted = (
-            m.log_partition(method, random_state=0, n_temperatures=20, n_chains=10, tol=1.0)
-            for m in (mine, reference)
-        )
-        assert found.value == pytest.approx(wanted.value, abs=1e-8)
-    found, wanted = (m.sample(10, 0, n_steps=20, init="ladder") for m in (mine, reference))
-    assert (as_numpy(found) == wanted).all()
+    assert_same_partition_function(mine, reference, n_temperatures=20, n_chains=10)
 
 
 @SHORT

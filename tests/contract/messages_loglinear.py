@@ -87,6 +87,7 @@ CASES = {
     "no values": lambda: FSLLDensity().fit(np.full((4, 2), NAN)),
     "the energy of an incomplete row": lambda: fitted().energy([[NAN, 1]]),
     # Methods.
+    "other names of columns": lambda: fitted("ab").get_feature_names_out(["x", "y"]),
     "a variable that is none": lambda: fitted("ab").marginal("q"),
     **{
         f"variables {features}": lambda features=features: fitted().marginal(features)
