@@ -446,7 +446,7 @@ def test_chain_of_three_states(shared_data):
 
 @pytest.mark.slow
 def test_dhfr_scores(shared_data):
-    """A few iterations: benchmarks/fvbm/bench_potts.py goes on, to ranks that are the same."""
+    """A few iterations; more of them give the same ranks."""
     folder = shared_data / "oracles/potts"
     letters, codes = read_sequences(folder / "plmc_DHFR.a2m.gz", AMINO_ACIDS)
     is_lower = letters >= ord("a")
@@ -472,7 +472,7 @@ def test_dhfr_scores(shared_data):
 
 
 def test_plmdca_scores(shared_data):
-    """The fit stops early: benchmarks/fvbm/bench_potts.py goes on, to four digits."""
+    """The fit stops early, so the digits are few."""
     folder = shared_data / "oracles/potts"
     _, codes = read_sequences(
         folder / "plmDCA_example1_alignment.fasta.gz", "-" + AMINO_ACIDS, ignored="[^A-Z-]"

@@ -68,7 +68,7 @@ def _what(size, names):
     """What is too large."""
     if len(names) == 1:
         return f"{names[0][0].upper()}{names[0][1:]} has {_count(size)} values."
-    return f"The {len(names)} columns that are not constant have {_count(size)} joint states."
+    return f"The {len(names):,} columns that are not constant have {_count(size)} joint states."
 
 
 def _limit(size, max_states, itemsize, memory):
