@@ -95,9 +95,12 @@ def _check_rows(estimator, task, rows):
         )
     if not rows.is_complete and estimator.missing == "em":
         missing = np.flatnonzero((rows.codes < 0).any(axis=0))
+        remedy = "With terms of three columns use missing='observed'."
+        if estimator.objective == "likelihood":  # which missing="observed" is not for
+            remedy = "Fill them, for example by BoltzmannImputer, or leave out these rows."
         raise ValueError(
             f"{name}: missing='em' is for networks of pairs, and {estimator._have(missing)} "
-            "missing cells (NaN). With terms of three columns use missing='observed'."
+            f"missing cells (NaN). {remedy}"
         )
 
 

@@ -45,7 +45,8 @@ def strange_columns(rates, expected, n):
 def spurious_message(where, rates, expected, columns, label):
     """What a user should know if there are strange columns."""
     j, more = columns[0], len(columns) - 1
-    others = f" ({more} more columns differ, too)" if more else ""
+    # Of a column with several values, each has a rate.
+    others = f" ({more} more rate{'s differ' if more > 1 else ' differs'}, too)" if more else ""
     return (
         f"{where} {label(j)} with a rate of {rates[j]:.2g}, in the training data of "
         f"{expected[j]:.2g}{others}. The model has mass far from the data, which the "
