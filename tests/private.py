@@ -224,7 +224,12 @@ from sklearn_boltz.restricted.sampling._conditional import (
     nearest_state,
 )
 from sklearn_boltz.restricted.sampling._gibbs import MOST_CHAINS, rows_to_start_at, run_chains
-from sklearn_boltz.restricted.sampling._gibbs_kernel import gibbs_chains, log_densities, moments
+from sklearn_boltz.restricted.sampling._gibbs_kernel import (
+    anneal,
+    gibbs_chains,
+    log_densities,
+    moments,
+)
 from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, expectation_maximisation
 from sklearn_boltz.restricted.sampling._rungs import (
     IndependentRung,

@@ -11,10 +11,10 @@ from sklearn.utils import Bunch
 from private import (
     BLOCK_ROUNDS,
     Ladder,
+    OneThread,
     Pair,
     Record,
     Stream,
-    Workers,
     bennett,
     contradiction,
     estimate_from_value,
@@ -25,6 +25,7 @@ from private import (
 )
 
 N_STATES = 40
+WORKERS = OneThread()
 
 
 class Walk:
@@ -69,6 +70,9 @@ def two_valleys(barrier, n_rungs=8, n_chains=50, seed=None):
     return Ladder(rungs, np.log(N_STATES), Stream(1)), top
 
 
+# Bennett's ratio.
+
+
 def test_bennett_by_two_gaussians():
     """ln of the ratio of two widths: within 4 standard errors (false alarm 6e-5)."""
     rng = np.random.default_rng(0)
@@ -82,20 +86,73 @@ def test_bennett_by_two_gaussians():
     assert abs(ratio - np.log(1.5)) < 4 * error
 
 
-def test_bennett_of_many_pairs_at_once():
+def test_bennett_of_many_pairs_and_the_other_way():
     rng = np.random.default_rng(0)
-    forward, backward = rng.normal(size=(2, 3, 100))
-    both = bennett(forward, backward)
+    forward, backward = rng.normal([[1], [0]], [[1], [2]], size=(3, 2, 100)).swapaxes(0, 1)
+    ratios, errors = bennett(forward, backward)
     for k in range(3):
-        assert np.allclose([both[0][k], both[1][k]], bennett(forward[k], backward[k]), atol=1e-8)
+        there, back = bennett(forward[k], backward[k]), bennett(backward[k], forward[k])
+        assert there == pytest.approx((ratios[k], errors[k]), abs=1e-8)
+        assert back == pytest.approx((-ratios[k], errors[k]), abs=1e-8)
+
+
+def test_a_chain_contributes_what_its_weight_moves():
+    """To the root of Bennett's equation, in which each chain has a weight."""
+    rng, n = np.random.default_rng(0), 5
+    forward, backward = rng.normal(1, 1, (1, 8, n)), rng.normal(0, 1, (1, 8, n))
+
+    def root(weights):
+        def off(x):
+            return weights @ (expit(forward[0] - x) - expit(backward[0] + x)).mean(axis=0)
+
+        return brentq(off, -10, 10, xtol=1e-14)
+
+    step, equal = 1e-5, np.full(n, 1 / n)
+    slopes = [(root(equal + step * e) - root(equal - step * e)) / (2 * step) for e in np.eye(n)]
+    found = ratios_by_chain(forward, backward)[0]
+    np.testing.assert_allclose(found - root(equal), slopes, atol=1e-6)
+
+
+def test_ratios_of_a_pair_are_means_of_blocks():
+    rng, pair = np.random.default_rng(0), Pair()
+    rounds = rng.normal(size=(7 * BLOCK_ROUNDS, 2, 20))
+
+    def of_block(some):
+        return bennett(*np.swapaxes(some, 0, 1).reshape(2, -1))
+
+    blocks = [of_block(block) for block in rounds.reshape(7, BLOCK_ROUNDS, 2, 20)]
+    n_first = 2 * BLOCK_ROUNDS + 2
+    for forward, backward in rounds[:n_first]:
+        pair.add(forward, backward)
+    rest, error = of_block(rounds[2 * BLOCK_ROUNDS : n_first])
+    share = 2 / n_first  # of the rounds of the open block
+    value, std_err = pair.log_ratio()
+    assert value == pytest.approx(share * rest + (1 - share) * (blocks[0][0] + blocks[1][0]) / 2)
+    # An error falls with the root of the number of rounds.
+    assert std_err == pytest.approx(error * np.sqrt(share))
+    for forward, backward in rounds[n_first:]:
+        pair.add(forward, backward)
+    values = np.array([value for value, _ in blocks])
+    assert pair.log_ratio() == pytest.approx((values.mean(), values.std(ddof=1) / np.sqrt(7)))
+
+
+def test_means_and_errors_by_hand_and_the_first_quarter_of_a_record():
+    mean, error = mean_and_error(np.array([[1.0, 3.0], [0.0, 0.0]]))
+    np.testing.assert_allclose(mean, [2, 0])
+    np.testing.assert_allclose(error, [1, 0])
+    record = Record(None, None)
+    record.blocks = list(range(8))
+    assert record.kept() == list(range(2, 8))
+
+
+# Rounds.
 
 
 def test_constants_and_shares_behind_a_barrier():
     """A barrier of 12 nats that chains of the top cannot pass: ln Z within 4 standard errors."""
     ladder, top = two_valleys(barrier=12)
-    with Workers(1) as workers:
-        for _ in range(600):
-            ladder.round(workers, n_steps=5)
+    for _ in range(600):
+        ladder.round(WORKERS, n_steps=5)
     values, errors = ladder.log_partitions()
     exact = [logsumexp(rung.log_density) for rung in ladder.rungs]
     assert errors[-1] < 0.1
@@ -111,12 +168,11 @@ def test_constants_and_shares_behind_a_barrier():
 def test_looks_at_the_top_leave_the_turns_of_the_pairs():
     """With looks at the last two rungs between the rounds, states still climb from the first."""
     ladder, _ = two_valleys(barrier=3)
-    with Workers(1) as workers:
-        arrivals = 0
-        for _ in range(100):
-            ladder.round(workers, first=len(ladder) - 2)
-            ladder.round(workers, n_steps=5)
-            arrivals += ladder.arrivals()
+    arrivals = 0
+    for _ in range(100):
+        ladder.round(WORKERS, first=len(ladder) - 2)
+        ladder.round(WORKERS, n_steps=5)
+        arrivals += ladder.arrivals()
     assert arrivals > 0 and ladder.n_rounds == 100
     assert all(pair.acceptances for pair in ladder.pairs)
 
@@ -125,47 +181,31 @@ def test_a_broken_ladder_says_so():
     states = np.random.default_rng(0).integers(N_STATES, size=(2, 50))
     hill = 50 * np.cos(2 * np.pi * np.arange(N_STATES) / N_STATES)
     ladder = Ladder([Walk(hill, states[0]), Walk(-hill, states[1])], 0.0, Stream(1))
-    with Workers(1) as workers:
-        for _ in range(20):
-            ladder.round(workers, n_steps=20)
+    for _ in range(20):
+        ladder.round(WORKERS, n_steps=20)
     assert ladder.is_broken()
 
 
-def test_same_bits_whatever_the_threads():
-    states = []
-    for n_jobs in (1, 2):
-        ladder, _ = two_valleys(barrier=3)
-        for rung in ladder.rungs:
-            rung.cost = 1e9  # threads are worth their while
-        with Workers(n_jobs) as workers:
-            for _ in range(20):
-                ladder.round(workers)
-        states.append(np.array([rung.states for rung in ladder.rungs]))
-        figures = ladder.log_partitions()
-    np.testing.assert_array_equal(*states)
-    assert np.isfinite(figures).all()
-
-
 def test_rungs_come_and_go():
+    """ln Z with four rungs, and with three of them: within 4 standard errors."""
     ladder, top = two_valleys(barrier=3, n_rungs=3, seed=0)
     kept, start = deepcopy(ladder), ladder.rungs[0].states.copy()
-    with Workers(1) as workers:
-        ladder.round(workers)
-        ladder.insert(1, Walk(0.25 * top, ladder.rungs[0].states.copy()))
+    ladder.round(WORKERS)
+    ladder.insert(1, Walk(0.25 * top, ladder.rungs[0].states.copy()))
+    for n_rungs in (4, 3):
+        if n_rungs == 3:
+            ladder.remove(2)
+            assert len(ladder.pairs) == 2 and np.isfinite(ladder.log_partitions()).all()
         for _ in range(200):
-            ladder.round(workers, n_steps=20)
-        four = ladder.log_partitions()
-        ladder.remove(2)
-        assert len(ladder.pairs) == 2 and np.isfinite(ladder.log_partitions()).all()
-        for _ in range(200):
-            ladder.round(workers, n_steps=20)
-    three = ladder.log_partitions()
-    assert len(four[0]) == 4 and len(three[0]) == 3
-    exact = logsumexp(top)
-    assert abs(four[0][-1] - exact) < 4 * four[1][-1]
-    assert abs(three[0][-1] - exact) < 4 * three[1][-1]
+            ladder.round(WORKERS, n_steps=20)
+        values, errors = ladder.log_partitions()
+        assert len(values) == n_rungs
+        assert abs(values[-1] - logsumexp(top)) < 4 * errors[-1]
     # A copy has states of its own.
     assert (kept.rungs[0].states == start).all() and kept.n_rounds == 0
+
+
+# Estimates.
 
 
 def test_estimates_are_printed_without_their_arrays():
@@ -176,13 +216,6 @@ def test_estimates_are_printed_without_their_arrays():
     ais.update(std_err=0.0123, high=1.25)
     assert str(ais).startswith("ln Z = 1 ± 0.012, from -2 to 1.25 (ais). ")
     assert "array" not in repr(ais) and ais["states"] is states
-
-
-def test_bennett_the_other_way_has_the_other_sign_and_the_same_error():
-    rng = np.random.default_rng(0)
-    forward, backward = rng.normal(1, 1, 50), rng.normal(0, 2, 50)
-    (there, error), (back, same) = bennett(forward, backward), bennett(backward, forward)
-    assert (there, error) == pytest.approx((-back, same), abs=1e-8)
 
 
 def test_figures_of_weights_by_hand():
@@ -212,62 +245,43 @@ def test_an_estimate_stands_and_a_message_says_where_it_is_too_low():
     )
 
 
-def test_the_greater_of_two_estimates_is_kept():
-    # More by five standard errors of both: of the other one, too.
-    for std_err, value in [(0.3, 0.0), (0.1, 1.0)]:
-        climbed = Bunch(
-            method="ladder", value=0.0, std_err=0.01, low=-0.02, high=0.02, trusted=True
-        )
-        other = Bunch(method="ais", value=1.0, std_err=std_err, low=-2.0, ess=50.0, trusted=True)
-        assert greater(climbed, other).value == value
+def climbed(std_err=0.05):
+    return Bunch(value=10.0, std_err=std_err, low=9.9, high=10.1, ess=50.0, method="ladder",
+                 trusted=True, verdict="fine")  # fmt: skip
 
 
-def test_a_chain_contributes_what_its_weight_moves():
-    """To the root of Bennett's equation, in which each chain has a weight."""
-    rng, n = np.random.default_rng(0), 5
-    forward, backward = rng.normal(1, 1, (1, 8, n)), rng.normal(0, 1, (1, 8, n))
-
-    def root(weights):
-        def off(x):
-            return weights @ (expit(forward[0] - x) - expit(backward[0] + x)).mean(axis=0)
-
-        return brentq(off, -10, 10, xtol=1e-14)
-
-    step, equal = 1e-5, np.full(n, 1 / n)
-    slopes = [(root(equal + step * e) - root(equal - step * e)) / (2 * step) for e in np.eye(n)]
-    found = ratios_by_chain(forward, backward)[0]
-    np.testing.assert_allclose(found - root(equal), slopes, atol=1e-6)
+def annealed(about, **figures):
+    noise = np.random.default_rng(0).normal(0, 0.3, 200)
+    estimate = estimate_from_weights("ais", about - 0.3**2 / 2 + noise, 1, None)
+    estimate.update(**figures)
+    return estimate
 
 
-def test_errors_of_means_by_hand():
-    mean, error = mean_and_error(np.array([[1.0, 3.0], [0.0, 0.0]]))
-    np.testing.assert_allclose(mean, [2, 0])
-    np.testing.assert_allclose(error, [1, 0])
+LUCKY = {"value": 12.0, "ess": 1.5, "std_err": 0.05}
 
 
-def test_the_first_quarter_of_a_record_is_not_used():
-    record = Record(None, None)
-    record.blocks = list(range(8))
-    assert record.kept() == list(range(2, 8))
-
-
-def test_ratios_of_a_pair_are_means_of_blocks():
-    rng, pair = np.random.default_rng(0), Pair()
-    rounds = rng.normal(size=(7 * BLOCK_ROUNDS, 2, 20))
-    blocks = [
-        bennett(*np.swapaxes(block, 0, 1).reshape(2, -1))
-        for block in rounds.reshape(7, BLOCK_ROUNDS, 2, 20)
-    ]
-    for forward, backward in rounds[: 2 * BLOCK_ROUNDS + 2]:
-        pair.add(forward, backward)
-    rest, error = bennett(*np.swapaxes(rounds[2 * BLOCK_ROUNDS : 2 * BLOCK_ROUNDS + 2], 0, 1)
-                          .reshape(2, -1))  # fmt: skip
-    share = 2 / (2 * BLOCK_ROUNDS + 2)  # of the rounds of the open block
-    value, std_err = pair.log_ratio()
-    assert value == pytest.approx(share * rest + (1 - share) * (blocks[0][0] + blocks[1][0]) / 2)
-    # An error falls with the root of the number of rounds.
-    assert std_err == pytest.approx(error * np.sqrt(share))
-    for forward, backward in rounds[2 * BLOCK_ROUNDS + 2 :]:
-        pair.add(forward, backward)
-    values = np.array([value for value, _ in blocks])
-    assert pair.log_ratio() == pytest.approx((values.mean(), values.std(ddof=1) / np.sqrt(7)))
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (Bunch(), ("ladder", 10.0, 9.9, True)),
+        # They agree, or the annealed one has found less.
+        (annealed(10.0), ("ladder", 10.0, 9.9, True)),
+        (annealed(10.1), ("ladder", 10.0, 9.9, True)),
+        (annealed(7.0), ("ladder", 10.0, 9.9, True)),
+        # More by five standard errors, also of the other one, and carried by many chains.
+        (annealed(11.0, value=11.0, std_err=0.3, low=8.0), ("ladder", 10.0, 9.9, True)),
+        (annealed(11.0, value=11.0, std_err=0.1, low=8.0), ("ais", 11.0, 8.0, False)),
+        # One that one chain carries may be by chance.
+        (annealed(8.0, **LUCKY, low=9.0), ("ladder", 10.0, 9.9, True)),
+        # But not where it shows that ln Z is greater, by Markov's inequality.
+        (annealed(8.0, **LUCKY | {"value": 15.0}, low=12.0), ("ais", 15.0, 12.0, False)),
+        # What is remembered of an earlier run has no more than these two figures.
+        (Bunch(low=12.0, value=15.0), ("ladder", 15.0, 12.0, False)),
+        (Bunch(low=9.95, value=12.95), ("ladder", 10.0, 9.95, True)),
+    ],
+)
+def test_the_greater_of_two_estimates(other, expected):
+    found = greater(climbed(), other)
+    assert (found.method, found.value, found.low, found.trusted) == expected
+    assert ("contradict" in found.verdict) == (not found.trusted)
+    assert (found.high == np.inf) == (not found.trusted)

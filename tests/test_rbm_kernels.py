@@ -1,7 +1,10 @@
 """The kernels against the NumPy lines that they equal."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import expit, logit, softmax
@@ -9,12 +12,14 @@ from scipy.special import expit, logit, softmax
 from private import (
     _random_kernel,
     adam_step,
+    anneal,
     bernoulli_draw,
     bernoulli_mean,
     bernoulli_sample,
     class_gradients,
     class_log_weights,
     gibbs_chains,
+    log_densities,
     moments,
     softplus_sums,
 )
@@ -90,22 +95,14 @@ def test_extremes(dtype):
     assert sums[0] == pytest.approx(30500)
     softplus_sums(x, zero, sums)
     assert np.isnan(sums[0])
-
-
-def test_moments(dtype):
-    rng = np.random.default_rng(0)
-    a, b = rng.random((5, 9)).astype(dtype), rng.random((5, 4)).astype(dtype)
-    out = np.full((3, 4), np.nan, dtype)
-    moments(a[:, 2:5], b, 0.5, out, False)
-    np.testing.assert_allclose(out, 0.5 * a[:, 2:5].T @ b, rtol=1e-5)
-    moments(a[:, 3:6], b, -2, out, True)
-    np.testing.assert_allclose(out, (0.5 * a[:, 2:5] - 2 * a[:, 3:6]).T @ b, rtol=1e-5)
-    with pytest.raises(ValueError, match="shapes"):
-        moments(a, b, 0.5, out, False)
+    fields = np.array([[0.0, np.nan], [0.0, 1.0]], dtype)
+    out = np.empty((2, 2))
+    class_log_weights(fields, np.zeros((2, 2), dtype), np.zeros(2, dtype), out)
+    np.testing.assert_array_equal(np.isnan(out), [[True, True], [False, False]])
 
 
 # Zeros are left out of products where there are many, and few rows go another way than many.
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=cases(80))
 @given(
     n_rows=st.integers(1, 45),
     n_inner=st.integers(1, 70),
@@ -123,14 +120,14 @@ def test_products_of_any_shape_and_density(n_rows, n_inner, n_columns, density, 
     H = np.full((n_rows, n_columns), np.nan, dtype)
     gibbs_chains(W, b, c, V.copy(), H, 0, False, 0, 0)
     np.testing.assert_allclose(H, expit(V.astype(float) @ W + c), **tolerance)
-    out = np.full((n_inner, n_columns), np.nan, dtype)
+    out, half = np.full((n_inner, n_columns), np.nan, dtype), n_inner // 2
+    products = V.T.astype(float) @ H
     moments(V, H, 0.5, out, False)
-    np.testing.assert_allclose(out, 0.5 * V.T.astype(float) @ H, **tolerance)
-    moments(V[:, n_inner // 2 :], H, 1, out[n_inner // 2 :], True)
-    expected = (
-        V.T.astype(float) @ H * np.where(np.arange(n_inner) < n_inner // 2, 0.5, 1.5)[:, None]
-    )
-    np.testing.assert_allclose(out, expected, **tolerance)
+    np.testing.assert_allclose(out, 0.5 * products, **tolerance)
+    moments(V[:, half:], H, 1, out[half:], True)
+    products[:half] *= 0.5
+    products[half:] *= 1.5
+    np.testing.assert_allclose(out, products, **tolerance)
     # Down: samples agree wherever the uniform number is not next to the probability.
     chains = V.copy()
     gibbs_chains(W, b, c, chains, H.copy(), 1, True, 5, 6)
@@ -139,38 +136,74 @@ def test_products_of_any_shape_and_density(n_rows, n_inner, n_columns, density, 
     np.testing.assert_array_equal(chains[clear], (u < p)[clear])
 
 
-def test_chains_equal_numpy(dtype):
+def chains_at(dtype):
+    """Weights, biases of both layers, and states of twenty chains."""
     rng = np.random.default_rng(0)
     W = rng.normal(0, 1, (10, 6)).astype(dtype)
     b, c = rng.normal(0, 1, 10).astype(dtype), rng.normal(0, 1, 6).astype(dtype)
-    start = (rng.random((20, 10)) < 0.5).astype(dtype)
-    for from_hidden in [False, True]:
-        V, H = start.copy(), (start[:, :6]).copy()
-        v, h = V.copy(), H.copy()
-        for k in range(3):
-            if k > 0 or not from_hidden:
-                h = (uniform(h.shape, 7, 10 + 2 * k, 4, dtype) < expit(v @ W + c)).astype(dtype)
-            v = (uniform(v.shape, 7, 11 + 2 * k, 4, dtype) < expit(h @ W.T + b)).astype(dtype)
-        gibbs_chains(W, b, c, V, H, 3, from_hidden, 7, 10, 4)
-        np.testing.assert_array_equal(V, v)
-        np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
+    return W, b, c, (rng.random((20, 10)) < 0.5).astype(dtype)
 
 
-def test_wrong_shapes_are_refused():
-    x, bias = np.zeros((2, 3)), np.zeros(4)
-    with pytest.raises(ValueError, match="expected shapes"):
-        bernoulli_mean(x, bias)
-    with pytest.raises(ValueError, match="expected shapes"):
-        gibbs_chains(np.zeros((3, 5)), np.zeros(3), np.zeros(5), x, np.zeros((2, 4)),
-                            1, False, 0, 0)  # fmt: skip
+@pytest.mark.parametrize("from_hidden", [False, True])
+def test_chains_equal_numpy(dtype, from_hidden):
+    W, b, c, start = chains_at(dtype)
+    V, H = start.copy(), start[:, :6].copy()
+    v, h = V.copy(), H.copy()
+    for k in range(3):
+        if k > 0 or not from_hidden:
+            h = (uniform(h.shape, 7, 10 + 2 * k, 4, dtype) < expit(v @ W + c)).astype(dtype)
+        v = (uniform(v.shape, 7, 11 + 2 * k, 4, dtype) < expit(h @ W.T + b)).astype(dtype)
+    gibbs_chains(W, b, c, V, H, 3, from_hidden, 7, 10, 4)
+    np.testing.assert_array_equal(V, v)
+    np.testing.assert_allclose(H, expit(v @ W + c), rtol=1e-5)
 
 
-# Sums over classes and hidden units, and Adam.
+def test_annealed_chains_and_their_weights_equal_numpy(dtype):
+    W, base, c, start = chains_at(dtype)
+    shift, betas = np.random.default_rng(1).normal(size=10).astype(dtype), [0.0, 0.2, 0.7, 1.0]
+    v, expected = start.copy(), np.ones(20)
+    for k, (low, high) in enumerate(pairwise(betas)):
+        field = v @ W + c
+        softplus = np.logaddexp(0, high * field) - np.logaddexp(0, low * field)
+        expected += (high - low) * (v @ shift) + softplus.sum(axis=1)
+        if high < 1:
+            p = expit(high * field)
+            h = (uniform(p.shape, 7, 10 + 2 * k, 4, dtype) < p).astype(dtype)
+            p = expit(base + high * (shift + h @ W.T))
+            v = (uniform(p.shape, 7, 11 + 2 * k, 4, dtype) < p).astype(dtype)
+    V, log_weights = start.copy(), np.ones(20)
+    scratch = np.empty((20, 6), dtype), np.empty(10, dtype), np.empty(6, dtype)
+    anneal(W, base, shift, c, np.array(betas), V, *scratch, log_weights, 7, 10, 4)
+    np.testing.assert_array_equal(V, v)
+    np.testing.assert_allclose(log_weights, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+@settings(max_examples=cases(40))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    shape=st.tuples(st.integers(0, 40), st.integers(1, 70), st.integers(1, 40)),
+    scale=st.sampled_from([0.0, 0.1, 1.0, 30.0]),
+    dtype=st.sampled_from(DTYPES),
+    share=st.sampled_from([0.0, 0.02, 0.5, 1.0]),
+)
+def test_log_densities(seed, shape, scale, dtype, share):
+    (n_rows, n_visible, n_hidden), rng = shape, np.random.default_rng(seed)
+    weights = rng.normal(0, scale, (n_visible, n_hidden)).astype(dtype)
+    b, c = (rng.normal(0, scale, n).astype(dtype) for n in (n_visible, n_hidden))
+    V = (rng.random((n_rows, n_visible)) < share).astype(dtype)
+    out, before = np.full(n_rows, np.nan), V.copy()
+    log_densities(weights, b, c, V, np.empty((n_rows, n_hidden), dtype), out)
+    exact = V.astype(float)
+    expected = exact @ b + np.logaddexp(0, exact @ weights + c).sum(axis=1)
+    size = np.abs(weights).sum() + np.abs(b).sum() + np.abs(c).sum() + n_hidden
+    np.testing.assert_allclose(out, expected, atol=4 * np.finfo(dtype).eps * size, rtol=0)
+    np.testing.assert_array_equal(V, before)
+
 
 SIZES = st.tuples(st.integers(1, 6), st.integers(1, 5), st.sampled_from([1, 7, 16, 40, 255, 300]))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=cases(60))
 @given(sizes=SIZES, seed=st.integers(0, 2**16), scale=st.sampled_from([0.1, 3.0, 60.0]))
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sums_over_classes_and_their_gradients(dtype, sizes, seed, scale):
@@ -187,11 +220,9 @@ def test_sums_over_classes_and_their_gradients(dtype, sizes, seed, scale):
     out, again = np.empty((2, n_rows, n_classes))
     class_log_weights(fields, label_fields, bias, out)
     np.testing.assert_allclose(out, expected, atol=20 * size)
-    gradient, of_bias = np.zeros_like(label_fields), np.zeros(n_classes)
-    found = fields.copy()
-    class_gradients(
-        found, label_fields, bias, codes, target, share, again, gradient, of_bias
-    )  # fmt: skip
+    gradient, of_bias, found = np.zeros_like(label_fields), np.zeros(n_classes), fields.copy()
+    sums = again, gradient, of_bias
+    class_gradients(found, label_fields, bias, codes, target, share, *sums)
     np.testing.assert_array_equal(again, out)
     E = target[:, None] * (codes[:, None] == np.arange(n_classes))
     E += share[:, None] * softmax(out, axis=1)
@@ -201,27 +232,7 @@ def test_sums_over_classes_and_their_gradients(dtype, sizes, seed, scale):
     np.testing.assert_allclose(of_bias, E.sum(axis=0), atol=1e-12 * (1 + np.abs(E).sum()))
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_fields_that_are_no_numbers_stay_so(dtype):
-    fields = np.array([[0.0, np.nan], [0.0, 1.0]], dtype)
-    out = np.empty((2, 2))
-    class_log_weights(fields, np.zeros((2, 2), dtype), np.zeros(2, dtype), out)
-    np.testing.assert_array_equal(np.isnan(out), [[True, True], [False, False]])
-
-
-def test_shapes_of_sums_over_classes_are_checked():
-    fields, bias = np.zeros((2, 3)), np.zeros(4)
-    with pytest.raises(ValueError, match="shapes do not fit"):
-        class_log_weights(fields, np.zeros((4, 2)), bias, np.empty((2, 4)))
-    with pytest.raises(ValueError, match="shapes do not fit"):
-        class_gradients(
-            fields, np.zeros((4, 3)), bias, np.zeros(1, np.intp), np.zeros(2), np.zeros(2),
-            np.empty((2, 4)), np.zeros((4, 3)), np.zeros(4),
-        )  # fmt: skip
-
-
 @pytest.mark.parametrize("n", [1, 5, 64, 1001])
-@pytest.mark.parametrize("dtype", DTYPES)
 def test_a_step_of_adam(dtype, n):
     rng = np.random.default_rng(n)
     x, gradient, mean = rng.normal(size=(3, n)).astype(dtype)
@@ -236,3 +247,40 @@ def test_a_step_of_adam(dtype, n):
     np.testing.assert_allclose(mean, new_mean, atol=eps)
     np.testing.assert_allclose(square, new_square, atol=eps)
     assert (mean[: n // 2] == 0).all() and (square[: n // 2] == 0).all()  # and no denormal numbers
+
+
+# Kernels, the shapes of their arrays (2 rows, 3 and 4 units), and their other arguments.
+IN_SHAPE = {
+    "bernoulli_mean": (lambda bias: bernoulli_mean(np.zeros((2, 3)), bias), [(3,)], []),
+    "bernoulli_draw": (bernoulli_draw, [(2, 3), (2, 3)], [0, 0]),
+    "gibbs_chains": (gibbs_chains, [(3, 4), (3,), (4,), (2, 3), (2, 4)], [1, False, 0, 0]),
+    "log_densities": (log_densities, [(3, 4), (3,), (4,), (2, 3), (2, 4), (2,)], []),
+    "anneal": (
+        lambda W, b, shift, c, *rest: anneal(W, b, shift, c, np.linspace(0, 1, 3), *rest, 0, 0),
+        [(3, 4), (3,), (3,), (4,), (2, 3), (2, 4), (3,), (4,), (2,)],
+        [],
+    ),
+    "moments": (
+        lambda a, b, out: moments(a, b, 0.5, out, False), [(2, 3), (2, 4), (3, 4)], []
+    ),
+    "class_log_weights": (class_log_weights, [(2, 3), (4, 3), (4,), (2, 4)], []),
+    "class_gradients": (
+        lambda x, u, bias, codes, *rest: class_gradients(x, u, bias, codes.astype(np.intp), *rest),
+        [(2, 3), (4, 3), (4,), (2,), (2,), (2,), (2, 4), (4, 3), (4,)],
+        [],
+    ),
+    "adam_step": (adam_step, [(3,)] * 4, [0.9, 0.99, 1e-8, 0.1]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_SHAPE)
+def test_arrays_of_wrong_shapes_are_refused(name):
+    kernel, shapes, others = IN_SHAPE[name]
+    kernel(*map(np.zeros, shapes), *others)
+    for place, shape in enumerate(shapes):
+        for axis in range(len(shape)):
+            for change in (-1, 1):
+                wrong = [list(shape) for shape in shapes]
+                wrong[place][axis] += change
+                with pytest.raises(ValueError, match="shape|length"):
+                    kernel(*map(np.zeros, wrong), *others)
