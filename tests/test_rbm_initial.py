@@ -1,7 +1,5 @@
 """Trainings that begin at another model: its distribution is the initial one."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import BernoulliRBM
 
+from oracles_rbm import binary
 from private import units_of_pairs
 from sklearn_boltz import (
     SDCPRBM,
@@ -44,6 +42,11 @@ def table(n_rows=300, seed=0):
     return frame.assign(always=1)
 
 
+@pytest.fixture(scope="module")
+def network():
+    return FVBMPseudoLikelihood(alpha=0.01).fit(bits())
+
+
 @given(
     st.integers(2, 5), st.integers(0, 2**32 - 1), st.sampled_from([1e-8, 0.1, 1.0, 10.0, 2000.0])
 )
@@ -51,8 +54,7 @@ def test_units_of_pairs_have_the_effect_of_couplings(d, seed, scale):
     rng = np.random.default_rng(seed)
     K = np.triu(scale * rng.normal(size=(d, d)), 1)
     K[rng.random((d, d)) < 0.3] = 0
-    K, b = K + K.T, rng.normal(size=d)
-    V = np.array(list(itertools.product([0.0, 1.0], repeat=d)))
+    K, b, V = K + K.T, rng.normal(size=d), binary(d)
     weights, hidden_bias, visible_bias = units_of_pairs(K, b, 100)
     assert len(weights) == np.count_nonzero(np.triu(K))
     expected = 0.5 * np.einsum("ni,ij,nj->n", V, K, V) + V @ b
@@ -77,26 +79,25 @@ def test_a_network_is_where_the_training_begins(X):
     assert_allclose(model.score_samples(X), network.score_samples(X), rtol=rtol)
     assert model.init_ is network
     # Trained, it is no worse; and a network that is not fitted is fitted first.
-    options = {"max_iter": 30, "learning_rate": 0.01, "random_state": 0}
+    options = {"max_iter": 10, "learning_rate": 0.01, "random_state": 0, "track_likelihood": False}
     trained = SDCPRBM(d * d, init=FVBMPseudoLikelihood(alpha=0.01), **options).fit(X)
     assert trained.score(X) > network.score(X) - 0.02
     assert_allclose(trained.init_.coupling_, network.coupling_)
     assert not hasattr(trained.init, "coupling_")
 
 
-def test_fewer_units_than_couplings():
+def test_fewer_units_than_couplings(network):
     """The strongest couplings tell most: with two of 15 units the model is better than none."""
     X = bits()
-    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
-    scores = [SDCPRBM(n, init=network, **UNTRAINED).fit(X).score(X) for n in (1, 2, len(X[0]) ** 2)]
+    scores = [SDCPRBM(n, init=network, **UNTRAINED).fit(X).score(X) for n in (1, 2, 36)]
     assert scores[0] < scores[1] < scores[2] + 1e-9
 
 
-@pytest.mark.parametrize("first", [SDCPRBM(5, random_state=0), TAPRBM(5, random_state=0)])
+@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
 @pytest.mark.parametrize("n_units", [5, 8])
-def test_an_rbm_is_where_the_training_begins(first, n_units):
+def test_an_rbm_is_where_the_training_begins(kind, n_units):
     X = table()
-    first = first.set_params(max_iter=5).fit(X)
+    first = kind(5, max_iter=5, track_likelihood=False, random_state=0).fit(X)
     model = SDCPRBM(n_units, init=FrozenEstimator(first), **UNTRAINED).fit(X)
     assert_allclose(model.score_samples(X), first.score_samples(X), rtol=1e-5)
     assert_array_equal(model.components_[:5], first.components_)
@@ -113,20 +114,18 @@ def test_real_columns_of_another_scale():
     assert_allclose(model.score_samples(one), first.score_samples(one), rtol=1e-8)
 
 
-def test_hidden_offsets_are_the_means():
+@pytest.mark.filterwarnings("ignore:The labels of the training rows are predicted no better")
+def test_other_ways_to_begin_at_a_network(network):
+    """Batches, calls of partial_fit, a classifier; and the hidden offsets are the means."""
     X = bits()
-    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
     model = SDCPRBM(15, init=network, **UNTRAINED).fit(X)
-    learner = model._training.learner
-    expected = model._model().mean_hidden(X.mean(axis=0)[np.newaxis])[0]
-    assert_allclose(learner.hidden_offset, expected)
-
-
-def test_rows_in_batches_and_calls_of_partial_fit():
-    X = bits()
-    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
-    model = SDCPRBM(15, init=network, **UNTRAINED).fit(Batches([X[:100], X[100:]]))
-    assert_allclose(model.score(X), network.score(X))
+    means = model._model().mean_hidden(X.mean(axis=0)[np.newaxis])[0]
+    assert_allclose(model._training.learner.hidden_offset, means)
+    batches = SDCPRBM(15, init=network, **UNTRAINED).fit(Batches([X[:100], X[100:]]))
+    assert_allclose(batches.score(X), network.score(X))
+    classifier = RBMClassifier(15, init=network, max_iter=1, learning_rate=1e-9, random_state=0)
+    classifier.fit(X, X[:, 0])
+    assert_allclose(classifier.components_, model.components_, atol=1e-6)
     one = SDCPRBM(15, init=network, learning_rate=1e-9, random_state=0, weights_init=0)
     assert_allclose(one.partial_fit(X).score(X), network.score(X), rtol=1e-5)
     # Later fits go on from where the last one ended.
@@ -141,60 +140,17 @@ def test_a_search_fits_the_clones():
     assert search.fit(bits()).best_params_ == {"init__alpha": 0.01}
 
 
-@pytest.mark.filterwarnings("ignore:The labels of the training rows are predicted no better")
-def test_a_classifier_begins_at_a_network():
-    X = bits()
-    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
-    model = RBMClassifier(15, init=network, max_iter=1, learning_rate=1e-9, random_state=0)
-    model.fit(X, X[:, 0])
-    expected = SDCPRBM(15, init=network, **UNTRAINED).fit(X)
-    assert_allclose(model.components_, expected.components_, atol=1e-6)
-
-
-@pytest.mark.parametrize(("init", "options", "match"), [
-    (FVBMPseudoLikelihood(), {"visible": {"a": "gaussian"}}, "units of column 'a' take real ones"),
-    (FVBMPseudoLikelihood(), {"hidden": ("categorical", 3)}, "hidden='bernoulli'"),
-    (FVBMPseudoLikelihood().fit(bits()), {}, "other columns"),
-    (FVBMPseudoLikelihood().fit(table().drop(columns="a")), {}, "other columns"),
-    (SDCPRBM(30, max_iter=1), {}, "n_components is 20, but init has 30 .* n_components=30 or more"),
-    (SDCPRBM(5, max_iter=1, hidden=("categorical", 3)), {}, "hidden units of init must be Bern"),
-    (TAPDBM((5, 3), max_iter=1), {}, "one hidden layer, such as SDCPRBM"),
-    (SDCPRBM(5, max_iter=1, visible="categorical"), {}, "other categories or units"),
-])  # fmt: skip
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_what_is_refused(init, options, match):
-    with pytest.raises(ValueError, match=match):
-        SDCPRBM(20, init=init, max_iter=1, **options).fit(table())
-
-
 @pytest.mark.parametrize("estimator", [SDCPRBM, RBMClassifier])
 @pytest.mark.parametrize("init", [
-    BernoulliRBM(5), BernoulliRBM(5, n_iter=1).fit(bits()), FSLLDensity(), TAPDBM((5, 3)),
-    RBMClassifier(5), FrozenEstimator(BernoulliRBM(5)),
+    BernoulliRBM(5), FSLLDensity(), TAPDBM((5, 3)), RBMClassifier(5),
+    FrozenEstimator(BernoulliRBM(5)),
 ])  # fmt: skip
 def test_other_models_are_refused_before_they_are_fitted(estimator, init, monkeypatch):
     kind = type(getattr(init, "estimator", init))
     if estimator is not kind:
         monkeypatch.setattr(kind, "fit", lambda *args, **kwargs: pytest.fail("fitted"))
-    expected = f"init must be an RBM of this library with one hidden layer.* got {kind.__name__}."
-    with pytest.raises(ValueError, match=f"{estimator.__name__}: {expected}"):
+    with pytest.raises(ValueError, match=f"{estimator.__name__}: init must be an RBM"):
         estimator(20, init=init).fit(bits(), bits()[:, 0])
-
-
-def test_real_columns_are_refused_before_a_network_is_fitted():
-    frame = pd.DataFrame({"sex": list("mf") * 20, "age": np.linspace(20, 70, 40)})
-    options = {"visible": {"age": "gaussian"}, "init": FVBMPseudoLikelihood(alpha=0.1)}
-    expected = "a network as init is for columns of finitely many values, and the units of column"
-    for estimator in (SDCPRBM(5, **options), RBMClassifier(5, **options)):
-        with pytest.raises(ValueError, match=f"{type(estimator).__name__}: {expected} 'age' take"):
-            estimator.fit(frame, frame["sex"])
-
-
-def test_more_that_is_refused():
-    with pytest.raises(ValueError, match="'init' parameter of SDCPRBM must be"):
-        SDCPRBM(init=LogisticRegression()).fit(bits())
-    with pytest.raises(ValueError, match="in partial_fit, init must be fitted"):
-        SDCPRBM(init=FVBMPseudoLikelihood()).partial_fit(bits())
 
 
 # The learning rate.
@@ -213,12 +169,11 @@ def expected_rates(scores, rate, tol, patience, factor=0.3):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_adaptive_learning_rates_fall_without_progress():
-    X, rate = bits(200), 0.5
-    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)  # from which there is no plateau
+def test_adaptive_learning_rates_fall_without_progress(network):
+    X, rate = bits(200), 0.5  # from the network there is no plateau
     model = SDCPRBM(
         4, init=network, learning_rate=rate, learning_rate_schedule="adaptive", max_iter=60,
-        batch_size=4, tol=1e-3, n_iter_no_change=8, random_state=0,
+        batch_size=20, tol=1e-3, n_iter_no_change=8, random_state=0,
     ).fit(X)  # fmt: skip
     rates = model.history_["learning_rate"]
     assert_allclose(rates, expected_rates(model.history_["log_likelihood"], rate, 1e-3, 8))

@@ -1,0 +1,187 @@
+"""Bad input to RBMs that are trained by chains, that grow, and that predict."""
+
+from copy import deepcopy
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import BernoulliRBM
+
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+    RBMClassifier,
+)
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.restricted import FractionalModel
+
+BITS = np.random.default_rng(0).integers(2, size=(40, 4)).astype(float)
+ONES = np.ones(40)
+LABELS = np.arange(40) % 3
+LETTERS = np.array(list("abcdefghij"))[np.arange(40) % 10]
+FRAME = pd.DataFrame(BITS.astype(int), columns=list("abcd")).assign(
+    town=np.array(["Oslo", "Rome", "Cairo"])[LABELS], always=1
+)
+PEOPLE = pd.DataFrame({"sex": list("mf") * 20, "age": np.linspace(20, 70, 40)})
+NETWORK = FVBMPseudoLikelihood(alpha=0.1)
+BATCHES = Batches([BITS[:20], BITS[20:]])
+RATES = np.where(BITS[:, :1] > 0, 1.5, BITS)
+
+
+@cache
+def sdcp():
+    return SDCPRBM(3, max_iter=1, random_state=0).fit(BITS)
+
+
+@cache
+def grown():
+    return InfiniteRBM(2, n_model_samples=32, early_stopping=False, random_state=0).fit(BITS)
+
+
+@cache
+def deep():
+    return TAPDBM((3, 3), max_iter=1, pretrain_max_iter=1, random_state=0).fit(BITS)
+
+
+def classifier(**options):
+    quick = {"n_components": 3, "max_iter": 1, "early_stopping": False, "random_state": 0}
+    return RBMClassifier(**quick | options)
+
+
+@cache
+def of_numbers():
+    return classifier(warm_start=True).fit(BITS, LABELS)
+
+
+@cache
+def of_letters():
+    return classifier(warm_start=True).fit(BITS, LETTERS)
+
+
+def going_on(model, *data, **options):
+    """A fit that goes on with other parameters."""
+    deepcopy(model()).set_params(warm_start=True, **options).fit(*data)
+
+
+def diverging_in_batches():
+    model = deepcopy(sdcp()).set_params(learning_rate=1.7e308)
+    model.partial_fit(BITS).partial_fit(BITS)
+
+
+def begun_at(init, X=FRAME, **options):
+    SDCPRBM(20, init=init, max_iter=1, **options).fit(X)
+
+
+def classifier_begun_at(init):
+    classifier(init=init).fit(BITS, LABELS)
+
+
+def grown_from(init, X=BITS):
+    InfiniteRBM(3, init=init).fit(X)
+
+
+REAL = {"max_iter": 1, "visible": "gaussian"}
+REAL_HIDDEN = {"max_iter": 1, "hidden": "gaussian"}
+OF_AGES = {"init": NETWORK, "visible": {"age": "gaussian"}}
+STARTS = {
+    "another kind of estimator": lambda: begun_at(LogisticRegression()),
+    "a fitted RBM of scikit-learn": lambda: begun_at(BernoulliRBM(5, n_iter=1).fit(BITS), BITS),
+    "a frozen RBM of scikit-learn": lambda: begun_at(FrozenEstimator(BernoulliRBM(5)), BITS),
+    "a classifier": lambda: begun_at(RBMClassifier(5)),
+    "a deep machine": lambda: begun_at(TAPDBM((5, 3))),
+    "a log-linear model in a classifier": lambda: classifier_begun_at(FSLLDensity()),
+    "an RBM of scikit-learn in a growing model": lambda: grown_from(BernoulliRBM(5)),
+    "a network beside hidden categories": lambda: begun_at(NETWORK, hidden=("categorical", 3)),
+    "a network beside real numbers": lambda: begun_at(NETWORK, visible={"a": "gaussian"}),
+    "a network beside ages": lambda: SDCPRBM(5, **OF_AGES).fit(PEOPLE),
+    "a network beside ages in a classifier": lambda: classifier(**OF_AGES).fit(PEOPLE, LABELS),
+    "a network of other columns": lambda: begun_at(clone(NETWORK).fit(BITS)),
+    "a network of fewer columns": lambda: begun_at(clone(NETWORK).fit(FRAME.drop(columns="a"))),
+    "an unfitted network in partial_fit": lambda: SDCPRBM(init=NETWORK).partial_fit(BITS),
+    "fewer columns in a growing model": lambda: grown_from(sdcp(), BITS[:, :3]),
+    "more units than there are to be": lambda: begun_at(SDCPRBM(30, max_iter=1)),
+    "more units than a classifier": lambda: classifier_begun_at(SDCPRBM(7, max_iter=1)),
+    "hidden categories": lambda: begun_at(SDCPRBM(5, max_iter=1, hidden=("categorical", 3))),
+    "real hidden units in a classifier": lambda: classifier_begun_at(SDCPRBM(3, **REAL_HIDDEN)),
+    "real hidden units in a growing model": lambda: grown_from(SDCPRBM(3, **REAL_HIDDEN)),
+    "other visible units": lambda: begun_at(SDCPRBM(5, max_iter=1, visible="categorical")),
+    "real units in a classifier": lambda: classifier_begun_at(SDCPRBM(3, **REAL)),
+}
+LABELS_OF_FITS = {
+    "no labels": None,
+    "labels of one class": 0 * LABELS,
+    "labels of one class and -1": np.where(LABELS == 2, 2, -1),
+    "labels that are all -1": 0 * LABELS - 1,
+    "labels that are real numbers": LABELS + 0.5 * np.arange(40),
+    "labels of two types": np.array(["a", 1, 2], dtype=object)[LABELS],
+    "fewer labels than rows": LABELS[:-1],
+}
+NEW_LETTER = np.where(LABELS, "a", "Z")
+ONE_EACH = np.where(np.arange(40) < 3, LABELS, -1)
+
+CASES = {
+    # Values, trainings and weights.
+    "rates above 1": lambda: SDCPRBM().fit(RATES),
+    "sparse rates above 1": lambda: SDCPRBM().fit(sp.csr_array(RATES)),
+    "values of 2 in a growing model": lambda: InfiniteRBM(2).fit(2 * BITS),
+    "values of 3 in a classifier": lambda: classifier().fit(3 * BITS, LABELS),
+    "a threshold below 0 of sparse rows": lambda: SDCPRBM(binarize=-1.0).fit(sp.csr_array(BITS)),
+    "an unfitted RBM": lambda: SDCPRBM().score_samples(BITS),
+    "an unfitted classifier": lambda: classifier().predict(BITS),
+    "one row in a growing model": lambda: InfiniteRBM().fit(BITS[:1]),
+    "a rate that diverges": lambda: going_on(sdcp, BITS, learning_rate=1.7e308),
+    "a rate that diverges in batches": diverging_in_batches,
+    "a rate that diverges as a model grows": lambda: going_on(
+        grown, BITS, learning_rate=1.7e308, max_components=4, n_model_samples=64
+    ),
+    "other layers in a fit that goes on": lambda: going_on(deep, BITS, hidden_layer_sizes=(3, 2)),
+    "more hidden units than layers": lambda: TAPDBM(hidden=["bernoulli"] * 3).fit(BITS),
+    "a trainer that is no SDCPRBM": lambda: grown().refine(BITS, BernoulliRBM()),
+    "fewer weights than rows of batches": lambda: SDCPRBM(3).fit(BATCHES, sample_weight=ONES[:20]),
+    "weights that are all 0": lambda: SDCPRBM().fit(BITS, sample_weight=0 * ONES),
+    "negative weights": lambda: SDCPRBM().fit(BITS, sample_weight=-ONES),
+    "weights that are NaN": lambda: SDCPRBM().fit(BITS, sample_weight=np.nan * ONES),
+    "weights of too few rows": lambda: SDCPRBM().fit(BITS, sample_weight=ONES[:3]),
+    # Samples, energies, ln Z.
+    "samples of the ladder with conditions": lambda: sdcp().sample(init="ladder", given={0: 1}),
+    "samples of the ladder at a temperature": lambda: sdcp().sample(init="ladder", temperature=2.0),
+    "samples of the ladder by tempering": lambda: sdcp().sample(init="ladder", n_temperatures=3),
+    "samples that begin nowhere": lambda: sdcp().sample(init="rungs"),
+    "a negative number of steps": lambda: sdcp().gibbs(BITS, -1),
+    "hidden states of another shape": lambda: of_numbers().energy(BITS, BITS[:, :2]),
+    "ln Z of a classifier from rows": lambda: of_numbers().log_partition("raise", X=BITS),
+    "negative multiplicities": lambda: FractionalModel.from_estimator(grown(), [-1.0]),
+    "ln Z of a wide fractional model": lambda: FractionalModel(
+        np.ones((1, 23)), [0], np.zeros(23), [1]
+    ).log_partition(),
+    # Labels.
+    "no row with a label to score": lambda: of_numbers().score(BITS, 0 * LABELS - 1),
+    "a label to score that is no class": lambda: of_letters().score_samples(BITS[:1], ["Z"]),
+    "a label to sample that is no class": lambda: of_letters().sample(y="Z"),
+    "a number to sample that is no class": lambda: of_numbers().sample(2, y=7),
+    "more labels than samples": lambda: of_numbers().sample(2, y=[0, 1, 2]),
+    "a new label in a fit that goes on": lambda: going_on(of_letters, BITS, NEW_LETTER),
+    "a new size in a fit that goes on": lambda: going_on(of_numbers, BITS, LABELS, n_components=7),
+    "early stopping with a label of each class": lambda: classifier(early_stopping=True).fit(
+        BITS, ONE_EACH
+    ),
+    "labels of one class by weight": lambda: classifier().fit(BITS, LABELS, 1.0 * (LABELS == 1)),
+    "a weight of a class that is not there": lambda: classifier(class_weight={9: 1.0}).fit(
+        BITS, LABELS
+    ),
+    "batches without labels": lambda: classifier().fit(BATCHES),
+    "fewer labels than rows of batches": lambda: classifier().fit(BATCHES, [0, 1, 2]),
+    "a first partial_fit without classes": lambda: classifier().partial_fit(BITS, LABELS),
+    "a partial_fit with a new label": lambda: classifier().partial_fit(BITS, LABELS, [0, 1]),
+    "a partial_fit with other classes": lambda: of_numbers().partial_fit(BITS, LABELS, [0, 1]),
+}
+for what, labels in LABELS_OF_FITS.items():
+    CASES[what] = lambda labels=labels: classifier().fit(BITS, labels)
+CASES |= {f"init: {what}": call for what, call in STARTS.items()}
