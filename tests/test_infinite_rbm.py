@@ -2,10 +2,11 @@
 
 import pickle
 import warnings
+from copy import deepcopy
 
 import numpy as np
-import pandas as pd
 import pytest
+from conftest import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -15,8 +16,6 @@ from scipy.special import expit, logit, logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
-from sklearn.neural_network import BernoulliRBM
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from oracles_rbm import SmallRBM, binary, random_rbm
 from private import (
@@ -25,10 +24,10 @@ from private import (
     ChainSample,
     Enumeration,
     GrowingLearner,
+    OneThread,
     Sample,
     Search,
     Stream,
-    Workers,
     best_change,
     find_away,
     find_unit,
@@ -44,15 +43,18 @@ from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
 from sklearn_boltz.units import Bernoulli
 
+WORKERS = OneThread()
+
+
+BITS = np.random.default_rng(0).random((130, 12)) < 0.3
+BITS[:, 1] = BITS[:, 0]
+BITS[:, 5] = BITS[:, 2]
+
 
 @pytest.fixture
 def X():
     """12 features: more states than model samples, so that the law is sampled."""
-    rng = np.random.default_rng(0)
-    X = (rng.random((130, 12)) < 0.3).astype(float)
-    X[:, 1] = X[:, 0]
-    X[:, 5] = X[:, 2]
-    return X
+    return BITS.astype(float)
 
 
 def fitted(X, **kwargs):
@@ -62,26 +64,33 @@ def fitted(X, **kwargs):
     return InfiniteRBM(**parameters | kwargs).fit(X)
 
 
-def neutral(b):
-    """Visible units with biases, and a hidden unit without."""
-    return Bernoulli(b), Bernoulli(np.zeros(1))
+@pytest.fixture(scope="module")
+def model():
+    """A fit that tests compare others with, and leave as it is."""
+    return fitted(BITS.astype(float))
 
 
-def learner_of(rbm):
+def learner_of(W, b, c, offset=None):
+    b = np.asarray(b, dtype=float)
     return GrowingLearner(
-        rbm.W.copy(),
-        Bernoulli(rbm.b.copy()),
-        Bernoulli(rbm.c.copy()),
-        np.zeros(len(rbm.b)),
-        Scheme(),
-        SGD(),
-        Stream(1),
-    )
+        W.copy(), Bernoulli(b.copy()), Bernoulli(np.array(c, dtype=float)),
+        np.zeros(len(b)) if offset is None else offset, Scheme(), SGD(), Stream(1),
+    )  # fmt: skip
+
+
+def without_units(b):
+    """A learner that has nothing but the biases of the visible units."""
+    return learner_of(np.zeros((1, len(b))), b, [0.0], np.array(b, dtype=float))
 
 
 @pytest.fixture
 def rbm():
     return random_rbm(6, 3, scale=0.7)
+
+
+@pytest.fixture
+def learner(rbm):
+    return learner_of(rbm.W, rbm.b, rbm.c)
 
 
 @pytest.fixture
@@ -91,54 +100,35 @@ def data():
 
 
 def log_likelihood(learner, data):
-    rbm = SmallRBM(*learner.parameters())
-    return data.probability @ np.log(rbm.p)
-
-
-@parametrize_with_checks([InfiniteRBM(max_components=3, n_model_samples=100, binarize=0.0)])
-def test_scikit_learn(estimator, check):
-    check(estimator)
+    return data.probability @ np.log(SmallRBM(*learner.parameters()).p)
 
 
 # The mathematics.
 
 
-def test_linearised_objective_is_the_functional_gradient(rbm, data):
-    """Its negative is the derivative of the log-likelihood by how often a unit counts."""
-    learner, rng = learner_of(rbm), np.random.default_rng(2)
-    law, unit = Enumeration.of(learner), rng.normal(size=7)
-    softplus = np.logaddexp(0, rbm.V @ unit[:-1] + unit[-1])
+@pytest.mark.parametrize("centered", [False, True])
+def test_linearised_objective_is_the_functional_gradient(rbm, learner, data, centered):
+    """Its negative is the derivative of the log-likelihood by how often a unit counts.
 
-    def with_count(c):
-        log_p = -rbm.free_energy() + c * softplus
-        return data.probability @ (log_p - logsumexp(log_p))
-
-    slope = (with_count(1e-4) - with_count(-1e-4)) / 2e-4
-    objective, gradient = linearised_objective(unit, data, law, 0.3)
-    assert objective - 0.15 * unit @ unit == pytest.approx(-slope, abs=1e-7)
-    numeric = approx_fprime(unit, lambda u: linearised_objective(u, data, law, 0.3)[0], 1e-7)
-    np.testing.assert_allclose(gradient, numeric, atol=1e-6)
-    assert linearised_objective(0 * unit, data, law, 0.3)[0] == pytest.approx(0)
-
-
-def test_linearised_objective_of_a_centred_unit(rbm, data):
-    """As above where the visible biases take back the mean pushes of the unit."""
-    law, unit = Enumeration.of(learner_of(rbm)), np.random.default_rng(2).normal(size=7)
-    mismatch = np.append(data.visible_mean() - law.visible_mean(), 0)
-    field = rbm.V @ unit[:-1] + unit[-1]
-    added = np.logaddexp(0, field) - data.mean(expit(field)) * rbm.V @ unit[:-1]
+    Centred, the visible biases take back the mean pushes of the unit.
+    """
+    law, unit = Enumeration.of(learner), np.random.default_rng(2).normal(size=7)
+    field, args = rbm.V @ unit[:-1] + unit[-1], ()
+    added = np.logaddexp(0, field)
+    if centered:
+        args = (np.append(data.visible_mean() - law.visible_mean(), 0),)
+        added = added - data.mean(expit(field)) * rbm.V @ unit[:-1]
 
     def with_count(c):
         log_p = -rbm.free_energy() + c * added
         return data.probability @ (log_p - logsumexp(log_p))
 
     slope = (with_count(1e-4) - with_count(-1e-4)) / 2e-4
-    objective, gradient = linearised_objective(unit, data, law, 0.3, mismatch)
+    objective, gradient = linearised_objective(unit, data, law, 0.3, *args)
     assert objective - 0.15 * unit @ unit == pytest.approx(-slope, abs=1e-7)
-    numeric = approx_fprime(
-        unit, lambda u: linearised_objective(u, data, law, 0.3, mismatch)[0], 1e-7
-    )
+    numeric = approx_fprime(unit, lambda u: linearised_objective(u, data, law, 0.3, *args)[0], 1e-7)
     np.testing.assert_allclose(gradient, numeric, atol=1e-6)
+    assert linearised_objective(0 * unit, data, law, 0.3, *args)[0] == pytest.approx(0)
 
 
 def test_means_that_do_not_match_do_not_hide_the_units():
@@ -146,19 +136,16 @@ def test_means_that_do_not_match_do_not_hide_the_units():
     V = binary(6)
     p = np.exp(3.0 * (V[:, 0] - 0.5) * (V[:, 1] - 0.5))  # a pair of features, and four others
     data = Sample(V, p / p.sum())
-    b = np.full(6, 0.5)  # should be 0
-    learner = GrowingLearner(np.zeros((1, 6)), *neutral(b), b, Scheme(), SGD(), Stream(0))
-    law = Enumeration.of(learner)
+    law = Enumeration.of(without_units(np.full(6, 0.5)))  # should be 0
     mismatch = np.append(data.visible_mean() - law.visible_mean(), 0)
-    gains = {}
-    for name, args in {"printed": (), "centred": (mismatch,)}.items():
-        starts = starting_points(3, data, law, np.random.default_rng(0))
+    starts = starting_points(3, data, law, np.random.default_rng(0))
+
+    def greatest_gain(*args):
         units = [linear_minimum(start, data, law, 0.001, *args)[0] for start in starts]
-        gains[name] = [
-            best_change(rescaled(u, (data.field(u), law.field(u)), SCALES, data, law), 0.0).gain
-            for u in units
-        ]
-    assert max(gains["printed"]) < 0.01 < 0.1 < max(gains["centred"])
+        changes = [rescaled(u, (data.field(u), law.field(u)), SCALES, data, law) for u in units]
+        return max(best_change(some, 0.0).gain for some in changes)
+
+    assert greatest_gain() < 0.01 < 0.1 < greatest_gain(mismatch)
 
 
 @pytest.mark.parametrize("container", [np.asarray, csr_matrix])
@@ -174,27 +161,25 @@ def test_expectations_over_rows(rbm, container):
 
 
 @pytest.mark.parametrize("centered", [True, False])
-def test_the_gain_of_an_insertion_is_exact(rbm, data, centered):
-    learner, unit = learner_of(rbm), np.random.default_rng(2).normal(size=7)
-    law = Enumeration.of(learner)
+def test_the_gain_of_an_insertion_is_exact(learner, data, centered):
+    law, unit = Enumeration.of(learner), np.random.default_rng(2).normal(size=7)
     fields = data.field(unit), law.field(unit)
     before = log_likelihood(learner, data)
     for change in rescaled(unit, fields, [0.0, 0.5, 2.0], data, law, centered=centered):
-        after = learner_of(rbm)
+        after = deepcopy(learner)
         after.insert(unit, change.scale, change.shift)
         assert log_likelihood(after, data) - before == pytest.approx(change.gain, abs=1e-12)
         push = data.probability @ expit(change.scale * fields[0]) * change.scale
         assert change.shift == pytest.approx(push * centered)
 
 
-def test_the_gain_of_a_removal_is_exact(rbm, data):
-    learner = learner_of(rbm)
+def test_the_gain_of_a_removal_is_exact(learner, data):
     law, before = Enumeration.of(learner), log_likelihood(learner, data)
     for i in range(3):
         unit = learner.unit(i)
         fields = data.field(unit), law.field(unit)
         for change in rescaled(unit, fields, [0.0, 0.6], data, law, old=1.0):
-            after = learner_of(rbm)
+            after = deepcopy(learner)
             after.remove(i, change.shift)
             if change.scale > 0:
                 after.insert(unit, change.scale)
@@ -204,14 +189,12 @@ def test_the_gain_of_a_removal_is_exact(rbm, data):
             assert change.shift == pytest.approx(pushes[0] - pushes[1])
 
 
-def test_sampled_gain_against_the_exact_one(rbm, data):
-    """ChainSample that have the law estimate the gain within five standard errors."""
-    learner, rng = learner_of(rbm), np.random.default_rng(3)
-    unit, exact = rng.normal(size=7), Enumeration.of(learner)
-    n = 20_000
+def test_sampled_gain_against_the_exact_one(rbm, learner, data):
+    """Chains that have the law estimate the gain within five standard errors."""
+    rng, n, exact = np.random.default_rng(3), 20_000, Enumeration.of(learner)
+    unit = rng.normal(size=7)
     chains = ChainSample(rbm.V[rng.choice(64, size=n, p=rbm.p)])
-    with Workers(1) as workers:
-        chains.follow(learner, 3, workers)
+    chains.follow(learner, 3, WORKERS)
     gains = [
         rescaled(unit, (data.field(unit), law.field(unit)), [0.5, 1.0, 1.5], data, law)
         for law in (exact, chains)
@@ -224,35 +207,30 @@ def test_sampled_gain_against_the_exact_one(rbm, data):
 
 def test_the_log_likelihood_never_falls_by_an_insertion(data):
     """With the exact law: neither by the insertion, nor by the steps of the biases after it."""
-    b = np.zeros(6)
-    learner = GrowingLearner(np.zeros((1, 6)), *neutral(b), b, Scheme(), SGD(), Stream(0))
-    law, rng = Enumeration.of(learner), np.random.default_rng(0)
-    path = [log_likelihood(learner, data)]
-    with Workers(1) as workers:
-        for n_units in range(1, 9):
-            change = find_unit(data, data, law, Search(alpha=0.003), rng, workers)
-            learner.insert(change.unit, change.scale, change.shift)
-            assert learner.n_units == n_units
-            law.follow(learner, 0, workers)
-            path.append(log_likelihood(learner, data))
-            assert change.gain > 0
-            assert path[-1] - path[-2] == pytest.approx(change.gain, abs=1e-9)
-            match_means(learner, law, data, 0.3, 20, workers)
-            path.append(log_likelihood(learner, data))
+    learner, rng = without_units(np.zeros(6)), np.random.default_rng(0)
+    law, path = Enumeration.of(learner), [log_likelihood(learner, data)]
+    for n_units in range(1, 9):
+        change = find_unit(data, data, law, Search(alpha=0.003), rng, WORKERS)
+        learner.insert(change.unit, change.scale, change.shift)
+        assert learner.n_units == n_units
+        law.follow(learner, 0, WORKERS)
+        path.append(log_likelihood(learner, data))
+        assert change.gain > 0
+        assert path[-1] - path[-2] == pytest.approx(change.gain, abs=1e-9)
+        match_means(learner, law, data, 0.3, 20, WORKERS)
+        path.append(log_likelihood(learner, data))
     assert (np.diff(path) >= -1e-12).all()
     entropy = data.probability @ np.log(data.probability)
     assert path[-1] > path[0] + 0.5 * (entropy - path[0])
 
 
-def test_away_step_finds_a_bad_unit(rbm, data):
+def test_away_step_finds_a_bad_unit(learner, data):
     """A unit that pushes against the data is taken away, or made smaller."""
-    learner = learner_of(rbm)
     law, rng = Enumeration.of(learner), np.random.default_rng(0)
-    with Workers(1) as workers:
-        good = find_unit(data, data, law, Search(alpha=0.01), rng, workers)
-        learner.insert(good.unit, good.scale, good.shift)
-        learner.insert(np.array([3.0, -3, 3, -3, 3, -3, 0]))
-        law.follow(learner, 0, workers)
+    good = find_unit(data, data, law, Search(alpha=0.01), rng, WORKERS)
+    learner.insert(good.unit, good.scale, good.shift)
+    learner.insert(np.array([3.0, -3, 3, -3, 3, -3, 0]))
+    law.follow(learner, 0, WORKERS)
     before = log_likelihood(learner, data)
     rewards = []
     for i in range(5):
@@ -266,20 +244,27 @@ def test_away_step_finds_a_bad_unit(rbm, data):
     assert log_likelihood(learner, data) == pytest.approx(before + change.gain)
 
 
+def test_the_penalty_speaks_for_the_removal_of_large_weights(rbm, learner, data):
+    """In the objective that is minimised, a unit costs λ/2 ‖w‖²: what the data say of it, less."""
+    law, alpha = Enumeration.of(learner), 0.5
+    units = np.array([learner.unit(i) for i in range(3)])
+    softplus = np.logaddexp(0, rbm.V @ units[:, :-1].T + units[:, -1])
+    rewards = (law.probability - data.probability) @ softplus
+    squares = (units**2).sum(axis=1)
+    i, _ = find_away(learner, data, law, alpha)
+    assert i == np.argmax(rewards + alpha / 2 * squares)
+    # Without the penalty, or with its other sign, it would be another unit.
+    assert i not in (np.argmax(rewards), np.argmax(rewards - alpha / 2 * squares))
+
+
 @pytest.mark.parametrize("plain", [False, True])
-def test_no_unit_is_found_where_nothing_is_to_gain(rbm, plain):
+def test_no_unit_is_found_where_nothing_is_to_gain(learner, data, plain):
     """The data have the law of the model, and each weight costs something."""
-    law, rng = Enumeration.of(learner_of(rbm)), np.random.default_rng(0)
-    data = Sample(law.rows, law.probability)  # to the bit
-    with Workers(1) as workers:
-        assert find_unit(data, data, law, Search(alpha=1.0, plain=plain), rng, workers) is None
-
-
-def test_the_plain_insertion_is_neither_scaled_nor_centred(rbm, data):
-    law, rng = Enumeration.of(learner_of(rbm)), np.random.default_rng(0)
-    with Workers(1) as workers:
-        change = find_unit(data, data, law, Search(alpha=0.01, plain=True), rng, workers)
-    assert (change.scale, change.shift) == (1, 0)
+    law, rng = Enumeration.of(learner), np.random.default_rng(0)
+    own = Sample(law.rows, law.probability)  # to the bit
+    assert find_unit(own, own, law, Search(alpha=1.0, plain=plain), rng, WORKERS) is None
+    change = find_unit(data, data, law, Search(alpha=0.01, plain=plain), rng, WORKERS)
+    assert ((change.scale, change.shift) == (1, 0)) == plain
 
 
 @pytest.mark.parametrize("values", [[0.0, 1.0], [-2.0, 3.0]])
@@ -297,30 +282,8 @@ def test_noise_is_the_error_of_the_means_of_independent_rows(values):
     assert np.mean(noises) == pytest.approx(bias * np.mean(errors), abs=5 * error)
 
 
-def test_the_penalty_speaks_for_the_removal_of_large_weights(rbm, data):
-    """In the objective that is minimised, a unit costs λ/2 ‖w‖²: what the data say of it, less."""
-    learner = learner_of(rbm)
-    law, alpha = Enumeration.of(learner), 0.5
-    units = np.array([learner.unit(i) for i in range(3)])
-    softplus = np.logaddexp(0, rbm.V @ units[:, :-1].T + units[:, -1])
-    rewards = (law.probability - data.probability) @ softplus
-    squares = (units**2).sum(axis=1)
-    i, _ = find_away(learner, data, law, alpha)
-    assert i == np.argmax(rewards + alpha / 2 * squares)
-    # Without the penalty, or with its other sign, it would be another unit.
-    assert i not in (np.argmax(rewards), np.argmax(rewards - alpha / 2 * squares))
-
-
 def test_the_last_unit_leaves_a_neutral_one():
-    learner = GrowingLearner(
-        np.ones((1, 3)),
-        Bernoulli(np.zeros(3)),
-        Bernoulli(np.ones(1)),
-        np.zeros(3),
-        Scheme(),
-        SGD(),
-        Stream(0),
-    )
+    learner = learner_of(np.ones((1, 3)), np.zeros(3), [1.0])
     learner.remove(0)
     assert learner.n_units == 0 and learner.weights.shape == (1, 3)
     assert not learner.weights.any() and not learner.hidden.intercept.any()
@@ -328,16 +291,14 @@ def test_the_last_unit_leaves_a_neutral_one():
     assert learner.n_units == 1 and learner.weights.tolist() == [[0, 1, 2]]
 
 
-def test_bias_steps_match_the_means(rbm, data):
-    learner = learner_of(rbm)
+def test_bias_steps_match_the_means(rbm, learner, data):
     law, target = Enumeration.of(learner), data.visible_mean()
-    with Workers(1) as workers:
-        assert match_means(learner, law, data, 0.5, 3000, workers) < 3000
+    assert match_means(learner, law, data, 0.5, 3000, WORKERS) < 3000
     np.testing.assert_allclose(SmallRBM(*learner.parameters()).p @ rbm.V, target, atol=1e-5)
 
 
-def test_starts_are_half_on_and_of_unit_variance(data, rbm):
-    law = Enumeration.of(learner_of(rbm))
+def test_starts_are_half_on_and_of_unit_variance(rbm, learner):
+    law = Enumeration.of(learner)
     for unit in starting_points(6, Sample(rbm.V[::3]), law, np.random.default_rng(0)):
         field = rbm.V[::3] @ unit[:-1] + unit[-1]
         assert field.mean() == pytest.approx(0, abs=1e-12)
@@ -350,32 +311,31 @@ def test_starts_are_half_on_and_of_unit_variance(data, rbm):
 MULTIPLICITY = np.array([0.4, 1.0, 2.7, 0.0])
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fractional():
-    rbm = random_rbm(5, 4, scale=1.5)
-    return FractionalModel(rbm.W, rbm.c, rbm.b, MULTIPLICITY)
-
-
-def fractional_law(fractional):
+    """A model, all its visible states, and ln of their probabilities."""
     rbm = random_rbm(5, 4, scale=1.5)
     log_p = rbm.V @ rbm.b + np.logaddexp(0, rbm.V @ rbm.W.T + rbm.c) @ MULTIPLICITY
-    return rbm.V, log_p
+    return FractionalModel(rbm.W, rbm.c, rbm.b, MULTIPLICITY), rbm.V, log_p
 
 
 def test_fractional_law(fractional):
-    V, log_p = fractional_law(fractional)
-    np.testing.assert_allclose(fractional.free_energy(V), -log_p)
-    assert fractional.log_partition() == pytest.approx(logsumexp(log_p))
-    np.testing.assert_allclose(fractional.score_samples(V), log_p - logsumexp(log_p))
+    model, V, log_p = fractional
+    np.testing.assert_allclose(model.free_energy(V), -log_p)
+    assert model.log_partition() == pytest.approx(logsumexp(log_p))
+    np.testing.assert_allclose(model.score_samples(V), log_p - logsumexp(log_p))
 
 
-@pytest.mark.parametrize("n_steps", [1, 4, 16])
+@pytest.mark.parametrize("n_steps", [1, 4, 60])
 def test_fractional_chains_stay_in_their_law(fractional, n_steps):
-    """Started from the enumerated law, they are under twice the Monte-Carlo floor from it."""
-    V, log_p = fractional_law(fractional)
-    p, n = np.exp(log_p - logsumexp(log_p)), 200_000
-    starts = V[np.random.default_rng(0).choice(len(V), size=n, p=p)]
-    ends, acceptance = fractional.gibbs(starts, n_steps, random_state=0, return_acceptance=True)
+    """Started from the enumerated law, or long ago from 0: under twice the Monte-Carlo floor.
+
+    Six standard deviations of the sum of 32 distances above its mean: 1e-8.
+    """
+    model, V, log_p = fractional
+    p, n = np.exp(log_p - logsumexp(log_p)), 40_000
+    starts = V[np.random.default_rng(0).choice(len(V), size=n, p=p)] * (n_steps < 60)
+    ends, acceptance = model.gibbs(starts, n_steps, random_state=0, return_acceptance=True)
     assert 0.5 < acceptance < 1
     found = np.bincount((ends @ 2 ** np.arange(5)[::-1]).astype(int), minlength=len(V)) / n
     # E|found − p| of a binomial is √(2 p (1 − p) / (π n)).
@@ -383,26 +343,13 @@ def test_fractional_chains_stay_in_their_law(fractional, n_steps):
     assert np.abs(found - p).sum() / 2 < 2 * floor
 
 
-def test_fractional_chains_reach_their_law(fractional):
-    V, log_p = fractional_law(fractional)
-    p = np.exp(log_p - logsumexp(log_p))
-    ends = fractional.gibbs(np.zeros((50_000, 5)), 60, random_state=0)
-    np.testing.assert_allclose(ends.mean(axis=0), p @ V, atol=0.012)
-
-
-def test_whole_multiplicities_are_an_rbm(X):
-    model = fitted(X)
+def test_whole_multiplicities_are_an_rbm(X, model):
     fractional = FractionalModel.from_estimator(model, model.n_components_)
     np.testing.assert_allclose(fractional.free_energy(X), model.free_energy(X), rtol=1e-6)
     V, acceptance = fractional.gibbs(X, 3, random_state=0, return_acceptance=True)
     assert acceptance == 1
     assert V.dtype == model.components_.dtype
     np.testing.assert_array_equal(fractional.gibbs(X, 3, random_state=0), V)
-    with pytest.raises(ValueError, match="multiplicity"):
-        FractionalModel.from_estimator(model, [1.0, -1.0])
-    wide = FractionalModel(np.ones((1, 23)), [0], np.zeros(23), [1])
-    with pytest.raises(ValueError, match="at most 20"):
-        wide.log_partition()
 
 
 # The estimator.
@@ -477,13 +424,10 @@ def test_a_penalty_does_not_keep_every_unit_out():
     X = make_shifting_bar(9).astype(float)
     excess = np.cov(X.T, bias=True) - np.diag(np.full(9, 8 / 81))  # independent features
     assert np.linalg.eigvalsh(excess).max() == pytest.approx(1 / 81)
-    data, b = Sample(X), logit(np.full(9, 1 / 9))
-    learner = GrowingLearner(np.zeros((1, 9)), *neutral(b), b, Scheme(), SGD(), Stream(0))
-    law = Enumeration.of(learner)
-    with Workers(1) as workers:
-        for alpha, found in [(0.01, False), (0.003, True)]:
-            change = find_unit(data, data, law, Search(alpha, 3), np.random.default_rng(0), workers)
-            assert (change is not None and change.gain > 1e-4) == found
+    data, law = Sample(X), Enumeration.of(without_units(logit(np.full(9, 1 / 9))))
+    for alpha, found in [(0.01, False), (0.003, True)]:
+        change = find_unit(data, data, law, Search(alpha, 3), np.random.default_rng(0), WORKERS)
+        assert (change is not None and change.gain > 1e-4) == found
     model = InfiniteRBM(8, early_stopping=False, random_state=0).fit(X)
     path = model.history_["log_likelihood"]
     assert path[0] == pytest.approx(8 * np.log(8 / 9) - np.log(9), abs=0.01)
@@ -515,12 +459,6 @@ def test_goes_on_from_a_fitted_rbm(X):
     unfitted = fitted(X, init=clone(start), mode="safeguarded")
     np.testing.assert_array_equal(unfitted.init_.components_, start.components_)
     assert unfitted.score(X) == model.score(X)
-    with pytest.raises(ValueError, match="init was fitted to other columns"):
-        fitted(X[:, :5], init=start)
-    with pytest.raises(ValueError, match="init must be an RBM of this library"):
-        fitted(X, init=BernoulliRBM(3, n_iter=1, random_state=0).fit(X))
-    with pytest.raises(ValueError, match="hidden units of init must be Bernoulli"):
-        fitted(X, init=SDCPRBM(2, hidden="gaussian", max_iter=1).fit(X))
 
 
 def test_goes_on_from_a_network(X):
@@ -532,8 +470,7 @@ def test_goes_on_from_a_network(X):
 
 
 @pytest.mark.parametrize("persistent", [True, False])
-def test_refine(X, persistent):
-    model = fitted(X)
+def test_refine(X, model, persistent):
     before = model.components_.copy()
     trainer = SDCPRBM(
         99, max_iter=3, learning_rate=1e-9, batch_size=100, persistent=persistent, random_state=0
@@ -548,8 +485,6 @@ def test_refine(X, persistent):
     assert model.refine(X, trainer).score(X) > model.score(X)
     trainer.set_params(early_stopping=True, max_iter=500, n_iter_no_change=2)
     assert "log_likelihood" in model.refine(csr_matrix(X), trainer).history_
-    with pytest.raises(ValueError, match="trainer must be an SDCPRBM"):
-        model.refine(X, BernoulliRBM())
 
 
 def same(a, b):
@@ -579,38 +514,11 @@ def test_insertion_goes_on_from_parameters_that_a_user_set(X):
     np.testing.assert_array_equal(model.components_[:1], kept)
 
 
-def test_number_of_threads_does_not_matter():
-    X = (np.random.default_rng(0).random((400, 200)) < 0.3).astype(np.float32)
-    X[:, 100:] = X[:, :100]
-    models = [fitted(X, n_jobs=n) for n in [None, 1, 2, 3]]
-    assert models[0].n_iter_ == 4
-    for other in models[1:]:
-        same(models[0], other)
-
-
-@pytest.mark.parametrize("container", [csr_matrix, pd.DataFrame, lambda X: X.astype(int).tolist()])
-def test_other_containers_give_about_the_same(X, container):
-    X = X.astype(np.float32)
-    dense, other = fitted(X), fitted(container(X))
-    # L-BFGS carries rounding on.
-    assert dense.score(X) == pytest.approx(other.score(container(X)), abs=0.2)
-
-
-@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, np.float64])
-def test_types(X, dtype):
-    model = fitted(X.astype(dtype))
-    expected = np.float64 if dtype == np.float64 else np.float32
-    for array in [model.components_, model.intercept_hidden_, model.intercept_visible_]:
-        assert array.dtype == expected
-    assert model.sample().dtype == dtype
-
-
-def test_probabilities_and_thresholds(X):
+def test_probabilities_and_thresholds(X, model):
     soft = 0.1 + 0.8 * X
-    assert fitted(soft).score(soft) > fitted(soft).history_["log_likelihood"][0]
-    same(fitted(soft, binarize=0.5), fitted(X))
-    with pytest.raises(ValueError, match="values from 0 to 1"):
-        fitted(2 * X)
+    rates = fitted(soft, max_components=2)
+    assert rates.score(soft) > rates.history_["log_likelihood"][0]
+    same(fitted(soft, binarize=0.5), model)
 
 
 def test_many_rows_are_drawn_for_each_unit(X, monkeypatch):
@@ -620,23 +528,6 @@ def test_many_rows_are_drawn_for_each_unit(X, monkeypatch):
         assert model.score(X) > model.history_["log_likelihood"][0] + 0.3
 
 
-def test_divergence_is_told_and_the_last_finite_state_is_kept(X):
-    # Enumerated, so that each step of the biases is made.
-    model = fitted(X, n_model_samples=4096, warm_start=True)
-    before = model.components_.copy()
-    model.set_params(learning_rate=1e308, max_components=len(before) + 1)
-    with pytest.warns(ConvergenceWarning, match="smaller learning_rate"):
-        model.fit(X)
-    np.testing.assert_array_equal(model.components_, before)
-
-
-def test_single_row():
-    X = np.array([[0, 1, 1, 0]])
-    with pytest.raises(ValueError, match="early_stopping=False"):
-        InfiniteRBM().fit(X)
-    assert InfiniteRBM(3, early_stopping=False).fit(X).score(X) > -2
-
-
 ROWS = st.tuples(st.integers(2, 12), st.integers(1, 5)).flatmap(
     lambda shape: arrays(np.int8, shape, elements=st.integers(0, 1))
 )
@@ -644,7 +535,7 @@ ROWS = st.tuples(st.integers(2, 12), st.integers(1, 5)).flatmap(
 
 # 64 samples and no penalty may lead astray; then there is a warning.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@settings(max_examples=25)
+@settings(max_examples=cases(20))
 @given(X=ROWS, wide=st.booleans(), mode=st.sampled_from(["safeguarded", "corrective"]),
        away=st.booleans(), alpha=st.sampled_from([0.0, 0.01, 1.0]))  # fmt: skip
 def test_any_rows(X, wide, mode, away, alpha):
