@@ -190,7 +190,7 @@ SOURCES = [
     ("restricted/training/_frank_wolfe.py",
      "test_infinite_rbm.py test_rbm_weights.py -k 'linearised or gain_of or exact_one "
      "or never_falls or bad_unit or penalty_speaks or bias_steps or starts_are or "
-     "expectations or looked_for or do_not_hide or nothing_is_to or plain_insertion or "
+     "expectations or unit_would_add or do_not_hide or nothing_is_to or "
      "noise'", [
         ("return alpha / 2 * (unit @ unit) + on_model",
          "return -alpha / 2 * (unit @ unit) + on_model"),
