@@ -37,11 +37,11 @@ def layered(request, monkeypatch):
     return layered_of(random_dbm(kinds, 0.5)) if kinds in OF_BITS else random_layered(kinds)
 
 
-def slopes_of(layered, V, order, workers, starts=None):
+def slopes_of(layered, V, order, workers, starts=None, shares=(1.0, 1.0)):
     """What the training takes as derivatives: (array of parameters, derivatives by it)."""
     scheme = Scheme(EXACTLY._replace(order=order), persistent=starts is not None)
     workspace = Workspace(layered, len(V), len(V if starts is None else starts), order)
-    slopes, _ = difference(layered, V, starts, scheme, (1.0, 1.0), (1.0, 1.0), workers, workspace)
+    slopes, _ = difference(layered, V, starts, scheme, shares, shares, workers, workspace)
     pairs = list(zip(layered.weights, slopes.weights, strict=True))
     for units, of_units in zip(layered.layers, slopes.units, strict=True):
         assert units.parameters().keys() == of_units.keys()
@@ -83,6 +83,19 @@ def test_tap_gradient_of_incomplete_rows(kind, above, order, workers):
     missing[0] = False
     V[_observed.spread_over_columns(visible, missing)] = np.nan
     assert_derivatives(layered, V, order, workers)
+
+
+@pytest.mark.parametrize("kinds", [("bits", "bits"), DEEP[0]], ids="-".join)
+def test_gradients_are_sums_of_shares(kinds, workers):
+    """Of rows and of solutions, where a mini-batch is divided among machines."""
+    layered = random_layered(kinds)
+    V = rows_of(layered.layers[0], 6)
+    of_rows, of_solutions, mixed = (
+        [slope.copy() for _, slope in slopes_of(layered, V, 2, workers, shares=shares)]
+        for shares in [(1.0, 0.0), (0.0, 1.0), (0.25, 0.5)]
+    )
+    for rows, solutions, slope in zip(of_rows, of_solutions, mixed, strict=True):
+        np.testing.assert_allclose(slope, 0.25 * rows + 0.5 * solutions, atol=1e-12)
 
 
 # Mini-batches.

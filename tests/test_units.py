@@ -700,6 +700,9 @@ def test_moments_of_a_fit_from_data_are_those_of_one_more_uniform_row():
     mean, variance = TruncatedGaussian.from_data(x).moments(np.zeros((1, 1)))
     assert mean.item() == pytest.approx((x.sum() + 1 / 2) / 5, abs=1e-5)
     assert (variance + mean**2).item() == pytest.approx(((x**2).sum() + 1 / 3) / 5, abs=1e-5)
+    # Of zeros, half a row more.
+    spiked = TruncatedGaussBernoulli.from_data(np.array([[0.0], [0.5], [0.7]]))
+    assert spiked.rho.item() == pytest.approx(2.5 / 4)
 
 
 def test_the_mode_is_by_log_weight_and_field():
