@@ -8,13 +8,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from contract.estimators import stochastic_checks
 from scipy.sparse import csr_matrix
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_common import stochastic_checks
 
 from oracles_rbm import SmallRBM, random_rbm
 from private import SGD, Adam, SpectralDescent, Stream, Workers, reshape, uniform

@@ -1,0 +1,133 @@
+"""Networks with random parameters, and their distributions by enumeration."""
+
+import itertools
+
+import numpy as np
+from hypothesis import strategies as st
+from scipy.special import logsumexp
+from scipy.stats import chi2
+
+from private import BinaryModel, InteractionModel, PottsModel, SpinModel
+from sklearn_boltz import FVBMPseudoLikelihood
+
+# Probability of a false alarm of a chi-square test.
+FALSE_ALARM = 1e-6
+
+columns = st.one_of(
+    st.lists(st.integers(2, 4), min_size=1, max_size=5), st.integers(1, 6).map(lambda d: [2] * d)
+)
+densities = st.sampled_from([1.0, 0.5, 0.0])
+seeds = st.integers(0, 2**32 - 1)
+
+
+def random_potts(n_values, seed=0, scale=0.7, density=1.0):
+    """A model in no particular gauge, some of its blocks 0."""
+    rng = np.random.default_rng(seed)
+    n_values = np.array(n_values)
+    starts = np.concatenate([[0], np.cumsum(n_values)])
+    coupling = np.zeros((starts[-1],) * 2)
+    for j, k in itertools.combinations(range(len(n_values)), 2):
+        if rng.random() < density:
+            block = rng.normal(scale=scale, size=(n_values[j], n_values[k]))
+            coupling[starts[j] : starts[j + 1], starts[k] : starts[k + 1]] = block
+            coupling[starts[k] : starts[k + 1], starts[j] : starts[j + 1]] = block.T
+    return PottsModel(coupling, rng.normal(scale=scale, size=starts[-1]), n_values)
+
+
+def random_spins(d, seed=0, scale=0.6, density=1.0):
+    rng = np.random.default_rng(seed)
+    coupling = np.triu(rng.normal(scale=scale, size=(d, d)) * (rng.random((d, d)) < density), 1)
+    return SpinModel(coupling + coupling.T, rng.normal(scale=scale, size=d))
+
+
+def random_interactions(d, seed=0, scale=0.4, density=1.0, potential=True):
+    """Pairs, terms of three to five columns, and a potential of the number of ones."""
+    pairs, rng = random_spins(d, seed, scale, density), np.random.default_rng(seed)
+    orders = rng.integers(3, 6, size=4 if density else 0)
+    terms = [rng.permutation(d)[:order] for order in orders if order <= d]
+    terms = sorted({tuple(sorted(term.tolist())) for term in terms})
+    weights = rng.normal(scale=scale, size=len(terms))
+    V = rng.normal(scale=scale, size=d + 1) if potential else None
+    return InteractionModel(pairs.coupling, pairs.intercept, terms, weights, V)
+
+
+def random_model(n_values, seed, density=1.0):
+    """One of several kinds of models where all columns have two values."""
+    kind, d = seed % 3, len(n_values)
+    if set(n_values) != {2}:
+        return random_potts(n_values, seed, density=density)
+    if kind == 0:
+        return random_spins(d, seed, density=density)
+    return random_interactions(d, seed, density=density, potential=kind == 2)
+
+
+def estimator_of(model, low=0):
+    """A fitted network with the parameters of a model; `low` is the first value of bits."""
+    codes = np.arange(max(model.n_values))[:, None] % model.n_values
+    if isinstance(model, BinaryModel):
+        found = FVBMPseudoLikelihood(alpha=1.0).fit(np.where(codes, 1, low))
+    else:
+        found = FVBMPseudoLikelihood(alpha=1.0, n_values=model.n_values.tolist()).fit(codes)
+    found.coupling_, found.intercept_ = model.coupling, model.intercept
+    if isinstance(model, InteractionModel):
+        found.terms_, found.term_weights_ = model.terms, model.weights
+        found.count_potential_ = model.potential
+    return found
+
+
+def enumerate_states(model):
+    """All joint states, and the logarithms of their probabilities and weights."""
+    states = np.array(list(itertools.product(*map(range, model.n_values))))
+    if isinstance(model, BinaryModel):
+        x = 2 * states - 1
+        weights = 0.5 * np.einsum("ij,jk,ik->i", x, model.coupling, x) + x @ model.intercept
+        if isinstance(model, InteractionModel):
+            for term, weight in zip(model.terms, model.weights, strict=True):
+                weights += weight * x[:, term].prod(axis=1)
+            weights += model.potential[states.sum(axis=1)]
+    else:
+        starts = np.concatenate([[0], np.cumsum(model.n_values)])[:-1]
+        x = np.zeros((len(states), len(model.intercept)))
+        np.put_along_axis(x, states + starts, 1, axis=1)
+        weights = 0.5 * np.einsum("ij,jk,ik->i", x, model.coupling, x) + x @ model.intercept
+    return states, weights - logsumexp(weights), weights
+
+
+def with_gaps(states, n, seed, share=0.4):
+    """Rows of codes, -1 for what is missing."""
+    rng = np.random.default_rng(seed)
+    codes = states[rng.integers(len(states), size=n)].copy()
+    codes[rng.random(codes.shape) < share] = -1
+    return codes
+
+
+def agreeing(states, row):
+    """Which states have the observed cells of a row."""
+    return ((states == row) | (row < 0)).all(axis=1)
+
+
+def brute_conditional(model, states, log_p, row, j):
+    """p(x_j | the observed cells of the row but j)."""
+    row = row.copy()
+    row[j] = -1
+    p = np.exp(log_p) * agreeing(states, row)
+    found = np.bincount(states[:, j], p, minlength=model.n_values[j])
+    return found / found.sum()
+
+
+def assert_sampled(codes, states, p):
+    """A chi-square test of frequencies, cells merged where few are expected."""
+    order = np.argsort(p)
+    counts = np.array([(codes == state).all(axis=1).sum() for state in states[order]])
+    assert counts.sum() == len(codes), "some rows are no states"
+    cells = (np.cumsum(len(codes) * p[order]) // 10).astype(int)
+    observed, expected = np.bincount(cells, counts), np.bincount(cells, len(codes) * p[order])
+    kept = expected > 0
+    statistic = ((observed - expected)[kept] ** 2 / expected[kept]).sum()
+    assert statistic < chi2.isf(FALSE_ALARM, max(kept.sum() - 1, 1))
+
+
+def differences(function, theta, step=1e-5):
+    """Central differences of a function of a vector, one row for each coordinate."""
+    steps = step * np.eye(len(theta))
+    return np.array([(function(theta + e) - function(theta - e)) / (2 * step) for e in steps])
