@@ -81,7 +81,7 @@ SOURCES = [
         ("self.state_log_weights() + (field", "(field"),
     ]),
     ("_estimates.py",
-     "test_rbm_ladder.py test_rbm_model.py test_fvbm.py test_first_contact.py "
+     "test_rbm_ladder.py test_rbm_model.py test_fvbm.py contract/test_estimates.py "
      "test_ladder.py -k 'greater or contradicting or ais_run or annealing_until or "
      "standard_error_of_annealed or without_their_arrays or ends_enclose or floor or "
      "by_hand or estimate_stands'", [

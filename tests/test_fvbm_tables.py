@@ -1,16 +1,15 @@
 """FVBMPseudoLikelihood on tables with categorical columns: fit, attributes, methods, errors."""
 
-import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles_fvbm import assert_sampled, enumerate_states, random_potts
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from test_fvbm_models import assert_sampled, enumerate_states, random_potts
 
 from private import CodesTask, to_binary, to_zero_sum
 from private import SolverMonitor as Monitor
@@ -81,8 +80,6 @@ def test_contrasts_between_values(model, X):
     variance = c[one, one] + c[other, other] - 2 * c[one, other]
     assert found.std_err[0] == pytest.approx(np.sqrt(variance))
     assert "m[x0=0,x1=2]" in str(found)
-    with pytest.raises(ValueError, match="no parameter .m.x0,x9"):
-        result.contrast({"m[x0,x9]": 1})
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
@@ -135,21 +132,16 @@ def test_one_categorical_column_changes_nothing_of_the_bits(missing):
     assert one == pytest.approx(expected, rel=1e-6 if missing == "observed" else 0.05)
 
 
-@pytest.mark.parametrize("method", ["score_samples", "log_pseudo_likelihood", "free_energy"])
-def test_likelihoods_of_rows_with_gaps(model, X, method):
+def test_likelihoods_of_rows_with_gaps(model, X):
     table = X[:20].astype(float)
     table[np.random.default_rng(0).random(table.shape) < 0.4] = np.nan
-    found = getattr(model, method)(table)
-    assert np.isfinite(found).all()
+    assert np.isfinite(model.log_pseudo_likelihood(table)).all()
     states, log_p, weights = enumerate_states(model._model())
-    for row, value in zip(table, found, strict=True):
-        kept = ((states == row) | np.isnan(row)).all(axis=1)
-        if method == "score_samples":
-            assert value == pytest.approx(logsumexp(log_p[kept]), abs=1e-9)
-        elif method == "free_energy":
-            assert value == pytest.approx(-logsumexp(weights[kept]), abs=1e-9)
-    with pytest.raises(ValueError, match="an energy belongs to a complete row"):
-        model.energy(table)
+    kept = [((states == row) | np.isnan(row)).all(axis=1) for row in table]
+    expected = [logsumexp(log_p[these]) for these in kept]
+    assert_allclose(model.score_samples(table), expected, atol=1e-9)
+    expected = [-logsumexp(weights[these]) for these in kept]
+    assert_allclose(model.free_energy(table), expected, atol=1e-9)
     assert model.entropy() == pytest.approx(-np.exp(log_p) @ log_p)
 
 
@@ -167,8 +159,6 @@ def test_samples_and_marginals(model):
     assert model.marginal([2, 0]).shape == (4, 2)
     everything = dict(enumerate([1, 2, 3, 0]))
     assert_array_equal(model.sample(2, given=everything), [[1, 2, 3, 0]] * 2)
-    with pytest.raises(ValueError, match="the value 4 for column 2. Give one of its values: 0, 1"):
-        model.sample(given={2: 4})
 
 
 def test_interaction_scores(model):
@@ -184,18 +174,12 @@ def test_interaction_scores(model):
     assert_allclose(scores, 2 * np.abs(bits.coupling_), atol=1e-12)
 
 
-def test_names_come_back_in_tables_and_errors(X):
-    pd = pytest.importorskip("pandas")
+def test_names_come_back(X):
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    model = FVBMPseudoLikelihood(alpha=0.0, unseen="error").fit(frame)
+    model = FVBMPseudoLikelihood(alpha=0.0).fit(frame)
     model.set_output(transform="pandas")
     assert list(model.transform(frame).columns)[:3] == ["a=0", "a=1", "b=0"]
     assert "m[a=1,c=3]" in model.inference(frame).to_frame().index
-    frame.loc[5, "b"] = 3
-    with pytest.raises(ValueError, match="values from 0 to 2 in column 'b', but row 5 has the va"):
-        model.score_samples(frame)
-    with pytest.raises(ValueError, match="Set `n_values`"):
-        model.partial_fit(frame)
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
@@ -254,54 +238,15 @@ def test_fits_in_parts_and_from_batches(X):
     warm = clone(whole).set_params(warm_start=True).fit(X)
     n_iter = warm.n_iter_
     assert warm.fit(X).n_iter_ < n_iter
-    with pytest.raises(ValueError, match="as many values as in the fit before"):
-        warm.fit(np.minimum(X, 2))
-    again = pickle.loads(pickle.dumps(whole))
-    assert_array_equal(again.score_samples(X[:9]), whole.score_samples(X[:9]))
     refitted = warm.set_params(warm_start=False).fit(X > 0)
     assert refitted.coupling_.shape == (4, 4) and refitted.values_.tolist() == [0, 1]
     assert not hasattr(refitted.fit(X), "values_")
-
-
-def test_what_is_no_table_of_categories():
-    X = np.random.default_rng(0).integers(3, size=(50, 3))
-    for n_values in ([2, 3], 1, [2, 3, 1], [2.0, 3.0, 3.0]):
-        with pytest.raises(ValueError, match="n_values"):
-            FVBMPseudoLikelihood(n_values=n_values).fit(X)
-    with pytest.raises(ValueError, match="values from 0 to 1 in column|the values 0 and 1"):
-        FVBMPseudoLikelihood(n_values=2).fit(X)
-    with pytest.raises(ValueError, match="leave n_values at 'auto'"):
-        FVBMPseudoLikelihood(n_values=3, binarize=0.5).fit(X)
-    with pytest.raises(ValueError, match="solver='bslm' is for binary columns"):
-        FVBMPseudoLikelihood(solver="bslm").fit(X)
-    grey = X.astype(float)
-    grey[3, 1] = 255
-    with pytest.raises(ValueError, match="row 3 has the value 255"):
-        FVBMPseudoLikelihood().fit(grey)
-    grey[3, 1] = 1.5
-    with pytest.raises(ValueError, match=r"in column \d, but row"):
-        FVBMPseudoLikelihood().fit(grey)
-    with pytest.raises(ValueError, match="value -1. .*np.where.X == -1, np.nan, X"):
-        FVBMPseudoLikelihood().fit(np.vstack([X, [[-1, 0, 2]]]))
-    with pytest.raises(ValueError, match="GiB"):
-        FVBMPseudoLikelihood(n_values=30_000).fit(X)
 
 
 def test_a_code_beyond_memory_is_allowed_where_given():
     X = np.random.default_rng(0).integers(70, size=(300, 2))
     model = FVBMPseudoLikelihood(n_values=70, alpha=0.1).fit(X)
     assert model.coupling_.shape == (140, 140) and np.isfinite(model.score(X))
-
-
-def test_values_from_1_on_warn():
-    X = np.random.default_rng(0).integers(1, 3, size=(60, 4))
-    with pytest.warns(UserWarning, match="subtract 1, or fit a data frame"):
-        model = FVBMPseudoLikelihood().fit(X)
-    assert model.n_values_.tolist() == [3] * 4
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for table in (X - 1, pd.DataFrame(X)):
-            assert FVBMPseudoLikelihood().fit(table).n_values_.tolist() == [2] * 4
 
 
 @pytest.mark.parametrize("other", [None, "rarely"])

@@ -4,29 +4,14 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
-from scipy.sparse import csr_array
-from sklearn.base import is_classifier
-from test_common import DEFAULTS
+from contract.estimators import META, MODELS, each, fitted, name_of
+from contract.frames import bits
+from sklearn.base import clone, is_classifier
 
-from private import _memory, _size, available_memory, check_memory, dense, shown_bytes
-from sklearn_boltz import (
-    SDCPRBM,
-    TAPDBM,
-    TAPRBM,
-    BoltzmannMixture,
-    FSLLDensity,
-    FVBMPseudoLikelihood,
-    RBMClassifier,
-)
-from sklearn_boltz.batches import Batches
-from sklearn_boltz.units import Categorical
+from private import _memory, _size, available_memory, check_memory, shown_bytes
 
 GIB = 2**30
-X, Y = np.random.default_rng(0).integers(2, size=(40, 5)), np.arange(40) % 2
-WIDE = np.random.default_rng(0).integers(2, size=(3, 100_000))
-WORDS = np.random.default_rng(0).integers(3, size=(9, 2000))
 
 
 @pytest.fixture
@@ -36,141 +21,17 @@ def budget(monkeypatch):
     monkeypatch.setattr(_size, "available_memory", lambda: GIB)
 
 
-# What a user asks for, the beginning of the message, the size and the remedy.
-TOO_LARGE = {
-    "tables of 27 columns": (
-        lambda: FSLLDensity(dtype=np.float64).fit(
-            np.random.default_rng(0).integers(2, size=(99, 27))
-        ),
-        "The 27 columns that are not constant have 2**27 joint states. The two tables take",
-        "2 GiB",
-        "FVBMPseudoLikelihood",
-    ),
-    "couplings": (
-        lambda: FVBMPseudoLikelihood().fit(WIDE),
-        "FVBMPseudoLikelihood: the couplings of 100,000 columns would take",
-        "894.1 GiB",
-        "Leave out columns.",
-    ),
-    "couplings chosen by a penalty": (
-        lambda: FVBMPseudoLikelihood(penalty="l1").fit(WIDE),
-        "FVBMPseudoLikelihood: the couplings of 100,000 columns would take",
-        "894.1 GiB",
-        "Leave out columns.",
-    ),
-    "couplings from batches": (
-        lambda: FVBMPseudoLikelihood().fit(Batches([WIDE])),
-        "In batch 0: FVBMPseudoLikelihood: the couplings of 100,000 columns would take",
-        "894.1 GiB",
-        "Leave out columns.",
-    ),
-    "couplings of categories": (
-        lambda: FVBMPseudoLikelihood().fit(WORDS),
-        "FVBMPseudoLikelihood: the columns have",
-        "3.162 GiB",
-        "or merge rare values",
-    ),
-    "covariance": (
-        lambda: FVBMPseudoLikelihood(alpha=0.1, max_iter=1, missing="observed")
-        .fit(WIDE[:, :200])
-        .inference(WIDE[:, :200]),
-        "FVBMPseudoLikelihood: the covariance of 20,100 parameters would take",
-        "18.06 GiB",
-        "use `interaction_scores`",
-    ),
-    "hidden units": (
-        lambda: SDCPRBM(10**9).fit(X),
-        "A layer of 1,000,000,000 hidden units would take",
-        "3.725 GiB",
-        "Use fewer.",
-    ),
-    "weights": (
-        lambda: SDCPRBM(10**8).fit(X),
-        "SDCPRBM: training 100,000,000 x 5 weights would take",
-        "9.313 GiB",
-        "Use fewer hidden units",
-    ),
-    "weights of a batch": (
-        lambda: SDCPRBM(10**8).partial_fit(X),
-        "SDCPRBM: training 100,000,000 x 5 weights would take",
-        "9.313 GiB",
-        "Use fewer hidden units",
-    ),
-    "weights by mean fields": (
-        lambda: TAPRBM(10**8).fit(X),
-        "TAPRBM: training 100,000,000 x 5 weights would take",
-        "9.313 GiB",
-        "Use fewer hidden units",
-    ),
-    "weights of layers": (
-        lambda: TAPDBM((10**5, 10**6)).fit(X),
-        "TAPDBM: training 1,000,000 x 100,000 weights would take",
-        "1863 GiB",
-        "Use fewer hidden units",
-    ),
-    "weights of a classifier": (
-        lambda: RBMClassifier(10**9).fit(X, Y),
-        "RBMClassifier: training 1,000,000,000 x 7 weights would take",
-        "130.4 GiB",
-        "Use fewer hidden units",
-    ),
-    "hidden units with states": (
-        lambda: SDCPRBM(10**8, hidden=("categorical", 3)).fit(X),
-        "Categorical: 300,000,000 states of 100,000,000 units would take",
-        "2.608 GiB",
-        "Use fewer states",
-    ),
-    "states of a unit": (
-        lambda: Categorical([10**9]),
-        "Categorical: 1,000,000,000 states of 1 units would take",
-        "7.451 GiB",
-        "Use fewer states",
-    ),
-    "states that no integer counts": (
-        lambda: Categorical([2**62] * 4),
-        "Categorical: 18,446,744,073,709,551,616 states of 4 units would take",
-        "more than 10,000 GiB",
-        "Use fewer states",
-    ),
-    "a sparse table": (
-        lambda: dense(csr_array((10**6, 10**6))),
-        "A dense copy of the sparse table of 1,000,000 rows and 1,000,000 columns would take",
-        "7451 GiB",
-        "Use fewer rows or columns.",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", TOO_LARGE)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_what_does_not_fit_is_refused_with_size_limit_and_remedy(case, budget):
-    ask, what, size, remedy = TOO_LARGE[case]
-    with pytest.raises(ValueError) as error:
-        ask()
-    message = str(error.value)
-    assert message.startswith(what), message
-    assert f"{size}" in message and "1 GiB are available" in message
-    assert remedy in message
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [*DEFAULTS, BoltzmannMixture([("terms", FSLLDensity())])],
-    ids=lambda estimator: type(estimator).__name__,
-)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+# What else does not fit is in contract/messages_memory.py.
+@each([*MODELS, META[1]])
 def test_more_rows_than_fit_are_not_drawn(estimator, budget):
-    model = estimator.fit(X, Y if is_classifier(estimator) else None)
+    model = fitted(estimator)
     expected = (
-        f"{type(model).__name__}.sample: 1,000,000,000,000 rows of 5 columns would take more than "
+        f"{name_of(model)}.sample: 1,000,000,000,000 rows of 5 columns would take more than "
         "10,000 GiB of memory, and 1 GiB are available. Draw fewer at a time."
     )
-    with pytest.raises(ValueError) as error:
-        model.sample(10**12)
-    assert str(error.value) == expected
-    if is_classifier(model):
+    for options in [{}, {"y": 1}] if is_classifier(model) else [{}]:
         with pytest.raises(ValueError) as error:
-            model.sample(10**12, y=1)
+            model.sample(10**12, **options)
         assert str(error.value) == expected
     assert len(model.sample(3, random_state=0)) == 3
 
@@ -179,8 +40,8 @@ def test_more_rows_than_fit_are_not_drawn(estimator, budget):
 def test_small_fits_do_not_look_at_the_memory(monkeypatch):
     for module in (_memory, _size):
         monkeypatch.setattr(module, "available_memory", lambda: pytest.fail("looked"))
-    for estimator in DEFAULTS:
-        estimator.fit(X, Y if is_classifier(estimator) else None).sample(9, random_state=0)
+    for estimator in MODELS:
+        clone(estimator).fit(bits(40)).sample(9, random_state=0)
 
 
 UNDER_A_LIMIT = """

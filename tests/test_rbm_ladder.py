@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases
+from contract.state import CtrlC, n_calls
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.special import expit, logsumexp
 from sklearn.base import clone
 from sklearn.utils import Bunch
-from test_robust_state import CtrlC, n_calls
 
 from private import (
     SGD,

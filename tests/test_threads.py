@@ -5,7 +5,7 @@ import threading
 from contextlib import contextmanager
 
 import pytest
-from test_robust_state import CtrlC
+from contract.state import CtrlC
 
 from private import Workers, _blas, _disown_blas, limit_blas
 from sklearn_boltz import FSLLDensity

@@ -65,5 +65,10 @@ def test_no_message_is_without_its_case():
     assert set(read()) == set(CASES)
 
 
+@pytest.mark.parametrize("private", ["Base", "Machine", "Stochastic", "sklearn_boltz.restr", "._"])
+def test_messages_have_public_names_only(private):
+    assert not [name for name, text in read().items() if private in text]
+
+
 if __name__ == "__main__":
     write()

@@ -10,113 +10,17 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import cases
+from contract.estimators import ALL, MODELS, VALUES, each
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.utils._param_validation import make_constraint
-from test_common import DEFAULTS
-
-from sklearn_boltz import (
-    BoltzmannClassifier,
-    BoltzmannImputer,
-    BoltzmannMixture,
-    BoltzmannOutlierDetector,
-    FSLLDensity,
-    FVBMPseudoLikelihood,
-)
 
 # Hardly any rows separate variables, extreme parameters diverge, and words in columns may be rare.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-# Legal values of all parameters, of which some are absurd.
-VALUES = {
-    "alpha": [0.0, 1e-300, 1e-3, 1.0, 1e6, 1e300, "auto", "ebic", "cv"],
-    "away_steps": [False, True],
-    "batch_size": [1, 3, 10**9, "auto"],
-    "binarize": [None, -1e300, 0.5, 1e300],
-    "centered": [False, True],
-    "class_weight": [None, "balanced", {0: 1.0, 1: 2.0}],
-    "count_potential": [False, True],
-    "cv": [2, 3],
-    "damping": [0.0, 0.5, 1 - 1e-16],
-    "dtype": [np.float32, "float64"],
-    "dynamic_binarization": [False, True],
-    "early_stopping": [False, True, "auto"],
-    "ebic_gamma": [0.0, 0.25, 1e300],
-    "edges": [None, [(0, 1)]],
-    "hidden": ["bernoulli", "categorical", "gaussian", "truncated_gauss_bernoulli",
-               "truncated_gaussian"],
-    "hidden_layer_sizes": [(4, 3), 1, (2, 3, 2)],
-    "inference": ["tap", "rbp", "adatap"],
-    "init": [None, FVBMPseudoLikelihood()],
-    "l1_ratio": [1e-300, 0.5, 1.0],
-    "learning_rate": [1e-300, 0.05, 1.0, 1e3, 1e6, 1e300],
-    "learning_rate_schedule": ["constant", "invscaling", "adaptive", "auto"],
-    "max_basis": [0, 2, None],
-    "max_components": [1, 3],
-    "max_iter": [0, 1, 2, 5],
-    "max_order": [0, 1, 2, 3, None],
-    "max_rungs": [3, 10],
-    "max_states": [2, 2**20],
-    "missing": ["em", "observed"],
-    "mode": ["plain", "safeguarded", "corrective"],
-    "moment_tol": [1e-3, 0.5, 1e300],
-    "momentum": [0.0, 0.9, 1 - 1e-16],
-    "n_alphas": [2, 10],
-    "n_bias_steps": [0, 5],
-    "n_components": [1, 7],
-    "n_corrective": [0, 2],
-    "n_draws": [1, 3],
-    "n_gibbs": [1, 5],
-    "n_inner": [1, 4],
-    "n_iter_no_change": [1, 3, 10**9, "auto"],
-    "n_jobs": [None, 1, 2, -1],
-    "n_model_samples": [1, 16, 64],
-    "n_restarts": [1, 3],
-    "n_values": ["auto", 5],
-    "nodewise": [False, True],
-    "objective": ["pseudo-likelihood", "likelihood"],
-    "offset_rate": [0.0, 0.5, 1.0],
-    "optimizer": ["sgd", "ssd", "adam"],
-    "order": [1, 2],
-    "ordered": ["auto", False, True],
-    "output_layer": ["all", 0, -1],
-    "penalty": [None, "l1", "l2", "elasticnet", "group"],
-    "persistent": [False, True, "auto"],
-    "power_t": [0.0, 0.5, 1e300],
-    "pretrain_max_iter": [0, 2, "auto"],
-    "random_state": [0, None, np.random.RandomState(0)],
-    "rule": ["and", "or"],
-    "sampler": ["gibbs", "tempered"],
-    "scoring": ["accuracy", "neg_log_loss"],
-    "solver": ["newton", "greedy", "lbfgs", "bslm", "ga"],
-    "sparsity": [0.0, 0.1, 1e300],
-    "standardize": [False, True],
-    "step_size": [1e-300, 0.5, 1.0, 3.0, 1e300],
-    "tap_max_iter": [1, 30],
-    "tap_tol": [0.0, 1e-8, 1e300],
-    "tempered_fraction": [1e-300, 0.5, 1.0],
-    "term_price": [1e-300, 1.0, 1e300],
-    "terms": [None, [(0, 1, 2)], []],
-    "tol": [1e-300, 1e-3, 1.0, 1e300],
-    "track_likelihood": [False, True, 0.5],
-    "transform_temperature": [1e-300, 0.5, 3.0, 1e300],
-    "unseen": ["smooth", "error", "missing"],
-    "validation_fraction": [1e-300, 0.5, 1 - 1e-16],
-    "verbose": [0],
-    "visible": ["auto", "bernoulli", "categorical", "gaussian", "truncated_gaussian",
-                "truncated_gauss_bernoulli"],
-    "visible_range": [None, (0.0, 5.0)],
-    "warm_start": [False, True],
-    "weight_decay": [0.0, 0.1, 1e300, "auto"],
-    "weights_init": ["auto", 0.0, 1e-300, 0.01, 100.0, 1e4, 1e300],
-}  # fmt: skip
 # Words of messages that refuse a table for what the parameters make of it.
 CAUSES = {"n_samples", "rows", "sample_weight"}
-
-
-def name_of(estimator):
-    return type(estimator).__name__
 
 
 def table(n_rows, n_columns, n_levels, gaps, seed):
@@ -150,19 +54,12 @@ def assert_in_words(error, model):
     assert words & (CAUSES | set(model.get_params()) | {"column", "columns"}), str(error)
 
 
-def test_every_parameter_has_values():
-    known = {name for estimator in DEFAULTS for name in estimator.get_params()}
-    assert set(VALUES) == known
-
-
-@pytest.mark.parametrize("estimator", DEFAULTS, ids=name_of)
+@each(MODELS)
 @settings(max_examples=cases(12))
 @given(X=tables, dtype=st.sampled_from([np.float32, np.float64]), data=st.data())
 def test_any_legal_parameters(estimator, X, dtype, data):
     """It works, with finite numbers, or it is refused in words."""
     model, X = clone(estimator), X.astype(dtype)
-    if "n_model_samples" in model.get_params():
-        model.set_params(n_model_samples=32)
     known = sorted(model.get_params().keys() & VALUES.keys())
     chosen = data.draw(st.lists(st.sampled_from(known), max_size=5, unique=True))
     for name in chosen:
@@ -208,15 +105,6 @@ KINDS = {
     "shares": lambda rng, n: rng.random(n),
 }
 OF_POLARS = {"categories", "nullable counts"}  # which have types of pandas
-FRAMES = [
-    *DEFAULTS,
-    BoltzmannClassifier(random_state=0),
-    BoltzmannImputer(random_state=0),
-    BoltzmannMixture(
-        [("network", FVBMPseudoLikelihood()), ("full", FSLLDensity())], random_state=0
-    ),
-    BoltzmannOutlierDetector(random_state=0),
-]
 
 
 @st.composite
@@ -233,31 +121,25 @@ def frames(draw):
     return frame
 
 
-def types_of(frame):
-    return [str(dtype) for dtype in frame.dtypes]
-
-
 def cells_of(frame):
     return [cell for name in frame.columns for cell in frame[name].to_list()]
 
 
-@pytest.mark.parametrize("estimator", FRAMES, ids=name_of)
+@each(ALL)
 @settings(max_examples=cases(6))
 @given(frame=frames())
 def test_any_frame(estimator, frame):
     """It is learned, used and given back with its types; or the refusal names column or remedy."""
     model = clone(estimator)
-    is_classifier = hasattr(model, "predict_proba")
-    y = [np.arange(len(frame)) % 2] if is_classifier else []
     try:
-        model.fit(frame, *y)
+        model.fit(frame)
     except ValueError as error:
         assert_in_words(error, model)
         assert not hasattr(model, "n_features_in_")
         return
     if hasattr(model, "score_samples"):
         assert_finite(model.score_samples(frame))
-    if is_classifier:
+    if is_classifier(model):
         np.testing.assert_allclose(model.predict_proba(frame).sum(axis=1), 1, rtol=1e-6)
     if hasattr(model, "sample"):
         rows = model.sample(len(frame), random_state=0)
@@ -265,7 +147,9 @@ def test_any_frame(estimator, frame):
         assert type(rows) is type(frame) and list(rows.columns) == list(frame.columns)
     if hasattr(model, "impute"):
         filled = model.impute(frame, how="mode", random_state=0)
-        assert type(filled) is type(frame) and types_of(filled) == types_of(frame)
+        assert type(filled) is type(frame) and list(map(str, filled.dtypes)) == list(
+            map(str, frame.dtypes)
+        )
         observed = [not pd.isna(cell) for cell in cells_of(frame)]
         kept = [b == a for b, a in zip(cells_of(frame), cells_of(filled), strict=True)]
         assert np.array(kept)[observed].all()

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -9,28 +10,17 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import skops.io
-from sklearn.base import clone, is_classifier
-from test_common import DEFAULTS
+from contract.estimators import ALL, MODELS, as_public, each, fitted, labels, name_of
+from contract.frames import bits
+from contract.state import assert_same
+from sklearn.base import clone
+from sklearn.exceptions import InconsistentVersionWarning
 
+import sklearn_boltz
 from private import Header
-from sklearn_boltz import (
-    SDCPRBM,
-    BoltzmannClassifier,
-    BoltzmannImputer,
-    BoltzmannMixture,
-    BoltzmannOutlierDetector,
-    FSLLDensity,
-    RBMClassifier,
-)
+from sklearn_boltz import SDCPRBM, FSLLDensity
 
-ESTIMATORS = [
-    *DEFAULTS[:-1],
-    RBMClassifier(n_components=4, max_iter=3, early_stopping=False, random_state=0),
-    BoltzmannClassifier(),
-    BoltzmannImputer(random_state=0),
-    BoltzmannMixture([("terms", FSLLDensity()), ("units", SDCPRBM(4, max_iter=3, random_state=0))]),
-    BoltzmannOutlierDetector(),
-]
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 # What SECURITY.md says of the types to trust, beside those of this package.
 OF_OTHERS = {"numpy.dtype", "sklearn.utils._bunch.Bunch"}
 
@@ -71,7 +61,10 @@ every_library = pytest.mark.parametrize("library", FRAMES)
 
 def same(one, other):
     """Whether two results are the same frame, or the same array."""
-    if isinstance(one, pd.DataFrame):
+    if isinstance(one, tuple):
+        for part, its_twin in zip(one, other, strict=True):
+            same(part, its_twin)
+    elif isinstance(one, pd.DataFrame):
         pd.testing.assert_frame_equal(one, other)
     elif isinstance(one, pl.DataFrame):
         assert one.schema == other.schema
@@ -80,41 +73,40 @@ def same(one, other):
         np.testing.assert_array_equal(one, other)
 
 
-@every_library
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_skops_gives_back_a_model_that_was_fitted_to_a_frame(estimator, library):
-    X = FRAMES[library](60)
-    X = X.drop(columns=["arrow", "nullable text"]) if library == "pandas" else X  # a small table
-    y = np.arange(60) % 2 if is_classifier(estimator) else None
-    model = clone(estimator).fit(X, y)
+def through_skops(model):
+    """What comes back, and the types of others that are to be trusted."""
     # Nothing besides the file tells what to trust.
     file = skops.io.dumps(model)
     trusted = skops.io.get_untrusted_types(data=file)
-    assert {name for name in trusted if not name.startswith("sklearn_boltz.")} <= OF_OTHERS
-    again = skops.io.loads(file, trusted=trusted)
+    others = {name for name in trusted if not name.startswith("sklearn_boltz.")}
+    return skops.io.loads(file, trusted=trusted), others
+
+
+@every_library
+@each(ALL)
+def test_skops_gives_back_a_model_that_was_fitted_to_a_frame(estimator, library):
+    X = FRAMES[library](60)
+    X = X.drop(columns=["arrow", "nullable text"]) if library == "pandas" else X  # a small table
+    model = as_public(estimator).fit(X, *labels(estimator, X))
+    again, others = through_skops(model)
+    assert others <= OF_OTHERS
     for method in ("score_samples", "transform", "impute", "predict"):
         if hasattr(model, method):
             same(getattr(model, method)(X), getattr(again, method)(X))
     if hasattr(model, "sample"):
         drawn = model.sample(20, random_state=0)
-        drawn = drawn if isinstance(drawn, tuple) else (drawn,)
-        assert type(drawn[0]) is type(X)
+        same(drawn, again.sample(20, random_state=0))
+        drawn = drawn[0] if isinstance(drawn, tuple) else drawn
+        assert type(drawn) is type(X)
         dtypes = "schema" if library == "polars" else "dtypes"
-        assert list(getattr(drawn[0], dtypes)) == list(getattr(X, dtypes))
-        back = again.sample(20, random_state=0)
-        for one, other in zip(drawn, back if isinstance(back, tuple) else (back,), strict=True):
-            same(one, other)
+        assert list(getattr(drawn, dtypes)) == list(getattr(X, dtypes))
 
 
 def test_intervals_are_the_only_objects_of_pandas():
     X = pd.DataFrame({"age": pd.cut(np.arange(40) % 10, [-1, 3, 6, 10]), "bit": np.arange(40) % 2})
     model = FSLLDensity().fit(X)
-    file = skops.io.dumps(model)
-    trusted = skops.io.get_untrusted_types(data=file)
-    others = {name for name in trusted if not name.startswith("sklearn_boltz.")}
+    again, others = through_skops(model)
     assert {name.split(".")[-1] for name in others} == {"Interval"}
-    again = skops.io.loads(file, trusted=trusted)
     same(model.sample(20, random_state=0), again.sample(20, random_state=0))
     assert again.sample(1)["age"].dtype == X["age"].dtype
 
@@ -160,10 +152,29 @@ def test_arrays_where_the_library_of_the_frame_is_not_installed(library, monkeyp
     np.testing.assert_array_equal(drawn, expected)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_training_goes_on_after_skops():
     X = polars_frame(60)
     one = SDCPRBM(4, max_iter=2, random_state=0).fit(X)
-    file = skops.io.dumps(one)
-    other = skops.io.loads(file, trusted=skops.io.get_untrusted_types(data=file))
+    other, _ = through_skops(one)
     same(one.partial_fit(X).components_, other.partial_fit(X).components_)
+
+
+@each(MODELS)
+def test_pickles_of_other_versions_warn(estimator, monkeypatch):
+    X, model = bits(), fitted(estimator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = pickle.loads(pickle.dumps(model))
+    assert_same(model, again)
+    same(model.score_samples(X), again.score_samples(X))
+    with monkeypatch.context() as other_version:
+        other_version.setattr("sklearn_boltz._base.VERSION", "0.0.1")
+        old = pickle.dumps(model)
+    expected = f"{name_of(model)} of sklearn_boltz from version 0.0.1 when using version "
+    with pytest.warns(InconsistentVersionWarning, match=expected + sklearn_boltz.__version__):
+        assert_same(model, pickle.loads(old))
+    nameless = {k: v for k, v in model.__getstate__().items() if k != "_sklearn_boltz_version"}
+    with pytest.warns(InconsistentVersionWarning):
+        clone(model).__setstate__(nameless)
+    assert "_sklearn_boltz_version" not in vars(pickle.loads(pickle.dumps(model)))
+    assert not hasattr(clone(model), "n_features_in_")

@@ -1,5 +1,6 @@
 """Tables of words, levels and truth values: to codes and back, and in every estimator."""
 
+import datetime
 import pickle
 from fractions import Fraction
 
@@ -8,32 +9,27 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import cases
+from contract.estimators import MODELS, each
+from contract.frames import ODD, people, words
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
-from sklearn.base import clone, is_classifier
-from test_common import DEFAULTS
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 from private import Table, has_numbers_only, is_date_or_time, is_empty, learn_table, true_of
 from sklearn_boltz import (
     SDCPRBM,
-    BoltzmannClassifier,
+    TAPRBM,
     BoltzmannImputer,
     BoltzmannMixture,
-    BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
 )
-from sklearn_boltz.batches import Batches
+from sklearn_boltz.inspection import CouplingDisplay, LandscapeDisplay, SampleDisplay
 
-every_estimator = pytest.mark.parametrize("estimator", DEFAULTS, ids=lambda e: type(e).__name__)
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-META = [
-    BoltzmannClassifier(),
-    BoltzmannImputer(FVBMPseudoLikelihood()),
-    BoltzmannOutlierDetector(random_state=0),
-    BoltzmannMixture([("terms", FSLLDensity()), ("pairs", FVBMPseudoLikelihood())], random_state=0),
-]
+TERMS, PAIRS = FSLLDensity(), FVBMPseudoLikelihood(alpha=0.1)
+UNITS = SDCPRBM(3, max_iter=2, random_state=0)
 
 # A column of each kind, with a missing cell where the type can hold one: cells, categories.
 PANDAS = {
@@ -109,16 +105,6 @@ def test_columns_of_polars_and_back():
     assert filled["levels"].to_list() == ["lo", "hi", "lo"]
 
 
-@every_estimator
-def test_booleans_of_polars_with_gaps(estimator):
-    """A frame of nothing else is an array of objects to NumPy."""
-    frame = pl.DataFrame({"a": [True, None, False] * 10, "b": [False, True, True] * 10})
-    model = clone(estimator).fit(frame)
-    filled = model.impute(frame, how="mode", random_state=0)
-    assert filled.schema == frame.schema and filled["a"].null_count() == 0
-    assert np.isfinite(model.score_samples(frame)).all()
-
-
 cells = st.one_of(
     st.none(), st.sampled_from(["yes", "no", "maybe"]), st.booleans(), st.integers(-3, 3),
     st.sampled_from([0.5, 2.5, float("nan")]),
@@ -168,29 +154,6 @@ def test_numbers_in_arrays_stand_for_themselves():
     assert Table.of_numbers(X).decode(X[:, ::-1].astype(np.float32)).dtype == np.float64
 
 
-NUMBERS = {
-    "integers": np.array([[0, 1], [1, 1], [1, 0]]),
-    "truth": np.array([[False, True], [True, True], [True, False]]),
-    "floats": np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.25]]),
-    "single": np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.25]], dtype=np.float32),
-    "with gaps": np.array([[0.0, 1.0], [1.0, np.nan], [1.0, 0.0]]),
-}
-
-
-@pytest.mark.parametrize("kind", NUMBERS)
-def test_numbers_among_objects_have_the_type_that_they_have_alone(kind):
-    X = NUMBERS[kind]
-    cells = X.astype(object)
-    if X.dtype.kind == "f":  # of single precision as NumPy's scalars
-        cells[:] = [[None if np.isnan(x) else x for x in row] for row in X]
-    model = SDCPRBM(3, visible="bernoulli", max_iter=2, unseen="missing", random_state=0).fit(X)
-    for table in (cells, cells.tolist(), pd.DataFrame(cells, dtype=object)):
-        other = clone(model).fit(table)
-        assert other.components_.dtype == model.components_.dtype
-        assert_array_equal(other.components_, model.components_)
-        assert_array_equal(other.score_samples(table), model.score_samples(X))
-
-
 def test_numbers_that_no_type_of_numpy_holds():
     array = np.array([[Fraction(1, 2), 2**70], [None, 0.5]], dtype=object)
     table = learn_table(pd.DataFrame(array))
@@ -207,84 +170,40 @@ def test_unseen_categories():
     assert_array_equal(table.encode(strange, unseen="missing"), [[0, 1], [np.nan, 0]])
 
 
-@pytest.mark.parametrize(
-    ("frame", "match"),
-    [
-        (pd.DataFrame({"a": [{}, {}]}), "column 'a' has a dict in row 0"),
-        (pd.DataFrame({"a": [f"name {i}" for i in range(50)]}), "looks like an ID column"),
-        (pd.DataFrame({"a": [f"{i}" for i in range(50)]}), r"\.astype\(float\)"),
-        (pd.DataFrame([[0, 1]], columns=["a", "a"]), "two columns named 'a'"),
-    ],
-)
-def test_tables_that_are_refused(frame, match):
-    with pytest.raises((TypeError, ValueError), match=match):
-        learn_table(frame)
+def test_the_remedy_for_numbers_as_texts_works():
+    texts = pd.Series([*map(str, range(59)), "?"], name="age")
+    assert learn_table(pd.to_numeric(texts, errors="coerce").to_frame()).columns[0]
 
 
-def test_texts_that_look_like_missing_cells_are_told_of():
-    with pytest.warns(UserWarning, match=r"column 'a' has the category '\?'"):
-        learn_table(pd.DataFrame({"a": ["x", "?", "y"]}))
+# In estimators.
 
 
-def words(n=60, seed=0):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(2, size=(n, 4))
-    X[:, 1] = X[:, 0]
-    return X, pd.DataFrame({
-        "vote": np.array(["no", "yes"])[X[:, 0]],
-        "present": X[:, 1].astype(bool),
-        "side": pd.Categorical(np.array(["left", "right"])[X[:, 2]], ["left", "right"]),
-        "level": X[:, 3] + 1,
-    })  # fmt: skip
+@each(MODELS)
+def test_booleans_of_polars_with_gaps(estimator):
+    """A frame of nothing else is an array of objects to NumPy."""
+    frame = pl.DataFrame({"a": [True, None, False] * 10, "b": [False, True, True] * 10})
+    model = clone(estimator).fit(frame)
+    filled = model.impute(frame, how="mode", random_state=0)
+    assert filled.schema == frame.schema and filled["a"].null_count() == 0
+    assert np.isfinite(model.score_samples(frame)).all()
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.float32, object])
-@pytest.mark.parametrize(
-    "estimator", DEFAULTS + META, ids=lambda estimator: type(estimator).__name__
-)
-def test_masked_cells_are_missing(estimator, dtype):
-    rng = np.random.default_rng(0)
-    X, mask = rng.integers(2, size=(60, 4)), rng.random((60, 4)) < 0.1
-    X[:, 1], y = X[:, 0], X[:, 0]
-    masked = np.ma.masked_array(X.astype(dtype), mask)
-    kind = np.float64 if dtype is np.int64 else dtype
-    holes = np.where(mask, None if dtype is object else np.nan, X.astype(kind)).astype(kind)
-    models = [clone(estimator).fit(table, y) for table in (masked, holes)]
-    method = "predict_proba" if is_classifier(estimator) else "score_samples"
-    if isinstance(estimator, BoltzmannImputer):
-        method = "transform"
-    found, expected = (
-        getattr(model, method)(table) for model, table in zip(models, (masked, holes), strict=True)
-    )
-    assert not np.ma.isMaskedArray(found)
-    assert_array_equal(found, expected)
-    if hasattr(models[0], "impute"):
-        filled = [m.impute(t, random_state=0) for m, t in zip(models, (masked, holes), strict=True)]
-        assert not np.ma.isMaskedArray(filled[0])
-        assert_array_equal(*filled)
-    assert_array_equal(masked.mask, mask)
-
-
-@every_estimator
+@each(MODELS)
 @pytest.mark.parametrize("container", ["pandas", "polars", "objects"])
 def test_words_are_as_good_as_their_codes(estimator, container):
     X, frame = words()
-    table = {"pandas": frame, "polars": pl.from_pandas(frame), "objects": frame.astype(object)}
-    table = table[container].to_numpy() if container == "objects" else table[container]
-    if container == "objects":
-        table = np.where(np.arange(4) == 3, np.array(["x", "y"])[X[:, [3]]], table)
+    # The same numbers in an array are codes from 0 on.
+    objects = np.where(np.arange(4) == 3, np.array(["x", "y"])[X[:, [3]]], frame.astype(object))
+    table = {"pandas": frame, "polars": pl.from_pandas(frame), "objects": objects}[container]
     model = clone(estimator).set_params(unseen="error").fit(table)
     codes = clone(estimator).fit(X)
-    np.testing.assert_allclose(model.score_samples(table), codes.score_samples(X), rtol=1e-12)
+    assert_allclose(model.score_samples(table), codes.score_samples(X), rtol=1e-12)
+    strange = frame.assign(vote="perhaps")
     with pytest.raises(ValueError, match="'vote' has the value 'perhaps' in row 0|column 0"):
-        strange = frame.assign(vote="perhaps")
         model.score_samples(strange if container != "objects" else strange.to_numpy())
 
 
-@pytest.mark.parametrize("estimator", [
-    FSLLDensity(), FVBMPseudoLikelihood(), SDCPRBM(3, max_iter=2, random_state=0)
-])  # fmt: skip
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("estimator", [TERMS, FVBMPseudoLikelihood(), UNITS])
 def test_a_threshold_leaves_words_as_they_are(estimator):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"word": rng.choice(list("xyz"), 90), "amount": rng.random(90)})
@@ -293,17 +212,142 @@ def test_a_threshold_leaves_words_as_they_are(estimator):
     estimator = clone(estimator).set_params(unseen="missing")  # bits of a frame may be smoothed
     model = clone(estimator).set_params(binarize=0.8).fit(frame)
     expected = clone(estimator).fit(by_hand)
-    np.testing.assert_allclose(model.score_samples(frame), expected.score_samples(by_hand))
+    assert_allclose(model.score_samples(frame), expected.score_samples(by_hand))
 
 
 def test_the_same_words_make_the_same_model_in_any_order_of_rows():
     _, frame = words()
-    model = FSLLDensity().fit(frame)
-    other = FSLLDensity().fit(frame.iloc[::-1])
-    np.testing.assert_allclose(model.score_samples(frame), other.score_samples(frame))
+    model, other = FSLLDensity().fit(frame), FSLLDensity().fit(frame.iloc[::-1])
+    assert_allclose(model.score_samples(frame), other.score_samples(frame))
 
 
-def test_batches_hold_numbers():
-    _, frame = words()
-    with pytest.raises(ValueError, match=r"In batch 0: .*batches must hold numbers"):
-        SDCPRBM(4, max_iter=1).fit(Batches([frame, frame]))
+@pytest.mark.parametrize("estimator", [TERMS, FVBMPseudoLikelihood(), UNITS])
+@pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame, np.asarray])
+def test_unknown_words_in_the_column_are_ignored(estimator, container):
+    """Of the column whose probabilities are asked for."""
+    trees = np.random.default_rng(0).choice(["ash", "oak", "elm"], size=(60, 2)).astype(object)
+
+    def table(rows):
+        if container is np.asarray:
+            return rows
+        return container({"tree": rows[:, 0].tolist(), "next": rows[:, 1].tolist()})
+
+    model = clone(estimator).set_params(unseen="error").fit(table(trees))
+    known, unknown = trees[:5].copy(), trees[:5].copy()
+    unknown[:, 1] = "yew"
+    found = model.predict_column_proba(table(unknown), 1)
+    assert_array_equal(found, model.predict_column_proba(table(known), 1))
+    assert unknown[0, 1] == "yew"
+    with pytest.raises(ValueError, match="has the value 'yew' in row 0"):
+        model.predict_column_proba(table(unknown), 0)
+
+
+@pytest.mark.parametrize("constant", ["x", 5])
+def test_a_constant_column_beside_categories(constant):
+    table = people().assign(c=constant)[["city", "member", "kids", "c"]]
+    model = clone(PAIRS).fit(table)
+    names = model.get_feature_names_out()
+    assert f"c={model.categories_[3][0]}" in names and "c=(unused)" in names
+    assert len(names) == len(model.coupling_)
+    result = model.inference(table)
+    assert len(result.names) == len(result.estimate)
+    assert list(model.to_networkx().nodes) == list(table.columns)
+    assert len(model.bootstrap(table, 2, random_state=0).to_frame())
+    for kind in ("heatmap", "graph"):
+        display = CouplingDisplay.from_estimator(model, kind=kind)
+        assert (display.pairs_ is None) == (kind == "heatmap")
+    framed = model.set_output(transform="pandas").transform(table)
+    assert list(framed.columns) == list(names)
+    for density in (model, FSLLDensity().fit(table)):
+        assert density.predict_column_proba(table[:2], "c").tolist() == [[1.0], [1.0]]
+    mixture = BoltzmannMixture([("terms", TERMS), ("pairs", PAIRS)], random_state=0).fit(table)
+    assert mixture.predict_column_proba(table[:1], "c").tolist() == [[pytest.approx(1)]]
+    assert set(mixture.sample(20, given={"city": "c1"}, random_state=0)["city"]) == {"c1"}
+
+
+DATES = {
+    "datetime64": lambda days: pd.to_datetime(days),
+    "zone": lambda days: pd.to_datetime(days).tz_localize("UTC"),
+    "timedelta": lambda days: pd.to_datetime(days) - pd.Timestamp("2020-01-01"),
+    "period": lambda days: pd.PeriodIndex(days, freq="D"),
+    "date": lambda days: [datetime.date.fromisoformat(day) for day in days],
+    "polars": lambda days: pl.Series(days).str.to_datetime(),
+}
+
+
+@pytest.mark.parametrize("kind", DATES)
+@pytest.mark.parametrize("n_days", [3, 60])
+def test_dates_are_refused(n_days, kind):
+    days = [str(day) for day in np.datetime64("2020-01-01") + np.arange(60) % n_days]
+    table = people()[["member", "kids"]]
+    if kind == "polars":
+        table = pl.DataFrame(table.to_dict("list")).with_columns(DATES[kind](days).alias("day"))
+    else:
+        table["day"] = DATES[kind](days)
+    refused = "'day' contains datetimes, which are not supported. Drop it"
+    for model in (PAIRS, TERMS, UNITS, BoltzmannImputer()):
+        with pytest.raises(ValueError, match=refused):
+            clone(model).fit(table)
+
+
+def test_a_network_of_levels_from_zero_begins_an_rbm():
+    table = people()
+    rbm = SDCPRBM(5, init=FVBMPseudoLikelihood(penalty="group"), max_iter=0, random_state=0)
+    zero, one = (clone(rbm).fit(table.assign(kids=table["kids"] + shift)) for shift in (0, 1))
+    assert_allclose(zero.components_, one.components_, atol=1e-4)
+
+
+def test_a_constant_number_has_no_variance():
+    table = people()[["city", "member"]].assign(heat=36.6)
+    table.loc[::5, ["city", "heat"]] = None
+    imputer = BoltzmannImputer().fit(table)
+    assert isinstance(imputer.estimator_, FVBMPseudoLikelihood)
+    filled = imputer.transform(table)
+    assert (filled["heat"] == 36.6).all() and filled["heat"].dtype == np.float64
+    new = table[:3].assign(heat=[40.0, np.nan, 36.6])
+    assert imputer.transform(new)["heat"].tolist() == [40.0, 36.6, 36.6]
+
+
+@each([FSLLDensity(n_values=5), FVBMPseudoLikelihood(n_values=5, alpha=0.1)])
+def test_more_values_than_words(estimator):
+    table = people(n_rare=1)[["city", "member", "kids"]].replace({"kids": {3: 2, 4: 2}})
+    model = clone(estimator).fit(table)
+    assert model.transform(table).shape[1] == len(model.get_feature_names_out())
+    p = model.predict_column_proba(table[:4], "city")
+    assert p.shape == (4, 3)
+    assert_allclose(p.sum(axis=1), 1)
+
+
+@each([TERMS, PAIRS])
+def test_unknown_levels_may_count_as_missing(estimator):
+    table = people()
+    new, hidden = table[:3].assign(kids=[9, 1, 5]), table[:3].assign(kids=[np.nan, 1, np.nan])
+    model = clone(estimator).set_params(unseen="missing").fit(table)
+    assert_array_equal(model.score_samples(new), model.score_samples(hidden))
+    assert model.impute(new)["kids"].tolist() == [9, 1, 5]
+    found, expected = (model.predict_column_proba(rows, "member") for rows in (new, hidden))
+    assert_array_equal(found, expected)
+
+
+@each([TERMS, PAIRS, UNITS])
+def test_minus_one_is_a_category_of_a_frame(estimator):
+    table = ODD["votes of three values"]
+    named = clone(estimator).fit(table.assign(vote=table["vote"].astype("category")))
+    assert set(named.sample(50, random_state=0)["vote"]) == {-1, 0, 1}
+
+
+def test_minus_one_among_missing_cells():
+    gaps = ODD["votes of three values"].astype({"vote": "Int64"})
+    gaps.loc[::4, "vote"] = pd.NA
+    with pytest.warns(UserWarning, match="column 'vote': -1 beside 0 and 1 looks like a code"):
+        filled = BoltzmannImputer().fit(gaps).transform(gaps)["vote"]
+    assert filled.dtype == "Int64" and set(filled) == {-1, 0, 1}
+
+
+def test_images_and_maps_need_numbers():
+    table = people()
+    with pytest.raises(ValueError, match="Images need numbers, and these rows have others"):
+        SampleDisplay.from_rows(table[:4][["city", "member"]], image_shape=(1, 2))
+    tap = TAPRBM(2, max_iter=1).fit(table)
+    with pytest.raises(ValueError, match="could not convert string to float"):
+        LandscapeDisplay.from_estimator(tap, table)

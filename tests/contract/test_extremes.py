@@ -1,45 +1,25 @@
 """Weights, learning rates and sizes at the ends of what numbers can do."""
 
-import itertools
-
 import numpy as np
 import pytest
+from contract.estimators import DENSITIES, MODELS, each
+from contract.frames import all_states, bits
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from test_common import DEFAULTS, DENSITIES
 
 from private import BaseRBM, LogLinearModel
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 
-
-def name_of(estimator):
-    return type(estimator).__name__
-
-
-def data(n_rows=200, n_features=6, seed=0, dtype=np.float64):
-    rng = np.random.default_rng(seed)
-    X = rng.integers(2, size=(n_rows, n_features))
-    X[:, 1] = X[:, 0] ^ (rng.random(n_rows) < 0.1)
-    return X.astype(dtype)
-
-
-def states(n):
-    return np.array(list(itertools.product([0.0, 1.0], repeat=n)))
-
-
 # Large weights.
 
 # Of two layers of binary units: those that have a pair of intercepts.
-RBMS = [pytest.param(e, id=name_of(e)) for e in DEFAULTS if isinstance(e, BaseRBM)]
+RBMS = [estimator for estimator in MODELS if isinstance(estimator, BaseRBM)]
 
 
 def with_weights(estimator, scale, dtype, seed=0):
     """A fitted machine with all parameters ±scale."""
-    model = clone(estimator)
-    if "early_stopping" in model.get_params():
-        model.set_params(early_stopping=False)
-    model.fit(data(dtype=dtype))
+    model = clone(estimator).fit(bits(60, 6, dtype=dtype))
     rng = np.random.default_rng(seed)
     for name in ("components_", "intercept_hidden_", "intercept_visible_"):
         shape = getattr(model, name).shape
@@ -55,17 +35,17 @@ def brute_force(model, X):
     def log_weight(V):
         return V @ b + np.logaddexp(0, V @ W.T + c).sum(axis=1)
 
-    return log_weight(X) - logsumexp(log_weight(states(X.shape[1])))
+    return log_weight(X) - logsumexp(log_weight(all_states(X.shape[1])))
 
 
-@pytest.mark.parametrize("estimator", RBMS)
+@each(RBMS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e2, 1e4])
 @pytest.mark.filterwarnings("ignore:The AIS estimate")
 @pytest.mark.filterwarnings("ignore:TAP converged from no start")
 def test_large_weights(estimator, dtype, scale):
     model = with_weights(estimator, scale, dtype)
-    X = states(6)
+    X = all_states(6)
     exact = brute_force(model, X)
     np.testing.assert_allclose(model.score_samples(X), exact, rtol=2e-6, atol=2e-6)
     assert np.exp(model.score_samples(X)).sum() == pytest.approx(1, rel=1e-4)
@@ -99,25 +79,25 @@ def test_large_weights(estimator, dtype, scale):
 @pytest.mark.parametrize("order", [1, 2])
 def test_tap_with_large_weights_stays_finite(scale, order):
     model = with_weights(TAPRBM(4, order=order, random_state=0), scale, np.float64)
-    solutions = model.tap_solutions(states(6))
+    solutions = model.tap_solutions(all_states(6))
     for name in ("visible_mean", "hidden_mean", "visible_variance", "hidden_variance"):
         assert np.isfinite(solutions[name]).all()
         assert (solutions[name] >= 0).all() and (solutions[name] <= 1).all()
     assert np.isfinite(solutions.free_energy).all()
-    assert np.isfinite(model.denoise(states(6), flip_probability=0.1)).all()
+    assert np.isfinite(model.denoise(all_states(6), flip_probability=0.1)).all()
 
 
 @pytest.mark.parametrize("scale", [1e2, 1e4])
 def test_large_couplings(scale):
-    X = data()
+    X = bits(200, 6)
     model = FVBMPseudoLikelihood().fit(X)
     rng = np.random.default_rng(0)
     upper = np.triu(scale * rng.choice([-1, 1], size=(6, 6)), 1)
     model.coupling_, model.intercept_ = upper + upper.T, scale * rng.choice([-1, 1], size=6)
-    spins = 2 * states(6) - 1
+    spins = 2 * all_states(6) - 1
     log_weight = np.einsum("ij,jk,ik->i", spins, upper, spins) + spins @ model.intercept_
     expected = log_weight - logsumexp(log_weight)
-    np.testing.assert_allclose(model.score_samples(states(6)), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.score_samples(all_states(6)), expected, rtol=1e-9, atol=1e-9)
     for values in (model.transform(X), model.log_pseudo_likelihood(X), model.sample(5, 0),
                    model.marginal([0, 3])):  # fmt: skip
         assert np.isfinite(values).all()
@@ -126,10 +106,10 @@ def test_large_couplings(scale):
 @pytest.mark.parametrize("scale", [1e2, 1e4])
 def test_large_terms(scale):
     rng = np.random.default_rng(0)
-    basis = (states(5)[1:] > 0).astype(np.int64)
+    basis = (all_states(5)[1:] > 0).astype(np.int64)
     theta = scale * rng.choice([-1, 1], size=len(basis))
     model = LogLinearModel(np.full(5, 2), basis, theta)
-    X = states(5).astype(np.int64)
+    X = all_states(5).astype(np.int64)
     log_weight = (1 - 2 * ((X @ basis.T) % 2)) @ theta
     np.testing.assert_allclose(model.log_weight(X), log_weight, rtol=1e-12)
     assert model.log_partition() == pytest.approx(logsumexp(log_weight), rel=1e-12)
@@ -159,11 +139,14 @@ LEARNERS = [
 ]
 
 
-@pytest.mark.parametrize("learning_rate", [1e3, 1e6, 1e30, 1e300])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "learning_rate, dtype",
+    [(1e3, np.float64), (1e6, np.float32), (1e30, np.float32), (1e300, np.float64),
+     (1e300, np.float32)],
+)  # fmt: skip
 @pytest.mark.parametrize("estimator", LEARNERS, ids=lambda e: repr(e).replace(" ", ""))
 def test_divergence_is_noticed_and_said(estimator, learning_rate, dtype):
-    X = data(dtype=dtype)
+    X = bits(100, 6, dtype=dtype)
     model = clone(estimator).set_params(learning_rate=learning_rate)
     with pytest.warns(ConvergenceWarning, match="smaller learning_rate") as caught:
         model.fit(X)
@@ -182,25 +165,22 @@ def test_divergence_is_noticed_and_said(estimator, learning_rate, dtype):
 def test_a_sound_training_says_nothing():
     for estimator in LEARNERS[:1] + LEARNERS[5:6]:
         for learning_rate in (1e-6, 0.01, 0.3):
-            clone(estimator).set_params(learning_rate=learning_rate).fit(data())
+            clone(estimator).set_params(learning_rate=learning_rate).fit(bits(100, 6))
 
 
 # Sizes.
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (3, 1), (20_000, 3), (30, 2000)])
-@pytest.mark.parametrize("estimator", DENSITIES, ids=name_of)  # some rows are one
+@pytest.mark.parametrize("shape", [(1, 1), (1, 6), (3, 1), (5_000, 3), (30, 500)])
+@each(DENSITIES)
 @pytest.mark.filterwarnings("ignore:The (AIS|RAISE) estimate")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_sizes(estimator, shape):
     if shape[1] > 100 and isinstance(estimator, (FSLLDensity, FVBMPseudoLikelihood)):
         # All joint states, or all pairs of variables.
         shape = (shape[0], 20 if isinstance(estimator, FSLLDensity) else 100)
-    model = clone(estimator)
-    for name, value in [("early_stopping", False), ("n_model_samples", 50), ("n_restarts", 1),
-                        ("alpha", 1.0), ("max_iter", 2)]:  # fmt: skip
-        if name in model.get_params():
-            model.set_params(**{name: value})
+    model, quick = clone(estimator), {"n_restarts": 1, "alpha": 1.0, "max_iter": 2}
+    model.set_params(**{name: quick[name] for name in quick.keys() & model.get_params()})
     X = np.random.default_rng(0).integers(2, size=shape)
     model.fit(X)
     for values in (model.transform(X[:50]), model.sample(2, random_state=0)):
@@ -219,17 +199,14 @@ def sizes_of_rounding(model, X):
     return X @ b + (X @ W.T + c + np.log(2)).sum(axis=1)
 
 
-@pytest.mark.parametrize("estimator", RBMS)
+@each(RBMS)
 @pytest.mark.parametrize("scale", [0.1, 10.0])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_float32_against_float64(estimator, scale):
     """Free energies differ by the rounding of fields; ln Z, which is summed in float64, by less."""
     n_features = 100
     X = np.random.default_rng(0).integers(2, size=(50, n_features))
-    single = clone(estimator)
-    if "early_stopping" in single.get_params():
-        single.set_params(early_stopping=False)
-    single.fit(X.astype(np.float32))
+    single = clone(estimator).fit(X.astype(np.float32))
     rng = np.random.default_rng(1)
     for name in ("components_", "intercept_hidden_", "intercept_visible_"):
         value = rng.normal(0, scale, getattr(single, name).shape).astype(np.float32)
@@ -250,7 +227,7 @@ def test_float32_against_float64(estimator, scale):
 
 def test_log_partition_of_float32_is_accumulated_in_float64():
     """AIS from the same seed: 2,000 rungs would lose three digits in float32."""
-    X = data(300, 10, dtype=np.float32)
+    X = bits(200, 10, dtype=np.float32)
     single = SDCPRBM(5, max_iter=30, learning_rate=0.3, random_state=0).fit(X)
     single.intercept_visible_ = single.intercept_visible_ + np.float32(100)
     double = clone(single).fit(X.astype(np.float64))
@@ -269,7 +246,7 @@ def test_log_partition_of_float32_is_accumulated_in_float64():
 @pytest.mark.filterwarnings("ignore:TAP converged from no start")
 @pytest.mark.filterwarnings("ignore:The AIS estimate")
 def test_weights_of_another_type_decide_the_type(estimator, ours, theirs):
-    X = data(dtype=ours)
+    X = bits(60, 6, dtype=ours)
     model = clone(estimator).fit(X)
     layers, expected = isinstance(model.components_, list), model.score_samples(X)
     model.components_ = (

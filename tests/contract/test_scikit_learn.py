@@ -1,8 +1,7 @@
-"""scikit-learn's checks over drawn parameters: tags and domains follow them.
+"""scikit-learn's common checks: of every estimator, and over drawn parameters.
 
-Each of 200 estimators with drawn parameters undergoes two of the checks, those that were drawn
-least so far, so that all are covered. SKLEARN_BOLTZ_FUZZ multiplies their number: with 50, each
-estimator undergoes all checks.
+Each of 66 estimators with drawn parameters undergoes two of the checks, those that were drawn
+least so far. SKLEARN_BOLTZ_FUZZ multiplies the numbers: with 50, each undergoes all checks.
 """
 
 from collections import Counter
@@ -10,9 +9,14 @@ from collections import Counter
 import numpy as np
 import pytest
 from conftest import cases
+from contract.estimators import DENSITIES, each, name_of, stochastic_checks
+from contract.frames import bits
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
-from sklearn.utils.estimator_checks import estimator_checks_generator
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from sklearn_boltz import (
     SDCPRBM,
@@ -28,7 +32,47 @@ from sklearn_boltz import (
     RBMClassifier,
 )
 
-N_DRAWN = 200
+N_DRAWN = 66
+# The estimators want discrete data: scikit-learn's checks feed real values, which a
+# threshold makes binary. The other estimators are in test_rbm_classifier.py and test_meta_*.py.
+BINARIZED = [clone(estimator).set_params(binarize=0.0) for estimator in DENSITIES]
+SOLVERS = [
+    FSLLDensity(binarize=0.0, solver="greedy"), FVBMPseudoLikelihood(binarize=0.0, solver="bslm")
+]  # fmt: skip
+# A parameter with a good and a bad value, for the searches.
+TUNED = {
+    "FSLLDensity": ("alpha", 0.5, 50.0),
+    "FVBMPseudoLikelihood": ("alpha", 0.005, 50.0),
+    "SDCPRBM": ("weight_decay", 0.0, 10.0),
+    "InfiniteRBM": ("alpha", 0.01, 50.0),
+    "TAPDBM": ("weights_init", 0.01, 1.5),
+    "TAPRBM": ("weights_init", 0.01, 3.0),
+}
+
+
+# Small real-valued data, cut at a threshold, often separate a variable.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@parametrize_with_checks([*BINARIZED, *SOLVERS], expected_failed_checks=stochastic_checks)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+# What is bad on purpose may have diverged.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@each(BINARIZED)
+def test_grid_search_maximises_the_likelihood_in_a_pipeline(estimator):
+    X = bits(200)
+    parameter, good, bad = TUNED[name_of(estimator)]
+    parameter = f"{name_of(estimator).lower()}__{parameter}"
+    pipeline = make_pipeline(StandardScaler(), estimator)
+    search = GridSearchCV(pipeline, {parameter: [good, bad]}, cv=3).fit(X)
+    assert search.best_params_[parameter] == good
+    best = search.best_estimator_
+    assert np.isclose(best.score(X), best[-1].score_samples(best[0].transform(X)).mean())
+
+
+# Drawn parameters.
+
 # Legal and sensible values; without warm_start, as the checks fit again. They feed real numbers, so
 # most models have a threshold.
 TERMS = {
@@ -112,12 +156,7 @@ DRAWN = [
 
 def left_out(estimator):
     """Checks that ask for what these parameters do not promise, with the reasons."""
-    reasons = {}
-    if any(name.endswith("batch_size") for name in estimator.get_params()):  # also of a part
-        reasons = {
-            f"check_sample_weight_equivalence_on_{kind}_data": "mini-batches are drawn"
-            for kind in ("dense", "sparse")
-        }
+    reasons = stochastic_checks(estimator)
     if isinstance(estimator, (RBMClassifier, BoltzmannClassifier)):
         reasons["check_classifiers_train"] = "few epochs, and two values a column, learn little"
         reasons["check_class_weight_classifiers"] = "it sets max_iter to 1,000"
@@ -127,10 +166,10 @@ def left_out(estimator):
     return reasons
 
 
-def estimators():
-    """Estimators with drawn parameters, and their titles; the same at each call."""
+def drawn():
+    """Titles of estimators with drawn parameters, and these; the same at each call."""
     rng = np.random.default_rng(0)
-    for number in range(N_DRAWN):
+    for number in range(min(cases(N_DRAWN), 200)):
         estimator, values = DRAWN[number % len(DRAWN)]
         parameters = {
             name: some[rng.integers(len(some))] for name, some in values.items()
@@ -144,7 +183,7 @@ def estimators():
 def checks():
     """Pairs of these estimators and checks."""
     rng, n_times = np.random.default_rng(0), Counter()
-    for title, estimator in estimators():
+    for title, estimator in drawn():
         found = [(check.func.__name__, check) for _, check in estimator_checks_generator(estimator)]
         found = [pair for pair in found if pair[0] not in left_out(estimator)]
         rng.shuffle(found)
@@ -153,6 +192,7 @@ def checks():
             yield pytest.param(estimator, check, id=f"{title} {name}")
 
 
+@pytest.mark.hypothesis  # by `make fuzz`, too
 @pytest.mark.filterwarnings("ignore")  # of small tables, of few epochs
 @pytest.mark.parametrize(("estimator", "check"), checks())
 def test_scikit_learn_with_drawn_parameters(estimator, check):
@@ -160,7 +200,7 @@ def test_scikit_learn_with_drawn_parameters(estimator, check):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("estimator", [pytest.param(e, id=title) for title, e in estimators()])
+@pytest.mark.parametrize("estimator", [pytest.param(e, id=title) for title, e in drawn()])
 def test_tags_tell_whether_cells_may_be_missing(estimator):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 4)), np.arange(40) % 2

@@ -1,0 +1,201 @@
+"""All estimators, once: with quick settings, and legal values of their parameters."""
+
+import pickle
+from functools import cache
+
+import numpy as np
+import pytest
+from contract.frames import bits
+from sklearn.base import is_classifier
+
+import sklearn_boltz
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    BoltzmannImputer,
+    BoltzmannMixture,
+    BoltzmannOutlierDetector,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+)
+
+
+def by_turns(X):
+    """Labels for a table that has none: rows are of two classes by turns."""
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else 0
+    return np.arange(n_rows) % 2
+
+
+class RBMClassifier(sklearn_boltz.RBMClassifier):
+    __doc__ = sklearn_boltz.RBMClassifier.__doc__
+
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X, by_turns(X) if y is None else y, sample_weight)
+
+    def partial_fit(self, X, y=None, classes=(0, 1), sample_weight=None):
+        y = by_turns(X) if y is None else y
+        return super().partial_fit(X, y, classes, sample_weight)
+
+    def _trouble(self, status, comparison):
+        return super()._trouble(status, None)  # they cannot be told from the columns
+
+
+class BoltzmannClassifier(sklearn_boltz.BoltzmannClassifier):
+    __doc__ = sklearn_boltz.BoltzmannClassifier.__doc__
+
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X, by_turns(X) if y is None else y, sample_weight)
+
+
+SHORT = {"max_iter": 3, "early_stopping": False, "random_state": 0}
+DENSITIES = [
+    FSLLDensity(),
+    FVBMPseudoLikelihood(random_state=0),
+    SDCPRBM(n_components=4, **SHORT),
+    TAPRBM(n_components=4, **SHORT),
+    TAPDBM(hidden_layer_sizes=(4, 3), pretrain_max_iter=2, **SHORT),
+    InfiniteRBM(max_components=2, n_model_samples=32, early_stopping=False, random_state=0),
+]
+# With all methods of a model; META has estimators that use one.
+MODELS = [*DENSITIES, RBMClassifier(n_components=4, **SHORT)]
+META = [
+    BoltzmannClassifier(joint=False, calibration=True, random_state=0),
+    BoltzmannMixture(
+        [("terms", FSLLDensity()), ("pairs", FVBMPseudoLikelihood(alpha=0.1))], random_state=0
+    ),
+    BoltzmannOutlierDetector(contamination=0.1, random_state=0),
+    BoltzmannImputer(random_state=0),
+]
+ALL = [*MODELS, *META]
+# Of bits or of values in a range, which they take for probabilities.
+MACHINES = [estimator for estimator in MODELS if hasattr(estimator, "early_stopping")]
+
+
+def name_of(estimator):
+    return type(estimator).__name__
+
+
+def each(estimators):
+    """A test of each of some estimators."""
+    return pytest.mark.parametrize("estimator", estimators, ids=name_of)
+
+
+@cache
+def _fitted():
+    return {name_of(e): pickle.dumps(pickle.loads(pickle.dumps(e)).fit(bits(150))) for e in ALL}
+
+
+def fitted(estimator):
+    """A copy of an estimator of this list that was fitted to bits(150)."""
+    return pickle.loads(_fitted()[name_of(estimator)])
+
+
+def as_public(estimator):
+    """The classifiers without labels of their own."""
+    kind = getattr(sklearn_boltz, name_of(estimator))
+    return kind(**estimator.get_params(deep=False))
+
+
+def labels(estimator, X):
+    """What `fit` of a public estimator wants besides a table."""
+    return [by_turns(X)] if is_classifier(estimator) else []
+
+
+def stochastic_checks(estimator):
+    """Checks that ask for the same numbers from rows of weight 2 and rows that stand twice.
+
+    Mini-batches are drawn: there they have the same distribution, see test_rbm_weights.py.
+    """
+    if not any(name.endswith("batch_size") for name in estimator.get_params()):  # also of a part
+        return {}
+    reason = "mini-batches are drawn by the weights"
+    return {
+        f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")
+    }
+
+
+# Legal values of all parameters of models, of which some are absurd.
+VALUES = {
+    "alpha": [0.0, 1e-300, 1e-3, 1.0, 1e6, 1e300, "auto", "ebic", "cv"],
+    "away_steps": [False, True],
+    "batch_size": [1, 3, 10**9, "auto"],
+    "binarize": [None, -1e300, 0.5, 1e300],
+    "centered": [False, True],
+    "class_weight": [None, "balanced", {0: 1.0, 1: 2.0}],
+    "count_potential": [False, True],
+    "cv": [2, 3],
+    "damping": [0.0, 0.5, 1 - 1e-16],
+    "dtype": [np.float32, "float64"],
+    "dynamic_binarization": [False, True],
+    "early_stopping": [False, True, "auto"],
+    "ebic_gamma": [0.0, 0.25, 1e300],
+    "edges": [None, [(0, 1)]],
+    "hidden": ["bernoulli", "categorical", "gaussian", "truncated_gauss_bernoulli",
+               "truncated_gaussian"],
+    "hidden_layer_sizes": [(4, 3), 1, (2, 3, 2)],
+    "inference": ["tap", "rbp", "adatap"],
+    "init": [None, FVBMPseudoLikelihood()],
+    "l1_ratio": [1e-300, 0.5, 1.0],
+    "learning_rate": [1e-300, 0.05, 1.0, 1e3, 1e6, 1e300],
+    "learning_rate_schedule": ["constant", "invscaling", "adaptive", "auto"],
+    "max_basis": [0, 2, None],
+    "max_components": [1, 3],
+    "max_iter": [0, 1, 2, 5],
+    "max_order": [0, 1, 2, 3, None],
+    "max_rungs": [3, 10],
+    "max_states": [2, 2**20],
+    "missing": ["em", "observed"],
+    "mode": ["plain", "safeguarded", "corrective"],
+    "moment_tol": [1e-3, 0.5, 1e300],
+    "momentum": [0.0, 0.9, 1 - 1e-16],
+    "n_alphas": [2, 10],
+    "n_bias_steps": [0, 5],
+    "n_components": [1, 7],
+    "n_corrective": [0, 2],
+    "n_draws": [1, 3],
+    "n_gibbs": [1, 5],
+    "n_inner": [1, 4],
+    "n_iter_no_change": [1, 3, 10**9, "auto"],
+    "n_jobs": [None, 1, 2, -1],
+    "n_model_samples": [1, 16, 64],
+    "n_restarts": [1, 3],
+    "n_values": ["auto", 5],
+    "nodewise": [False, True],
+    "objective": ["pseudo-likelihood", "likelihood"],
+    "offset_rate": [0.0, 0.5, 1.0],
+    "optimizer": ["sgd", "ssd", "adam"],
+    "order": [1, 2],
+    "ordered": ["auto", False, True],
+    "output_layer": ["all", 0, -1],
+    "penalty": [None, "l1", "l2", "elasticnet", "group"],
+    "persistent": [False, True, "auto"],
+    "power_t": [0.0, 0.5, 1e300],
+    "pretrain_max_iter": [0, 2, "auto"],
+    "random_state": [0, None, np.random.RandomState(0)],
+    "rule": ["and", "or"],
+    "sampler": ["gibbs", "tempered"],
+    "scoring": ["accuracy", "neg_log_loss"],
+    "solver": ["newton", "greedy", "lbfgs", "bslm", "ga"],
+    "sparsity": [0.0, 0.1, 1e300],
+    "standardize": [False, True],
+    "step_size": [1e-300, 0.5, 1.0, 3.0, 1e300],
+    "tap_max_iter": [1, 30],
+    "tap_tol": [0.0, 1e-8, 1e300],
+    "tempered_fraction": [1e-300, 0.5, 1.0],
+    "term_price": [1e-300, 1.0, 1e300],
+    "terms": [None, [(0, 1, 2)], []],
+    "tol": [1e-300, 1e-3, 1.0, 1e300],
+    "track_likelihood": [False, True, 0.5],
+    "transform_temperature": [1e-300, 0.5, 3.0, 1e300],
+    "unseen": ["smooth", "error", "missing"],
+    "validation_fraction": [1e-300, 0.5, 1 - 1e-16],
+    "verbose": [0],
+    "visible": ["auto", "bernoulli", "categorical", "gaussian", "truncated_gaussian",
+                "truncated_gauss_bernoulli"],
+    "visible_range": [None, (0.0, 5.0)],
+    "warm_start": [False, True],
+    "weight_decay": [0.0, 0.1, 1e300, "auto"],
+    "weights_init": ["auto", 0.0, 1e-300, 0.01, 100.0, 1e4, 1e300],
+}  # fmt: skip

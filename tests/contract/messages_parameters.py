@@ -1,0 +1,98 @@
+"""Parameters and arguments that are unknown, or do not go together, or with the table."""
+
+import math
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+from contract.frames import bits, people, seven
+
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+
+X = bits(40)
+FRAME = pd.DataFrame(X, columns=list("abcde"))
+CODES = np.random.default_rng(0).integers(3, size=(50, 3))
+# Of other libraries.
+NAMES = [
+    (SDCPRBM, "n_iter"), (SDCPRBM, "n_hidden"), (SDCPRBM, "learning_rate_init"), (SDCPRBM, "cd_k"),
+    (SDCPRBM, "lr"), (TAPRBM, "epochs"), (TAPDBM, "n_hidden"), (TAPDBM, "n_components"),
+    (InfiniteRBM, "n_components"), (FVBMPseudoLikelihood, "n_iter"), (FVBMPseudoLikelihood, "C"),
+    (FSLLDensity, "threshold"), (FSLLDensity, "maxorder"), (FSLLDensity, "zzz"),
+]  # fmt: skip
+CONDITIONS = {
+    "an unknown name": {"age": 1}, "an unknown number": {7: 1}, "a fraction of a column": {2.5: 1},
+    "an illegal value": {"b": 9}, "a word for a number": {"b": "yes"}, "NaN": {"b": np.nan},
+    "two values": {"b": [0, 1]}, "a column twice": {"b": 1, 1: 1},
+}  # fmt: skip
+
+
+def network(X, **parameters):
+    return lambda: FVBMPseudoLikelihood(**parameters).fit(X)
+
+
+@cache
+def model(kind):
+    return kind().fit(FRAME)
+
+
+CASES = {
+    **{f"{kind.__name__}({name}=1)": partial(kind, **{name: 1}) for kind, name in NAMES},
+    **{
+        f"{kind.__name__}.set_params({name}=1)": partial(kind().set_params, **{name: 1})
+        for kind, name in NAMES
+    },
+    **{
+        f"{kind.__name__}(n_values={n_values})": lambda kind=kind, n_values=n_values: kind(
+            n_values=n_values
+        ).fit(X[:, :3])
+        for kind in (FSLLDensity, FVBMPseudoLikelihood)
+        for n_values in ([2, 2], [2, 1, 2], [2.0] * 3, [[2, 2, 2]], ["2"] * 3, 1)
+    },
+    **{
+        f"{kind.__name__}, given {what}": lambda kind=kind, given=given: model(kind).sample(
+            given=given
+        )
+        for kind in (FSLLDensity, FVBMPseudoLikelihood)
+        for what, given in CONDITIONS.items()
+    },
+    **{
+        f"temperature={value}": lambda value=value: model(FSLLDensity).sample(temperature=value)
+        for value in (0, -1.0, math.nan, math.inf, "hot")
+    },
+    **{
+        f"visible_range={values}": lambda values=values: TAPRBM(
+            2, visible="truncated_gaussian", visible_range=values
+        ).fit(X)
+        for values in [(1.0, 0.0), (0.0,), (0.0, math.nan), ("a", "b"), (0.0, math.inf)]
+    },
+    "visible_range of other units": lambda: TAPRBM(2, visible_range=(0.0, 2.0)).fit(X),
+    "no hidden unit": lambda: TAPDBM(0).fit(X),
+    "2 of 3 values": network(CODES, n_values=2),
+    "2 of 3 values, FSLLDensity": lambda: FSLLDensity(n_values=2).fit(CODES),
+    "2 of 3 values, words": network(seven(np.resize(["x", "y", "z"], 40)), n_values=2),
+    "n_values of grey levels": lambda: FSLLDensity(n_values=16).fit(255 * X),
+    "n_values of grey levels, FVBMPseudoLikelihood": network(255 * X, n_values=16),
+    "n_values of people": network(people(n_rare=1), n_values=[2, 4, 2, 3]),
+    "n_values of people, FSLLDensity": lambda: FSLLDensity(n_values=[2, 4, 2, 3]).fit(
+        people(n_rare=1)
+    ),
+    "more values than kernels number": network(np.arange(40_000)[:, None], n_values=40_000),
+    "n_values and binarize": network(CODES, n_values=3, binarize=0.5),
+    "bslm of categories": network(CODES, solver="bslm"),
+    "likelihood of categories": network(seven(np.arange(40) % 3), objective="likelihood"),
+    "init of other columns": lambda: SDCPRBM(
+        5, init=FVBMPseudoLikelihood().fit(people(n_rare=2)), max_iter=0
+    ).fit(people(n_rare=6)),
+    "column of a name, of an array": lambda: model_of_array().predict_column_proba(X, "age"),
+    "no parameter of a contrast": lambda: network(CODES, alpha=0.1)()
+    .inference(CODES)
+    .contrast({"m[x0,x9]": 1}),
+    "a level that `fit` has not seen": lambda: network(CODES.clip(max=1), n_values=3)()
+    .sample(given={2: 4}),
+    "other values with warm_start": lambda: network(CODES, warm_start=True)().fit(X[:, :3]),
+    "other values in partial_fit": lambda: network(CODES)().partial_fit(CODES + 1),
+}  # fmt: skip
+
+
+def model_of_array():
+    return FSLLDensity().fit(X)

@@ -1,0 +1,150 @@
+"""Bad tables, weights and cells: in `fit`, and in methods of models of a good table."""
+
+import warnings
+from functools import cache, partial
+
+import numpy as np
+import pandas as pd
+from contract.frames import ODD, REFUSED, REFUSED_BY_OTHERS, bits, changed, people, seven, words
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from private import learn_table
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPRBM,
+    BoltzmannMixture,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+    RBMClassifier,
+)
+from sklearn_boltz.batches import Batches
+from sklearn_boltz.units import Categorical, TruncatedGaussian
+
+TERMS, PAIRS = FSLLDensity(), FVBMPseudoLikelihood(alpha=0.1)
+UNITS = SDCPRBM(2, max_iter=1, random_state=0)
+KINDS = {"FSLLDensity": TERMS, "FVBMPseudoLikelihood": PAIRS, "SDCPRBM": UNITS}
+# Legal tables of some.
+SILENT = {
+    "a third value, FSLLDensity", "a third value, FVBMPseudoLikelihood",
+    "one column that counts from one, FVBMPseudoLikelihood", "spins, FVBMPseudoLikelihood",
+}  # fmt: skip
+PEOPLE, X = people(), bits()
+PRICES = pd.DataFrame(bits(n_columns=12), columns=[f"price{j}" for j in range(12)])
+LARGE = 1 + 5 * np.random.default_rng(0).random((50, 2))
+WEIGHTS = {
+    "-2": np.where(np.arange(60) == 7, -2.0, 1), "NaN": np.where(np.arange(60) == 7, np.nan, 1),
+    "all 0": np.zeros(60),
+}  # fmt: skip
+
+
+def fit(estimator, X, *args, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # of few epochs
+        return clone(estimator).fit(X, *args, **options)
+
+
+@cache
+def model(estimator, table="people", **parameters):
+    tables = {"people": PEOPLE, "bits": X, "seven": seven(np.arange(40) % 2)}
+    return fit(clone(estimator).set_params(**parameters), tables[table])
+
+
+def some(**cells):
+    """Three rows of people with other cells."""
+    return PEOPLE[:3].astype(dict.fromkeys(cells, object)).assign(**cells)
+
+
+def again():
+    rbm = fit(RBMClassifier(2, max_iter=1, warm_start=True), X, X[:, 0])
+    fit_again = rbm.set_params(n_components=5).fit
+    fit_again(X, X[:, 0])
+
+
+def units(visible, X, **options):
+    return partial(fit, TAPRBM(2, max_iter=1, visible=visible, **options), X)
+
+
+def mixture(**given):
+    return fit(BoltzmannMixture([("terms", TERMS)]), PEOPLE).sample(given=given)
+
+
+CODES = np.random.default_rng(0).integers(3, size=(40, 2))
+TYPED = SDCPRBM(2, visible={0: Categorical([3]), 1: "categorical"}, max_iter=1)
+GAPS = seven(np.where(np.arange(40) < 2, np.nan, np.arange(40) % 2))
+
+CASES = {
+    **{what: partial(fit, UNITS, table) for what, table in REFUSED.items()},
+    **{
+        f"{what}, {kind}": partial(fit, estimator, table)
+        for what, table in ODD.items()
+        for kind, estimator in KINDS.items()
+        if f"{what}, {kind}" not in SILENT
+    },
+    **{
+        f"binarize makes bits of votes, {kind}": partial(
+            fit, clone(estimator).set_params(binarize=0.5), ODD["minus one beside bits"]
+        )
+        for kind, estimator in KINDS.items()
+    },
+    **{
+        f"weights with {what}, {kind}": partial(fit, estimator, X, sample_weight=weights)
+        for what, weights in WEIGHTS.items()
+        for kind, estimator in {**KINDS, "InfiniteRBM": InfiniteRBM(2)}.items()
+    },
+    "sparse rows with NaN": partial(fit, UNITS, REFUSED_BY_OTHERS["sparse rows with NaN"]),
+    "sparse rows with NaN, later": lambda: model(UNITS, "bits").score_samples(
+        csr_array(changed(0, 1, np.nan))
+    ),
+    "one amount": partial(fit, UNITS, pd.DataFrame({"rate": np.arange(40) / 23})),
+    "99, FVBMPseudoLikelihood": partial(fit, PAIRS, changed([4, 7], [1, 3], 99)),
+    "99, FSLLDensity": partial(fit, TERMS, changed([4, 7], [1, 3], 99, dtype=int)),
+    "a fraction beside three values": partial(fit, PAIRS, changed(3, 1, 1.5, X + X[:, :1])),
+    "a dictionary in a frame": lambda: learn_table(pd.DataFrame({"a": [{}, {}]})),
+    "texts of numbers": lambda: learn_table(pd.DataFrame({"a": [f"{i}" for i in range(50)]})),
+    # Cells that were not there in `fit`.
+    **{
+        f"{what}, {kind}": lambda estimator=estimator, cells=cells: model(
+            estimator, unseen="error"
+        ).score_samples(some(**cells))
+        for what, cells in {
+            "a new word": {"city": "nowhere"},
+            "a new count": {"kids": [9, 1, 4]},
+        }.items()
+        for kind, estimator in KINDS.items()
+    },
+    "a new number": lambda: model(PAIRS, "bits").score_samples(changed(0, 0, 7)),
+    "a negative count": lambda: model(TERMS, unseen="missing").score_samples(some(kids=-2)),
+    "words in `given`, FSLLDensity": lambda: model(TERMS).sample(given={"city": "nowhere"}),
+    "words in `given`, SDCPRBM": lambda: model(UNITS).sample(given={"city": "nowhere"}),
+    "words in `given`, BoltzmannMixture": lambda: mixture(city="Paris"),
+    "a new word where none may be missing": lambda: model(UNITS).gibbs(some(city="zz")),
+    "a gap where none may be missing": lambda: model(UNITS).gibbs(some(city=None)),
+    "an energy of gaps, FSLLDensity": lambda: model(TERMS, "seven").energy(GAPS),
+    "an energy of gaps, FVBMPseudoLikelihood": lambda: model(PAIRS, "seven").energy(GAPS),
+    "a value out of range": lambda: model(UNITS, "bits").transform(changed(3, 3, 7)),
+    "a value out of range that may be a gap": lambda: model(UNITS, "bits").score_samples(
+        changed(3, 2, -1)
+    ),
+    "one row": lambda: model(PAIRS).score_samples(PEOPLE.iloc[0]),
+    # Batches.
+    "batches of words": partial(fit, UNITS, Batches([words()[1]] * 2)),
+    "batches, InfiniteRBM": partial(fit, InfiniteRBM(), Batches(X)),
+    "an iterator, InfiniteRBM": lambda: InfiniteRBM().fit(iter([X])),
+    "batches to score": lambda: model(PAIRS, "bits").score_samples(Batches([X])),
+    "batches to score, SDCPRBM": lambda: model(UNITS, "bits").score_samples(Batches([X])),
+    "weights of some rows": partial(fit, UNITS, Batches([X]), sample_weight=np.ones(7)),
+    "negative weights of batches": partial(fit, UNITS, Batches([X]), sample_weight=-np.ones(60)),
+    # Types of units.
+    "no such column": partial(fit, SDCPRBM(2, visible={"prise3": "gaussian"}), PRICES),
+    "no similar column": partial(fit, SDCPRBM(2, visible={"zz": "gaussian"}), PRICES),
+    "no such number": partial(fit, SDCPRBM(2, visible={12: "gaussian"}), PRICES.to_numpy()),
+    "a range of amounts": units("truncated_gaussian", changed(0, 0, np.nan, LARGE)),
+    "a range of amounts and 0": units("truncated_gauss_bernoulli", LARGE),
+    "a range of a class": units(TruncatedGaussian, LARGE),
+    "a code of units": partial(fit, TYPED, changed(4, 0, 1.5, CODES)),
+    "a code of units, later": lambda: fit(TYPED, CODES).transform(changed(4, 0, 1.5, CODES)),
+    "a fit of another size goes on": again,
+}

@@ -1,0 +1,330 @@
+"""FSLLDensity and FVBMPseudoLikelihood say the same under the same names: sums over all states."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from oracles_fvbm import assert_sampled
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from private import _likelihoods, _model
+from private import _network_incomplete as _incomplete
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
+
+# Estimators, and the coding of their data: numbers of values, and whether these are -1 and 1.
+CASES = {
+    "terms of categories": (FSLLDensity(alpha=0.1, tol=1e-6), [2, 3, 2, 4, 2], False),
+    "terms of bits": (FSLLDensity(alpha=0.1), [2] * 5, False),
+    "pairs of spins": (FVBMPseudoLikelihood(alpha=0.001), [2] * 5, True),
+    "pairs of bits": (FVBMPseudoLikelihood(alpha=0.001), [2] * 5, False),
+}
+PAIRS = [case for case in CASES if case.startswith("pairs")]
+every_case = pytest.mark.parametrize("case", CASES)
+BUNCH = {"value", "std_err", "low", "high", "ess", "method", "trusted", "verdict", "log_weights",
+         "states"}  # fmt: skip
+LADDER = {"acceptances", "betas", "n_rounds", "log_partitions", "log_partition_errors"}
+
+
+def legal_values(case):
+    """The values of each column."""
+    _, n_values, are_spins = CASES[case]
+    return [[-1, 1] if are_spins else list(range(m)) for m in n_values]
+
+
+def rows_for(case, n=400, dtype=np.int64, seed=0):
+    """Rows whose columns depend on each other."""
+    rng = np.random.default_rng(seed)
+    common, columns = rng.random(n), []
+    for legal in legal_values(case):
+        u = np.where(rng.random(n) < 0.5, common, rng.random(n))
+        columns.append(np.array(legal)[np.minimum((u * len(legal)).astype(int), len(legal) - 1)])
+    return np.column_stack(columns).astype(dtype)
+
+
+def fitted(case, dtype=np.int64):
+    return clone(CASES[case][0]).fit(rows_for(case, dtype=dtype))
+
+
+def of_known_values(case):
+    """The estimator, for parts of the rows."""
+    estimator = clone(CASES[case][0])
+    return estimator if case in PAIRS else estimator.set_params(n_values=CASES[case][1])
+
+
+def enumerated(case, model):
+    """All states, and their probabilities by normalising exp(-energy)."""
+    every = np.array(list(itertools.product(*legal_values(case))))
+    log_p = -model.energy(every)
+    return every, np.exp(log_p - np.logaddexp.reduce(log_p))
+
+
+@every_case
+def test_likelihoods_and_entropies(case):
+    model = fitted(case)
+    every, p = enumerated(case, model)
+    assert_allclose(model.score_samples(every), np.log(p), atol=1e-10)
+    assert_allclose(-model.energy(every) - model.log_partition_, np.log(p), atol=1e-10)
+    assert_array_equal(model.free_energy(every), model.energy(every))
+    for name in ("energy", "free_energy", "score_samples", "log_pseudo_likelihood"):
+        assert getattr(model, name)(every).dtype == np.float64
+    estimate = model.log_partition()
+    assert set(estimate) == BUNCH
+    assert isinstance(estimate.value, float) and estimate.value == model.log_partition_
+    assert (estimate.low, estimate.high, estimate.std_err) == (estimate.value, estimate.value, 0)
+    assert estimate.ess == math.inf and estimate.method == "exact" and estimate.trusted
+    assert estimate.verdict == "Exact, by enumeration."
+    assert model.log_partition("exact").value == estimate.value
+    before = model.entropy()
+    assert before == pytest.approx(-(p * np.log(p)).sum(), abs=1e-10)
+    # It follows the parameters.
+    name = "coupling_" if case in PAIRS else "theta_"
+    setattr(model, name, 3 * getattr(model, name))
+    _, p = enumerated(case, model)
+    assert model.entropy() != before
+    assert model.entropy() == pytest.approx(-(p * np.log(p)).sum(), abs=1e-9)
+
+
+# In FSLLDensity alpha multiplies a description length, which is smaller for more rows.
+@pytest.mark.parametrize("case", PAIRS)
+def test_twice_the_rows_make_the_same_fit(case):
+    """Penalties are strengths per row, and log-likelihoods means."""
+    X, once = rows_for(case), fitted(case)
+    twice = clone(once).fit(np.vstack([X, X]))
+    assert_allclose(twice.coupling_, once.coupling_, atol=1e-7)
+    last = once.history_["log_pseudo_likelihood"][-1]
+    assert_allclose(twice.history_["log_pseudo_likelihood"][-1], last, atol=1e-9)
+    penalty = once.alpha / 4 * (once.coupling_**2).sum()
+    assert last == pytest.approx(once.log_pseudo_likelihood(X).mean() - penalty, abs=1e-9)
+
+
+@every_case
+def test_partial_fit_and_weights(case):
+    X = rows_for(case)
+    model = of_known_values(case).partial_fit(X[:200]).partial_fit(X[200:])
+    assert len(model.history_["seconds"]) == model.n_iter_
+    assert_allclose(model.score(X), fitted(case).score(X), atol=1e-6)
+    X, w = X[:60], np.random.default_rng(0).integers(3, size=60)
+    assert model.score(X, sample_weight=w) == pytest.approx(model.score(np.repeat(X, w, axis=0)))
+    for weights in (np.zeros(60), w[:5]):
+        with pytest.raises(ValueError, match="sample_weight|non-zero"):
+            model.score(X, sample_weight=weights)
+
+
+@pytest.mark.parametrize("case", ["terms of categories", "pairs of bits"])
+def test_sample_weight_is_routed(case):
+    X, w = rows_for(case), np.random.default_rng(0).integers(3, size=400)
+    halves, estimator = [(np.arange(200), np.arange(200, 400))], of_known_values(case)
+    with config_context(enable_metadata_routing=True):
+        estimator.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        model = clone(estimator).fit(X[:200], sample_weight=w[:200])
+        expected = pytest.approx(model.score(X[200:], sample_weight=w[200:]))
+        search = GridSearchCV(estimator, {"tol": [1e-5]}, cv=halves).fit(X, sample_weight=w)
+        assert search.best_score_ == expected
+        for searched in (estimator, make_pipeline(FunctionTransformer(), estimator)):
+            found = cross_validate(searched, X, cv=halves, params={"sample_weight": w})
+            assert found["test_score"][0] == expected
+
+
+# One column given the others.
+
+
+def brute_column(case, model, row, column):
+    """p(column | the cells of the row that are not NaN)."""
+    every, p = enumerated(case, model)
+    known = ~np.isnan(row)
+    known[column] = False
+    agrees = (every[:, known] == row[known]).all(axis=1)
+    found = [p[agrees & (every[:, column] == v)].sum() for v in legal_values(case)[column]]
+    return np.array(found) / sum(found)
+
+
+@every_case
+def test_column_probabilities(case):
+    model, X = fitted(case), rows_for(case, n=25, dtype=np.float64, seed=2)
+    X[np.random.default_rng(3).random(X.shape) < 0.3] = np.nan
+    X[0], X[1, 1:] = np.nan, np.nan
+    for column in range(5):
+        found = model.predict_column_proba(X, column)
+        assert found.shape == (25, CASES[case][1][column]) and found.dtype == np.float64
+        expected = [brute_column(case, model, row, column) for row in X]
+        assert_allclose(found, expected, atol=1e-10)
+        assert_array_equal(found, model.predict_column_proba(X, column - 5))
+        # What stands there is ignored, whatever it is.
+        other = X.copy()
+        other[:, column] = 77
+        assert_array_equal(model.predict_column_proba(other, column), found)
+        other[:, column] = np.nan
+        mean = np.array(legal_values(case)[column]) @ found.T
+        assert_allclose(model.impute(other)[:, column], mean, atol=1e-12)
+
+
+@pytest.mark.parametrize("n_values", ["auto", 3])
+def test_column_probabilities_by_annealing(n_values, monkeypatch):
+    """Within 0.1, over three standard errors; those of a row depend on this row alone."""
+    X = rows_for("terms of categories", dtype=np.float64).clip(max=1 if n_values == "auto" else 2)
+    model = FVBMPseudoLikelihood(alpha=0.01, n_values=n_values).fit(X)
+    X = X[:6]
+    X[:, 1:4] = np.nan
+    exact = model.predict_column_proba(X, 2)
+    monkeypatch.setattr(_incomplete, "MAX_STATES", 1)
+    found = model.predict_column_proba(X, 2)
+    assert_allclose(found, exact, atol=0.1)
+    assert (found != exact).any()
+    assert_allclose(found.sum(axis=1), 1, atol=1e-12)
+    for row, p in zip(X, found, strict=True):
+        assert_array_equal(model.predict_column_proba(row[np.newaxis], 2)[0], p)
+
+
+# Samples with conditions, and at other temperatures.
+
+
+def assert_sampled_given(case, model, given=None, temperature=1.0, **options):
+    every, p = enumerated(case, model)
+    given = given or {}
+    agrees = np.all([every[:, j] == value for j, value in given.items()], axis=0)
+    q = np.where(agrees, p ** (1 / temperature), 0)
+    X = model.sample(4000, 0, given=given, temperature=temperature, **options)
+    assert_sampled(X, every[q > 0], q[q > 0] / q.sum())
+
+
+@every_case
+def test_samples_with_conditions_and_temperatures(case):
+    """False alarms: 1e-6 for each of six chi-square tests, whatever the seed."""
+    model, values = fitted(case), legal_values(case)
+    for given in ({0: values[0][1]}, {1: values[1][0], -1: values[4][1]}):
+        assert_sampled_given(case, model, given)
+    for temperature in (0.5, 3.0, 1e9):
+        assert_sampled_given(case, model, temperature=temperature)
+    assert_sampled_given(case, model, {2: values[2][0]}, temperature=2.0)
+    every, _ = enumerated(case, model)
+    cold = model.sample(50, random_state=0, temperature=1e-300)
+    assert_allclose(model.energy(cold), model.energy(every).min(), atol=1e-9)
+    plain = model.sample(9, random_state=0)
+    assert_array_equal(model.sample(9, random_state=0, given={}, temperature=1.0), plain)
+    everything = {j: v[0] for j, v in enumerate(values)}
+    X = model.sample(3, random_state=0, given=everything)
+    assert_array_equal(X, np.tile(list(everything.values()), (3, 1)))
+
+
+def test_samples_with_conditions_and_temperatures_by_gibbs(monkeypatch):
+    """As if every model were too large to enumerate. False alarms: 1e-6 for each of three tests."""
+    monkeypatch.setattr(_model, "MAX_STATES", 1)
+    monkeypatch.setattr(_incomplete, "MAX_STATES", 1)
+    model = fitted("pairs of bits")
+    for options in ({"given": {0: 1, 3: 0}}, {"temperature": 2.0},
+                    {"temperature": 0.8, "given": {4: 1}}):  # fmt: skip
+        assert_sampled_given("pairs of bits", model, n_steps=200, **options)
+    with pytest.warns(UserWarning, match="hardly exchange states"):
+        X = model.sample(5, 0, temperature=1e-300, n_steps=3, n_temperatures=4)
+    assert np.isfinite(X).all()
+
+
+def test_conditions_make_a_large_model_exact():
+    """Without its hub, no two variables are connected."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(2000, 40))
+    X[:, 1:] = np.where(rng.random((2000, 39)) < 0.4, X[:, :1], X[:, 1:])
+    model = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    model.coupling_[1:, 1:] = 0
+    drawn = model.sample(4000, random_state=0, given={"x0": 1})
+    expected = 1 / (1 + np.exp(-2 * (model.coupling_[0] + model.intercept_)))[1:]
+    # Each within 5 standard errors.
+    error = np.sqrt(expected * (1 - expected) / 4000)
+    assert (np.abs(drawn[:, 1:].mean(axis=0) - expected) < 5 * error).all()
+
+
+@every_case
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64])
+def test_types_come_back(case, dtype):
+    model = fitted(case, dtype)
+    assert model.sample(3, random_state=0).dtype == dtype
+    X = rows_for(case, n=8, dtype=dtype, seed=4)
+    assert_array_equal(model.impute(X), X)
+    if dtype == np.int64:
+        return
+    given = X.copy()
+    X[:, 1] = np.nan
+    for how in ("mean", "mode", "sample"):
+        filled = model.impute(X, how=how, random_state=0)
+        assert filled.dtype == dtype and not np.isnan(filled).any()
+        assert_array_equal(np.delete(filled, 1, axis=1), np.delete(given, 1, axis=1))
+    if case in PAIRS:
+        low, high = model.values_
+        expectation = model.transform(given)
+        assert expectation.dtype == dtype
+        assert (expectation > low).all() and (expectation < high).all()
+        p = [model.predict_column_proba(given, j) @ model.values_ for j in range(5)]
+        assert_allclose(expectation, np.transpose(p), atol=1e-6)
+
+
+# Beyond enumeration.
+
+
+@pytest.fixture(scope="module")
+def large():
+    rng = np.random.default_rng(0)
+    X = rng.integers(2, size=(1000, 30))
+    X[:, 1:] = np.where(rng.random((1000, 29)) < 0.3, X[:, :-1], X[:, 1:])
+    return FVBMPseudoLikelihood(alpha=0.01).fit(X)
+
+
+def test_estimates_beyond_enumeration(large):
+    estimate = large.log_partition("ais", n_chains=200, n_temperatures=300, random_state=0)
+    assert set(estimate) == BUNCH and estimate.method == "ais" and estimate.trusted
+    assert estimate.low == pytest.approx(estimate.value - 3) and estimate.high == math.inf
+    assert 1 < estimate.ess <= 200 and estimate.log_weights.shape == (200,)
+    assert estimate.states.shape == (200, 30) and set(estimate.states.ravel()) == {0, 1}
+    assert "no sign of failure" in estimate.verdict
+    assert abs(estimate.value - large.log_partition_) < 0.2
+    given = large.log_partition("ais", n_temperatures=np.linspace(0, 1, 50), random_state=0)
+    assert abs(given.value - large.log_partition_) < 0.5
+    ladder = large.log_partition(random_state=0)
+    assert set(ladder) == BUNCH | LADDER
+    assert ladder.method == "ladder" and ladder.trusted and ladder.value == large.log_partition_
+    assert abs(estimate.value - ladder.value) < 5 * np.hypot(estimate.std_err, ladder.std_err)
+    assert 0 < large.entropy() < 30 * np.log(2) and large.specific_heat() > 0
+    for call in (lambda: large.log_partition("exact"), lambda: large.marginal(0)):
+        with pytest.raises(ValueError, match="FVBMPseudoLikelihood: the model connects more than"):
+            call()
+
+
+@pytest.mark.filterwarnings("ignore:The estimate of log_partition_ is uncertain:UserWarning")
+def test_annealing_agrees_with_enumeration():
+    """Within 5 standard errors; and no estimate takes the place of the exact value."""
+    model = fitted("pairs of bits")
+    exact = model.log_partition_
+    estimate = model.log_partition("ais", random_state=0)
+    assert estimate.std_err > 0
+    assert abs(estimate.value - model.log_partition("exact").value) < 5 * estimate.std_err
+    model.log_partition("ais", n_chains=5, n_temperatures=1, random_state=0)
+    assert model.log_partition_ == model.log_partition().value == exact
+
+
+def test_a_later_run_that_shows_more_leaves_scores_and_warns(large, monkeypatch):
+    model = clone(large)
+    vars(model).update(vars(large), _derived={})
+    before = model.log_partition_
+    real = _likelihoods.annealed_log_partition
+
+    def greater(*args):
+        estimate = real(*args)
+        estimate.value, estimate.low = estimate.value + 10, estimate.low + 10
+        return estimate
+
+    monkeypatch.setattr(_likelihoods, "annealed_log_partition", greater)
+    found = model.log_partition("ais", n_temperatures=100, random_state=3)
+    assert found.low > before
+    with pytest.warns(UserWarning, match="but an AIS run shows that ln Z is at least"):
+        assert model.log_partition_ == before
+    model.intercept_ = model.intercept_ + 0.1
+    monkeypatch.undo()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert model.log_partition_ != before  # of other parameters

@@ -1,0 +1,396 @@
+"""Tables of any type, layout and size: the model of the same numbers in a plain array."""
+
+import itertools
+import tempfile
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from conftest import cases
+from contract.estimators import ALL, DENSITIES, MACHINES, MODELS, each, name_of
+from contract.frames import ODD, REFUSED, all_states, bits
+from contract.test_messages import said
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.neural_network import BernoulliRBM
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+
+from private import missing_code
+from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, InfiniteRBM
+from sklearn_boltz.batches import Batches
+
+# Hardly any rows separate variables, and extreme weights diverge: there are warnings.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore:The AIS estimate"),
+    pytest.mark.filterwarnings("ignore:X does not have valid feature names"),
+]
+RANGED = [*MACHINES, TAPRBM(4, visible="truncated_gaussian", max_iter=2, random_state=0)]
+
+
+def assert_finite(values):
+    assert np.isfinite(np.asarray(values, dtype=np.float64)).all()
+
+
+def exercise(model, X):
+    """All that a model can do, on legal dense rows of 0 and 1."""
+    for method in ("score_samples", "transform", "log_pseudo_likelihood"):
+        assert_finite(getattr(model, method)(X))
+    missing = np.array(X, dtype=np.float64)
+    missing[::2, 0] = missing[-1] = np.nan
+    for how in ("mean", "mode", "sample"):
+        assert_finite(model.impute(missing, how=how, random_state=0))
+    samples = np.asarray(model.sample(3, random_state=0), dtype=float)
+    assert set(samples.ravel()) <= {0.0, 1.0}
+    total = np.exp(model.score_samples(all_states(X.shape[1]))).sum()
+    n_values = getattr(model, "n_values_", np.array([2]))
+    # Of a deep machine, the log-probability of a row is an approximation.
+    if (n_values == 2).all() and not isinstance(model, TAPDBM):
+        assert total == pytest.approx(1, rel=1e-4)
+
+
+# Layouts, types and containers.
+
+DTYPES = [bool, np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64,
+          np.float16, np.float32, np.float64, np.longdouble, object, ">f4", ">i8"]  # fmt: skip
+SPARSE = ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"]
+
+
+def wide(X):
+    """A view of every second row and column of a larger array."""
+    larger = np.full((2 * X.shape[0], 2 * X.shape[1]), X.dtype.type(1))
+    larger[::2, ::2] = X
+    return larger[::2, ::2]
+
+
+def frozen(X):
+    X = X.copy()
+    X.flags.writeable = False
+    return X
+
+
+def mapped(X):
+    with tempfile.NamedTemporaryFile(suffix=".npy", delete=False) as file:
+        np.save(file, X)
+    return np.load(file.name, mmap_mode="r")
+
+
+LAYOUTS = {
+    "C": np.ascontiguousarray,
+    "F": np.asfortranarray,
+    "strided": wide,
+    "negative": lambda X: np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1],
+    "read-only": frozen,
+    "unaligned": lambda X: np.frombuffer(b"x" + X.tobytes(), X.dtype, X.size, 1).reshape(X.shape),
+    "broadcast": lambda X: np.broadcast_to(X[:1], X.shape),
+    "list": lambda X: X.tolist(),
+    "memory map": mapped,
+    "pandas": lambda X: pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])]),
+    "polars": lambda X: pl.DataFrame(X.astype(X.dtype.newbyteorder("=")).tolist(), orient="row"),
+}
+# Where objects have no bytes of their own.
+OF_BYTES = {"unaligned", "memory map"}
+
+
+def rows(most_rows=12, most_features=5):
+    shapes = st.tuples(st.integers(1, most_rows), st.integers(1, most_features))
+    return shapes.flatmap(lambda shape: arrays(np.int8, shape, elements=st.integers(0, 1)))
+
+
+@each(DENSITIES)
+@settings(max_examples=cases(16))
+@given(X=rows(), dtype=st.sampled_from(DTYPES), layout=st.sampled_from(sorted(LAYOUTS)))
+def test_any_type_and_layout(estimator, X, dtype, layout):
+    if np.dtype(dtype) == object and layout in OF_BYTES:
+        layout = "C"
+    X = X.astype(dtype)
+    table = LAYOUTS[layout](X)
+    plain = np.array(X[:1].repeat(len(X), axis=0) if layout == "broadcast" else X, order="C")
+    # In a frame, "any other" value has a share of its own.
+    model = clone(estimator).set_params(unseen="missing").fit(table)
+    exercise(model, plain.astype(np.int64))
+    found, expected = model.score_samples(table), clone(estimator).fit(plain).score_samples(plain)
+    if layout in ("read-only", "memory map"):
+        assert_array_equal(found, expected)
+    assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+@each(DENSITIES)
+@settings(max_examples=cases(8))
+@given(
+    X=rows(),
+    layout=st.sampled_from(SPARSE),
+    dtype=st.sampled_from([np.float64, np.float32, np.int32, np.bool_]),
+    container=st.sampled_from(["array", "matrix"]),
+)
+def test_every_sparse_format(estimator, X, layout, dtype, container):
+    """It is as good as dense rows, or refused in words."""
+    table = getattr(sp, f"{layout}_{container}")(X.astype(dtype))
+    model = clone(estimator)
+    if not model.__sklearn_tags__().input_tags.sparse:
+        with pytest.raises(TypeError, match="[Ss]parse.*dense"):
+            model.fit(table)
+        assert not hasattr(model, "n_features_in_")
+        return
+    model.fit(table)
+    exercise(model, X)
+    scores = model.score_samples(X)
+    assert_allclose(model.score_samples(table), scores, atol=1e-5)
+    if isinstance(model, InfiniteRBM):
+        return  # a last bit of a sum decides on which bits are drawn
+    assert_allclose(scores, clone(model).fit(X.astype(dtype)).score_samples(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32, object])
+@each(ALL)
+def test_masked_cells_are_missing(estimator, dtype):
+    X, mask = bits(30), np.random.default_rng(0).random((30, 5)) < 0.1
+    masked = np.ma.masked_array(X.astype(dtype), mask)
+    kind = np.float64 if dtype is np.int64 else dtype
+    holes = np.where(mask, None if dtype is object else np.nan, X.astype(kind)).astype(kind)
+    models = [clone(estimator).fit(table) for table in (masked, holes)]
+    name = "predict_proba" if is_classifier(estimator) else "score_samples"
+    methods = [(name, {})] if hasattr(estimator, name) else [("transform", {})]
+    if hasattr(estimator, "impute"):
+        methods.append(("impute", {"random_state": 0}))
+    for method, options in methods:
+        found, expected = (
+            getattr(model, method)(table, **options)
+            for model, table in zip(models, (masked, holes), strict=True)
+        )
+        assert not np.ma.isMaskedArray(found)
+        assert_array_equal(found, expected)
+    assert_array_equal(masked.mask, mask)
+
+
+NUMBERS = {
+    "integers": np.array([[0, 1], [1, 1], [1, 0]]),
+    "truth": np.array([[False, True], [True, True], [True, False]]),
+    "floats": np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.25]]),
+    "single": np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.25]], dtype=np.float32),
+    "with gaps": np.array([[0.0, 1.0], [1.0, np.nan], [1.0, 0.0]]),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_numbers_among_objects_have_the_type_that_they_have_alone(kind):
+    X = NUMBERS[kind]
+    cells = X.astype(object)
+    if X.dtype.kind == "f":  # of single precision as NumPy's scalars
+        cells[:] = [[None if np.isnan(x) else x for x in row] for row in X]
+    model = SDCPRBM(3, visible="bernoulli", max_iter=2, unseen="missing", random_state=0).fit(X)
+    for table in (cells, cells.tolist(), pd.DataFrame(cells, dtype=object)):
+        other = clone(model).fit(table)
+        assert other.components_.dtype == model.components_.dtype
+        assert_array_equal(other.components_, model.components_)
+        assert_array_equal(other.score_samples(table), model.score_samples(X))
+
+
+# Weights.
+
+
+@each(DENSITIES)
+@settings(max_examples=cases(8))
+@given(X=rows(30, 4), kind=st.sampled_from(["counts", "tiny", "huge", "one row", "ones"]))
+def test_weights(estimator, X, kind):
+    """Counts are rows that are repeated, and a row of weight 0 is not there."""
+    weights = {
+        "counts": np.arange(len(X)) % 3, "tiny": np.full(len(X), 1e-6), "ones": np.ones(len(X)),
+        "huge": np.full(len(X), 1e12), "one row": np.where(np.arange(len(X)) == 0, 1e-300, 0.0),
+    }[kind]  # fmt: skip
+    model = clone(estimator)
+    if not weights.any():
+        with pytest.raises(ValueError, match="0 for all rows"):
+            model.fit(X, sample_weight=weights)
+        return
+    model.fit(X, sample_weight=weights)
+    if not isinstance(model, FSLLDensity) or (weights < 3).all():
+        exercise(model, X)
+    assert_finite(model.score_samples(X))
+    if kind == "counts" and name_of(model) in ("FSLLDensity", "FVBMPseudoLikelihood"):
+        # Where samples are drawn: see test_rbm_weights.py.
+        repeated = clone(estimator).fit(np.repeat(X, weights, axis=0))
+        assert_allclose(model.score_samples(X), repeated.score_samples(X), atol=1e-6)
+
+
+def test_a_number_is_the_weight_of_all_rows():
+    model = SDCPRBM(2, max_iter=1, random_state=0)
+    expected = model.fit(Batches([bits()])).components_
+    assert_array_equal(model.fit(Batches([bits()]), sample_weight=2.0).components_, expected)
+
+
+@settings(max_examples=cases(30))
+@given(X=arrays(np.int8, st.tuples(st.integers(1, 20), st.integers(1, 4)),
+                elements=st.integers(0, 6)), declared=st.booleans())  # fmt: skip
+def test_any_cardinalities(X, declared):
+    model = FSLLDensity(n_values=8 if declared else "auto").fit(X)
+    assert (model.n_values_ >= X.max(axis=0) + 1).all()
+    missing = X.astype(float)
+    missing[0] = np.nan
+    for how in ("mean", "mode", "sample"):
+        assert_finite(model.impute(missing, how=how, random_state=0))
+    if model.n_values_.prod() <= 2**12:
+        states = np.array(list(itertools.product(*map(range, model.n_values_))))
+        assert np.exp(model.score_samples(states)).sum() == pytest.approx(1, rel=1e-9)
+
+
+# What comes back, and values out of range.
+
+
+@each(MODELS)
+def test_imputation_returns_observed_cells_as_given(estimator):
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    model = clone(estimator).set_params(binarize=0.0).fit(X)
+    holes = X.copy()
+    holes[::3, 1] = np.nan
+    filled = model.impute(holes, how="mode", random_state=0)
+    known = ~np.isnan(holes)
+    assert_array_equal(filled[known], X[known])
+    assert set(filled[~known]) <= {0.0, 1.0}
+    assert filled.dtype == holes.dtype
+
+
+@pytest.mark.parametrize("estimator", RANGED, ids=repr)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_values_out_of_range_are_clipped_with_one_warning(estimator, container):
+    X = np.random.default_rng(0).random((40, 4))
+    model = clone(estimator).fit(X)
+    outside, clipped = X.copy(), X.copy()
+    outside[3, 2], outside[5, 2], outside[7, 0] = 1.25, -0.5, 3.5
+    clipped[3, 2], clipped[5, 2], clipped[7, 0] = 1, 0, 1
+    outside, clipped = container(outside), container(clipped)
+    pattern = r"3 values in 2 columns .* first is 1.25 in column 2, row 3\. .*MinMaxScaler"
+    for method in ("transform", "score_samples", "mean_hidden", "free_energy"):
+        with pytest.warns(UserWarning, match=pattern) as told:
+            result = getattr(model, method)(outside)
+        assert len(told) == 1 and told[0].filename == __file__
+        for one, other in zip(result, getattr(model, method)(clipped), strict=True):
+            assert_array_equal(one, other)
+    for method in ("fit", "partial_fit"):
+        if hasattr(model, method):
+            with pytest.raises(ValueError, match="column 2"):
+                getattr(model, method)(outside)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rounding_errors_of_scaling_are_no_errors(dtype):
+    X = bits()
+    rows = (X * np.nextafter(dtype(1), dtype(2))).astype(dtype)
+    assert rows.max() > 1
+    model = SDCPRBM(2, max_iter=2, random_state=0).fit(rows)
+    reference = SDCPRBM(2, max_iter=2, random_state=0).fit(X.astype(dtype))
+    assert_array_equal(model.components_, reference.components_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.transform(rows)
+
+
+@pytest.mark.filterwarnings("ignore:SDCPRBM. .* outside the")
+def test_the_pipeline_of_scikit_learn_runs_as_with_bernoulli_rbm():
+    X, y = load_digits(return_X_y=True)
+
+    def scores(rbm):
+        pipeline = make_pipeline(MinMaxScaler(), rbm, LogisticRegression(max_iter=500))
+        return cross_val_score(pipeline, X[:600], y[:600], cv=2, error_score="raise")
+
+    ours = scores(SDCPRBM(64, max_iter=15, random_state=0))
+    assert_finite(scores(BernoulliRBM(64, n_iter=1, random_state=0)))
+    assert ours.mean() > 0.7
+
+
+# What is refused, and what is told of.
+
+
+def legal(estimator, table, **parameters):
+    """What `fit` says, but for the name of the estimator."""
+
+    def fit():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            clone(estimator).set_params(**parameters).fit(table)
+
+    text = said(fit).replace(name_of(estimator), "SDCPRBM")
+    return text.replace("SDCPRBM: column 1 has a dict", "column 1 has a dict")
+
+
+@each(ALL)
+def test_all_estimators_refuse_tables_in_the_same_words(estimator):
+    """Those of messages.txt."""
+    for what, table in REFUSED.items():
+        assert legal(estimator, table) == legal(SDCPRBM(), table), what
+
+
+@each(MACHINES)
+def test_all_machines_refuse_tables_in_the_same_words(estimator):
+    quick = SDCPRBM(2, max_iter=0)
+    for what, table in ODD.items():
+        assert legal(estimator, table) == legal(quick, table), what
+    votes = ODD["minus one beside bits"]
+    assert legal(estimator, votes, binarize=0.5) == legal(quick, votes, binarize=0.5) != ""
+
+
+@each(MODELS)
+def test_what_is_no_missing_code_is_not_told_of(estimator):
+    X = bits()
+    assert legal(estimator, 2 * X - 1, binarize=0.0) == ""
+    assert legal(estimator, pd.DataFrame({"answer": 1 + X[:, 0] + X[:, 1]})) == ""
+
+
+@pytest.mark.parametrize("code", [9, 99])
+def test_the_remedies_for_missing_codes_work(code):
+    answers = bits()
+    answers[4:9, 1] = answers[7, 3] = code
+    for model, table in [
+        (FSLLDensity(n_values=[2, code + 1, 2, code + 1, 2]), answers),
+        (FSLLDensity(), np.where(answers == code, np.nan, answers)),
+        (FSLLDensity(n_values=3), bits() + 1),
+        (FSLLDensity(), pd.DataFrame(bits() + 1)),
+    ]:
+        assert said(lambda model=model, table=table: model.fit(table)) == ""
+    assert model.n_values_.tolist() == [2] * 5
+
+
+@pytest.mark.parametrize(
+    "values, code",
+    [({0, 1, 9}, 9), ({0, 1, 2, 99}, 99), ({1, 2, 3, 4, 9}, 9), ({0, 1, 2, -1}, -1),
+     ({1, 5, -99}, -99), ({0, 1, 9, 99}, 99), (set(range(6)) | {9}, None), ({0, 9}, None),
+     (set(range(10)), None), ({-2, -1, 0, 1, 2}, None), ({0, 1, 8}, None), ({99}, None),
+     (set(range(-1, 60)), None)],
+)  # fmt: skip
+def test_what_looks_like_a_code_for_missing_values(values, code):
+    assert missing_code(values) == code
+
+
+@each(MODELS)
+@pytest.mark.parametrize("hole", [np.nan, None, pd.NA])
+def test_missing_cells_of_objects(estimator, hole):
+    frame = pd.DataFrame(bits()).astype(object)
+    frame.loc[3, 3] = frame.loc[7, 3] = frame.loc[5, 4] = hole
+    assert_finite(clone(estimator).fit(frame).score_samples(frame))
+
+
+@pytest.mark.parametrize("kind", ["truncated_gaussian", "truncated_gauss_bernoulli"])
+def test_the_range_of_the_message_works(kind):
+    X = 1 + 5 * np.random.default_rng(0).random((50, 2))
+    low = 0 if kind == "truncated_gauss_bernoulli" else X.min()
+    TAPRBM(2, visible=kind, visible_range=(low, X.max()), max_iter=1).fit(X)
+
+
+def test_no_missing_cells_of_sparse_rows():
+    X = sp.csr_array(bits().astype(float))
+    model = SDCPRBM(2, max_iter=1).fit(X)
+    X.data[0] = np.nan
+    with pytest.raises(ValueError, match="pass X.toarray"):
+        model.score_samples(X)
+    assert_finite(model.score_samples(X.toarray()))

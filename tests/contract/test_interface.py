@@ -1,0 +1,237 @@
+"""One name for one thing: what every estimator has, under the same names, kinds and shapes."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from contract.estimators import ALL, DENSITIES, MODELS, as_public, each, fitted, labels, name_of
+from contract.frames import all_states, bits
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+
+import sklearn_boltz
+from private import _enumeration
+from sklearn_boltz import SDCPRBM, TAPDBM, FVBMPseudoLikelihood, InfiniteRBM, units
+
+BUNCH = {"value", "std_err", "low", "high", "ess", "method", "trusted", "verdict", "log_weights",
+         "states"}  # fmt: skip
+
+
+def test_every_public_estimator_is_in_the_list():
+    public = {
+        name
+        for name, value in vars(sklearn_boltz).items()
+        if inspect.isclass(value) and issubclass(value, BaseEstimator)
+    }
+    assert {name_of(estimator) for estimator in ALL} == public and len(ALL) == 11
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@each(ALL)
+def test_parameters_are_documented_and_constrained(estimator):
+    estimator = as_public(estimator)
+    doc = inspect.cleandoc(type(estimator).__doc__)  # which Python 3.13 has done already
+    names = inspect.signature(type(estimator)).parameters
+    assert set(names) == set(estimator._parameter_constraints)
+    X = np.tile(np.eye(4, dtype=int), (3, 1))
+    attributes = list(vars(estimator.fit(X, *labels(estimator, X))))
+    for name in [*names, *(name for name in attributes if name.endswith("_"))]:
+        assert f"\n{name} : " in doc, name
+
+
+@each(MODELS)
+def test_html_representation_links_to_the_documentation(estimator):
+    name = name_of(estimator)
+    assert f"sklearn_boltz.{name}" in getattr(sklearn_boltz, name)()._repr_html_()
+
+
+@each(MODELS)
+def test_all_models_have_the_same_methods(estimator):
+    model = fitted(estimator)
+    sample = inspect.signature(model.sample).parameters
+    assert list(sample)[:4] == ["n_samples", "random_state", "given", "temperature"]
+    assert sample["given"].kind is sample["temperature"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert (sample["given"].default, sample["temperature"].default) == (None, 1.0)
+    for method in ("sample", "impute", "predict_column_proba"):
+        parameters = inspect.signature(getattr(model, method)).parameters
+        assert "n_sweeps" not in parameters
+        assert "n_steps" not in parameters or parameters["n_steps"].default == 1000
+    assert list(inspect.signature(model.impute).parameters)[:2] == ["X", "how"]
+    assert list(inspect.signature(model.score).parameters) == ["X", "y", "sample_weight"]
+    for method in ("energy", "free_energy", "entropy", "log_pseudo_likelihood", "log_partition"):
+        assert callable(getattr(model, method)), method
+    assert set(model.log_partition()) >= BUNCH
+    assert isinstance(type(model).log_partition_, property)
+
+
+@each(MODELS)
+def test_histories_have_one_entry_an_iteration(estimator):
+    model = fitted(estimator)
+    # That of InfiniteRBM has the model without hidden units besides.
+    n_entries = model.n_iter_ + isinstance(model, InfiniteRBM)
+    assert model.n_iter_ > 0 and "seconds" in model.history_
+    for name, values in model.history_.items():
+        assert isinstance(values, np.ndarray) and values.shape == (n_entries,), name
+        if name.endswith("likelihood"):  # means over rows of five bits
+            assert (-5 < values).all() and (values < 0).all(), name
+    assert (model.history_["seconds"] >= 0).all()
+
+
+@each(MODELS)
+def test_columns_conditions_and_weights(estimator):
+    model, X = fitted(estimator), bits(150)
+    p = model.predict_column_proba(X[:7], 1)
+    assert p.shape == (7, 2)
+    assert_allclose(p.sum(axis=1), 1, atol=1e-6)
+    other = X[:7].copy()
+    other[:, 1] = 1 - other[:, 1]
+    assert_allclose(model.predict_column_proba(other, 1), p, atol=1e-6)
+    drawn = model.sample(20, random_state=0, given={1: 1})
+    assert drawn.shape == (20, 5) and (drawn[:, 1] == 1).all()
+    with pytest.raises(ValueError, match="9"):
+        model.sample(2, given={9: 1})
+    assert model.sample(3, random_state=0, temperature=2.0).shape == (3, 5)
+    assert model.entropy() <= 5 * np.log(2) + 1e-6
+    if is_classifier(model):
+        return  # the score is the accuracy
+    scores, weights = model.score_samples(X), np.arange(150.0)
+    assert model.score(X) == pytest.approx(scores.mean(), abs=1e-12)
+    assert model.score(X, sample_weight=weights) == pytest.approx(
+        np.average(scores, weights=weights)
+    )
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars"])
+@each(MODELS)
+def test_set_output_and_feature_names(estimator, container):
+    names, X = [f"pixel{i}" for i in range(5)], bits(150)
+    frame = {"pandas": pd.DataFrame, "polars": pl.DataFrame}[container](
+        dict(zip(names, X.T, strict=True))
+    )
+    model = clone(estimator).set_output(transform=container).fit(frame)
+    assert list(model.feature_names_in_) == names
+    out = model.transform(frame)
+    assert isinstance(out, type(frame))
+    assert list(out.columns) == list(model.get_feature_names_out())
+    assert_array_equal(np.asarray(out), fitted(estimator).transform(X))
+
+
+@each(MODELS)
+def test_scikit_learns_scoring_monitor_records(estimator):
+    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn below 1.9")
+    frame = pd.DataFrame(bits(), columns=list("abcde"))
+    monitor = callback.ScoringMonitor(
+        scoring={"score": lambda model, X, y: model.score_samples(X).mean()}
+    )
+    model = clone(estimator)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # names of columns, for example
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.set_callbacks(monitor).fit(frame)
+    log = monitor.get_logs().data_as_pandas
+    of_fit, of_steps = (log["score"][(log["task_name"] == "fit") == of_fit] for of_fit in (1, 0))
+    assert of_fit.tolist() == [pytest.approx(model.score_samples(frame).mean(), rel=1e-6)]
+    assert len(of_steps) >= 2 and len(set(of_steps)) >= 2 and np.isfinite(of_steps).all()
+
+
+@each(MODELS)
+def test_messages_name_the_public_class(estimator):
+    model, X = fitted(estimator), bits()
+    weights = np.ones(len(X))
+    calls = [
+        lambda: model.sample(0),
+        lambda: model.impute(X, how="no"),
+        lambda: model.score(X, no_such=weights),
+        lambda: model.fit(X, no_such=weights),
+        lambda: model.log_partition("no"),
+    ]
+    for name in {"visible", "hidden"} & model.get_params().keys():
+        calls.append(lambda name=name: clone(model).set_params(**{name: 3}).fit(X))
+    if hasattr(model, "partial_fit"):
+        calls.append(lambda: model.partial_fit(X, no_such=weights))
+    for call in calls:
+        with pytest.raises((TypeError, ValueError)) as info:
+            call()
+        message = str(info.value)
+        assert name_of(model) in message
+        for private in ("Base", "Machine", "Stochastic", "sklearn_boltz.restricted", "._"):
+            assert private not in message
+
+
+def test_unit_laws_are_named_by_their_public_module():
+    for name in units.__all__:
+        assert getattr(units, name).__module__ == "sklearn_boltz.units"
+
+
+def test_a_number_of_hidden_units_is_one_layer():
+    model, other = (
+        TAPDBM(sizes, pretrain_max_iter=1, max_iter=2, random_state=0).fit(bits())
+        for sizes in (4, (4,))
+    )
+    assert_array_equal(model.components_[0], other.components_[0])
+    assert clone(model).get_params()["hidden_layer_sizes"] == 4
+
+
+def test_names_of_parameters_are_in_the_signature():
+    parameters = list(inspect.signature(SDCPRBM).parameters)
+    assert parameters[0] == "n_components" and "max_iter" in parameters
+
+
+# Scores follow the parameters.
+
+PARAMETERS = {
+    "FSLLDensity": ["theta_"],
+    "FVBMPseudoLikelihood": ["intercept_"],
+    "TAPDBM": ["intercept_visible_"],
+}
+
+
+@each(MODELS)
+def test_scores_follow_the_parameters(estimator):
+    default = ["components_", "intercept_hidden_", "intercept_visible_"]
+    for name in PARAMETERS.get(name_of(estimator), default):
+        for change in ("all", "one"):
+            model = fitted(estimator)
+            before = model.log_partition_
+            array = np.array(getattr(model, name))
+            setattr(model, name, array)
+            if name != "components_":
+                array += 0.1  # some are zero
+            model.log_partition_  # noqa: B018 - to be kept
+            if change == "all":
+                array *= 1.5
+            else:
+                array[(0,) * array.ndim] += 0.5
+            assert model.log_partition_ != before
+            if not isinstance(model, TAPDBM):  # the log-probability of a row is approximate
+                total = np.exp(model.score_samples(all_states(5))).sum()
+                assert total == pytest.approx(1, abs=1e-5)
+
+
+def test_scores_follow_couplings():
+    X = bits(200)
+    model = FVBMPseudoLikelihood(alpha=1.0).fit(X)
+    assert model.log_partition_ == model.log_partition_
+    model.coupling_ = 3 * model.coupling_
+    assert np.exp(model.score_samples(all_states(5))).sum() == pytest.approx(1)
+    assert model.log_partition().std_err == 0
+    covariance = model.inference(X).covariance
+    assert model.inference(X).covariance is covariance
+    with pytest.warns(UserWarning, match="not the rows and weights of the fit"):
+        assert model.inference(X[:100]).covariance is not covariance
+    model.coupling_ *= 0.5
+    assert not np.array_equal(model.inference(X).covariance, covariance)
+
+
+def test_figures_of_read_only_parameters_are_kept(monkeypatch, tmp_path):
+    model = fitted(DENSITIES[2])
+    path = tmp_path / "weights.npy"
+    np.save(path, model.components_)
+    model.components_ = np.load(path, mmap_mode="r")
+    expected = model.log_partition_
+    monkeypatch.setattr(_enumeration, "exact_log_partition", lambda model: 1 / 0)
+    assert model.log_partition_ == expected

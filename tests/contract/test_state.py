@@ -1,0 +1,191 @@
+"""What fails or ends early leaves a model as it was; kill -9 between batches, and threads."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from inspect import signature
+from pathlib import Path
+
+import numpy as np
+import pytest
+from contract.estimators import ALL, MODELS, SHORT, each, fitted
+from contract.frames import ODD, REFUSED, REFUSED_BY_OTHERS, bits
+from contract.state import assert_not_fitted, assert_same, fitted_values, state
+from sklearn.base import clone
+
+import sklearn_boltz
+from private import limit_blas
+from sklearn_boltz import TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+BITS = bits(40)
+WEIGHTS = {"negative weights": np.full(40, -1.0), "weights of other rows": np.ones(41)}
+# Where numbers stand for themselves; META may put them into bins.
+DOMAIN = ["far outside", "two columns with values outside", "grey levels"]
+
+
+@each(ALL)
+def test_a_refused_fit_leaves_the_model_as_it_was(estimator):
+    domain = {what: ODD[what] for what in DOMAIN if estimator in MODELS}
+    for model in (clone(estimator), fitted(estimator)):
+        before = state(model)
+        for what, table in {**REFUSED_BY_OTHERS, **REFUSED, **domain}.items():
+            with pytest.raises((ValueError, TypeError)) as caught:
+                model.fit(table)
+            assert len(str(caught.value)) > 20 and state(model) == before, what
+        for what, weights in WEIGHTS.items():
+            with pytest.raises(ValueError):
+                model.fit(np.hstack([BITS, BITS]), sample_weight=weights)
+            assert state(model) == before, what
+        if "n_features_in_" not in vars(model):
+            assert_not_fitted(model)
+
+
+@each(MODELS)
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_refused_rows_are_not_scored(estimator):
+    """Machines set numbers out of range to the nearer end, with a warning."""
+    model = fitted(estimator)
+    tables = {**REFUSED_BY_OTHERS, **REFUSED, **{what: ODD[what] for what in DOMAIN}}
+    for what, table in tables.items():
+        if what in DOMAIN and hasattr(model, "early_stopping"):
+            with pytest.warns(UserWarning, match="the nearer end"):
+                assert np.isfinite(model.score_samples(table)).all()
+        else:
+            with pytest.raises((ValueError, TypeError)):
+                model.score_samples(table)
+
+
+# kill -9.
+
+BATCHES = 12
+SCRIPT = """
+import os, pickle, sys
+import numpy as np
+
+folder = sys.argv[1]
+with open(f"{folder}/state", "rb") as file:
+    done, models, batches = pickle.load(file)
+for X in batches[done:]:
+    for model in models:
+        model.partial_fit(X)
+    done += 1
+    with open(f"{folder}/new", "wb") as file:
+        pickle.dump((done, models, batches), file)
+    # Either the old file or the new one is there, and never half of one.
+    os.replace(f"{folder}/new", f"{folder}/state")
+    print(done, flush=True)
+    if done == int(sys.argv[2]):
+        sys.stdin.read()  # for what comes
+"""
+
+
+def test_kill_between_batches_loses_at_most_one(tmp_path):
+    models = [
+        clone(e) for e in [*MODELS, FSLLDensity(dtype="float32")] if hasattr(e, "partial_fit")
+    ]
+    batches = [bits(30, seed=seed) for seed in range(BATCHES)]
+    written = tmp_path / "state"
+    written.write_bytes(pickle.dumps((0, [clone(model) for model in models], batches)))
+    told = 0
+    # Where the other process finds contract.estimators.
+    folders = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
+    # Killed while it waits, and then anywhere.
+    for stop in (4, 0):
+        process = subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, str(tmp_path), str(stop)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            cwd=Path(sklearn_boltz.__file__).parents[1], env=environment,
+        )  # fmt: skip
+        for line in process.stdout:
+            told = int(line)
+            if told in (4, 7):
+                break
+        process.kill()
+        process.communicate()
+        done, resumed, batches = pickle.loads(written.read_bytes())
+        assert done >= told  # what was told is on the disk
+    assert done >= 7
+    for X in batches[done:]:
+        for model in resumed:
+            model.partial_fit(X)
+    for X in batches:
+        for model in models:
+            model.partial_fit(X)
+    for model, other in zip(models, resumed, strict=True):
+        assert_same(model, other)
+
+
+# Threads.
+
+THREADED = [
+    *MODELS,
+    FSLLDensity(solver="greedy"),
+    FVBMPseudoLikelihood(solver="bslm", random_state=0),
+    FSLLDensity(dtype="float32", n_jobs=2),
+    FVBMPseudoLikelihood(solver="lbfgs", random_state=0),
+    TAPRBM(2, visible="truncated_gaussian", hidden="truncated_gauss_bernoulli", **SHORT),
+    TAPRBM(4, inference="adatap", persistent=True, **SHORT),
+    InfiniteRBM(3, mode="corrective", away_steps=True, n_model_samples=32, random_state=0),
+]
+
+
+def work(estimator, seed):
+    """Fit, and use what was fitted; -> all that came out."""
+    X, model = bits(200, seed=seed), clone(estimator)
+    if "n_jobs" in model.get_params():
+        model.set_params(n_jobs=2)
+    model.fit(X)
+    found = [*fitted_values(model).values(), model.score_samples(X), model.transform(X)]
+    missing = np.where(np.random.default_rng(seed).random(X.shape) < 0.3, np.nan, X)
+    found += [model.sample(50, random_state=seed), model.impute(missing[:20], random_state=0)]
+    if "n_temperatures" in signature(model.log_partition).parameters:
+        found.append(model.log_partition("ais", n_temperatures=50, random_state=0).value)
+    return found
+
+
+@each(THREADED)
+@pytest.mark.filterwarnings("ignore:The AIS estimate")
+def test_threads_give_the_bits_of_a_sequence(estimator):
+    seeds = range(3)
+    in_sequence = [work(estimator, seed) for seed in seeds]
+    found, together = {}, threading.Barrier(len(seeds))
+
+    def run(seed):
+        together.wait()
+        found[seed] = work(estimator, seed)
+
+    threads = [threading.Thread(target=run, args=[seed]) for seed in seeds]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed in seeds:
+        for one, other in zip(in_sequence[seed], found[seed], strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_overlapping_limits_of_blas_are_lifted():
+    from threadpoolctl import threadpool_info
+
+    def n_threads():
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before, entered, leave = n_threads(), threading.Event(), threading.Event()
+
+    def other():
+        with limit_blas(1):
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=other)
+    with limit_blas(1):
+        thread.start()
+        entered.wait()
+    assert set(n_threads()) <= {1}
+    leave.set()
+    thread.join()
+    assert n_threads() == before

@@ -1,0 +1,106 @@
+"""How long machines train on small data, and when they say that they have learned nothing."""
+
+import warnings
+
+import numpy as np
+import pytest
+from contract.estimators import MACHINES, each, name_of
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_boltz import SDCPRBM, TAPRBM
+
+# Parameters with which a fit learns nothing. A classifier has its labels to learn.
+SLOW = {
+    "SDCPRBM": dict(learning_rate=1e-6),
+    "TAPRBM": dict(learning_rate=1e-6),
+    "TAPDBM": dict(learning_rate=1e-6),
+    "InfiniteRBM": dict(alpha=1000.0, mode="plain", n_bias_steps=0),
+}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Binary digits in random order."""
+    images = (load_digits().data > 7).astype(np.float32)
+    return images[np.random.default_rng(0).permutation(len(images))]
+
+
+def independent(train, test):
+    p = (train.sum(axis=0) + 0.5) / (len(train) + 1)
+    return np.log(np.where(test, p, 1 - p)).sum(axis=1).mean()
+
+
+@pytest.mark.parametrize(
+    "n_rows, n_units", [(200, 64), pytest.param(400, 500, marks=pytest.mark.slow)]
+)
+def test_early_stopping_waits_out_the_first_plateau(digits, n_rows, n_units):
+    train, test = digits[:n_rows], digits[1400:]
+    model = SDCPRBM(n_units, early_stopping=True, random_state=0).fit(train)
+    assert model.score(test) > independent(train, test) + 4
+    figures = model.history_["validation_log_likelihood"]
+    assert len(figures) == model.n_iter_ < 1000
+
+
+def test_a_plateau_does_not_end_the_fit(digits):
+    # A rate so small that nothing happens.
+    model = SDCPRBM(
+        8, learning_rate=1e-6, early_stopping=True, max_iter=25, n_iter_no_change=5, random_state=0
+    )
+    with pytest.warns(ConvergenceWarning, match="no better than independent columns"):
+        model.fit(digits[:100])
+    assert model.n_iter_ == 25 > model.n_iter_no_change
+
+
+def test_learning_by_heart_ends_the_fit():
+    # Random bits: held-out rows never become more probable, training rows do.
+    X = np.random.default_rng(0).integers(2, size=(60, 30)).astype(np.float32)
+    model = SDCPRBM(32, early_stopping=True, learning_rate=0.3, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="held-out rows have a mean log-likelihood"):
+        model.fit(X)
+    assert model.n_iter_ < 1000
+
+
+@each([e for e in MACHINES if name_of(e) in SLOW])
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_a_fit_no_better_than_independent_columns_warns(estimator, early_stopping, digits):
+    model = clone(estimator).set_params(early_stopping=early_stopping, **SLOW[name_of(estimator)])
+    rows = "held-out rows" if early_stopping else "training rows"
+    with pytest.warns(ConvergenceWarning, match=f"no better than independent columns: its {rows}"):
+        model.fit(digits[:100])
+
+
+@pytest.mark.parametrize("max_iter", [199, 200])
+def test_after_many_epochs_the_columns_may_be_independent(max_iter, digits):
+    model = SDCPRBM(2, learning_rate=1e-6, max_iter=max_iter, random_state=0)
+    first, last = "train longer", "unless the columns are independent indeed"
+    if max_iter == 200:
+        first, last = "The columns may be independent indeed; otherwise train longer", "rate"
+    with pytest.warns(ConvergenceWarning, match=f"(?i){first} .*{max_iter} epochs.*{last}.$"):
+        model.fit(digits[:60, 18:22])
+
+
+@each([SDCPRBM(24, random_state=0), TAPRBM(24, random_state=0)])
+def test_a_fit_that_has_learned_does_not_warn(estimator, digits):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = clone(estimator).fit(digits[:200])
+    assert model.score(digits[1400:]) > independent(digits[:200], digits[1400:]) + 1
+
+
+def test_default_epochs_follow_the_rows(digits):
+    # Mini-batches of 10, 50 and 100 rows.
+    fit = SDCPRBM(2, n_inner=1, n_gibbs=1, early_stopping=False, random_state=0).fit
+    n_epochs = {n: fit(digits[:n, :9]).n_iter_ for n in (40, 100, 1000)}
+    assert n_epochs == {40: 200, 100: 150, 1000: 75}
+    assert fit(np.tile(digits[:, :4], (12, 1))).n_iter_ == 10
+    model = TAPRBM(2, early_stopping=False, random_state=0)
+    assert model.fit(digits[:100, :9]).n_iter_ == 80
+
+
+@pytest.mark.slow
+def test_small_data_are_trained_long_enough(digits):
+    # Ten epochs, as for MNIST, end at about -20.7 nats, and 25.2 are those of independent pixels.
+    model = SDCPRBM(64, random_state=0).fit(digits[:1400])
+    assert model.score(digits[1400:]) > -18

@@ -1,0 +1,131 @@
+"""Docstrings follow numpydoc, README.md runs as it stands, and the package is quiet."""
+
+import doctest
+import importlib
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from numpydoc.validate import validate
+
+import sklearn_boltz
+
+ROOT = Path(__file__).parents[1]
+PUBLIC_MODULES = [
+    "sklearn_boltz",
+    "sklearn_boltz.batches",
+    "sklearn_boltz.datasets",
+    "sklearn_boltz.inspection",
+    "sklearn_boltz.loglinear",
+    "sklearn_boltz.metrics",
+    "sklearn_boltz.fully_visible",
+    "sklearn_boltz.restricted",
+    "sklearn_boltz.units",
+]
+# No need of: an extended summary, "See Also" and its descriptions, an example for each method;
+# a single return value has a name, as in scikit-learn.
+IGNORED = {"ES01", "SA01", "SA04", "EX01", "RT02"}
+# scikit-learn makes these.
+INHERITED = {"set_output", "get_params", "set_params", "get_metadata_routing", "set_callbacks",
+             "fit_transform", "set_fit_request", "set_partial_fit_request",
+             "set_score_request"}  # fmt: skip
+
+
+def public_names():
+    for module_name in PUBLIC_MODULES:
+        module = importlib.import_module(module_name)
+        for name in module.__all__:
+            yield f"{module_name}.{name}"
+            member = getattr(module, name)
+            if inspect.isclass(member):
+                for method in dir(member):
+                    if not method.startswith("_") and method not in INHERITED:
+                        yield f"{module_name}.{name}.{method}"
+
+
+@pytest.mark.parametrize("name", sorted(set(public_names())))
+def test_numpydoc(name):
+    errors = [error for error in validate(name)["errors"] if error[0] not in IGNORED]
+    assert not errors
+
+
+@pytest.mark.parametrize("module_name", PUBLIC_MODULES)
+def test_estimators_and_functions_have_examples(module_name):
+    module = importlib.import_module(module_name)
+    for name in module.__all__:
+        member = getattr(module, name)
+        if inspect.isclass(member) or inspect.isfunction(member):
+            assert ">>>" in inspect.getdoc(member), name
+
+
+def test_references_are_not_lists():
+    # reStructuredText takes "P. Name, ..." on a single line for the item P of a list.
+    initial = re.compile(r"^( *)\.\. \[\d+\] [A-Z]\. .*\n(?!\1   \S)", re.MULTILINE)
+    for path in Path(sklearn_boltz.__file__).parent.rglob("*.py"):
+        found = initial.search(path.read_text(encoding="utf-8"))
+        assert not found, f"{path}: break the line of {found.group().strip()}"
+
+
+class NoPandas:
+    """An importer for `sys.meta_path` that does not find pandas."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] == "pandas":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
+def source(*path):
+    path = ROOT.joinpath(*path)
+    if not path.is_file():
+        pytest.skip("the sources are not here")
+    return path
+
+
+def test_the_example_of_the_readme_runs_without_pandas(monkeypatch):
+    """With pandas, it runs as a doctest of README.md itself."""
+    readme = source("README.md")
+    # Not None in sys.modules: scikit-learn takes what is there for the module.
+    monkeypatch.delitem(sys.modules, "pandas", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [NoPandas, *sys.meta_path])
+    with pytest.raises(ImportError):
+        import pandas  # noqa: F401
+    result = doctest.testfile(str(readme), module_relative=False, encoding="utf-8")
+    assert result.attempted > 5
+    assert result.failed == 0
+
+
+def test_importing_and_fitting_print_nothing():
+    code = (
+        "import numpy as np, sklearn_boltz as b\n"
+        "X = np.random.default_rng(0).integers(2, size=(200, 4)); X[:, 1] = X[:, 0]\n"
+        "b.FSLLDensity().fit(X)"
+    )
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
+    )
+    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+
+
+def test_installing_is_quiet():
+    installs = [
+        line for line in source("Makefile").read_text().split("\n") if "pip install" in line
+    ]
+    assert installs and all("$(QUIETLY)" in line for line in installs), installs
+
+
+def test_api_pages_of_displays_promise_no_estimator():
+    jinja2 = pytest.importorskip("jinja2")
+    environment = jinja2.Environment()
+    environment.filters["underline"] = environment.filters["escape"] = str
+    path = source("doc", "_templates", "autosummary", "class.rst")
+    template = environment.from_string(path.read_text())
+
+    def page(methods):
+        return template.render(objname="Thing", module="m", methods=methods, common_methods=[])
+
+    assert "every scikit-learn estimator has" not in page(["plot", "from_estimator"])
+    assert "set_callbacks" in page(["fit", "get_params", "set_params"])
