@@ -112,6 +112,21 @@ def exact_states(model, n_rows, seed):
 # Rungs.
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_rung_draws_independent_rows(kind):
+    """Means within 5 standard errors: of some 50 in all, one is out with a probability of 3e-5."""
+    model, base = small_model(kind, scale=0.5), small_model(kind, seed=3).visible
+    first = begin_ladder(model, base, 3000, Stream(4)).rungs[0]
+    H, p = hidden_law(first.model)
+    for k in range(2):
+        before = first.states.copy()
+        error = before.std(axis=0, ddof=1) / np.sqrt(3000)
+        off = before.mean(axis=0) - p @ first.model.mean_visible(H)
+        assert (np.abs(off) <= 5 * error + 1e-12).all()
+        first.move(1, Stream(k), 0)
+        assert (first.states != before).any(axis=1).mean() > 0.5
+
+
 def parameters(model):
     return [np.asarray(model.weights), *model.visible.parameters().values(),
             *model.hidden.parameters().values()]  # fmt: skip
