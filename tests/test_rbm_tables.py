@@ -515,7 +515,7 @@ def test_the_number_of_threads_does_not_matter():
     ("hidden", "n"),
     [(("categorical", 3), 12), ("gaussian", 4), (Bernoulli(np.zeros(4)), 4),
      (TruncatedGaussBernoulli, 4)],
-    ids=str,
+    ids=["pair", "name", "units", "class"],
 )  # fmt: skip
 def test_hidden_units(hidden, n):
     X = weather(40).drop(columns="degrees")

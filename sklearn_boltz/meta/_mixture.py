@@ -489,7 +489,8 @@ class BoltzmannMixture(DensityMixin, _BaseComposition):
             elif is_weighted and not has_fit_parameter(part, "sample_weight"):
                 problem = "takes no sample_weight. Leave out the weights or the part"
             if problem is not None:
-                raise ValueError(f"BoltzmannMixture: the part {name!r}, {part!r}, {problem}.")
+                part = part.__name__ if isinstance(part, type) else repr(part)
+                raise ValueError(f"BoltzmannMixture: the part {name!r}, {part}, {problem}.")
 
     def _given_weights(self):
         """The weights that do not depend on rows, as shares; None if they do."""

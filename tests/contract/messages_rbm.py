@@ -153,7 +153,6 @@ CASES = {
     "samples of the ladder with conditions": lambda: sdcp().sample(init="ladder", given={0: 1}),
     "samples of the ladder at a temperature": lambda: sdcp().sample(init="ladder", temperature=2.0),
     "samples of the ladder by tempering": lambda: sdcp().sample(init="ladder", n_temperatures=3),
-    "samples that begin nowhere": lambda: sdcp().sample(init="rungs"),
     "a negative number of steps": lambda: sdcp().gibbs(BITS, -1),
     "hidden states of another shape": lambda: of_numbers().energy(BITS, BITS[:, :2]),
     "ln Z of a classifier from rows": lambda: of_numbers().log_partition("raise", X=BITS),

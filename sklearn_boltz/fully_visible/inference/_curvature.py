@@ -60,6 +60,8 @@ class Curvature(NamedTuple):
         return rest @ self._solve(rest.T @ self.information @ rest, rest.T @ right)
 
     def _solve(self, information, right):
+        if not len(information):  # all directions are separated, which old LAPACK calls refuse
+            return right
         try:
             if self.is_symmetric:
                 factor = cho_factor(information, lower=True, check_finite=False)
