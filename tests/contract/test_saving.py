@@ -68,7 +68,7 @@ def same(one, other):
         pd.testing.assert_frame_equal(one, other)
     elif isinstance(one, pl.DataFrame):
         assert one.schema == other.schema
-        assert one.equals(other)
+        assert one.rows() == other.rows()  # old versions cannot compare empty frames
     else:
         np.testing.assert_array_equal(one, other)
 
