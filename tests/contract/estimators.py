@@ -29,8 +29,6 @@ def by_turns(X):
 
 
 class RBMClassifier(sklearn_boltz.RBMClassifier):
-    __doc__ = sklearn_boltz.RBMClassifier.__doc__
-
     def fit(self, X, y=None, sample_weight=None):
         return super().fit(X, by_turns(X) if y is None else y, sample_weight)
 
@@ -43,8 +41,6 @@ class RBMClassifier(sklearn_boltz.RBMClassifier):
 
 
 class BoltzmannClassifier(sklearn_boltz.BoltzmannClassifier):
-    __doc__ = sklearn_boltz.BoltzmannClassifier.__doc__
-
     def fit(self, X, y=None, sample_weight=None):
         return super().fit(X, by_turns(X) if y is None else y, sample_weight)
 

@@ -83,6 +83,10 @@ CASES = {
     "init of other columns": lambda: SDCPRBM(
         5, init=FVBMPseudoLikelihood().fit(people(n_rare=2)), max_iter=0
     ).fit(people(n_rare=6)),
+    "init of other units": lambda: SDCPRBM(
+        5, visible="gaussian", init=network(CODES)(), max_iter=0
+    ).fit(CODES.astype(float)),
+    "init of more values": lambda: SDCPRBM(5, init=network(CODES)(), max_iter=0).fit(X[:, :3]),
     "column of a name, of an array": lambda: model_of_array().predict_column_proba(X, "age"),
     "no parameter of a contrast": lambda: network(CODES, alpha=0.1)()
     .inference(CODES)

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 from conftest import cases
 from contract.estimators import ALL, DENSITIES, MACHINES, MODELS, each, name_of
-from contract.frames import ODD, REFUSED, all_states, bits
+from contract.frames import ODD, REFUSED, all_states, bits, gaps
 from contract.test_messages import said
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,7 +27,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from private import missing_code
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, InfiniteRBM
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    BoltzmannImputer,
+    FSLLDensity,
+    InfiniteRBM,
+)
 from sklearn_boltz.batches import Batches
 
 # Hardly any rows separate variables, and extreme weights diverge: there are warnings.
@@ -383,8 +390,9 @@ def test_missing_cells_of_objects(estimator, hole):
 @pytest.mark.parametrize("kind", ["truncated_gaussian", "truncated_gauss_bernoulli"])
 def test_the_range_of_the_message_works(kind):
     X = 1 + 5 * np.random.default_rng(0).random((50, 2))
-    low = 0 if kind == "truncated_gauss_bernoulli" else X.min()
-    TAPRBM(2, visible=kind, visible_range=(low, X.max()), max_iter=1).fit(X)
+    X[0, 0] = np.nan
+    low = 0 if kind == "truncated_gauss_bernoulli" else np.nanmin(X)
+    TAPRBM(2, visible=kind, visible_range=(low, np.nanmax(X)), max_iter=1).fit(X)
 
 
 def test_no_missing_cells_of_sparse_rows():
@@ -394,3 +402,11 @@ def test_no_missing_cells_of_sparse_rows():
     with pytest.raises(ValueError, match="pass X.toarray"):
         model.score_samples(X)
     assert_finite(model.score_samples(X.toarray()))
+
+
+def test_indicators_beside_an_array():
+    X = gaps()
+    filled = BoltzmannImputer(add_indicator=True, random_state=0).fit_transform(X)
+    missing = np.isnan(X)
+    assert_array_equal(filled[:, 5:], missing[:, missing.any(axis=0)])
+    assert_array_equal(filled[:, :5][~missing], X[~missing])

@@ -81,7 +81,7 @@ def test_after_many_epochs_the_columns_may_be_independent(max_iter, digits):
         model.fit(digits[:60, 18:22])
 
 
-@each([SDCPRBM(24, random_state=0), TAPRBM(24, random_state=0)])
+@each([SDCPRBM(24, random_state=0), TAPRBM(16, random_state=0)])
 def test_a_fit_that_has_learned_does_not_warn(estimator, digits):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -240,7 +240,7 @@ def test_log_partition_of_float32_is_accumulated_in_float64():
     assert estimate.value == pytest.approx(exact, rel=1e-4)
 
 
-@pytest.mark.parametrize("estimator", [*RBMS, TAPDBM((4, 3), max_iter=3, random_state=0)])
+@each([*RBMS, *(e for e in DENSITIES if isinstance(e, TAPDBM))])
 @pytest.mark.parametrize("ours, theirs", [(np.float32, np.float64), (np.float64, np.float32)])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:TAP converged from no start")
