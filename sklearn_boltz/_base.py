@@ -729,20 +729,17 @@ def validate_arguments(constraints):
     return decorate
 
 
-class unchanged_on_error:
+@contextmanager
+def unchanged_on_error(estimator):
     """Give an estimator back its state if a fit ends by an error or by Ctrl-C.
 
     However the fit ends, and whenever Ctrl-C comes, no attribute is of another fit than the others.
     """
-
-    # No generator: one that Ctrl-C leaves behind would give the old state back when it is closed.
-
-    def __init__(self, estimator):
-        self.estimator = estimator
-
-    def __enter__(self):
-        self.before = vars(self.estimator).copy()
-
-    def __exit__(self, kind, error, traceback):
-        if kind is not None:
-            self.estimator.__dict__ = self.before
+    before = vars(estimator).copy()
+    try:
+        yield
+    except GeneratorExit:  # Ctrl-C came when the fit had ended, and Python closes this later
+        raise
+    except BaseException:
+        estimator.__dict__ = before
+        raise

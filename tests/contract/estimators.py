@@ -1,11 +1,11 @@
 """All estimators, once: with quick settings, and legal values of their parameters."""
 
 import pickle
-from functools import cache
 
 import numpy as np
 import pytest
 from contract.frames import bits
+from contract.once import once
 from sklearn.base import is_classifier
 
 import sklearn_boltz
@@ -78,7 +78,7 @@ def each(estimators):
     return pytest.mark.parametrize("estimator", estimators, ids=name_of)
 
 
-@cache
+@once
 def _fitted():
     return {name_of(e): pickle.dumps(pickle.loads(pickle.dumps(e)).fit(bits(150))) for e in ALL}
 

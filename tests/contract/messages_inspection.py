@@ -1,8 +1,9 @@
 """Bad input to displays."""
 
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
+from contract.once import once
 from matplotlib.figure import Figure
 from sklearn.utils import Bunch
 
@@ -26,26 +27,26 @@ WORDS = np.where(SPINS > 0, "yes", "no").astype(object)
 WORDS[3, 1] = None
 
 
-@cache
+@once
 def network(kind="spins", **params):
     rows = {"spins": SPINS, "codes": CODES, "words": WORDS}[kind]
     return FVBMPseudoLikelihood(**({"alpha": 0.1} | params)).fit(rows)
 
 
-@cache
+@once
 def images():
     return SDCPRBM(6, max_iter=1, early_stopping=False, random_state=0).fit(
         make_bars_and_stripes(3)
     )
 
 
-@cache
+@once
 def couplings(n_nodes=5):
     coupling = np.ones((n_nodes, n_nodes)) - np.eye(n_nodes)
     return CouplingDisplay(coupling=coupling, names=[f"x{j}" for j in range(n_nodes)])
 
 
-@cache
+@once
 def moments():
     return MomentsDisplay.from_estimator(network(), SPINS, n_samples=10, random_state=0)
 

@@ -1,10 +1,10 @@
 """Bad input to log-linear models, and to the transform they are computed by."""
 
-from functools import cache
 from unittest import mock
 
 import numpy as np
 import pandas as pd
+from contract.once import once
 
 from private import _loglinear_fit, _size
 from sklearn_boltz import FSLLDensity
@@ -22,7 +22,7 @@ def bits(n_columns, n_rows=50):
     return np.random.default_rng(0).integers(2, size=(n_rows, n_columns))
 
 
-@cache
+@once
 def fitted(columns=None):
     X = np.arange(24).reshape(12, 2) // [3, 5] % [2, 3]
     return FSLLDensity(n_values=[2, 3]).fit(

@@ -1,10 +1,11 @@
 """Bad input to estimators over densities, and bad labels."""
 
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import polars as pl
+from contract.once import once
 from sklearn.base import clone
 from sklearn.ensemble import IsolationForest
 from sklearn.mixture import GaussianMixture
@@ -37,7 +38,7 @@ Y = np.arange(40) % 2
 KINDS = np.array(["bird", "fish", "mammal"])[np.arange(40) % 3]
 
 
-@cache
+@once
 def fitted(name, framed=True):
     return clone(META[name]).fit(FRAME if framed else X, Y)
 

@@ -1,10 +1,10 @@
 """Bad input to networks, and tables without a maximum."""
 
-from functools import cache
 from itertools import product
 
 import numpy as np
 import pandas as pd
+from contract.once import once
 
 from private import CategoricalPseudoLikelihood, to_binary
 from sklearn_boltz import FVBMPseudoLikelihood
@@ -45,22 +45,22 @@ def fit(X, sample_weight=None, coupling_init=None, intercept_init=None, **params
     return model.fit(X, None, sample_weight, coupling_init, intercept_init)
 
 
-@cache
+@once
 def of_signs():
     return fit(SIGNS)
 
 
-@cache
+@once
 def of_bits():
     return fit(BITS)
 
 
-@cache
+@once
 def of_letters():
     return fit(LETTERS)
 
 
-@cache
+@once
 def inference_of_bits():
     return of_bits().inference(BITS)
 

@@ -1,11 +1,12 @@
 """Parameters and arguments that are unknown, or do not go together, or with the table."""
 
 import math
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from contract.frames import bits, people, seven
+from contract.once import once
 
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
 
@@ -30,7 +31,7 @@ def network(X, **parameters):
     return lambda: FVBMPseudoLikelihood(**parameters).fit(X)
 
 
-@cache
+@once
 def model(kind):
     return kind().fit(FRAME)
 

@@ -1,11 +1,11 @@
 """Bad input to RBMs that are trained by chains, that grow, and that predict."""
 
 from copy import deepcopy
-from functools import cache
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from contract.once import once
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -35,17 +35,17 @@ BATCHES = Batches([BITS[:20], BITS[20:]])
 RATES = np.where(BITS[:, :1] > 0, 1.5, BITS)
 
 
-@cache
+@once
 def sdcp():
     return SDCPRBM(3, max_iter=1, random_state=0).fit(BITS)
 
 
-@cache
+@once
 def grown():
     return InfiniteRBM(2, n_model_samples=32, early_stopping=False, random_state=0).fit(BITS)
 
 
-@cache
+@once
 def deep():
     return TAPDBM((3, 3), max_iter=1, pretrain_max_iter=1, random_state=0).fit(BITS)
 
@@ -55,12 +55,12 @@ def classifier(**options):
     return RBMClassifier(**quick | options)
 
 
-@cache
+@once
 def of_numbers():
     return classifier(warm_start=True).fit(BITS, LABELS)
 
 
-@cache
+@once
 def of_letters():
     return classifier(warm_start=True).fit(BITS, LETTERS)
 

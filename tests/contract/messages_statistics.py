@@ -1,9 +1,8 @@
 """Bad input to statistics of networks: inference, resampling, penalties, terms of higher order."""
 
-from functools import cache
-
 import numpy as np
 import pandas as pd
+from contract.once import once
 from networks import fit, spins
 
 from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
@@ -49,24 +48,24 @@ FITS = {
 }
 
 
-@cache
+@once
 def network(name):
     X, options = FITS[name]
     return fit(X, **options)
 
 
-@cache
+@once
 def density(name):
     return FSLLDensity().fit(FITS[name][0])
 
 
-@cache
+@once
 def result():
     """Nothing is estimated of the last column."""
     return fit(CONSTANT).inference(CONSTANT)
 
 
-@cache
+@once
 def resamples(n=2):
     return network("plain").bootstrap(SPINS, n, random_state=0)
 

@@ -1,11 +1,12 @@
 """Bad tables, weights and cells: in `fit`, and in methods of models of a good table."""
 
 import warnings
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pandas as pd
 from contract.frames import ODD, REFUSED, REFUSED_BY_OTHERS, bits, changed, people, seven, words
+from contract.once import once
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -46,7 +47,7 @@ def fit(estimator, X, *args, **options):
         return clone(estimator).fit(X, *args, **options)
 
 
-@cache
+@once
 def model(estimator, table="people", **parameters):
     tables = {"people": PEOPLE, "bits": X, "seven": seven(np.arange(40) % 2)}
     return fit(clone(estimator).set_params(**parameters), tables[table])

@@ -2,11 +2,12 @@
 
 import warnings
 from copy import deepcopy
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from contract.once import once
 from sklearn.exceptions import ConvergenceWarning
 
 from private import (
@@ -75,32 +76,32 @@ def fitted(model, X):
         return model.fit(X)
 
 
-@cache
+@once
 def of_bits(name="SDCPRBM", times=1):
     return fitted(make(name), np.tile(BITS, times))
 
 
-@cache
+@once
 def tempered():
     return fitted(make("SDCPRBM", transform_temperature=3.0), BITS)
 
 
-@cache
+@once
 def of_words():
     return fitted(make("SDCPRBM", transform_temperature=3.0, hidden=("categorical", 2)), BITS)
 
 
-@cache
+@once
 def of_weather(name="SDCPRBM"):
     return fitted(make(name, visible=REAL, unseen="error"), WEATHER)
 
 
-@cache
+@once
 def of_small_table():
     return fitted(make("SDCPRBM"), WEATHER[["wet", "city"]].assign(n=1))
 
 
-@cache
+@once
 def of_interval():
     return fitted(make("TAPRBM", visible="truncated_gaussian"), BITS)
 
