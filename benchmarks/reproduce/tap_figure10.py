@@ -32,7 +32,7 @@ from sklearn_boltz.restricted.mean_field._tap import Iteration
 from sklearn_boltz.restricted.mean_field._vamp import iterate
 from sklearn_boltz.restricted.model._layered import Layered
 from sklearn_boltz.restricted.model._model import Model
-from sklearn_boltz.restricted.training._tap_steps import unit_gradients
+from sklearn_boltz.restricted.training._tap_steps import gradients_at_rows, gradients_at_solutions
 from sklearn_boltz.units import Bernoulli
 
 METHODS = {"TAP": "tap", "adaTAP": "adatap"}
@@ -81,9 +81,10 @@ def step(model, V, method, n_iter, rate, workers):
     slope = model.mean_hidden(V).T @ V / n - found.hidden_mean.T @ found.visible_mean / n
     slope -= covariance
     layered = Layered([model.weights], [model.visible, model.hidden])
-    slopes = unit_gradients(clamp(layered, V, iteration, workers), found, 2)
-    for units, slopes_of_units in zip(layered.layers, slopes, strict=True):
-        units.ascend(slopes_of_units, rate)
+    of_rows = gradients_at_rows(clamp(layered, V, iteration, workers), 2)
+    of_solutions = gradients_at_solutions(layered, found, 2)
+    for units, rows, free in zip(layered.layers, of_rows, of_solutions, strict=True):
+        units.ascend({name: rows[name] - free[name] for name in rows}, rate)
     # In place: a model holds its arrays as they are.
     np.add(model.weights, rate * slope, out=model.weights)
 

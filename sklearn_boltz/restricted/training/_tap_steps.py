@@ -304,32 +304,8 @@ def _weight_slopes(k, W, data, free, order, rates, workers, workspace):
     return step
 
 
-def unit_gradients(clamped, solutions, order):
-    """Derivatives of the mean TAP log-likelihood of rows by the units' parameters.
-
-    Parameters
-    ----------
-    clamped : Clamped
-        The rows.
-    solutions : Bunch
-        As of `mean_field._tap.solve`, of the model; their mean is taken.
-    order : {1, 2}
-
-    Returns
-    -------
-    gradients : list of dict of str to ndarray
-        Of each layer, from the visible one up.
-    """
-    at_data = gradients_at_rows(clamped, order)
-    at_solutions = gradients_at_solutions(clamped.layered, solutions, order)
-    return [
-        {name: data[name] - model[name] for name in data}
-        for data, model in zip(at_data, at_solutions, strict=True)
-    ]
-
-
 def gradients_at_rows(clamped, order):
-    """The part of `unit_gradients` that rows have: means over them."""
+    """Derivatives of the mean TAP log-likelihood by the units' parameters: means over rows."""
     hidden = clamped.layered.layers[1:]
     fields = zip(hidden, clamped.fields(order), strict=True)
     return [
@@ -339,6 +315,6 @@ def gradients_at_rows(clamped, order):
 
 
 def gradients_at_solutions(layered, solutions, order):
-    """The part that is taken away: means over solutions."""
+    """What is taken away from `gradients_at_rows`: means over solutions."""
     fields = zip(layered.layers, fields_of_layers(layered, solutions, order), strict=True)
     return [units.gradients(None, B, A) for units, (B, A) in fields]
