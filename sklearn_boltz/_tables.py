@@ -184,7 +184,9 @@ class Table:
 
     def encode_numbers(self, X, unseen="error"):
         """The same for an array of numbers, in which some columns have categories."""
-        coded = X = X if self.is_plain or not issparse(X) else X.toarray()
+        if self.is_plain:
+            return X
+        coded = X = X.toarray() if issparse(X) else X
         words = np.flatnonzero(self.is_word)
         found = _of_each(
             (self.columns[j].title, partial(self.columns[j].encode, X[:, j], unseen)) for j in words

@@ -67,6 +67,9 @@ def _limit(context, n_threads):
     held = ref(context, _release)
     try:
         with _Limits.lock:
+            # Python ignores an interrupt of `_release` where it drops a context.
+            if _Limits.before is not None and all(other() is None for other in _Limits.held):
+                _release(None)
             _Limits.held.add(held)
             if _Limits.before is None:
                 before = [(library, library.num_threads) for library in _blas()]
@@ -91,7 +94,7 @@ def _lift(held):
 def _release(held):
     """Forget a limit, and bring back the numbers if it was the last; may be called again."""
     with _Limits.lock:
-        _Limits.held.discard(held)
+        _Limits.held -= {held, *(other for other in _Limits.held if other() is None)}
         before = _Limits.before
         if before is not None and not _Limits.held:
             _disown_blas()

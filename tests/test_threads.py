@@ -22,6 +22,8 @@ def n_threads():
 def three_threads():
     """Three threads of BLAS, also where the environment or a single core asks for one."""
     gc.collect()  # tracebacks of other tests, which may still hold a limit
+    with limit_blas(1):
+        pass
     before = n_threads()
     set_threads([3] * len(before))
     assert n_threads() == [3] * len(before)
@@ -53,6 +55,19 @@ def test_an_interrupt_at_any_call_lifts_the_limit(context):
         assert n_threads() == [3] * len(n_threads()), f"at call {n} of {count.n_calls}"
         with limit_blas(1):
             assert n_threads() == [1] * len(n_threads()), f"at call {n} of {count.n_calls}"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("n", range(1, 12))
+def test_a_limit_that_is_left_behind_is_lifted_by_the_next(n):
+    """Python ignores an interrupt that comes where it drops a context."""
+    context = limit_blas(1)
+    context.__enter__()
+    with CtrlC(n):
+        del context
+    with limit_blas(1):
+        assert n_threads() == [1] * len(n_threads())
+    assert n_threads() == [3] * len(n_threads())
 
 
 def test_an_interrupt_in_one_thread_leaves_the_limit_of_another():
