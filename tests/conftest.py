@@ -57,7 +57,7 @@ def shared_data():
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # not longer: they limit the threads of BLAS
 def workers():
     """One thread."""
     from private import Workers  # matplotlib.use comes first
