@@ -250,7 +250,7 @@ SOURCES = [
         ("peaks + np.log(sums)", "np.log(sums)"),
         ("if 2 * k >= n_rounds - 1 and", "if k >= n_rounds - 1 and"),
     ]),
-    ("fully_visible/training/_objective.py",
+    ("networks/training/_objective.py",
      "test_fvbm_objective.py test_fvbm_penalty.py -k 'definition or derivatives or "
      "information_of or curvature or rarest or empty or sums_of_pairs'", [
         ("self.penalty / 4 * np.vdot", "self.penalty / 2 * np.vdot"),
@@ -262,13 +262,13 @@ SOURCES = [
         ("both = self.weights * self.observed[j] * self.observed[k]",
          "both = self.weights * self.observed[j]"),
     ]),
-    ("fully_visible/training/_strength.py", "test_fvbm_penalty.py -k 'strength'", [
+    ("networks/training/_strength.py", "test_fvbm_penalty.py -k 'strength'", [
         ("variance = (couplings @ couplings - noise)", "variance = (couplings @ couplings)"),
         ("(information**2 @ shrunk)", "(information @ shrunk)"),
         ("np.mean(2 * (1 - 1 / n_values))", "np.mean(2 * (1 - 1 / n_values)) / 2"),
         ("max(len(n_values) - 1, 1)", "len(n_values)"),
     ]),
-    ("fully_visible/inference/_inference.py",
+    ("networks/inference/_inference.py",
      "test_fvbm_inference.py -k 'holm or adjusted or null or wald "
      "or senate_inference or hypotheses or frame'", [
         ("np.arange(len(p_value), 0, -1)", "np.arange(len(p_value) + 1, 1, -1)"),
@@ -277,13 +277,13 @@ SOURCES = [
         ("(self.estimate - self.null)[places], covariance", "self.estimate[places], covariance"),
         ("adjust(p_value[known])", "adjust(p_value[known]) * len(p_value) / known.sum()"),
     ]),
-    ("fully_visible/inference/_tests.py",
+    ("networks/inference/_tests.py",
      "test_fvbm_inference.py -k 'weights or chi or wald or rank'", [
         ("int(kept.sum())", "len(kept)"),
         ("(directions.T @ (difference / scale))", "(directions.T @ difference)"),
         ("x, weights = x / weights.max(),", "x, weights = x,"),
     ]),
-    ("fully_visible/inference/_curvature.py",
+    ("networks/inference/_curvature.py",
      "test_fvbm_inference.py test_fvbm_objective.py -k 'jackknife or criteria_are or "
      "single_rows or influence'", [
         ("scores *= np.sqrt(self.weights[rows])", "scores *= self.weights[rows]"),
@@ -291,7 +291,7 @@ SOURCES = [
         ("both += u[r] * e[s]", "both -= u[r] * e[s]"),
         ("np.trace(self.solve(self.products))", "np.trace(self.solve(self.information))"),
     ]),
-    ("fully_visible/inference/_completed.py",
+    ("networks/inference/_completed.py",
      "test_fvbm_missing.py -k 'sandwich or has_the_penalty'", [
         (" - scores @ scores.T / m", ""),
         ("np.sqrt(weights / (m - 1))", "np.sqrt(weights / m)"),
@@ -300,19 +300,19 @@ SOURCES = [
         ("describe, 2 * contrasts.penalty)", "describe, contrasts.penalty)"),
         ("\n        coordinates.penalty\n", "\n        0.0\n"),
     ]),
-    ("fully_visible/inference/_bootstrap.py",
+    ("networks/inference/_bootstrap.py",
      "test_fvbm_bootstrap.py -k 'bias_is or ties or two_resamples or quantiles'", [
         ("norm.cdf(2 * shift + side * z)", "norm.cdf(shift + side * z)"),
         ("below + equal / 2 + 0.5", "below + equal + 0.5"),
         ("self.resamples.std(axis=0, ddof=1)", "self.resamples.std(axis=0)"),
         ("* (len(ordered) - 1)", "* len(ordered)"),
     ]),
-    ("fully_visible/inference/_groups.py", "test_fvbm_bootstrap.py -k 'tiny_groups'", [
+    ("networks/inference/_groups.py", "test_fvbm_bootstrap.py -k 'tiny_groups'", [
         ("(values >= first - ROUNDING", "(values > first + ROUNDING"),
         ("comb(n, n_first) - 1 > n_permutations", "comb(n, n_first) > n_permutations"),
         ("np.maximum(sizes, largest[:, None]), sizes[0]", "sizes, sizes[0]"),
     ]),
-    ("fully_visible/inference/_comparison.py",
+    ("networks/inference/_comparison.py",
      "test_fvbm_inference.py test_fvbm_bootstrap.py -k 'criteria or likelihood_ratios_in'", [
         ("edges = 4 * gamma", "edges = 2 * gamma"),
         ("deviance + 2 * n_parameters", "deviance + n_parameters"),
@@ -320,38 +320,38 @@ SOURCES = [
         ("(4 if self._coding.is_binary else 16)", "(4 if self._coding.is_binary else 4)"),
         ("np.log(n_rows) * n_parameters", "np.log(len(X)) * n_parameters"),
     ]),
-    ("fully_visible/inference/_stability.py", "test_fvbm_bootstrap.py -k stability", [
+    ("networks/inference/_stability.py", "test_fvbm_bootstrap.py -k stability", [
         ("np.sqrt((2 * threshold - 1) * n_possible", "np.sqrt(threshold * n_possible"),
         ("(entered <= k).mean", "(entered < k).mean"),
         (".sum() > max_edges", ".sum() >= max_edges"),
     ]),
-    ("fully_visible/sparse/_path.py",
+    ("networks/sparse/_path.py",
      "test_fvbm_sparse.py -k 'criterion or cross_validation or path_begins'", [
         ("value += 2 * gamma * n_neighbours", "value += gamma * n_neighbours"),
         ("max(network.n_columns - 1, 1)", "network.n_columns"),
         ("/ max(self.l1_ratio, LEAST_RATIO)", ""),
         ("other.losses * network.total", "other.losses"),
     ]),
-    ("fully_visible/sparse/_penalty.py", "test_fvbm_sparse.py -k 'prox or kkt'", [
+    ("networks/sparse/_penalty.py", "test_fvbm_sparse.py -k 'prox or kkt'", [
         ("(1 - l1_ratio) * alpha * w**2", "(1 - l1_ratio) * alpha * w"),
         ("np.maximum(off - self.l1, 0.0)", "np.maximum(off, 0.0)"),
     ]),
-    ("fully_visible/sparse/_network.py",
+    ("networks/sparse/_network.py",
      "test_fvbm_sparse.py -k 'kkt or groups_by_node or by_node'", [
         ("np.maximum(1 - rates**2, 0)", "np.maximum(1 - rates, 0)"),
         ("(1 - squares) / (1 - 1 / self.n_values)", "1 - squares"),
     ]),
-    ("fully_visible/sampling/_tempering.py",
+    ("networks/sampling/_tempering.py",
      "test_fvbm_ladder.py -k 'have_its_law or moments_of'", [
         ("squares - 2 * mean * sums + mean**2", "squares - mean**2"),
         ("(1 - beta) * path.base + beta * path.model.intercept",
          "path.base + beta * path.model.intercept"),
     ]),
-    ("fully_visible/categorical/_ordered.py", "test_fvbm_ordered.py -k 'gradient or cheaper'", [
+    ("networks/categorical/_ordered.py", "test_fvbm_ordered.py -k 'gradient or cheaper'", [
         ("(1 - 1 / TREND) * np.outer", "np.outer"),
         ("gradient[places] -= 2 * strength", "gradient[places] -= strength"),
     ]),
-    ("fully_visible/model/_scores.py", "test_fvbm_categorical.py -k scores", [
+    ("networks/model/_scores.py", "test_fvbm_categorical.py -k scores", [
         ("scores.sum(axis=0) / (d - 1)", "scores.sum(axis=0) / d"),
     ]),
     ("restricted/sampling/_observed.py", "test_rbm_missing.py -k 'sums_over or scores_of'", [

@@ -23,7 +23,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 import sklearn_boltz
-from sklearn_boltz import batches, fully_visible, inspection, restricted, units
+from sklearn_boltz import batches, inspection, networks, restricted, units
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +137,7 @@ for unit in ["TruncatedGaussBernoulli", "UnitType"]:
     GUIDE[unit] = ["user_guide/units", "user_guide/tap"]
 # Properties of classes that are not listed among the attributes of their docstrings.
 PROPERTIES = {}
-for module in [sklearn_boltz, batches, fully_visible, inspection, restricted, units]:
+for module in [sklearn_boltz, batches, networks, inspection, restricted, units]:
     for class_name, of_class in inspect.getmembers(module, inspect.isclass):
         own = inspect.getmembers(of_class, lambda member: isinstance(member, property))
         own = [name for name, _ in own if not name.startswith("_") and not name.endswith("_")]

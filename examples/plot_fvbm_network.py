@@ -21,7 +21,7 @@ standard error.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.datasets import make_ising_grid
 from sklearn_boltz.inspection import CouplingDisplay, HistoryDisplay
 
@@ -78,7 +78,7 @@ plt.show()
 # ----------------
 # About 95 % of the intervals should cover the truth.
 
-inference = model.inference(X)
+inference = statistics.inference(model, X)
 pairs = slice(16, None)
 true_values = truth[np.triu_indices(16, 1)]
 order = np.lexsort([inference.estimate[pairs], true_values])

@@ -22,7 +22,7 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.inspection import CouplingDisplay, MomentsDisplay, ThermodynamicsDisplay
 
 rng = np.random.default_rng(0)
@@ -105,7 +105,7 @@ plt.show()
 # From each pattern there is a way down in energy, by the neuron whose change pays most. Where
 # the ways of many patterns end, there is a local minimum; the patterns are its basin.
 
-minima = counts.local_minima(test)
+minima = statistics.local_minima(counts, test)
 for state, energy, count in list(zip(minima.states, minima.energy, minima.count, strict=True))[:6]:
     print(f"energy {energy:7.2f}: {count:6} rows, neurons that fire: {np.flatnonzero(state)}")
 

@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.inspection import CouplingDisplay
 
 names = ["Ada", "Ben", "Cleo", "Dov", "Elif", "Finn", "Gita", "Hugo", "Ines", "Jon", "Kira", "Lev"]
@@ -66,8 +66,8 @@ print("no and yes:", model.categories_[0].tolist())
 
 upper = np.triu_indices(12, 1)
 true_values = truth.to_numpy()[upper]
-results = {"all rows, EM": model.inference(votes)}
-results["complete rows"] = from_complete.inference(complete)
+results = {"all rows, EM": statistics.inference(model, votes)}
+results["complete rows"] = statistics.inference(from_complete, complete)
 for label, result in results.items():
     estimate, error = result.estimate[12:], result.std_err[12:]
     covered = np.abs(estimate - true_values) < 1.96 * error

@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.inspection import CouplingDisplay, PathDisplay
 
 names = ["Ada", "Ben", "Cleo", "Dov", "Elif", "Finn", "Gita", "Hugo", "Ines", "Jon"]
@@ -67,7 +67,7 @@ plt.show()
 # %%
 # Mara stands among the Greens. Who is tied to others most strongly? The graph goes to networkx.
 
-graph = model.to_networkx()
+graph = statistics.to_networkx(model)
 strength = pd.Series(dict(graph.degree(weight="strength"))).sort_values(ascending=False)
 print(strength.head(3).round(2).to_string())
 
@@ -92,7 +92,7 @@ plt.show()
 # The bootstrap draws 500 votes with replacement and fits a network, with penalties chosen anew.
 # Among fifty of these, how often is each edge there?
 
-result = model.bootstrap(votes, 50, reselect=True, random_state=0)
+result = statistics.bootstrap(model, votes, 50, reselect=True, random_state=0)
 frequency = result.edge_frequency
 print(result.to_frame().filter(like="Mara", axis=0).query("edge_frequency > 0.3").round(2))
 

@@ -1,7 +1,6 @@
 """Boltzmann machines for scikit-learn."""
 
 from sklearn_boltz._base import VERSION
-from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.loglinear import FSLLDensity
 from sklearn_boltz.meta import (
     BoltzmannClassifier,
@@ -9,6 +8,7 @@ from sklearn_boltz.meta import (
     BoltzmannMixture,
     BoltzmannOutlierDetector,
 )
+from sklearn_boltz.networks import FVBMPseudoLikelihood, MaximumEntropy, SparseFVBM
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMClassifier
 
 __version__ = VERSION
@@ -21,8 +21,10 @@ __all__ = [
     "FSLLDensity",
     "FVBMPseudoLikelihood",
     "InfiniteRBM",
+    "MaximumEntropy",
     "RBMClassifier",
     "SDCPRBM",
+    "SparseFVBM",
     "TAPDBM",
     "TAPRBM",
 ]

@@ -43,92 +43,6 @@ from sklearn_boltz._random_kernel import normal, uniform
 from sklearn_boltz._tables import Table, has_numbers_only, learn_table
 from sklearn_boltz._threads import OneThread, Workers, _blas, _disown_blas, limit_blas, row_blocks
 from sklearn_boltz.datasets import _fetch, _files
-from sklearn_boltz.fully_visible import _likelihoods
-from sklearn_boltz.fully_visible.categorical._cells import distinct_codes, find_patterns
-from sklearn_boltz.fully_visible.categorical._contrasts import Contrasts
-from sklearn_boltz.fully_visible.categorical._fit import CategoricalTask, fit_categorical, fit_sites
-from sklearn_boltz.fully_visible.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.fully_visible.categorical._ordered import CONTRAST, TREND
-from sklearn_boltz.fully_visible.categorical._task import CodesTask
-from sklearn_boltz.fully_visible.higher_order import _likelihood
-from sklearn_boltz.fully_visible.higher_order._candidates import best_triples, heirs
-from sklearn_boltz.fully_visible.higher_order._evidence import gains
-from sklearn_boltz.fully_visible.higher_order._further import Further, FurtherStatistics
-from sklearn_boltz.fully_visible.higher_order._likelihood import TableLikelihood
-from sklearn_boltz.fully_visible.higher_order._objective import InteractionPseudoLikelihood
-from sklearn_boltz.fully_visible.higher_order._selection import Network, refit
-from sklearn_boltz.fully_visible.inference import _completed, _separation
-from sklearn_boltz.fully_visible.inference._bootstrap import NetworkBootstrap, quantiles
-from sklearn_boltz.fully_visible.inference._categorical import (
-    as_matrices,
-    as_parameters,
-    contrast,
-    parameter_index,
-    zero_sum_covariance,
-)
-from sklearn_boltz.fully_visible.inference._completed import Coordinates, completed_curvature
-from sklearn_boltz.fully_visible.inference._curvature import Regressions, fitted_curvature
-from sklearn_boltz.fully_visible.inference._inference import holm
-from sklearn_boltz.fully_visible.inference._tests import wald_test, weighted_chi2_sf
-from sklearn_boltz.fully_visible.model import _incomplete as _network_incomplete
-from sklearn_boltz.fully_visible.model import _joint, _model
-from sklearn_boltz.fully_visible.model._categorical_gibbs import categorical_sweeps
-from sklearn_boltz.fully_visible.model._gauge import (
-    block,
-    from_binary,
-    state_offsets,
-    to_binary,
-    to_zero_sum,
-)
-from sklearn_boltz.fully_visible.model._gibbs import gibbs_sweeps, row_fields
-from sklearn_boltz.fully_visible.model._incomplete import cell_probabilities
-from sklearn_boltz.fully_visible.model._interaction_gibbs import (
-    add_term_fields,
-    interaction_sweeps,
-    sum_terms,
-)
-from sklearn_boltz.fully_visible.model._interaction_model import InteractionModel
-from sklearn_boltz.fully_visible.model._potts_model import PottsModel
-from sklearn_boltz.fully_visible.model._scores import average_product_correction, frobenius_scores
-from sklearn_boltz.fully_visible.model._spin_model import BinaryModel, SpinModel
-from sklearn_boltz.fully_visible.sampling._sampling import (
-    annealed_log_partition,
-    gibbs_sample,
-)
-from sklearn_boltz.fully_visible.sampling._spurious import TOLERANCE, strange_columns
-from sklearn_boltz.fully_visible.sampling._tempering import (
-    Path,
-    ThermalRecord,
-    draw,
-    find_betas,
-    ladder_log_partition,
-    make_ladder,
-)
-from sklearn_boltz.fully_visible.sampling._tempering import Rung as NetworkRung
-from sklearn_boltz.fully_visible.sparse._descent import descend
-from sklearn_boltz.fully_visible.sparse._penalty import Penalty as SparsePenalty
-from sklearn_boltz.fully_visible.training import (
-    _em,
-    _moment_matching,
-    _objective,
-    _sampled_likelihood,
-    _streamed,
-)
-from sklearn_boltz.fully_visible.training._bslm import N_LANES, bslm_sweep, evaluate_fields
-from sklearn_boltz.fully_visible.training._existence import empty_cells, rarest_cell
-from sklearn_boltz.fully_visible.training._fit import Task
-from sklearn_boltz.fully_visible.training._fit import maximise as maximise_network
-from sklearn_boltz.fully_visible.training._likelihood import Likelihood
-from sklearn_boltz.fully_visible.training._objective import PseudoLikelihood, distinct_rows, unpack
-from sklearn_boltz.fully_visible.training._sampled_likelihood import Sampler, Statistics
-from sklearn_boltz.fully_visible.training._solvers import Monitor as SolverMonitor
-from sklearn_boltz.fully_visible.training._solvers import bslm
-from sklearn_boltz.fully_visible.training._strength import (
-    MAX_ALPHA,
-    choose_strength,
-    least_strength,
-    next_strength,
-)
 from sklearn_boltz.inspection import _ladder as _ladder_display
 from sklearn_boltz.inspection._network import (
     GROUP_COLOURS,
@@ -167,6 +81,79 @@ from sklearn_boltz.meta._coding import MAX_BINS, Bins, Coding
 from sklearn_boltz.meta._completed import left_out, quantile
 from sklearn_boltz.meta._mixture import likeliest_weights
 from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
+from sklearn_boltz.networks import _likelihoods
+from sklearn_boltz.networks.categorical._cells import distinct_codes, find_patterns
+from sklearn_boltz.networks.categorical._contrasts import Contrasts
+from sklearn_boltz.networks.categorical._fit import CategoricalTask, fit_categorical, fit_sites
+from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.networks.categorical._ordered import CONTRAST, TREND
+from sklearn_boltz.networks.categorical._task import CodesTask
+from sklearn_boltz.networks.higher_order import _likelihood
+from sklearn_boltz.networks.higher_order._candidates import best_triples, heirs
+from sklearn_boltz.networks.higher_order._evidence import gains
+from sklearn_boltz.networks.higher_order._further import Further, FurtherStatistics
+from sklearn_boltz.networks.higher_order._likelihood import TableLikelihood
+from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
+from sklearn_boltz.networks.higher_order._selection import Network, refit
+from sklearn_boltz.networks.model import _incomplete as _network_incomplete
+from sklearn_boltz.networks.model import _joint, _model
+from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
+from sklearn_boltz.networks.model._gauge import (
+    block,
+    from_binary,
+    state_offsets,
+    to_binary,
+    to_zero_sum,
+)
+from sklearn_boltz.networks.model._gibbs import gibbs_sweeps, row_fields
+from sklearn_boltz.networks.model._incomplete import cell_probabilities
+from sklearn_boltz.networks.model._interaction_gibbs import (
+    add_term_fields,
+    interaction_sweeps,
+    sum_terms,
+)
+from sklearn_boltz.networks.model._interaction_model import InteractionModel
+from sklearn_boltz.networks.model._potts_model import PottsModel
+from sklearn_boltz.networks.model._scores import average_product_correction, frobenius_scores
+from sklearn_boltz.networks.model._spin_model import BinaryModel, SpinModel
+from sklearn_boltz.networks.sampling._sampling import (
+    annealed_log_partition,
+    gibbs_sample,
+)
+from sklearn_boltz.networks.sampling._spurious import TOLERANCE, strange_columns
+from sklearn_boltz.networks.sampling._tempering import (
+    Path,
+    ThermalRecord,
+    draw,
+    find_betas,
+    ladder_log_partition,
+    make_ladder,
+)
+from sklearn_boltz.networks.sampling._tempering import Rung as NetworkRung
+from sklearn_boltz.networks.sparse._descent import descend
+from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
+from sklearn_boltz.networks.training import (
+    _em,
+    _moment_matching,
+    _objective,
+    _sampled_likelihood,
+    _streamed,
+)
+from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
+from sklearn_boltz.networks.training._existence import empty_cells, rarest_cell
+from sklearn_boltz.networks.training._fit import Task
+from sklearn_boltz.networks.training._fit import maximise as maximise_network
+from sklearn_boltz.networks.training._likelihood import Likelihood
+from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows, unpack
+from sklearn_boltz.networks.training._sampled_likelihood import Sampler, Statistics
+from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
+from sklearn_boltz.networks.training._solvers import bslm
+from sklearn_boltz.networks.training._strength import (
+    MAX_ALPHA,
+    choose_strength,
+    least_strength,
+    next_strength,
+)
 from sklearn_boltz.restricted import _rbm_classifier
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.mean_field import _second_order, _tap
@@ -289,6 +276,19 @@ from sklearn_boltz.restricted.training._tap_steps import Learner as TAPLearner
 from sklearn_boltz.restricted.training._tap_steps import Scheme as TAPScheme
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
 from sklearn_boltz.restricted.training._tracker import Tracked, Tracker
+from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
+from sklearn_boltz.statistics._inference import holm
+from sklearn_boltz.statistics._tests import wald_test, weighted_chi2_sf
+from sklearn_boltz.statistics.covariance import _completed, _separation
+from sklearn_boltz.statistics.covariance._categorical import (
+    as_matrices,
+    as_parameters,
+    contrast,
+    parameter_index,
+    zero_sum_covariance,
+)
+from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
+from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _categorical_arrays
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._bernoulli_kernel import (

@@ -7,7 +7,7 @@ import pytest
 from calls import FITS, calls_to_kernel
 
 PACKAGE = Path(__file__).parents[1] / "sklearn_boltz"
-FAMILIES = {"loglinear", "fully_visible", "restricted"}
+FAMILIES = {"loglinear", "networks", "restricted"}
 # What each place may import besides itself. The shared modules are open to all families.
 SHARED = {
     "_arrays", "_base", "_batches", "_callbacks", "_cells", "_completion", "_estimates",
@@ -36,14 +36,14 @@ MAY_IMPORT = {
     "_base": {"_arrays", "_callbacks", "_cells", "_memory", "_tables", "_warnings"},
     "units": {"_arrays", "_memory", "_random", "_random_arrays", "_random_kernel"},
     "loglinear": SHARED,
-    "fully_visible": SHARED | {"loglinear"},
+    "networks": SHARED | {"loglinear"},
     "restricted": SHARED | {"units"},
     "meta": SHARED | FAMILIES | {"units"},
 }
 # The folders of a family, from the lowest. Estimators and their bases are above all of them.
 FLOORS = {
     "restricted": ["model", "sampling", "mean_field", "training"],
-    "fully_visible": [
+    "networks": [
         "sampling",
         "model",
         "training",

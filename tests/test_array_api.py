@@ -19,8 +19,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _array_api, estimator_checks
 
-from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.loglinear import FSLLDensity
+from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM, RBMClassifier
 
 if os.environ.get("SCIPY_ARRAY_API") != "1":

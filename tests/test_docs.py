@@ -21,7 +21,7 @@ PUBLIC_MODULES = [
     "sklearn_boltz.inspection",
     "sklearn_boltz.loglinear",
     "sklearn_boltz.metrics",
-    "sklearn_boltz.fully_visible",
+    "sklearn_boltz.networks",
     "sklearn_boltz.restricted",
     "sklearn_boltz.units",
 ]

@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
 from private import NetworkBootstrap, SpinModel, quantiles
-from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible import compare_groups, stability_selection
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz.statistics import compare_groups, stability_selection
 
 
 def chain(d, strength):
@@ -35,24 +35,24 @@ few_or_many_sets = pytest.mark.parametrize("n_sets", [10, pytest.param(40, marks
 def test_more_resamples_are_as_if_asked_for_at_once(method, params):
     model = fit(X, **params)
     options = {"method": method, "random_state": 3}
-    at_once = model.bootstrap(X, 7, **options)
-    first = model.bootstrap(X, 3, **options)
-    both = model.bootstrap(X, 4, method=method, previous=first, random_state=99)
+    at_once = statistics.bootstrap(model, X, 7, **options)
+    first = statistics.bootstrap(model, X, 3, **options)
+    both = statistics.bootstrap(model, X, 4, method=method, previous=first, random_state=99)
     assert_array_equal(both.resamples, at_once.resamples)
     assert both.resamples.shape == (7, 15) and len(np.unique(both.resamples[:, 0])) > 1
 
 
 def test_two_jobs_and_single_resamples():
     model = fit(X)
-    one, two = (model.bootstrap(X, 4, n_jobs=n, random_state=0) for n in (1, 2))
+    one, two = (statistics.bootstrap(model, X, 4, n_jobs=n, random_state=0) for n in (1, 2))
     assert_array_equal(one.resamples, two.resamples)
-    single = model.bootstrap(X, 1, random_state=0)
-    assert (model.bootstrap(X, 1, previous=single).std_err > 0).all()
+    single = statistics.bootstrap(model, X, 1, random_state=0)
+    assert (statistics.bootstrap(model, X, 1, previous=single).std_err > 0).all()
 
 
 def test_a_resample_is_a_fit_of_drawn_rows():
     w = np.arange(len(X)) % 3
-    result = fit(X, w, tol=1e-10).bootstrap(X, 3, sample_weight=w, random_state=0)
+    result = statistics.bootstrap(fit(X, w, tol=1e-10), X, 3, sample_weight=w, random_state=0)
     kept = w > 0
     for k in range(3):
         generator = np.random.default_rng([result.seed, k])
@@ -68,7 +68,10 @@ def test_bootstrap_errors_are_those_of_the_sandwich():
     """
     rows = draw(chain(3, 0.4), 3000, seed=1)
     model = fit(rows)
-    ratio = model.bootstrap(rows, 400, random_state=0).std_err / model.inference(rows).std_err
+    ratio = (
+        statistics.bootstrap(model, rows, 400, random_state=0).std_err
+        / statistics.inference(model, rows).std_err
+    )
     assert_allclose(ratio, 1, atol=6 / np.sqrt(800) + 0.02)
 
 
@@ -78,7 +81,7 @@ def test_bootstrap_intervals_cover(n_sets):
     truth, covered = chain(3, 0.4), {"bias-corrected": [], "percentile": []}
     for seed in range(n_sets):
         rows = draw(truth, 400, seed)
-        result = fit(rows).bootstrap(rows, 60, confidence_level=0.9, random_state=seed)
+        result = statistics.bootstrap(fit(rows), rows, 60, confidence_level=0.9, random_state=seed)
         for method, shares in covered.items():
             low, high = (result.coupling_matrix(end) for end in result.interval(method))
             inside = (low < truth.coupling) & (truth.coupling < high)
@@ -123,7 +126,7 @@ def test_quantiles_are_those_of_numpy():
 def test_edge_frequencies():
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame(X, columns=list("abcde"))
-    result = fit(table, penalty="l1", alpha=0.1).bootstrap(table, 20, random_state=0)
+    result = statistics.bootstrap(fit(table, penalty="l1", alpha=0.1), table, 20, random_state=0)
     assert_allclose(result.edge_frequency, (result.couplings != 0).mean(axis=0))
     assert result.edge_frequency[0, 1] == 1 > result.edge_frequency[0, 4]
     frame = result.to_frame()
@@ -138,18 +141,18 @@ def test_edge_frequencies_of_columns_of_categories():
     rows = np.column_stack([rng.integers(q, size=400) for q in (2, 3, 4)])
     rows[:, 1] = np.where(rng.random(400) < 0.5, rows[:, 0] + 1, rows[:, 1])
     model = fit(rows, penalty="group", alpha="ebic")
-    result = model.bootstrap(rows, 10, random_state=0)
+    result = statistics.bootstrap(model, rows, 10, random_state=0)
     assert result.edge_frequency.shape == (3, 3) and result.edge_frequency[0, 1] == 1
     assert result.edge_frequency[0, 2] < 1
     assert result.couplings.shape == (10, 9, 9)
-    again = model.bootstrap(rows, 10, random_state=0, reselect=True)
+    again = statistics.bootstrap(model, rows, 10, random_state=0, reselect=True)
     assert not np.array_equal(again.resamples, result.resamples)
 
 
 @pytest.mark.parametrize("method", ["nonparametric", "parametric"])
 def test_bootstrap_with_missing_cells(method):
     rows = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    result = fit(rows, alpha=0.01).bootstrap(rows, 3, method=method, random_state=0)
+    result = statistics.bootstrap(fit(rows, alpha=0.01), rows, 3, method=method, random_state=0)
     assert np.isfinite(result.resamples).all() and (result.std_err > 0).all()
 
 
@@ -157,7 +160,7 @@ def test_resamples_without_a_maximum_are_told():
     rows = [[1, 1, -1], [-1, -1, 1], [1, 1, 1], [-1, -1, -1], [1, -1, 1], [-1, 1, 1]]
     rows = np.tile(rows, (3, 1))
     with pytest.warns(UserWarning, match="of 20 resamples did not converge") as caught:
-        result = fit(rows).bootstrap(rows, 20, random_state=0)
+        result = statistics.bootstrap(fit(rows), rows, 20, random_state=0)
     assert caught[-1].filename == __file__
     assert not result.converged.all() and np.isfinite(result.resamples).all()
 
@@ -168,8 +171,8 @@ def test_resamples_without_a_maximum_are_told():
 def test_a_refit_is_a_fit_of_the_selected_pairs():
     model = fit(X[:150], penalty="l1", alpha=0.08)
     edges = model.coupling_ != 0
-    result = model.inference(X[150:], refit=True)
-    plain = fit(X[150:], edges=edges).inference(X[150:])
+    result = statistics.inference(model, X[150:], refit=True)
+    plain = statistics.inference(fit(X[150:], edges=edges), X[150:])
     assert_allclose(result.estimate, plain.estimate)
     assert_allclose(result.std_err, plain.std_err)
     assert_array_equal(np.isfinite(result.std_err[5:]), edges[np.triu_indices(5, 1)])
@@ -180,8 +183,10 @@ def test_a_refit_is_a_fit_of_the_selected_pairs():
 def test_refits_and_resamples_of_a_chosen_penalty(nodewise):
     model = fit(X, penalty="l1", alpha="ebic", nodewise=nodewise)
     others = draw(chain(5, 0.4), 300, seed=1)
-    assert np.isfinite(model.inference(others, refit=True).std_err[5])
-    assert model.bootstrap(X, 2, reselect=True, random_state=0).edge_frequency[0, 1] == 1
+    assert np.isfinite(statistics.inference(model, others, refit=True).std_err[5])
+    assert (
+        statistics.bootstrap(model, X, 2, reselect=True, random_state=0).edge_frequency[0, 1] == 1
+    )
 
 
 def test_refits_on_a_split_are_valid_after_selection():
@@ -196,9 +201,9 @@ def test_refits_on_a_split_are_valid_after_selection():
         model = fit(one, penalty="l1", alpha=0.2)
         selected = model.coupling_[np.triu_indices(6, 1)] != 0
         if selected.any():
-            fresh = model.inference(other, refit=True)
+            fresh = statistics.inference(model, other, refit=True)
             right.append(np.mean(fresh.p_value[6:][selected] < 0.05))
-            again = fit(one, edges=model.coupling_ != 0).inference(one)
+            again = statistics.inference(fit(one, edges=model.coupling_ != 0), one)
             wrong.append(np.mean(again.p_value[6:][selected] < 0.05))
     low, high = binom.interval(1 - 1e-6, 60, 0.05)
     assert low / 60 <= np.mean(right) <= high / 60
@@ -208,11 +213,13 @@ def test_refits_on_a_split_are_valid_after_selection():
 def test_criteria_of_a_selected_network_count_what_is_not_0():
     model = fit(X, penalty="l1", alpha=0.05)
     edges = model.coupling_ != 0
-    traces = [(m.aic(X) + 2 * m.log_pseudo_likelihood(X).sum()) / 2
+    traces = [(statistics.aic(m, X) + 2 * m.log_pseudo_likelihood(X).sum()) / 2
               for m in (model, fit(X, edges=edges))]  # fmt: skip
     assert traces[0] == pytest.approx(traces[1], rel=0.1)
     n_edges = np.triu(edges, 1).sum()
-    assert model.ebic(X, gamma=1) - model.bic(X) == pytest.approx(4 * n_edges * np.log(4))
+    assert statistics.ebic(model, X, gamma=1) - statistics.bic(model, X) == pytest.approx(
+        4 * n_edges * np.log(4)
+    )
 
 
 # Stability selection.

@@ -37,7 +37,7 @@ from private import (
     to_zero_sum,
     zero_sum_covariance,
 )
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
 SIZES = st.lists(st.integers(1, 6), min_size=1, max_size=20)
 
@@ -122,8 +122,8 @@ def test_patterns_are_the_rows(n_values, n, seed):
 
 def test_rows_in_blocks_and_large_fields(monkeypatch):
     """More rows than a block has, and states that are all but impossible."""
-    monkeypatch.setattr("sklearn_boltz.fully_visible.categorical._cells.BLOCK_ROWS", 7)
-    monkeypatch.setattr("sklearn_boltz.fully_visible.categorical._cells.BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("sklearn_boltz.networks.categorical._cells.BLOCK_ROWS", 7)
+    monkeypatch.setattr("sklearn_boltz.networks.categorical._cells.BLOCK_NUMBERS", 1)
     rng = np.random.default_rng(0)
     n_values = np.array([3, 2, 4, 12])
     codes, weights = random_table(rng, n_values, 300), np.full(300, 1e3)
@@ -200,7 +200,7 @@ def test_bits_give_the_binary_estimate_and_its_errors(solver, alpha):
     assert result.objective[-1] == pytest.approx(last, abs=1e-9)
     assert result.status == "converged" and result.message is None
     if alpha == 0 and solver == "newton":
-        expected = model.inference(X, covariance="sandwich")
+        expected = statistics.inference(model, X, covariance="sandwich")
         task = CategoricalTask.of_rows(X, n_values, np.ones(len(X)))
         covariance = zero_sum_covariance(task, result.coupling, result.intercept)
         index = parameter_index(n_values)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
 networkx = pytest.importorskip("networkx")
 
@@ -29,7 +29,7 @@ def model(X):
 
 @pytest.fixture(scope="module")
 def result(model, X):
-    return model.inference(X)
+    return statistics.inference(model, X)
 
 
 def matrix(graph, weight):
@@ -37,7 +37,7 @@ def matrix(graph, weight):
 
 
 def test_binary_variables(model, result, X):
-    graph = model.to_networkx(result)
+    graph = statistics.to_networkx(model, result)
     assert list(graph) == X.columns.tolist()
     intercepts = list(networkx.get_node_attributes(graph, "intercept").values())
     assert_array_equal(intercepts, model.intercept_)
@@ -55,8 +55,8 @@ def test_binary_variables(model, result, X):
 def test_categorical_variables(model, X):
     table = X.assign(age=np.random.default_rng(1).choice(["young", "old", "older"], len(X)))
     of_words = FVBMPseudoLikelihood(alpha=0.01).fit(table)
-    tests = of_words.inference(table)
-    graph = of_words.to_networkx(tests)
+    tests = statistics.inference(of_words, table)
+    graph = statistics.to_networkx(of_words, tests)
     assert_allclose(matrix(graph, "weight"), of_words.interaction_scores(apc=False))
     assert_array_equal(matrix(graph, "strength"), matrix(graph, "weight"))
     assert "sign" not in graph.edges["home", "age"]
@@ -66,13 +66,13 @@ def test_categorical_variables(model, X):
     for one, other, edge in graph.edges(data=True):
         assert edge["p_value"] == tests.wald_test([(one, other)]).p_value
     with pytest.raises(ValueError, match="inference must be what `inference"):
-        model.to_networkx(tests)
+        statistics.to_networkx(model, tests)
 
 
 @pytest.mark.parametrize("levels", [2, 3])
 def test_graphs_can_be_written(levels):
     X = np.random.default_rng(0).integers(levels, size=(200, 4)).astype(np.float32)
-    graph, file = FVBMPseudoLikelihood(alpha=0.01).fit(X).to_networkx(), BytesIO()
+    graph, file = statistics.to_networkx(FVBMPseudoLikelihood(alpha=0.01).fit(X)), BytesIO()
     networkx.write_graphml(graph, file)
     file.seek(0)
     again = networkx.read_graphml(file)
@@ -93,7 +93,7 @@ def test_a_table_in_latex(result):
 
 
 def test_without_networkx_and_pandas(model, result, X, monkeypatch):
-    resamples = model.bootstrap(X, 2, random_state=0)
+    resamples = statistics.bootstrap(model, X, 2, random_state=0)
     for package, verb in (
         ("networkx", model.to_networkx), ("pandas", result.to_frame), ("pandas", resamples.to_frame)
     ):  # fmt: skip
@@ -107,6 +107,6 @@ def test_without_networkx_and_pandas(model, result, X, monkeypatch):
 def test_edges_have_their_frequency(X, levels):
     table = X.assign(age=np.arange(len(X)) % levels)
     model = FVBMPseudoLikelihood(penalty="group", alpha=0.05).fit(table)
-    result = model.bootstrap(table, 5, random_state=0)
-    edges = model.to_networkx(result).edges
+    result = statistics.bootstrap(model, table, 5, random_state=0)
+    edges = statistics.to_networkx(model, result).edges
     assert edges["home", "travels"]["frequency"] == result.edge_frequency[0, 2] == 1

@@ -34,7 +34,7 @@ from private import (
     make_ladder,
     mean_and_error,
 )
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
 NAMES = "log_partition", "energy", "entropy", "specific_heat"
 # ln Z of the Ising model on the periodic 7 × 7 lattice, by transfer matrix.
@@ -362,10 +362,10 @@ def test_exact_sums_over_many_blocks(monkeypatch):
 def test_thermodynamics_by_the_ladder(estimator, monkeypatch):
     """All figures at all temperatures within 4.5 standard errors: a false alarm in 1e-4."""
     T = [5.0, 0.5, 1.0, 1.0, 2.0]
-    exact = estimator.thermodynamics(T)
+    exact = statistics.thermodynamics(estimator, T)
     assert exact.method == "exact" and not any(exact.std_err[name].any() for name in NAMES)
     monkeypatch.setattr(_model, "MAX_STATES", 1)
-    found = estimator.thermodynamics(T, random_state=0)
+    found = statistics.thermodynamics(estimator, T, random_state=0)
     assert found.method == "ladder" and found.trusted
     assert_array_equal(found.temperature, T)
     for name in NAMES:
@@ -378,17 +378,19 @@ def test_thermodynamics_by_the_ladder(estimator, monkeypatch):
 
 def test_entropy_and_specific_heat(estimator, monkeypatch):
     T = 1.5
-    exact = estimator.thermodynamics(T)
+    exact = statistics.thermodynamics(estimator, T)
     assert estimator.entropy(T) == pytest.approx(exact.entropy[0], abs=1e-10)
-    assert estimator.specific_heat(T) == pytest.approx(exact.specific_heat[0], abs=1e-10)
+    assert statistics.specific_heat(estimator, T) == pytest.approx(
+        exact.specific_heat[0], abs=1e-10
+    )
     # The slope of the energy, by differences of exact values.
-    heat = np.diff(estimator.thermodynamics([T - 1e-3, T + 1e-3]).energy)[0] / 2e-3
+    heat = np.diff(statistics.thermodynamics(estimator, [T - 1e-3, T + 1e-3]).energy)[0] / 2e-3
     assert heat == pytest.approx(exact.specific_heat[0], rel=1e-4)
     monkeypatch.setattr(_model, "MAX_STATES", 1)
     other = with_model(estimator.coupling_, estimator.intercept_)
     assert abs(other.entropy(T) - exact.entropy[0]) < 4 * 0.05
     assert other.entropy(T) == other.entropy(T)
-    assert other.specific_heat(T) == pytest.approx(heat, rel=0.1)
+    assert statistics.specific_heat(other, T) == pytest.approx(heat, rel=0.1)
     for method in (other.entropy, other.specific_heat):
         with pytest.raises(ValueError, match="temperature"):
             method(0.0)

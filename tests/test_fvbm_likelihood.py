@@ -20,7 +20,7 @@ from private import (
     _moment_matching,
     _sampled_likelihood,
 )
-from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, statistics
 
 ALL = {d: np.array(list(itertools.product([-1.0, 1.0], repeat=d))) for d in range(1, 8)}
 
@@ -166,7 +166,7 @@ def test_standard_errors_are_those_of_the_sandwich():
     scores = terms(x) - p @ terms(ALL[4])
     inverse = np.linalg.inv(information)
     covariance = inverse @ (scores.T @ scores) @ inverse
-    assert_allclose(model.inference(x).covariance, covariance, rtol=1e-5)
+    assert_allclose(statistics.inference(model, x).covariance, covariance, rtol=1e-5)
 
 
 def test_a_large_table():

@@ -24,7 +24,7 @@ from private import (
     to_zero_sum,
 )
 from private import _network_incomplete as _incomplete
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.batches import Batches
 
 
@@ -58,7 +58,9 @@ def test_complete_rows_are_fitted_as_ever(missing):
         model = FVBMPseudoLikelihood(missing=missing, alpha=0.0).fit(rows)
         assert_array_equal(model.coupling_, expected.coupling_)
         assert_array_equal(model.intercept_, expected.intercept_)
-        assert_array_equal(model.inference(X).covariance, expected.inference(X).covariance)
+        assert_array_equal(
+            statistics.inference(model, X).covariance, statistics.inference(expected, X).covariance
+        )
 
 
 # EM.
@@ -115,7 +117,7 @@ def test_completions_by_draws(monkeypatch):
     monkeypatch.setattr(_em, "MAX_CELLS", 1)
     drawn = FVBMPseudoLikelihood(alpha=0.01).fit(X)
     assert drawn.converged_ and drawn.n_iter_ == 20
-    spread = exact.inference(X).coupling_matrix(exact.inference(X).std_err)
+    spread = statistics.inference(exact, X).coupling_matrix(statistics.inference(exact, X).std_err)
     off = ~np.eye(5, dtype=bool)
     assert (np.abs(drawn.coupling_ - exact.coupling_)[off] < 0.5 * spread[off]).all()
     assert_array_equal(drawn.coupling_, clone(drawn).fit(X).coupling_)
@@ -154,8 +156,8 @@ def test_weights_of_incomplete_rows_are_exact(missing, n_values):
     assert_allclose(weighted.coupling_, repeated.coupling_, atol=1e-6)
     heavy = FVBMPseudoLikelihood(**options).fit(X, sample_weight=1e3 * w)
     assert_allclose(heavy.coupling_, repeated.coupling_, atol=1e-4)
-    a = weighted.inference(X, sample_weight=w)
-    b = repeated.inference(np.repeat(X, w, axis=0))
+    a = statistics.inference(weighted, X, sample_weight=w)
+    b = statistics.inference(repeated, np.repeat(X, w, axis=0))
     assert_allclose(a.std_err, b.std_err, rtol=1e-4)
     assert a.n_samples == b.n_samples
 
@@ -183,7 +185,7 @@ def test_rows_and_columns_without_a_value(missing):
     counts = np.sum(constant[:, 4] == 1)
     assert found.marginal(4)[1] == pytest.approx((counts + 0.5) / (counts + 1))
     last = found.history_["log_pseudo_likelihood"][-1]
-    assert np.isfinite(last) and np.isnan(found.inference(constant).std_err[4])
+    assert np.isfinite(last) and np.isnan(statistics.inference(found, constant).std_err[4])
     only = FVBMPseudoLikelihood(missing=missing, alpha=0.0).fit([[1.0, np.nan], [np.nan, 0.0]])
     assert only.converged_ and np.isfinite(only.score([[1.0, 0.0]]))
 
@@ -243,7 +245,7 @@ def test_intervals_cover_the_truth(truth, n_sets, atol):
     results = []
     for seed in range(n_sets):
         X = table(truth, 800, 0.3, 1000 + seed)
-        results.append(FVBMPseudoLikelihood().fit(X).inference(X))
+        results.append(statistics.inference(FVBMPseudoLikelihood().fit(X), X))
     covered = [(r.ci_low < parameters) & (parameters < r.ci_high) for r in results]
     low, high = binom.interval(1 - 1e-6, n_sets, 0.95)
     assert low / n_sets <= np.mean(covered) <= high / n_sets

@@ -34,7 +34,7 @@ from private import (
     ladder_log_partition,
 )
 from private import _network_incomplete as _incomplete
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
 
 @pytest.fixture
@@ -231,7 +231,7 @@ def test_minima_and_basins_are_those_of_all_states(n_values, seed):
     states, _, weights = enumerate_states(network)
     energy = dict(zip(map(tuple, states.tolist()), -weights, strict=True))
     steepest = {state: min(neighbours(state, n_values), key=energy.get) for state in energy}
-    found = estimator_of(network).local_minima(states)
+    found = statistics.local_minima(estimator_of(network), states)
     assert set(map(tuple, found.states.tolist())) == {
         state for state in energy if energy[state] < energy[steepest[state]]
     }
@@ -248,7 +248,7 @@ def test_states_of_equal_energy_end():
     """Without parameters, every state is where it is."""
     model = estimator_of(random_spins(2))
     model.coupling_, model.intercept_ = np.zeros((2, 2)), np.zeros(2)
-    assert len(model.local_minima([[0, 1], [1, 0], [0, 0], [1, 1]]).states) == 4
+    assert len(statistics.local_minima(model, [[0, 1], [1, 0], [0, 0], [1, 1]]).states) == 4
 
 
 def test_minima_of_random_starts_and_of_tables():
@@ -257,10 +257,10 @@ def test_minima_of_random_starts_and_of_tables():
     X = pd.DataFrame({"a": rng.random(200) < 0.3, "b": rng.random(200) < 0.4})
     X["c"] = X.a
     model = FVBMPseudoLikelihood(alpha=0.01).fit(X)
-    minima = model.local_minima(n_starts=300, random_state=0)
+    minima = statistics.local_minima(model, n_starts=300, random_state=0)
     assert minima.count.sum() == len(minima.basin) == 300
     assert list(minima.states.columns) == ["a", "b", "c"]
-    again = model.local_minima(minima.states)
+    again = statistics.local_minima(model, minima.states)
     assert_array_equal(again.basin, np.arange(len(minima.states)))
 
 

@@ -20,7 +20,7 @@ from private import (
     least_strength,
     next_strength,
 )
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.batches import Batches
 
 no_warning = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -193,7 +193,9 @@ def test_curvature_of_batches(monkeypatch):
     assert model.alpha_ == pytest.approx(expected.alpha_, rel=1e-3)
     assert_allclose(model.coupling_, expected.coupling_, atol=1e-3)
     # Rows that were not kept are those that `inference` is given.
-    assert_allclose(model.inference(X).estimate, fit(X).inference(X).estimate, atol=1e-4)
+    assert_allclose(
+        statistics.inference(model, X).estimate, statistics.inference(fit(X), X).estimate, atol=1e-4
+    )
 
 
 @no_warning
@@ -263,7 +265,7 @@ def fitted():
 
 def test_inference_is_that_without_a_penalty(fitted):
     X, chosen, without = fitted
-    one, other = chosen.inference(X), without.inference(X)
+    one, other = statistics.inference(chosen, X), statistics.inference(without, X)
     assert_array_equal(one.estimate, other.estimate)
     assert_array_equal(one.std_err, other.std_err)
     assert np.abs(one.estimate[5:]).max() > np.abs(chosen.coupling_).max()
@@ -271,9 +273,9 @@ def test_inference_is_that_without_a_penalty(fitted):
         assert getattr(chosen, criterion)(X) == getattr(without, criterion)(X)
     small = fit(X, alpha="auto", edges=[(j, j + 1) for j in range(4)])
     assert small.alpha_ == 0
-    one, other = (model.likelihood_ratio(X, small) for model in (chosen, without))
+    one, other = (statistics.likelihood_ratio(model, X, small) for model in (chosen, without))
     assert one.p_value == other.p_value
-    one, other = (model.bootstrap(X, 5, random_state=0) for model in (chosen, without))
+    one, other = (statistics.bootstrap(model, X, 5, random_state=0) for model in (chosen, without))
     assert_array_equal(one.resamples, other.resamples)
     assert_array_equal(one.estimate, other.estimate)
     assert chosen.alpha_ > 0 == without.alpha_  # nothing has changed the model
@@ -285,7 +287,7 @@ def test_inference_of_words_weights_and_missing_cells():
     table.iloc[:30, 2] = None
     weights = np.random.default_rng(0).integers(1, 3, 300)
     one, other = (
-        make(table, weights, tol=1e-8).inference(table, sample_weight=weights)
+        statistics.inference(make(table, weights, tol=1e-8), table, sample_weight=weights)
         for make in (auto, fit)
     )
     assert_array_equal(one.names, other.names)
@@ -296,22 +298,22 @@ def test_inference_of_words_weights_and_missing_cells():
 def test_graph(fitted):
     pytest.importorskip("networkx")
     X, chosen, without = fitted
-    result = chosen.inference(X)
-    weight = chosen.to_networkx(result).edges["x0", "x1"]["weight"]
+    result = statistics.inference(chosen, X)
+    weight = statistics.to_networkx(chosen, result).edges["x0", "x1"]["weight"]
     assert weight == without.coupling_[0, 1]
-    assert chosen.to_networkx().edges["x0", "x1"]["weight"] == chosen.coupling_[0, 1]
+    assert statistics.to_networkx(chosen).edges["x0", "x1"]["weight"] == chosen.coupling_[0, 1]
     with pytest.raises(ValueError, match="of the same fit"):
-        auto(spins(200, 5)).to_networkx(result)
+        statistics.to_networkx(auto(spins(200, 5)), result)
 
 
 def test_parameters_of_the_user_and_size_of_a_pickle(fitted):
     X, chosen, _ = fitted
     model = clone(chosen).fit(X)
     before = len(pickle.dumps(model))
-    model.inference(X)
+    statistics.inference(model, X)
     assert len(pickle.dumps(model)) < before + 1000
     model.coupling_ = np.zeros((5, 5))
-    assert not model.inference(X).estimate[5:].any()
+    assert not statistics.inference(model, X).estimate[5:].any()
 
 
 # Beside other parameters.

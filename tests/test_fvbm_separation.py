@@ -15,6 +15,7 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 from private import _separation, parameter_index
+from sklearn_boltz import statistics
 from sklearn_boltz.inspection import CouplingDisplay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -93,7 +94,7 @@ def test_separated_are_those_of_a_linear_program_over_all_cells(seed, q, has_gap
     model = fit(X, missing="observed", n_values=q)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "There are .* rows")
-        result = model.inference(X)
+        result = statistics.inference(model, X)
     expected = separated_parameters(X, q)
     if q == 2:
         index = parameter_index([2] * d)
@@ -107,16 +108,16 @@ def test_a_column_that_two_others_determine_together():
     rng = np.random.default_rng(0)
     X = rng.choice([-1, 1], size=(400, 4))
     X[:, 3] = np.where(X[:, :3].sum(axis=1) > 0, 1, -1)  # the majority
-    result = fit(X).inference(X)
+    result = statistics.inference(fit(X), X)
     assert result.separated[-1]
     assert np.isnan(result.std_err[result.separated]).all()
 
 
 def test_a_pair_that_may_not_be_connected_and_a_penalty_separate_nothing():
-    result = fit(bits(), edges=[(0, 2), (1, 2)]).inference(bits())
+    result = statistics.inference(fit(bits(), edges=[(0, 2), (1, 2)]), bits())
     assert not result.separated.any()
     assert np.isfinite(result.std_err[[0, 1, 2, 4, 5]]).all()
-    result = fit(bits(), alpha=0.01).inference(bits())
+    result = statistics.inference(fit(bits(), alpha=0.01), bits())
     assert not result.separated.any() and np.isfinite(result.std_err).all()
 
 
@@ -125,7 +126,7 @@ def test_empty_cells_of_other_objectives(params):
     X = bits(400).astype(float)
     if not params:
         X[:20, 2] = np.nan
-    result = fit(X, **params).inference(X)
+    result = statistics.inference(fit(X, **params), X)
     assert_array_equal(result.separated, [1, 1, 0, 1, 0, 0])
     assert_array_equal(np.isnan(result.std_err), result.separated)
 
@@ -133,7 +134,7 @@ def test_empty_cells_of_other_objectives(params):
 def test_em_of_categories():
     X = levels().astype(float)
     X[:10, 0] = np.nan
-    result = fit(X).inference(X)
+    result = statistics.inference(fit(X), X)
     i, j = result.columns
     assert_array_equal(result.separated, ((i != j) & (i > 0)) | ((i == j) & (i > 0)))
 
@@ -141,7 +142,7 @@ def test_em_of_categories():
 def test_too_large_a_program_is_not_solved(monkeypatch):
     monkeypatch.setattr(_separation, "MOST_ENTRIES", 0)
     monkeypatch.setattr(_separation, "positive_rows", None)
-    result = fit(bits()).inference(bits())
+    result = statistics.inference(fit(bits()), bits())
     assert_array_equal(result.separated, [1, 1, 0, 1, 0, 0])
 
 
@@ -150,7 +151,7 @@ def test_too_large_a_program_is_not_solved(monkeypatch):
 
 def test_the_other_parameters_are_as_in_the_limit():
     X = bits()
-    result, exact = fit(X).inference(X), fit(X, tol=1e-9).inference(X)
+    result, exact = statistics.inference(fit(X), X), statistics.inference(fit(X, tol=1e-9), X)
     known = ~result.separated
     assert_allclose(result.std_err[known], exact.std_err[known], rtol=1e-3)
     assert_allclose(result.estimate[known], exact.estimate[known], atol=1e-3)
@@ -158,7 +159,7 @@ def test_the_other_parameters_are_as_in_the_limit():
 
 def test_tables_tests_and_adjusted_p_values():
     X = levels()
-    result = fit(X).inference(X)
+    result = statistics.inference(fit(X), X)
     i, j = result.columns
     of_pair = (i == 1) & (j == 2)
     of_single = result.std_err, result.z, result.p_value, result.ci_low, result.ci_high
@@ -180,19 +181,19 @@ def test_criteria_and_likelihood_ratios():
     X = bits()
     model = fit(X)
     # In the limit each row with one rare bit determines the other: its term is 1.
-    trace = (model.aic(X) + 2 * model.log_pseudo_likelihood(X).sum()) / 2
-    known = ~model.inference(X).separated
+    trace = (statistics.aic(model, X) + 2 * model.log_pseudo_likelihood(X).sum()) / 2
+    known = ~statistics.inference(model, X).separated
     assert 0 < trace < 2 * known.sum() + 1
-    without_both = model.likelihood_ratio(X, fit(X, edges=[(0, 2), (1, 2)]))
+    without_both = statistics.likelihood_ratio(model, X, fit(X, edges=[(0, 2), (1, 2)]))
     assert np.isnan(without_both.p_value) and without_both.statistic > 0
-    without_another = model.likelihood_ratio(X, fit(X, edges=[(0, 1), (1, 2)]))
+    without_another = statistics.likelihood_ratio(model, X, fit(X, edges=[(0, 1), (1, 2)]))
     assert 0 < without_another.p_value < 1
 
 
 def test_bootstrap():
     X = bits()
     with pytest.warns(UserWarning, match="did not converge"):
-        result = fit(X).bootstrap(X, 20, random_state=0)
+        result = statistics.bootstrap(fit(X), X, 20, random_state=0)
     assert_array_equal(result.separated, [1, 1, 0, 1, 0, 0])
     for values in (result.std_err, *result.interval(), *result.interval("percentile")):
         assert_array_equal(np.isnan(values), result.separated)
@@ -225,7 +226,7 @@ def test_size_of_the_test_of_a_pair(n_tables, n_rows, chances):
     rng, rejected, n_empty = np.random.default_rng(0), 0, 0
     for _ in range(n_tables):
         X = np.column_stack([rng.choice(len(p), size=n_rows, p=p) for p in chances])
-        p_value = fit(X).inference(X).pair_p_value()[0, 1]
+        p_value = statistics.inference(fit(X), X).pair_p_value()[0, 1]
         rejected += p_value < 0.05
         n_empty += np.isnan(p_value)
     assert n_empty > 0.04 * n_tables

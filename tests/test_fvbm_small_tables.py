@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
 BIT = np.arange(20)[:, None] % 2
 
@@ -43,7 +43,7 @@ def test_criteria_and_inference_of_constant_columns(params, has_gap):
     n_terms = model.log_pseudo_likelihood(X).sum()
     for criterion in (model.aic, model.bic, model.ebic):
         assert_allclose(criterion(X), -2 * n_terms)
-    result = model.inference(X)
+    result = statistics.inference(model, X)
     assert np.isnan(result.std_err).all() and not result.separated.any()
 
 

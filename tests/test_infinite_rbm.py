@@ -39,7 +39,7 @@ from private import (
 )
 from private import SDCPScheme as Scheme
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
-from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
+from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM, FractionalModel, InfiniteRBM
 from sklearn_boltz.units import Bernoulli
 

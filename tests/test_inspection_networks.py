@@ -13,7 +13,7 @@ from matplotlib import pyplot as plt
 from numpy.testing import assert_allclose, assert_array_equal
 
 from private import GROUP_COLOURS, SMALLEST_FONT, EdgeStyle, fitting_share, spread, strongest_edges
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 from sklearn_boltz.inspection import CouplingDisplay
 
 pytestmark = pytest.mark.usefixtures("closed_figures")
@@ -129,7 +129,7 @@ def test_strongest_edges(strength, least, n_edges):
 
 
 def test_significant_edges(model, X):
-    result = model.inference(X)
+    result = statistics.inference(model, X)
     adjusted = result.adjusted_p_value("fdr_bh")
     display = CouplingDisplay.from_estimator(model, X, kind="graph", significance_level=0.01)
     names = [f"m[x{j},x{k}]" for j, k in np.argwhere(np.triu(display.significant))]
@@ -166,7 +166,7 @@ def test_categorical_columns_have_a_node_each(survey_model, survey):
     assert float(labels[0]) == pytest.approx(scores[0, 2], rel=0.05)
     significant = CouplingDisplay.from_estimator(survey_model, survey, kind="graph")
     assert_array_equal(significant.pairs_, [[0, 2]])
-    p_value = survey_model.inference(survey).pair_p_value("fdr_bh")
+    p_value = statistics.inference(survey_model, survey).pair_p_value("fdr_bh")
     assert_array_equal(significant.significant_pairs, p_value < 0.05)
 
 

@@ -7,7 +7,7 @@ import pytest
 from networks import fit
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
 
 def table(n_values=2, n=200, d=4):
@@ -31,12 +31,12 @@ def test_more_values_as_the_message_says():
 def test_the_least_temperature_of_the_message():
     model = fit(table(), alpha=0.1)
     with pytest.raises(ValueError, match="log-weights are too large for") as caught:
-        model.thermodynamics([1.0, 1e-320])
+        statistics.thermodynamics(model, [1.0, 1e-320])
     message = str(caught.value)
     assert message.endswith("or more; at that temperature only the most probable states are left.")
     least = float(message.split("Use ")[1].split(" or more")[0])
     # The least temperature is shown in two digits.
-    assert abs(model.thermodynamics([1.1 * least]).entropy[0]) < 10
+    assert abs(statistics.thermodynamics(model, [1.1 * least]).entropy[0]) < 10
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import numpy as np
 from _common import make_parser, print_table, report, run_script
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible.model._spin_model import SpinModel
-from sklearn_boltz.fully_visible.sampling._sampling import gibbs_sample
-from sklearn_boltz.fully_visible.training._objective import unpack
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz.networks.model._spin_model import SpinModel
+from sklearn_boltz.networks.sampling._sampling import gibbs_sample
+from sklearn_boltz.networks.training._objective import unpack
 
 # Variables, and data sets of each size.
 N_SETS = {10: 100, 20: 50, 40: 20}
@@ -43,7 +43,7 @@ def one_set(theta, X):
         return None
     found = []
     for covariance in COVARIANCES:
-        result = model.inference(X, covariance=covariance)
+        result = statistics.inference(model, X, covariance=covariance)
         declared = result.adjusted_p_value("fdr_bh")[d:] < 0.05
         covered = (result.ci_low < theta) & (theta < result.ci_high)
         found.append((covered.mean(), declared.sum(), (declared & (theta[d:] == 0)).sum()))

@@ -14,10 +14,10 @@ from _common import make_parser, print_table, report, run_script
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.impute import SimpleImputer
 
-from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible.inference._categorical import as_parameters
-from sklearn_boltz.fully_visible.model._gauge import to_zero_sum
-from sklearn_boltz.fully_visible.model._potts_model import PottsModel
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz.networks.model._gauge import to_zero_sum
+from sklearn_boltz.networks.model._potts_model import PottsModel
+from sklearn_boltz.statistics.covariance._categorical import as_parameters
 
 N_ROWS, N_SETS, SCALE = 1000, 300, 0.35
 NETWORKS = {"bits": [2] * 6, "categories": [2, 3, 4, 3]}
@@ -56,7 +56,7 @@ def one_set(n_values, truth, X):
         if not model.converged_:
             found[name] = None
             continue
-        result = model.inference(table)
+        result = statistics.inference(model, table)
         found[name] = (
             result.estimate,
             result.std_err,

@@ -22,7 +22,7 @@ from _common import make_parser, print_check, print_table, report, run_script
 from _data import load_density, load_spikes
 
 from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible.model._spin_model import SpinModel
+from sklearn_boltz.networks.model._spin_model import SpinModel
 
 SCRIPT = Path(__file__).with_name("_isingfit.R")
 N_ROWS, GAMMA = 6000, 0.25

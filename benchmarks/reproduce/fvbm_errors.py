@@ -14,7 +14,7 @@ from _bslm import N_ROWS, N_RUNS, SIZES, estimate, machine, random_parameters, s
 from _common import print_table, run_script, save_table
 from _reproduction import compare, plt, reproduction, save_picture, settings
 
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
 PAPER = dict(zip(SIZES, [2.09e-6, 5.96e-7, 4.64e-7, 2.89e-7], strict=True))
 WEAK = 0.01
@@ -28,7 +28,7 @@ def weak_errors(d, n_sets):
         X = machine(theta, d).sample(N_ROWS, random_state=run)
         model = FVBMPseudoLikelihood(alpha=0.0).fit(X)
         errors.append(np.mean((estimate(model) - theta) ** 2))
-        variances.append(np.mean(model.inference(X).std_err ** 2))
+        variances.append(np.mean(statistics.inference(model, X).std_err ** 2))
     return np.mean(errors), np.mean(variances)
 
 

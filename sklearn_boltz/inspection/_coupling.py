@@ -5,6 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_scalar
 
+from sklearn_boltz import statistics
 from sklearn_boltz.inspection._axes import axes_or_new, require_pyplot
 from sklearn_boltz.inspection._network import (
     EdgeStyle,
@@ -355,6 +356,6 @@ class CouplingDisplay:
 def inference_or_advice(estimator, X, sample_weight):
     """The inference of an estimator, with an error that says how to draw without it."""
     try:
-        return estimator.inference(X, sample_weight=sample_weight)
+        return statistics.inference(estimator, X, sample_weight=sample_weight)
     except ValueError as error:
         raise ValueError(f"{error} To draw the couplings without tests, leave out X.") from error

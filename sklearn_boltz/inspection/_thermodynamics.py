@@ -3,6 +3,7 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz import statistics
 from sklearn_boltz.inspection._axes import require_pyplot
 
 COLOUR, MARK = "#0072b2", "#d55e00"
@@ -90,7 +91,7 @@ class ThermodynamicsDisplay:
                 "ThermodynamicsDisplay needs a list of at least two temperatures, got "
                 f"{temperatures!r}. For a single one, call `thermodynamics` of the estimator."
             )
-        figures = estimator.thermodynamics(np.sort(temperatures), **kwargs)
+        figures = statistics.thermodynamics(estimator, np.sort(temperatures), **kwargs)
         return cls(figures, estimator.n_features_in_).plot(ax=ax)
 
     def plot(self, *, ax=None):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, unmasked, unusable_cell
 from sklearn_boltz._tables import check_form, learn_table
-from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
+from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
 from sklearn_boltz.units import Categorical
 

@@ -20,7 +20,6 @@ from sklearn_boltz._cells import (
 from sklearn_boltz._tables import learn_table, ordered_columns
 from sklearn_boltz._threads import in_parallel, row_blocks
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.fully_visible import FVBMPseudoLikelihood
 from sklearn_boltz.meta._coding import some_columns
 from sklearn_boltz.meta._default import (
     checked_table,
@@ -31,6 +30,7 @@ from sklearn_boltz.meta._default import (
     tell,
     timed_fit,
 )
+from sklearn_boltz.networks import FVBMPseudoLikelihood
 
 # Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
 # equally good on two and worse on one.

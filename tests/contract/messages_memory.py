@@ -7,7 +7,15 @@ from contract.frames import bits
 from scipy.sparse import csr_array
 
 from private import _memory, _size, dense
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, RBMClassifier
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    RBMClassifier,
+    statistics,
+)
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.units import Categorical
 
@@ -18,7 +26,7 @@ WORDS = np.random.default_rng(0).integers(3, size=(9, 2000))
 
 def covariance():
     model = FVBMPseudoLikelihood(alpha=0.1, max_iter=1, missing="observed").fit(WIDE[:, :200])
-    return model.inference(WIDE[:, :200])
+    return statistics.inference(model, WIDE[:, :200])
 
 
 def within_a_gibibyte(call):

@@ -7,8 +7,8 @@ import pandas as pd
 from contract.once import once
 
 from private import CategoricalPseudoLikelihood, to_binary
-from sklearn_boltz import FVBMPseudoLikelihood
-from sklearn_boltz.fully_visible import stability_selection
+from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz.statistics import stability_selection
 
 BITS = np.random.default_rng(0).integers(2, size=(40, 4))
 SIGNS = 2 * BITS - 1
@@ -62,7 +62,7 @@ def of_letters():
 
 @once
 def inference_of_bits():
-    return of_bits().inference(BITS)
+    return statistics.inference(of_bits(), BITS)
 
 
 def likelihood(X, **params):
@@ -113,7 +113,7 @@ CASES = {
     "stability of one column": lambda: stability_selection(
         fit(ONE_COLUMN, penalty="l1"), ONE_COLUMN
     ),
-    "minima of rows with gaps": lambda: of_bits().local_minima(GAPS),
+    "minima of rows with gaps": lambda: statistics.local_minima(of_bits(), GAPS),
     "scores without a value of no column": lambda: of_letters().interaction_scores(ignore="."),
     "scores without values that are none": lambda: of_letters().interaction_scores(
         ignore=[0, 3, 0, 0]
@@ -125,6 +125,8 @@ CASES = {
         np.zeros((1, 1), dtype=int), np.array([70_000]), np.ones(1)
     ),
     "spins of a column with three states": lambda: to_binary(np.zeros((5, 5)), np.zeros(5), [2, 3]),
-    "a graph of another network": lambda: fit(BITS, alpha=0.1).to_networkx(inference_of_bits()),
-    "a graph of a table": lambda: of_bits().to_networkx(BITS),
+    "a graph of another network": lambda: statistics.to_networkx(
+        fit(BITS, alpha=0.1), inference_of_bits()
+    ),
+    "a graph of a table": lambda: statistics.to_networkx(of_bits(), BITS),
 }

@@ -5,10 +5,10 @@ import pandas as pd
 from contract.once import once
 from networks import fit, spins
 
-from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood, statistics
 from sklearn_boltz.batches import Batches
-from sklearn_boltz.fully_visible import compare_groups, stability_selection
 from sklearn_boltz.inspection import PathDisplay
+from sklearn_boltz.statistics import compare_groups, stability_selection
 
 RNG = np.random.default_rng(0)
 SPINS = spins(100, 4)
@@ -62,12 +62,12 @@ def density(name):
 @once
 def result():
     """Nothing is estimated of the last column."""
-    return fit(CONSTANT).inference(CONSTANT)
+    return statistics.inference(fit(CONSTANT), CONSTANT)
 
 
 @once
 def resamples(n=2):
-    return network("plain").bootstrap(SPINS, n, random_state=0)
+    return statistics.bootstrap(network("plain"), SPINS, n, random_state=0)
 
 
 def strong():
@@ -89,7 +89,7 @@ def scores(find, name, X):
 
 
 def inference(name, **options):
-    return lambda: network(name).inference(FITS[name][0], **options)
+    return lambda: statistics.inference(network(name), FITS[name][0], **options)
 
 
 def wald(tested):
@@ -97,11 +97,11 @@ def wald(tested):
 
 
 def ratio(name, smaller, X=SPINS):
-    return lambda: network(name).likelihood_ratio(X, network(smaller))
+    return lambda: statistics.likelihood_ratio(network(name), X, network(smaller))
 
 
 def resampling(X=SPINS, **options):
-    return lambda: network("plain").bootstrap(X, 2, previous=resamples(), **options)
+    return lambda: statistics.bootstrap(network("plain"), X, 2, previous=resamples(), **options)
 
 
 def stable(penalty="l1", **options):
@@ -158,22 +158,22 @@ CASES = {
     "far from the data, of bits": far_from_data(BITS[:, 0], BITS[:, 1]),
     "far from the data, of signs": far_from_data(SPINS[:, 0], SPINS[:, 1]),
     "a ladder of one chain": lambda: network("bits").log_partition("ladder", n_chains=1),
-    "no temperature": lambda: network("bits").thermodynamics([]),
-    "a negative temperature": lambda: network("bits").thermodynamics([1.0, -1.0]),
-    "a missing temperature": lambda: network("bits").thermodynamics([np.nan]),
-    "a table of temperatures": lambda: network("bits").thermodynamics([[1.0]]),
+    "no temperature": lambda: statistics.thermodynamics(network("bits"), []),
+    "a negative temperature": lambda: statistics.thermodynamics(network("bits"), [1.0, -1.0]),
+    "a missing temperature": lambda: statistics.thermodynamics(network("bits"), [np.nan]),
+    "a table of temperatures": lambda: statistics.thermodynamics(network("bits"), [[1.0]]),
     # Inference.
     "null of another length": inference("plain", null=[0.0, 1.0]),
     "adjustment of p values": lambda: result().adjusted_p_value("bonferroni"),
-    "inference of a singular information": lambda: strong().inference(SPINS),
-    "criterion of a singular information": lambda: strong().aic(SPINS),
+    "inference of a singular information": lambda: statistics.inference(strong(), SPINS),
+    "criterion of a singular information": lambda: statistics.aic(strong(), SPINS),
     "jackknife of the likelihood": inference("exact", covariance="jackknife"),
     "jackknife after EM": inference("gaps", covariance="jackknife"),
     "few rows for inference": inference("few rows"),
     "inference of ordered columns": inference("in order"),
     "inference of terms of three": inference("term"),
     "inference of counts": inference("counts"),
-    "aic of counts": lambda: network("counts").aic(SPINS),
+    "aic of counts": lambda: statistics.aic(network("counts"), SPINS),
     "inference of the rows that selected": inference("selected"),
     "refit to the rows that selected": inference("selected", refit=True),
     "inference of regressions": inference("by node"),
@@ -197,8 +197,8 @@ CASES = {
     "ratio with another alpha": ratio("plain", "penalised pair"),
     "ratio with other columns": ratio("plain", "three columns"),
     "ratio with another objective": ratio("plain", "exact"),
-    "ratio to an RBM": lambda: network("plain").likelihood_ratio(
-        SPINS, SDCPRBM(2, max_iter=1).fit(BITS)
+    "ratio to an RBM": lambda: statistics.likelihood_ratio(
+        network("plain"), SPINS, SDCPRBM(2, max_iter=1).fit(BITS)
     ),
     "ratio of other rows": ratio("pair of other rows", "no pair"),
     "ratio with missing cells": ratio("plain", "one pair", GAPS),
@@ -206,7 +206,7 @@ CASES = {
     "previous of other rows": resampling(SPINS[:-1]),
     "previous of the other method": resampling(method="parametric"),
     "previous without reselection": resampling(reselect=True),
-    "resamples of regressions": lambda: network("by node").bootstrap(SPINS, 2),
+    "resamples of regressions": lambda: statistics.bootstrap(network("by node"), SPINS, 2),
     "interval of one resample": lambda: resamples(1).interval(),
     "frame of one resample": lambda: resamples(1).to_frame(),
     "std_err of one resample": lambda: resamples(1).std_err,
@@ -277,5 +277,5 @@ CASES = {
     "no maximum of two bits": fitting(EMPTY, alpha=0.0),
     "no maximum of two columns of three values": fitting(EMPTY_OF_THREES, alpha=0.0),
     "no maximum of a term": fitting(EMPTY_TERM, terms=[(0, 1, 2)]),
-    "no maximum for inference": lambda: fit(COPY, alpha="auto").inference(COPY),
+    "no maximum for inference": lambda: statistics.inference(fit(COPY, alpha="auto"), COPY),
 }

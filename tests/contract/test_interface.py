@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import sklearn_boltz
 from private import _enumeration
-from sklearn_boltz import SDCPRBM, TAPDBM, FVBMPseudoLikelihood, InfiniteRBM, units
+from sklearn_boltz import SDCPRBM, TAPDBM, FVBMPseudoLikelihood, InfiniteRBM, statistics, units
 
 BUNCH = {"value", "std_err", "low", "high", "ess", "method", "trusted", "verdict", "log_weights",
          "states"}  # fmt: skip
@@ -219,12 +219,12 @@ def test_scores_follow_couplings():
     model.coupling_ = 3 * model.coupling_
     assert np.exp(model.score_samples(all_states(5))).sum() == pytest.approx(1)
     assert model.log_partition().std_err == 0
-    covariance = model.inference(X).covariance
-    assert model.inference(X).covariance is covariance
+    covariance = statistics.inference(model, X).covariance
+    assert statistics.inference(model, X).covariance is covariance
     with pytest.warns(UserWarning, match="not the rows and weights of the fit"):
-        assert model.inference(X[:100]).covariance is not covariance
+        assert statistics.inference(model, X[:100]).covariance is not covariance
     model.coupling_ *= 0.5
-    assert not np.array_equal(model.inference(X).covariance, covariance)
+    assert not np.array_equal(statistics.inference(model, X).covariance, covariance)
 
 
 def test_figures_of_read_only_parameters_are_kept(monkeypatch, tmp_path):

@@ -24,6 +24,7 @@ from sklearn_boltz import (
     BoltzmannMixture,
     FSLLDensity,
     FVBMPseudoLikelihood,
+    statistics,
 )
 from sklearn_boltz.inspection import CouplingDisplay, LandscapeDisplay, SampleDisplay
 
@@ -249,10 +250,10 @@ def test_a_constant_column_beside_categories(constant):
     names = model.get_feature_names_out()
     assert f"c={model.categories_[3][0]}" in names and "c=(unused)" in names
     assert len(names) == len(model.coupling_)
-    result = model.inference(table)
+    result = statistics.inference(model, table)
     assert len(result.names) == len(result.estimate)
-    assert list(model.to_networkx().nodes) == list(table.columns)
-    assert len(model.bootstrap(table, 2, random_state=0).to_frame())
+    assert list(statistics.to_networkx(model).nodes) == list(table.columns)
+    assert len(statistics.bootstrap(model, table, 2, random_state=0).to_frame())
     for kind in ("heatmap", "graph"):
         display = CouplingDisplay.from_estimator(model, kind=kind)
         assert (display.pairs_ is None) == (kind == "heatmap")

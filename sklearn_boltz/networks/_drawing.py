@@ -1,0 +1,218 @@
+"""What a fitted network draws: samples, missing cells, one column given the others."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_boltz._base import find_stack_level, validate_arguments
+from sklearn_boltz._memory import check_drawn
+from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.networks.model import _incomplete
+from sklearn_boltz.networks.sampling._sampling import gibbs_sample
+from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
+
+
+def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):
+    """States of a ladder's top; warns if they do not come from its foot."""
+    with Workers() as workers:
+        if n_temperatures == "auto":
+            betas = find_betas(path, [1.0], generator, workers)
+        else:
+            betas = np.linspace(0, 1, n_temperatures)
+        codes, is_broken = draw(path, betas, n_samples, n_steps, generator, workers)
+    if is_broken:
+        remedy = "Use n_temperatures='auto'."
+        if n_temperatures == "auto":
+            remedy = (
+                "The couplings are so large that no temperatures may connect the modes; fit with a "
+                "larger alpha."
+            )
+        warnings.warn(
+            f"Of {len(betas)} temperatures, some neighbours hardly exchange states: the shares of "
+            f"modes in these samples are not to be trusted. {remedy}",
+            stacklevel=find_stack_level(),
+        )
+    return codes
+
+
+class Drawing:
+    """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
+
+    @validate_arguments(
+        {
+            "n_samples": [Interval(Integral, 1, None, closed="left")],
+            "random_state": ["random_state", Options(type, {np.random.Generator})],
+            "given": [dict, None],
+            "temperature": [Interval(Real, 0, None, closed="neither")],
+            "n_steps": [Interval(Integral, 1, None, closed="left")],
+            "n_temperatures": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        }
+    )
+    def sample(
+        self,
+        n_samples=1,
+        random_state=None,
+        *,
+        given=None,
+        temperature=1.0,
+        n_steps=1000,
+        n_temperatures="auto",
+    ):
+        """Draw samples from the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+            Number of samples.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+        given : dict, default=None
+            Values of some columns, by name or number, in the coding of the returned rows. The other
+            columns are drawn from their distribution given these.
+        temperature : float, default=1.0
+            T > 0: rows are drawn with probabilities proportional to P(x)^(1/T).
+        n_steps : int, default=1000
+            Transitions (sweeps of Gibbs sampling) for each sample, at all temperatures together. It
+            is used if connected variables that are not given have more than 2**26 joint states.
+        n_temperatures : "auto" or int, default="auto"
+            Number of temperatures. It is used if connected variables that are not given have more
+            than 2**26 joint states. Chains at neighbouring temperatures exchange their states; at
+            the highest one the columns are independent. So samples find all modes, in the right
+            shares. ``"auto"`` chooses temperatures between which exchanges are accepted, an int
+            takes equal steps. 1 is Gibbs sampling of the model alone, with a chain for each sample.
+
+        Returns
+        -------
+        X : ndarray or data frame of shape (n_samples, n_features)
+            Samples as a table like the training data, with its columns and types. They are exact
+            and independent up to 2**26 joint states of connected variables, which 26 binary ones
+            have. Beyond that, each chain gives several samples if more than 1,000 are drawn.
+
+        Warns
+        -----
+        UserWarning
+            If temperatures hardly exchange states, so that the shares of modes are not to be
+            trusted.
+            If the rate of a column differs from that in the training data by more than 0.05 and
+            by more than chance explains: the model then has mass far from the data, see Notes of
+            the class. This is checked without `given` and at temperature 1, and needs about ten
+            samples or more. If no rate under the model differs by more than 0.05, at most one call
+            in 10,000 warns.
+        """
+        check_is_fitted(self)
+        check_drawn(self, n_samples)
+        columns, places = self._given(given, self._coding.values)
+        codes = np.empty((n_samples, self.n_features_in_), dtype=np.int64)
+        codes[:, columns] = places
+        free = np.setdiff1d(np.arange(self.n_features_in_), columns)
+        # Given some columns, the others are a model of the same kind.
+        model, base = self._tempered(temperature, columns, places)
+        generator = make_generator(random_state)
+        if model.is_enumerable():
+            codes[:, free] = model.sample(n_samples, generator, n_steps)
+        elif n_temperatures == 1:
+            codes[:, free] = gibbs_sample(model, n_samples, n_steps, generator)
+        else:
+            path = Path.from_model(model, base, generator)
+            codes[:, free] = tempered_sample(path, n_samples, n_steps, n_temperatures, generator)
+        if not len(columns) and temperature == 1:
+            self._warn_if_far_from_data("In these samples,", codes, None, n_samples)
+        return self._table.decode(self._coding.decode(codes))
+
+    @validate_arguments(
+        {
+            "X": ["array-like"],
+            "how": [StrOptions({"mean", "mode", "sample"})],
+            "random_state": ["random_state", Options(type, {np.random.Generator})],
+            "n_steps": [Interval(Integral, 1, None, closed="left")],
+        }
+    )
+    def impute(self, X, *, how="mean", n_steps=1000, random_state=None):
+        """Fill missing values from their distribution given the observed values of the row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN, None and pandas.NA are missing values.
+        how : {"mean", "mode", "sample"}, default="mean"
+            The conditional mean of each missing value, the most probable joint state of the
+            missing values, or a draw of all of them from their joint conditional distribution.
+            All are exact in rows whose missing values have no more than 2**20 joint states, as
+            20 binary ones have. Columns with an entry in `categories_`, such as words and truth
+            values, have no mean: they get the mode.
+        n_steps : int, default=1000
+            Transitions (sweeps of Gibbs sampling) that are discarded, for rows with more joint
+            states. As many follow, from which the mean is taken, or the most probable state.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness for ``how="sample"``, and for rows with more joint states.
+
+        Returns
+        -------
+        X : of the type of X
+            A copy with the missing values filled; observed values are unchanged.
+        """
+        check_is_fitted(self)
+        cells = self._known_cells(X)
+        missing, generator = np.isnan(cells), make_generator(random_state)
+        rows, codes = missing.any(axis=1), self._coding.codes(self, cells)
+
+        def impute(how):
+            filled = cells.astype(np.float64)
+            if rows.any():
+                found = _incomplete.impute(self._model(), codes[rows], how, n_steps, generator)
+                filled[rows] = np.where(missing[rows], self._coding.decode(found), cells[rows])
+            return filled
+
+        return self._fill(X, missing, how, impute)
+
+    def _cell_probabilities(self, X, max_states, n_steps, random_state):
+        """Of the missing cells given the observed ones, each by itself, in the one-hot layout."""
+        cells = self._known_cells(X)
+        codes, generator = self._coding.codes(self, cells), make_generator(random_state)
+        return _incomplete.cell_probabilities(self._model(), codes, max_states, n_steps, generator)
+
+    def _likeliest_cells(self, X, max_states, n_steps, random_state):
+        """A copy in which each missing cell has its most probable value."""
+        p = self._cell_probabilities(X, max_states, n_steps, random_state)
+        ends = np.cumsum(self._model().n_values)
+        columns = np.split(p, ends[:-1], axis=1)
+        found = np.column_stack([column.argmax(axis=1) for column in columns])
+        return np.where(np.isnan(X), self._coding.decode(found), X)
+
+    def predict_column_proba(self, X, column):
+        """Return the probabilities of the values of one column given the rest of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data. The values in `column` are ignored. Missing values (NaN) in other columns are
+            summed out. This is exact in rows whose connected missing values, `column` included,
+            have no more than 2**20 joint states. In other rows the probabilities are estimated by
+            annealed importance sampling for each value of the column, until their standard errors
+            are at most 0.03 or there are 1,600 temperatures.
+        column : int or str
+            Number or name of the column.
+
+        Returns
+        -------
+        probabilities : ndarray of float64 of shape (n_samples, n_values)
+            The probabilities of the values of the column in their order, for words that of
+            `categories_`. Each row sums to 1. They depend on the row alone: equal rows have equal
+            probabilities in any table, and in each call.
+        """
+        check_is_fitted(self)
+        codes, j = self._codes_but(X, column)
+        with Workers() as workers:
+            found = _incomplete.column_probabilities(self._model(), codes, j, workers)
+        return self._of_categories(found, j)
+
+    def _codes_but(self, X, column):
+        """Codes of rows, whatever stands in a column, and its number."""
+        j = self._variable(column)
+        X = self._known_cells(self._ignoring(X, j), copy=True)
+        X[:, j] = 1  # any legal value
+        return self._coding.codes(self, X), j

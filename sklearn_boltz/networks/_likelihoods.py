@@ -1,0 +1,599 @@
+"""What can be asked of a fitted network: conditional means, likelihoods, ln Z, marginals."""
+
+import warnings
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils import Bunch
+from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sklearn_boltz._base import BaseBoltzmann, find_stack_level, fingerprint, validate_arguments
+from sklearn_boltz._cells import first_of
+from sklearn_boltz._estimates import (
+    contradiction,
+    distrust,
+    estimate_from_value,
+    raise_floor,
+    temperature_ladder,
+)
+from sklearn_boltz._random import make_generator
+from sklearn_boltz.networks.fitting._columns import value_names
+from sklearn_boltz.networks.model import _model
+from sklearn_boltz.networks.model._interaction_model import InteractionModel, Terms
+from sklearn_boltz.networks.model._potts_model import PottsModel
+from sklearn_boltz.networks.model._scores import average_product_correction, frobenius_scores
+from sklearn_boltz.networks.model._spin_model import SpinModel, to_spins
+from sklearn_boltz.networks.sampling._figures import thermal_figures
+from sklearn_boltz.networks.sampling._sampling import annealed_log_partition, gibbs_sample
+from sklearn_boltz.networks.sampling._spurious import spurious_message, strange_columns
+from sklearn_boltz.networks.sampling._tempering import (
+    N_CHAINS,
+    Path,
+    ladder_log_partition,
+)
+
+# Nats of standard error, above which an estimate of the normalising constant is not trusted.
+DOUBTFUL = 0.2
+# Chains, and their transitions, that then tell whether the model has mass far from the data.
+N_COMPARED, N_STEPS = 200, 200
+# Samples whose means are the expectations of terms where nothing is enumerated.
+N_EXPECTED = 2000
+
+
+class Likelihoods(BaseBoltzmann):
+    """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
+
+    def _parameters(self):
+        terms = Terms.of(self.terms_, self.term_weights_)
+        return [self.coupling_, self.intercept_, *terms, self.count_potential_]
+
+    def _model(self):
+        """The distribution."""
+        if self.terms_ or self.count_potential_.any():
+            return InteractionModel(
+                self.coupling_,
+                self.intercept_,
+                self.terms_,
+                self.term_weights_,
+                self.count_potential_,
+            )
+        if self._coding.is_binary:
+            return SpinModel(self.coupling_, self.intercept_)
+        return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)
+
+    def _codes(self, X):
+        """-> codes, -1 for a missing cell, and the type of X."""
+        check_is_fitted(self)
+        X = self._known_cells(X)
+        return self._coding.codes(self, X), X.dtype
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the columns that `transform` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str of shape (n_features,), default=None
+            Names of the variables; None for those seen in `fit`, or ``x0``, ``x1``, ...
+
+        Returns
+        -------
+        names : ndarray of str
+            The names of the variables, if all are binary. Otherwise ``name=value`` for each value
+            of each variable, which is also the order of `coupling_` and `intercept_`.
+        """
+        check_is_fitted(self)
+        names = self._input_names(input_features)
+        if self._coding.is_binary:
+            return np.array(names, dtype=object)
+        codes = enumerate(map(np.arange, self._coding.n_values))
+        return value_names(names, [self._labels(j, values) for j, values in codes])
+
+    def transform(self, X):
+        """Return the conditional expectation of each variable given the others.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell. Missing cells are summed out.
+
+        Returns
+        -------
+        expectation : ndarray of shape (n_samples, n_features) or (n_samples, Σ n_values)
+            For binary variables, in the coding of the training data: tanh(M x + b), from -1 to 1,
+            for -1 and 1, and the probabilities of a 1 for 0 and 1. If any variable has more
+            values, the probabilities of all values of all variables, one after another. The type is
+            float32 for float32 data, and otherwise float64.
+        """
+        codes, dtype = self._codes(X)
+        expectation = self._model().expectation(codes)
+        if self._coding.is_binary and self._coding.low == 0:
+            expectation = (1 + expectation) / 2
+        return expectation.astype(np.float32 if dtype == np.float32 else np.float64)
+
+    def log_pseudo_likelihood(self, X):
+        """Return the log pseudo-likelihood of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell.
+
+        Returns
+        -------
+        log_pseudo_likelihood : ndarray of float64 of shape (n_samples,)
+            The sum over the observed cells of ln p(x_j | all other observed cells), in nats.
+            Missing cells are summed out. This is exact if the connected ones have no more than
+            2**20 joint states; otherwise Gibbs sampling with a fixed seed estimates it.
+        """
+        codes, _ = self._codes(X)
+        return self._model().log_pseudo_likelihood(codes)
+
+    def score_samples(self, X):
+        """Return the log-probability of the observed cells of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell.
+
+        Returns
+        -------
+        log_probability : ndarray of float64 of shape (n_samples,)
+            In nats, normalised by `log_partition_`. Missing cells are summed out. This is exact if
+            the connected ones have no more than 2**20 joint states; otherwise annealed importance
+            sampling with a fixed seed estimates it. Values that `fit` did not see count as
+            `unseen` says.
+        """
+        return self._with_unseen(X, -self.free_energy(X) - self.log_partition_)
+
+    def energy(self, X):
+        """Return the energy of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data, without missing cells.
+
+        Returns
+        -------
+        energy : ndarray of float64 of shape (n_samples,)
+            E(x) = -½ xᵀ M x - bᵀ x, so that P(x) = exp(-E(x)) / Z. x has values -1 and 1 if all
+            variables are binary, and otherwise is the one-hot vector of length Σ n_values. With
+            `terms_` it is less by Σ_t θ_t Π_{i ∈ t} x_i, and with a `count_potential_` V by V(K),
+            for K variables that are 1.
+        """
+        codes = self._complete_codes(X)
+        return -self._model().log_weight(codes)
+
+    def _complete_codes(self, X):
+        """Codes of rows that must be complete."""
+        codes, _ = self._codes(X)
+        codes[:, self._table.is_empty] = 0  # a value that says nothing
+        if (codes < 0).any():
+            row, j = np.argwhere(codes < 0)[0]
+            titles = map(self._column, np.flatnonzero((codes < 0).any(axis=0)))
+            more = first_of((codes < 0).sum(), "missing cells", titles)
+            raise ValueError(
+                f"{type(self).__name__}: {self._column(j)} has no value (NaN) in row {row}{more}, "
+                "and an energy belongs to a complete row. `free_energy` sums missing cells out; "
+                "`impute` fills them."
+            )
+        return codes
+
+    def free_energy(self, X):
+        """Return the free energy of each row: its energy, with missing cells summed out.
+
+        Other models sum out hidden units. This one has none, and sums out missing cells.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN is a missing cell.
+
+        Returns
+        -------
+        free_energy : ndarray of float64 of shape (n_samples,)
+            F = -ln Σ exp(-E(x)) over all values of the missing cells, so that the observed cells
+            have the probability exp(-F) / Z. For complete rows it is ``energy(X)``. With more than
+            2**20 joint states of connected missing cells it is an estimate, as in `score_samples`.
+        """
+        codes, _ = self._codes(X)
+        return -self._model().log_sums(codes, self._base)
+
+    @property
+    def log_partition_(self):
+        """Logarithm of the normalising constant, in nats; computed when first asked for."""
+        check_is_fitted(self)
+
+        def compute():
+            estimate = self.log_partition(random_state=0)
+            return Bunch(value=estimate.value, method=estimate.method)
+
+        estimate = self._cached("log_partition", compute)
+        against = contradiction(estimate, self._cached("log_partition_floor", Bunch))
+        if against:
+            warnings.warn(against, UserWarning, stacklevel=find_stack_level())
+        return estimate.value
+
+    @validate_arguments(
+        {
+            "method": [StrOptions({"auto", "exact", "ais", "ladder"})],
+            "n_chains": [Interval(Integral, 1, None, closed="left"), None],
+            "n_temperatures": [Interval(Integral, 1, None, closed="left"), "array-like", None],
+            "temperature": [Interval(Real, 0, None, closed="neither")],
+            "tol": [Interval(Real, 0, None, closed="neither")],
+            "max_rounds": [Interval(Integral, 1, None, closed="left")],
+            "random_state": ["random_state", Options(type, {np.random.Generator})],
+        }
+    )
+    def log_partition(
+        self,
+        method="auto",
+        *,
+        n_chains=None,
+        n_temperatures=None,
+        temperature=1.0,
+        tol=0.05,
+        max_rounds=5000,
+        random_state=None,
+    ):
+        """Compute or estimate the logarithm of the normalising constant.
+
+        Parameters
+        ----------
+        method : {"auto", "exact", "ladder", "ais"}, default="auto"
+            ``"exact"`` enumerates the states of connected variables, 2**26 at most.
+
+            ``"ladder"`` runs Gibbs chains at several inverse temperatures, from independent columns
+            with the rates of the model to the model itself. The chains exchange states (parallel
+            tempering). ln Z is the sum of Bennett's acceptance ratios [1]_ of neighbours.
+
+            ``"ais"`` is annealed importance sampling from the base rates of the training data. The
+            estimate of Z is unbiased, and that of ln Z is too low on average. With a probability of
+            at least 95 %, ln Z is greater than the estimate minus 3 nats, for any number of chains.
+
+            ``"auto"`` is exact up to 2**26 joint states of connected variables, and beyond that the
+            ladder.
+        n_chains : int, default=None
+            Number of independent chains; for the ladder, at each temperature, and 2 or more. None
+            means 100 for the ladder and 500 for AIS.
+        n_temperatures : int or array-like of float, default=None
+            Number of equal steps of the inverse temperature, or all its values from 0 up to 1.
+            None chooses temperatures for the ladder so that enough exchanges are accepted, and
+            means 1,000 for AIS.
+        temperature : float, default=1.0
+            T > 0: the model is P(x)^(1/T), with Z = Σ_x exp(-E(x) / T).
+        tol : float, default=0.05
+            The ladder ends when the standard error, in nats, is at most this, each chain has been
+            renewed once on average, and two halves of the rounds agree.
+        max_rounds : int, default=5000
+            Maximum number of rounds of the ladder. A round is a sweep at every temperature, and
+            exchanges.
+        random_state : int, RandomState instance, Generator or None, default=None
+            The source of randomness.
+
+        Returns
+        -------
+        estimate : Bunch
+            `value`, in nats; `std_err`, its standard error by the delta method; `low` and `high`,
+            bounds of ln Z that hold with a probability of 95 % each (for the ladder, two standard
+            errors away; infinite where the method gives no bound); `trusted` and `verdict`, whether
+            the estimate can be trusted, and why; `ess`, the effective number of chains (for the
+            ladder, the number of states that moved from independent columns to the model);
+            `log_weights` of the chains; `states` where they ended, in the coding of the training
+            data; and `method`. The ladder also has `betas`, the inverse temperatures;
+            `log_partitions` at these, and `log_partition_errors`; `acceptances` of exchanges
+            between neighbours; and `n_rounds`.
+
+        Raises
+        ------
+        ValueError
+            If ``method="exact"`` and connected variables have more than 2**26 joint states.
+
+        Warns
+        -----
+        UserWarning
+            If the estimate is not to be trusted, or if its states show that the model has mass
+            far from the data, see Notes of the class.
+
+        Notes
+        -----
+        `log_partition_`, which `score_samples` uses, is the estimate of ``method="auto"`` with a
+        fixed seed. Other runs do not change it. If `low` of an AIS run is above it,
+        `score_samples` warns that the scores are too high.
+
+        The standard error of the ladder is that of the mean of `n_chains` independent
+        simulations, since states are exchanged between chains of the same number only. So it
+        includes correlations in time and between temperatures. Half of the chains begin at
+        independent columns, half where plain Gibbs chains of the model from several starts have
+        ended. The standard error does not include modes that no chain has found. If `low` of an
+        earlier AIS run is above `high`, the verdict says so.
+
+        References
+        ----------
+        .. [1] C. H. Bennett, "Efficient estimation of free energy differences from Monte Carlo
+           data", Journal of Computational Physics 22, 245–268, 1976.
+        """
+        check_is_fitted(self)
+        if method == "exact":
+            self._check_enumerable("Use method='ladder'.")
+        (model, base), generator = self._tempered(temperature), make_generator(random_state)
+        if method in ("auto", "exact") and model.is_enumerable():
+            exact = self._cached(
+                "exact_log_partition", model.log_partition, np.array([temperature])
+            )
+            return estimate_from_value(exact)
+        if method == "ais":
+            betas = temperature_ladder(1000 if n_temperatures is None else n_temperatures)
+            estimate = annealed_log_partition(model, base, betas, n_chains or 500, generator)
+        elif n_chains == 1:
+            raise ValueError(
+                f"{type(self).__name__}.log_partition: n_chains must be 2 or more for the ladder: "
+                "how far chains differ is the standard error."
+            )
+        else:
+            n_chains, path = n_chains or N_CHAINS, Path.from_model(model, base, generator)
+            estimate = ladder_log_partition(
+                path, n_temperatures, n_chains, tol, max_rounds, generator
+            )
+        if temperature == 1:
+            self._compare_with_floor(estimate)
+            self._warn_of_partition(estimate)
+        elif not estimate.trusted:
+            warnings.warn(estimate.verdict, stacklevel=find_stack_level())
+        estimate.states = self._coding.decode(estimate.states).astype(self._sample_dtype)
+        return estimate
+
+    def _tempered(self, temperature, columns=(), places=()):
+        """The model at a temperature, given some columns, and intercepts of independent ones."""
+        model, columns = self._model(), np.array(columns, dtype=np.int64)
+        free = np.setdiff1d(np.arange(self.n_features_in_), columns)
+        base = min(1, 1 / temperature) * self._base[model.places(free)]
+        return model.given(columns, np.array(places, np.int64)).tempered(temperature), base
+
+    def _compare_with_floor(self, estimate):
+        """Remember the greatest lower end; say so if an earlier one contradicts an estimate."""
+        floor = self._cached("log_partition_floor", Bunch)
+        if floor and floor.low > estimate.high:
+            by = f"{len(estimate.betas)} temperatures"
+            distrust(estimate, by, f"an AIS run before says {floor.low:.1f} at least")
+        elif estimate.method == "ais":
+            raise_floor(floor, estimate)
+
+    def _warn_of_partition(self, estimate):
+        """Warn if the estimate of ln Z is uncertain, or if the model has mass far from the data."""
+        if estimate.method == "ladder":
+            if not estimate.trusted or estimate.std_err > DOUBTFUL:
+                warnings.warn(estimate.verdict, stacklevel=find_stack_level())
+            n = len(estimate.states)
+            self._warn_if_far_from_data("In samples of the model,", estimate.states, None, n)
+            return
+        where = "In the weighted states from which log_partition_ is estimated,"
+        weights = np.exp(estimate.log_weights - estimate.log_weights.max())
+        codes, n = estimate.states, estimate.ess
+        if estimate.std_err > DOUBTFUL:
+            warnings.warn(
+                f"The estimate of log_partition_ is uncertain by at least {estimate.std_err:.2g} "
+                "nats: the model has modes that chains rarely find, perhaps far from the data.",
+                stacklevel=find_stack_level(),
+            )
+            # A few states have nearly all the weight, too few to compare. Plain chains have more.
+            where, n = "In samples of the model,", N_COMPARED
+            generator = make_generator(0)
+            codes, weights = gibbs_sample(self._model(), n, N_STEPS, generator), None
+        self._warn_if_far_from_data(where, codes, weights, n)
+
+    def _warn_if_far_from_data(self, where, codes, weights, n):
+        """Compare the rates of values in n states of the model with those of the training data.
+
+        Parameters that the user has set have nothing to do with these.
+        """
+        if fingerprint(self._parameters()) != self._estimate:
+            return
+        model = self._model()
+        rates, expected = model.rates(codes, weights), model.rates_of_independent(self._base)
+        columns = strange_columns(rates, expected, n)
+        if len(columns):
+            message = spurious_message(where, rates, expected, columns, self._value_label)
+            warnings.warn(message, stacklevel=find_stack_level())
+
+    def _value_label(self, place):
+        """How messages name what is counted at a place of `rates`."""
+        j, code = place, 1
+        if not self._coding.is_binary:
+            ends = np.cumsum(self._coding.n_values)
+            j = int(np.searchsorted(ends, place, side="right"))
+            code = place - ends[j] + self._coding.n_values[j]
+        return f"{self._column(j)} is {self._labels(j, self._coding.values(j))[code]}"
+
+    def _check_enumerable(self, remedy):
+        limit = "2**26 joint states"
+        if self._coding.is_binary:
+            limit = f"{int(np.log2(_model.MAX_STATES))} variables"
+        if not self._model().is_enumerable():
+            raise ValueError(
+                f"{type(self).__name__}: the model connects more than {limit}, too "
+                f"many to enumerate. {remedy}"
+            )
+
+    def marginal(self, features):
+        """Return the joint probabilities of some variables.
+
+        Parameters
+        ----------
+        features : int, str or sequence of them
+            Numbers or names of variables, each once.
+
+        Returns
+        -------
+        table : ndarray of float64 with one axis for each of `features`
+            ``table[0, 1]`` is the probability that the first variable has its first value and the
+            second variable its second value. The sum is 1.
+
+        Raises
+        ------
+        ValueError
+            If connected variables have more than 2**26 joint states; use `sample` then.
+        """
+        check_is_fitted(self)
+        variables = self._variables(features)
+        self._check_enumerable("Count in the rows of `sample` instead.")
+        return self._model().marginal(variables)
+
+    @validate_arguments({"temperature": [Interval(Real, 0, None, closed="neither")]})
+    def entropy(self, temperature=1.0):
+        """Return the entropy of the model.
+
+        Parameters
+        ----------
+        temperature : float, default=1.0
+            T > 0: the model is P(x)^(1/T).
+
+        Returns
+        -------
+        entropy : float
+            -Σ_x P(x) ln P(x), in nats. It is exact up to 2**26 joint states of connected variables.
+            Otherwise it is estimated as by `statistics.thermodynamics`, which also has the standard
+            error, with a fixed seed.
+
+        Warns
+        -----
+        UserWarning
+            If an estimate is not to be trusted.
+        """
+        check_is_fitted(self)
+        model = self._model().tempered(temperature)
+        if model.is_enumerable():
+            return self._cached("entropy", model.entropy, np.array([temperature]))
+        return self._figures_at(temperature).entropy[0]
+
+    def _figures_at(self, temperature):
+        """Of `thermal_figures`, with a fixed seed."""
+        return self._cached(
+            "thermodynamics",
+            lambda: thermal_figures(self._model(), temperature, make_generator(0)),
+            np.array([temperature]),
+        )
+
+    def interactions(self):
+        """Return the terms of one, two and more binary variables as a table, the strongest first.
+
+        Returns
+        -------
+        table : pandas.DataFrame, or Bunch of arrays where pandas is not installed
+            A row for each weight that is not 0. Its columns are ``term`` (names of the variables),
+            ``order`` (number of variables), ``weight`` (b_j, m_jk or θ_t, with variables of -1
+            and 1) and ``expectation``, that of the product of the variables under the model. The
+            expectation is exact up to 26 connected variables; otherwise it is the mean over 2,000
+            samples with a fixed seed.
+
+        Raises
+        ------
+        ValueError
+            If some variable has more than two values; see `coupling_` then.
+
+        See Also
+        --------
+        inference : Estimates without the default penalty, with standard errors and tests.
+        FSLLDensity.interactions : The same table. There, a variable is 1 for its first value and -1
+            for its second, so that weights of odd orders have the opposite sign.
+
+        Examples
+        --------
+        The third column is the parity of the first two.
+
+        >>> import numpy as np
+        >>> from sklearn_boltz import FVBMPseudoLikelihood
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.choice([-1, 1], size=(1000, 4))
+        >>> X[:, 2] = X[:, 0] * X[:, 1] * rng.choice([-1, 1], size=1000, p=[0.2, 0.8])
+        >>> table = FVBMPseudoLikelihood(max_order=3).fit(X).interactions()
+        >>> table["term"][0], int(table["order"][0]), round(float(table["weight"][0]), 1)
+        ('x0*x1*x2', 3, 0.7)
+        """
+        check_is_fitted(self)
+        if not self._coding.is_binary:
+            j = int(self._coding.n_values.argmax())
+            raise ValueError(
+                f"{type(self).__name__}.interactions: {self._column(j)} has "
+                f"{self._coding.n_values[j]} values. `coupling_` has a block for each two "
+                "variables, and `interaction_scores` a number."
+            )
+        pairs = np.argwhere(np.triu(self.coupling_))
+        terms = [(j,) for j in range(self.n_features_in_)]
+        terms += [*map(tuple, pairs.tolist()), *self.terms_]
+        weights = np.concatenate(
+            [self.intercept_, self.coupling_[tuple(pairs.T)], self.term_weights_]
+        )
+        order = np.argsort(-np.abs(weights), kind="stable")
+        order = order[weights[order] != 0]
+        names, terms = self._input_names(), [terms[place] for place in order]
+        columns = {
+            "term": np.array(["*".join(str(names[j]) for j in t) for t in terms], dtype=object),
+            "order": np.array([len(term) for term in terms]),
+            "weight": weights[order],
+            "expectation": self._cached("expectations", lambda: self._expectations(terms)),
+        }
+        try:
+            from pandas import DataFrame
+        except ImportError:
+            return Bunch(**columns)
+        return DataFrame(columns)
+
+    def _expectations(self, terms):
+        """Means under the model of products of variables of -1 and 1."""
+        model = self._model()
+        if model.is_enumerable():
+            basis = np.zeros((len(terms), self.n_features_in_), dtype=np.int64)
+            for line, term in zip(basis, terms, strict=True):
+                line[list(term)] = 1
+            return model.log_linear[0].expectation(basis)
+        codes, _ = self._codes(self.sample(N_EXPECTED, random_state=0))
+        spins = to_spins(codes)
+        return np.array([spins[:, term].prod(axis=1).mean() for term in terms])
+
+    @validate_arguments({"apc": ["boolean"], "ignore": [Integral, str, "array-like", None]})
+    def interaction_scores(self, X=None, *, apc=True, ignore=None):
+        """Return a number for each pair of variables: how strongly they interact.
+
+        Parameters
+        ----------
+        X : Ignored
+            Present for API consistency: the scores follow from the couplings.
+        apc : bool, default=True
+            Whether to apply the average product correction: from S_ij, the product of the means of
+            both variables over all others is subtracted, divided by the mean over all pairs.
+        ignore : int, str or array-like of int of shape (n_features,), default=None
+            A value to leave out, for example that of a gap in a sequence: its number, where -1
+            leaves out none, or as in ``ignore="-"`` its name, in the columns that have it.
+
+        Returns
+        -------
+        scores : ndarray of float64 of shape (n_features, n_features)
+            The Frobenius norms of the blocks of the coupling in the zero-sum gauge, corrected;
+            symmetric, with a diagonal of 0. Of two binary variables, the norm is 2 abs(m_jk).
+
+        Raises
+        ------
+        ValueError
+            If `ignore` is a value of no column.
+        """
+        check_is_fitted(self)
+        ignore = self._numbers_of_value(ignore) if isinstance(ignore, str) else ignore
+        model = self._model().pairs.potts()
+        scores = frobenius_scores(model.coupling, model.n_values, ignore)
+        return average_product_correction(scores) if apc else scores
+
+    def _numbers_of_value(self, value):
+        """The number of a string among the values of each column, -1 where it is none of them."""
+        found = np.full(self.n_features_in_, -1)
+        for j, values in enumerate(self.categories_):
+            if values is not None and value in list(values):
+                found[j] = list(values).index(value)
+        if (found < 0).all():
+            raise ValueError(
+                f"{type(self).__name__}.interaction_scores: ignore={value!r} is a value of no "
+                "column. Give one of `categories_`, or the number of a value."
+            )
+        return found

@@ -1,0 +1,283 @@
+"""MaximumEntropy: the network with the moments of the rows."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, Options
+
+from sklearn_boltz._cells import listed
+from sklearn_boltz.networks._network import CONSTRAINTS, Network
+from sklearn_boltz.networks.fitting._tasks import make_task
+from sklearn_boltz.networks.fitting._ways import ByEM, BySampling, Direct, Plan, WithFurther
+from sklearn_boltz.networks.higher_order._options import checked_terms
+from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS
+from sklearn_boltz.networks.training._moment_matching import LikelihoodTask
+
+
+class MaximumEntropy(Network):
+    """Network of binary variables with the means and correlations of the rows.
+
+    Of all distributions with these moments it is the one of maximum entropy [1]_: with x in
+    {-1, 1}^d,
+
+        P(x) = exp(½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i + V(K)) / Z,
+
+    where terms t of three variables and more, and a potential V of the number K of variables at
+    their higher value, are there if asked for. It is also the maximum of the likelihood.
+
+    Up to 25 columns it is exact, from a table of all states; beyond, the moments are estimated by
+    Gibbs chains at several temperatures. It does not put mass far from the data, as the
+    pseudo-likelihood may, and takes longer.
+
+    Parameters
+    ----------
+    terms : list of tuples of int or str, default=None
+        Terms of three or more variables, by number or name, to be fitted besides all pairs.
+
+    count_potential : bool, default=False
+        Whether the model has the potential V(K) (K-pairwise model [2]_). The model then has the
+        distribution of K in the rows, with one more row spread evenly over all K. With more than
+        25 columns the fit by chains is slow.
+
+    alpha : float, default=0.0
+        Strength α of the penalty ½ α (Σ_{j<k} m_jk² + Σ_t θ_t²), which is subtracted from the mean
+        log-likelihood of the rows. With ``alpha > 0`` the maximum exists for all data.
+
+    binarize : float, default=None
+        If given, a value counts as 1 where it is greater than this threshold and as 0
+        elsewhere, except in columns of words. If None, columns must consist of two words, of bool,
+        of 0 and 1, or of -1 and 1.
+
+    tol : float, default=1e-5
+        Up to 25 columns, the fit ends when an iteration, or a round of EM, raises the
+        log-likelihood, summed over the rows, by less than this, in nats.
+
+    moment_tol : float, default=0.5
+        With more than 25 columns, the fit ends when each mean and each covariance differs from that
+        of the data by at most this many of its standard errors in the data.
+
+    max_iter : int, default=None
+        Number of iterations at most. None means 100, and 300 by chains. With missing cells, the
+        number of rounds of EM, each of which is a fit; None means 500.
+
+    warm_start : bool, default=False
+        Whether `fit` begins at the parameters of the previous fit.
+
+    unseen : {"smooth", "error", "missing"}, default="smooth"
+        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+
+    random_state : int, RandomState instance, Generator or None, default=None
+        The source of randomness with more than 25 columns. All other fits are deterministic.
+
+    verbose : int, default=0
+        If positive, print a line at the end of a fit; if greater than 1, for each iteration.
+
+    Attributes
+    ----------
+    coupling_ : ndarray of shape (n_features, n_features)
+        M, symmetric with a zero diagonal, for values -1 and 1, whatever the coding of the data.
+
+    intercept_ : ndarray of shape (n_features,)
+        b, in the same coding.
+
+    terms_ : list of tuples of int
+        The terms of three variables and more.
+
+    term_weights_ : ndarray of shape (n_terms,)
+        The weights θ_t of `terms_`.
+
+    count_potential_ : ndarray of shape (n_features + 1,)
+        V(0), ..., V(n_features). Pairs and intercepts can represent any quadratic of K, so V is set
+        to 0 at the three most frequent K, or with ``alpha > 0`` at two. All 0 without
+        `count_potential`.
+
+    n_values_ : ndarray of int64 of shape (n_features,)
+        Number of values of each variable: 2.
+
+    values_ : ndarray of shape (2,)
+        The coding of the data: -1 and 1, or 0 and 1 (also where -1 does not occur).
+
+    alpha_ : float
+        The strength of the penalty.
+
+    solver_ : {"newton", "sampling"}
+        The solver that ran: ``"sampling"`` by chains.
+
+    n_iter_ : int
+        Number of iterations, or of rounds of EM.
+
+    converged_ : bool
+        Whether the fit ended because of `tol` or `moment_tol`, and no sign was found that the
+        maximum does not exist.
+
+    history_ : dict of ndarray of shape (`n_iter_`,)
+        ``"log_likelihood"``, the objective after each iteration: the mean over the rows in nats,
+        less the penalty; and ``"seconds"`` of each iteration. By chains, the log-likelihood is an
+        estimate, and ``"largest_difference"`` is that of the moments, in standard errors of the
+        data.
+
+    log_partition_ : float
+        ln Z, the logarithm of the normalising constant, in nats. It is computed at first access.
+
+    categories_ : list of length `n_features_in_`
+        For each column, its values in the order of their codes: an array, or None for a column of
+        numbers.
+
+    n_features_in_ : int
+        Number of variables.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the variables, if `X` had names.
+
+    See Also
+    --------
+    FVBMPseudoLikelihood : Much faster; for columns of any number of values.
+    FSLLDensity : Chooses interactions of any order by itself, for up to about 20 columns.
+    sklearn_boltz.inspection.MomentDisplay : Compares the moments of rows and samples.
+
+    Notes
+    -----
+    Missing cells (NaN) must be missing at random. Up to 25 columns that vary, rows are completed by
+    EM as in `FVBMPseudoLikelihood`. `terms` and `count_potential` need complete rows.
+
+    Beyond 25 columns the likelihood is maximised by Newton's method. The moments come from 200
+    chains at each of a few temperatures, which exchange states. The penalised pseudo-likelihood
+    gives the initial model. The number of states is doubled when the differences of moments are
+    within their noise. A step is accepted if the likelihood rises, by Bennett's acceptance ratio.
+    The more rows there are, the longer it takes, as their moments are known more precisely.
+
+    Equal rows are merged first, and `sample_weight` are counts. A constant column carries no
+    information on its couplings, which stay 0. A term with such a column is left out.
+
+    References
+    ----------
+    .. [1] E. Schneidman, M. J. Berry, R. Segev and W. Bialek, "Weak pairwise correlations imply
+       strongly correlated network states in a neural population", Nature 440, 1007–1012, 2006,
+       equation 3. https://doi.org/10.1038/nature04701
+    .. [2] G. Tkačik et al., "Searching for Collective Behavior in a Large Network of Sensory
+       Neurons", PLoS Computational Biology 10(1), e1003408, 2014, equation 5.
+       https://doi.org/10.1371/journal.pcbi.1003408
+
+    Examples
+    --------
+    The model has the means and correlations of the rows:
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import MaximumEntropy
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1, 1], size=(500, 3))
+    >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+    >>> model = MaximumEntropy().fit(X)
+    >>> table = model.interactions()
+    >>> table["term"][0], round(float(table["expectation"][0]), 4)
+    ('x0*x2', 0.616)
+    >>> round(float(np.mean(X[:, 0] * X[:, 2])), 4)
+    0.616
+    """
+
+    _objective = "likelihood"
+    n_values = "auto"  # two are found
+
+    _parameter_constraints = CONSTRAINTS | {
+        "terms": [list, tuple, None],
+        "count_potential": ["boolean"],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "moment_tol": [Interval(Real, 0, None, closed="neither")],
+        "warm_start": ["boolean"],
+        "random_state": ["random_state", Options(type, {np.random.Generator})],
+    }
+
+    def __init__(
+        self,
+        *,
+        terms=None,
+        count_potential=False,
+        alpha=0.0,
+        binarize=None,
+        tol=1e-5,
+        moment_tol=0.5,
+        max_iter=None,
+        warm_start=False,
+        unseen="smooth",
+        random_state=None,
+        verbose=0,
+    ):
+        self.terms = terms
+        self.count_potential = count_potential
+        self.alpha = alpha
+        self.binarize = binarize
+        self.tol = tol
+        self.moment_tol = moment_tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.unseen = unseen
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _plan(self, rows, batches, initial, label):
+        self._check_binary(rows.coding)
+        task, found = make_task(self, rows, batches, self.alpha), {"alpha_": self.alpha}
+        options = {"max_iter": self.max_iter, "verbose": self.verbose}
+        by_chains = options | {"moment_tol": self.moment_tol, "random_state": self.random_state}
+        if self._has_further():
+            # The pseudo-likelihood of pairs is where the search begins.
+            task = LikelihoodTask(*task)
+            terms = self._checked_terms(task, rows)
+            way = WithFurther(task, terms, self.count_potential, **by_chains)
+            return Plan(task, way, found, initial)
+        task = LikelihoodTask.of(task)
+        if not task.is_exact():
+            self._check_complete(task, rows)
+            return Plan(task, BySampling(**by_chains), found, initial)
+        fit = Direct if rows.is_complete else ByEM
+        return Plan(task, fit(task, "newton", tol=self.tol, **options), found, initial)
+
+    def _has_further(self):
+        """Whether there is more than pairs."""
+        return self.terms is not None or self.count_potential
+
+    def _check_binary(self, coding):
+        many = np.flatnonzero(coding.n_values > 2)
+        if len(many):
+            raise ValueError(
+                f"MaximumEntropy is for binary columns, and {self._have(many)} more than two "
+                "values. Use FVBMPseudoLikelihood, or one-hot columns."
+            )
+
+    def _check_complete(self, task, rows):
+        if not rows.is_complete:
+            missing = np.flatnonzero((rows.codes < 0).any(axis=0))
+            raise ValueError(
+                f"MaximumEntropy learns from missing cells, as {self._have(missing)}, only up to "
+                f"{MAX_COLUMNS} columns that vary; there are {len(task.varying)}. Use "
+                "FVBMPseudoLikelihood, or fill the cells by `impute` of such a model."
+            )
+
+    def _checked_terms(self, task, rows):
+        """The terms, where the rows allow them and a potential."""
+        if rows.codes is None:
+            raise ValueError(
+                "MaximumEntropy keeps all distinct rows in memory for `terms` and "
+                "`count_potential`, and these batches have too many. Use fewer rows."
+            )
+        if not rows.is_complete:
+            missing = np.flatnonzero((rows.codes < 0).any(axis=0))
+            raise ValueError(
+                "MaximumEntropy: `terms` and `count_potential` are for complete rows, and "
+                f"{self._have(missing)} missing cells (NaN). Fill them, for example by "
+                "BoltzmannImputer."
+            )
+        if self.count_potential and len(task.varying) < self.n_features_in_:
+            constant = np.setdiff1d(np.arange(self.n_features_in_), task.varying)
+            raise ValueError(
+                f"MaximumEntropy: count_potential=True needs columns that vary, and "
+                f"{listed(map(self._column, constant))} "
+                f"{'is constant. Leave it' if len(constant) == 1 else 'are constant. Leave them'} "
+                "out."
+            )
+        return checked_terms(self, self.terms or [])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = not self._has_further()
+        return tags

@@ -1,0 +1,334 @@
+"""What the networks share: fits from rows to attributes."""
+
+import re
+import warnings
+from functools import cache
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sklearn_boltz._base import find_stack_level, fingerprint, unchanged_on_error
+from sklearn_boltz._batches import as_batches
+from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._unseen import Unseen
+from sklearn_boltz.networks._drawing import Drawing
+from sklearn_boltz.networks._likelihoods import Likelihoods
+from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
+from sklearn_boltz.networks.model._interaction_model import Terms
+from sklearn_boltz.networks.training._solvers import blas_threads
+
+# With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
+# each other.
+MIN_THREADED_FIT = 20_000
+# The parameters that all networks have.
+CONSTRAINTS = {
+    "binarize": [Interval(Real, None, None, closed="neither"), None],
+    "tol": [Interval(Real, 0, None, closed="neither")],
+    "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+    "unseen": [StrOptions({"smooth", "error", "missing"})],
+    "verbose": ["verbose"],
+}
+# Of those that take columns of more than two values.
+N_VALUES = [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), "array-like"]
+
+
+class Network(Drawing, Likelihoods):
+    """A network of discrete variables.
+
+    A child defines `_plan`: from rows to what a fit does.
+    """
+
+    _takes_codes = _takes_signs = True
+    # What the fit maximises.
+    _objective = "pseudo-likelihood"
+    # Whether `fit` begins at the parameters of the fit before, and how missing cells are learned
+    # from: parameters of some networks.
+    warm_start, missing = False, "em"
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None, sample_weight=None, coupling_init=None, intercept_init=None):
+        """Fit the network to the rows of a table.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features), or batches
+            Strings, booleans, categories, integers from 0 on, or -1 and 1: see :ref:`tables`. Any
+            real numbers if `binarize` is set. NaN, None and pandas.NA are missing cells. From
+            :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, the distinct
+            rows are kept in memory if they have no more than four million entries. If they have
+            more, there is a pass over the batches for each evaluation of the objective. Rows with
+            missing cells or more than two values per column are always kept.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
+        coupling_init : array-like of the shape of `coupling_`, default=None
+            Initial couplings, symmetric. None means 0, or with `warm_start` those of
+            the previous fit.
+        intercept_init : array-like of the shape of `intercept_`, default=None
+            Initial intercepts. None means those of independent variables, or with
+            `warm_start` those of the previous fit.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a value is not in the domain, if all cells are missing, or if the rows do not allow
+            what the parameters ask for.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If there is no maximum, without a penalty, because the data separate a variable; if
+            `max_iter` ends the fit; or if the maximum is still far when `tol` ends it.
+
+        Notes
+        -----
+        After Ctrl-C the estimator has the parameters of the last complete iteration. If there is
+        none, it is as before the fit. With `warm_start`, the next fit continues from there.
+        """
+        with unchanged_on_error(self):
+            batches = as_batches(X, sample_weight)
+            rows = read(self, X, sample_weight) if batches is None else read_batches(self, batches)
+            initial = self._initial(rows.coding, coupling_init, intercept_init)
+            status = self._fit(rows, batches, X, y, initial)
+        if status == "interrupted":
+            raise KeyboardInterrupt
+        return self
+
+    @with_callbacks
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X, y=None, sample_weight=None):
+        """Add rows to those seen before, and fit all of them.
+
+        The result is that of `fit` on all rows at once. The distinct rows seen before and their
+        weights are kept, at 1 bit per entry if all are complete and binary. The fit begins at the
+        parameters of the last one.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            More rows, in the coding of the first ones.
+        y : Ignored
+            Present for API consistency.
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts. None counts each once.
+
+        Returns
+        -------
+        self : estimator
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a value is not in the domain, or if the estimator was fitted to batches with so
+            many distinct rows that they were not kept.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As `fit` does.
+        """
+        with unchanged_on_error(self):
+            first = not hasattr(self, "coupling_")
+            rows = read(self, X, sample_weight, None if first else self._coding)
+            initial = (None, None) if first else (self.coupling_, self.intercept_)
+            if not first:
+                rows = self._with_rows_before(rows)
+            # Interrupted, the estimator goes back to the rows of before.
+            if self._fit(rows, None, X, y, initial) == "interrupted":
+                raise KeyboardInterrupt
+        return self
+
+    def _fit(self, rows, batches, X, y, initial):
+        """Fit rows, and set all fitted attributes at once; -> how the fit ended."""
+        with blas_threads(self.n_features_in_, MIN_THREADED_FIT):
+
+            def label(j, value=None):
+                if value is None:
+                    return self._column(j)
+                place = (value + 1) // 2 if rows.coding.is_binary else value
+                return f"{self._column(j)} = {self._labels(j, rows.coding.values(j))[place]}"
+
+            task, way, found, initial = self._plan(rows, batches, initial, label)
+
+            def attributes(*network):
+                return self._attributes(rows, task, *network) | {"_unseen": unseen()}
+
+            @cache
+            def unseen():
+                if rows.codes is None:
+                    return None
+                # In a table of signs, other numbers are errors.
+                n_values = np.where(rows.coding.low < 0, -1, rows.coding.n_values)
+                n_values = self._n_values_of_codes(n_values)
+                return Unseen.learn(rows.codes, rows.weights, n_values)
+
+            data, limit = X if batches is None else batches, way.max_iter
+            with iterations(self, data, y, name="iteration", max_iter=limit) as end_iteration:
+                result = way.run(
+                    task,
+                    initial,
+                    label,
+                    lambda *network: end_iteration(lambda: attributes(*network)),
+                )
+                for name in ("values_", "alphas_", "path_"):
+                    vars(self).pop(name, None)
+                vars(self).update(
+                    attributes(*result.network),
+                    **found,
+                    solver_=way.solver,
+                    n_iter_=result.n_iter,
+                    converged_=result.status == "converged" and result.message is None,
+                    history_={
+                        re.sub("[ -]", "_", task.objective): result.objective,
+                        "seconds": result.seconds,
+                    }
+                    | result.history,
+                )
+        if self.verbose:
+            last = "" if not result.n_iter else f"{result.objective[-1]:.8f} a row, "
+            alpha = f", alpha={found['alpha_']:.3g}" if np.ndim(found["alpha_"]) == 0 else ""
+            print(
+                f"{way.solver}: {result.n_iter} iterations, {task.objective} "
+                f"{last}{result.status}{alpha}"
+            )
+        if result.message:
+            warnings.warn(result.message, ConvergenceWarning, stacklevel=find_stack_level())
+        return result.status
+
+    def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
+        """The fitted attributes that make a model."""
+        potential = potential if len(potential) else np.zeros(self.n_features_in_ + 1)
+        values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
+        return values | {
+            "n_values_": rows.coding.n_values,
+            "coupling_": coupling,
+            "intercept_": intercept,
+            "terms_": list(terms),
+            "term_weights_": np.array(weights, dtype=np.float64),
+            "count_potential_": potential,
+            "_coding": rows.coding,
+            "_n_features_out": len(intercept),
+            "_base": task.base,
+            "_estimate": fingerprint([coupling, intercept, *Terms.of(terms, weights), potential]),
+            "_sample_dtype": rows.dtype,
+            "_seen": task.seen,
+            "_varying": task.varying,
+        }
+
+    def _with_rows_before(self, rows):
+        """All rows since the first fit."""
+        if self._seen is None:
+            raise ValueError(
+                "The batches of the last fit had so many distinct rows that they were not "
+                "kept, so there is nothing to add rows to. Fit Batches of all rows."
+            )
+        before, counts = self._seen_rows()
+        return Rows(
+            self._coding,
+            self._sample_dtype,
+            np.concatenate([before, rows.codes]),
+            np.concatenate([counts, rows.weights]),
+        )
+
+    def _seen_rows(self):
+        """Codes of the distinct rows of the fit, and how often each counts."""
+        codes, counts = self._seen
+        if codes.dtype == np.uint8:
+            codes = np.unpackbits(codes, axis=1, count=self.n_features_in_).view(np.int8)
+        return codes, counts
+
+    def _initial(self, coding, coupling, intercept):
+        """Initial couplings and intercepts; None where the user leaves them open."""
+        d = self.n_features_in_ if coding.is_binary else int(coding.n_values.sum())
+        if self.warm_start and hasattr(self, "coupling_"):
+            if len(self._coding.n_values) != self.n_features_in_:
+                raise ValueError(
+                    f"With warm_start, X must have the {len(self._coding.n_values)} features of "
+                    f"the fit before; it has {self.n_features_in_}."
+                )
+            if len(self.coupling_) != d:
+                raise ValueError(
+                    "With warm_start, the columns must have as many values as in the fit before. "
+                    "Set n_values to the true numbers of values."
+                )
+            coupling = self.coupling_ if coupling is None else coupling
+            intercept = self.intercept_ if intercept is None else intercept
+        if coupling is not None:
+            coupling = np.array(coupling, dtype=np.float64)
+            if (
+                coupling.shape != (d, d)
+                or not np.isfinite(coupling).all()
+                or not np.array_equal(coupling, coupling.T)
+                or coupling.diagonal().any()
+            ):
+                raise ValueError(
+                    f"coupling_init must be a finite symmetric matrix of shape {(d, d)} with a "
+                    "zero diagonal."
+                )
+        if intercept is not None:
+            intercept = np.array(intercept, dtype=np.float64)
+            if intercept.shape != (d,) or not np.isfinite(intercept).all():
+                raise ValueError(f"intercept_init must be a finite vector of shape {(d,)}.")
+        return coupling, intercept
+
+    # What statistics of a fitted network ask for.
+
+    def _ridge(self):
+        """The strength per row of the penalty on the squares of the couplings."""
+        return self.alpha_
+
+    def _allowed_pairs(self):
+        """The mask that `edges` stands for; None for all pairs."""
+        return None
+
+    def _has_selected(self):
+        """Whether a penalty has chosen which couplings are 0."""
+        return False
+
+    def _free_pairs(self):
+        """Which pairs of columns have a coupling that the data decide, (d, d); None for all.
+
+        A sparse penalty leaves those that it has not set to 0.
+        """
+        free = self._allowed_pairs()
+        if not self._has_selected():
+            return free
+        chosen = self._pair_norms() > 0
+        return chosen if free is None else chosen & free
+
+    def _pair_norms(self):
+        """The greatest absolute coupling of each two columns, (d, d)."""
+        first = np.cumsum(self._coding.n_values) - self._coding.n_values
+        first = np.arange(self.n_features_in_) if self._coding.is_binary else first
+        by_rows = np.maximum.reduceat(np.abs(self.coupling_), first, axis=0)
+        return np.maximum.reduceat(by_rows, first, axis=1)
+
+    def _no_errors(self):
+        """Why there are no standard errors of the estimates, and what to do; None if there are."""
+        return None
+
+    def _unpenalised(self, codes, weights):
+        """The network that standard errors, tests and criteria are of.
+
+        That is this one. Where `fit` has chosen the strength of a penalty, it is the estimate from
+        the same rows without it, unless a user has set the parameters. Of rows that were not kept,
+        `codes` and `weights` take the place.
+        """
+        return self
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # With a threshold, anything real is legal.
+        tags.input_tags.categorical = self.binarize is None
+        return tags

@@ -1,0 +1,354 @@
+"""SparseFVBM: the network of the pairs that matter."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
+from sklearn_boltz.networks.fitting._tasks import make_task
+from sklearn_boltz.networks.fitting._ways import ByEM, Direct, Plan, WithTerms
+from sklearn_boltz.networks.sparse._options import check_rows, checked_edges, sparse_task
+
+
+class SparseFVBM(Network):
+    """Fully visible Boltzmann machine that selects which variables interact.
+
+    The model and the pseudo-likelihood are those of `FVBMPseudoLikelihood`. A penalty sets weak
+    couplings to exactly 0: the lasso, or for variables with more than two values the group lasso
+    [1]_. With `max_order`, terms of three and more binary variables are selected, too.
+
+    Parameters
+    ----------
+    penalty : {"group", "l1", "elasticnet", "l2"}, default="group"
+        What is subtracted from the mean log pseudo-likelihood of the rows. Intercepts are never
+        penalised. ``"group"``: the block of a pair is kept or set to 0 as a whole; with binary
+        variables it is ``"l1"``, α Σ_{j<k} w_jk abs(m_jk). ``"elasticnet"``: α Σ_{j<k} [ρ w_jk
+        abs(m_jk) + (1 - ρ)/2 w_jk² m_jk²] with ρ = `l1_ratio`. Both of these are for binary
+        variables. ``"l2"``: ½ α Σ_{j<k} m_jk², which selects nothing, for `edges`, `nodewise` and
+        `max_order`. The weights w are those of `standardize`.
+
+    alpha : float, "ebic" or "cv", default="ebic"
+        Strength α of the penalty, per row. With 0, `edges` are fitted without a penalty.
+
+        ``"ebic"`` and ``"cv"`` choose α from a path of 100 values. The path begins with the
+        smallest α that leaves no pair, and ends at a 10,000th of it, or at a 100th if there are
+        fewer rows than parameters. It ends earlier if 15 values in a row have not improved the
+        criterion. ``"ebic"`` minimises the extended Bayesian information criterion [2]_: -2 ℓ +
+        k ln N + 2 γ κ ln(d - 1), for a variable with the log-likelihood ℓ given the others, κ
+        neighbours and k couplings to them (κ = k if they are binary), N rows and d columns. With
+        ``nodewise=False`` it is the sum of these over the variables, in which each pair counts at
+        both of its ends. ``"cv"`` maximises the log pseudo-likelihood of held-out rows. With
+        missing cells α is chosen as with ``missing="observed"``, also if EM follows.
+
+    l1_ratio : float, default=0.5
+        The share ρ of L1 in ``penalty="elasticnet"``, above 0 and at most 1.
+
+    standardize : bool, default=True
+        Whether penalties that select pairs are weighted by how much the columns vary, so that pairs
+        with a rare value are not left out for that reason alone. With the standard deviations σ of
+        the columns, coded as -1 and 1, w_jk = σ_j σ_k. With `nodewise`, w_jk is the σ of the
+        regressor alone, as in glmnet; this is the lasso with standardised columns. For a variable
+        with q values, σ² is (1 - Σ p²) / (1 - 1/q). False means w_jk = 1. A group has the factor
+        √((q_j - 1)(q_k - 1)) in any case.
+
+    ebic_gamma : float, default=0.25
+        The γ of ``alpha="ebic"``. 0 is the BIC; larger values give sparser networks.
+
+    cv : int, cross-validation generator or iterable, default=5
+        The folds of ``alpha="cv"``, as in scikit-learn. A number splits the rows in their order; if
+        they are sorted, use ``KFold(5, shuffle=True)``.
+
+    edges : array-like of pairs, or of bool of shape (n_features, n_features), default=None
+        The variables that may be connected: pairs of their names or numbers, as in
+        ``[("age", "income"), (0, 3)]``, or an array of such numbers of shape (n_pairs, 2), as of
+        `numpy.argwhere`; or a symmetric mask, whose diagonal is ignored. All other couplings are 0.
+        None means all pairs.
+
+    nodewise : bool, default=False
+        Whether each variable is fitted by itself, by its regression on all others (eLasso, the
+        algorithm of the R package IsingFit [3]_). If α is chosen, each variable has its own. A pair
+        then has two estimates; `coupling_` is their mean, or 0 by `rule`. With
+        ``alpha="ebic", nodewise=True`` the result for binary columns is that of IsingFit, whose λ
+        is α/2 and whose weights, for 0 and 1, are 4 m_jk.
+
+    rule : {"and", "or"}, default="and"
+        With ``nodewise=True``, whether a pair is kept if both estimates differ from 0, or if one
+        does.
+
+    max_order : int, default=2
+        Largest number of (binary) variables in a term. With 3, those terms of three variables are
+        added whose gain exceeds their description length. With 4 and more, a larger term may be
+        chosen if all its sub-terms with one variable less have been chosen. The pairs that the
+        penalty has selected are then fitted again with the terms, without the penalty; with
+        ``penalty="l2"`` all pairs are, with the penalty, as are the terms. See Notes.
+
+    term_price : float, default=1.0
+        Factor on the description length that the gain of a term must exceed. With 1, hardly any
+        term is chosen by chance. Smaller values give more terms, some of them by chance; the
+        held-out `score` is often best with 0.2 to 0.5.
+
+    n_values : "auto", int or array-like of int of shape (n_features,), default="auto"
+        Number of values of each variable, as in `FVBMPseudoLikelihood`.
+
+    binarize : float, default=None
+        If given, a value counts as 1 where it is greater than this threshold and as 0
+        elsewhere, except in columns of words.
+
+    missing : {"em", "observed"}, default="em"
+        How `fit` learns from rows with missing cells, as in `FVBMPseudoLikelihood`. `nodewise` and
+        ``max_order > 2`` need ``"observed"``.
+
+    tol : float, default=1e-5
+        The fit ends where no derivative of the mean log pseudo-likelihood is further than this from
+        the subdifferential of the penalty (the KKT conditions). EM and fits with terms end as in
+        `FVBMPseudoLikelihood`.
+
+    max_iter : int, default=None
+        Number of iterations at most; None means 1,000. With missing cells and ``missing="em"``, the
+        number of rounds, each of which is a fit; None means 500. With terms of three, the number of
+        rounds, each of which appends terms, fits all parameters and removes terms; None means 100.
+
+    unseen : {"smooth", "error", "missing"}, default="smooth"
+        What to do, after `fit`, with values that did not occur in `fit`: see :ref:`unseen`.
+
+    verbose : int, default=0
+        If positive, print a line at the end of a fit; if greater than 1, for each iteration.
+
+    Attributes
+    ----------
+    coupling_ : ndarray of shape (n_features, n_features) or (Σ n_values, Σ n_values)
+        M, as in `FVBMPseudoLikelihood`.
+
+    intercept_ : ndarray of shape (n_features,) or (Σ n_values,)
+        b, in the same coding.
+
+    terms_ : list of tuples of int
+        The terms of three variables and more.
+
+    term_weights_ : ndarray of shape (n_terms,)
+        The weights θ_t of `terms_`: with variables of -1 and 1, the log-weight of a row is
+        ½ xᵀ M x + bᵀ x + Σ_t θ_t ∏_{i ∈ t} x_i.
+
+    n_values_ : ndarray of int64 of shape (n_features,)
+        Number of values of each variable.
+
+    values_ : ndarray of shape (2,)
+        The coding of binary data: -1 and 1, or 0 and 1 (also where -1 does not occur). It does not
+        exist if some variable has more than two values.
+
+    alpha_ : float or ndarray of shape (n_features,)
+        The strength of the penalty that was used, given or chosen. If it was chosen with
+        ``nodewise=True``, that of each variable, NaN if its column is constant.
+
+    alphas_ : ndarray of shape (n,) or (n, n_features)
+        With ``alpha="ebic"`` or ``"cv"``, the path: n <= 100 falling values. With
+        ``nodewise=True`` each variable has its own path, with NaN after its end. If fewer than two
+        columns vary, there is no pair to choose: n is 0, `alpha_` is 0, and there is no `path_`.
+
+    path_ : Bunch
+        The fits along the path, with a row for each value. ``alphas``, as above; ``coupling`` and
+        ``intercept`` of the shapes (n, \\*coupling_.shape) and (n, \\*intercept_.shape);
+        ``n_edges``, the number of pairs, of shape (n,); and the criterion, ``ebic`` or
+        ``cv_score``, the mean of held-out rows in nats. With ``nodewise=True``, row j of a coupling
+        has the coefficients of the regression of variable j, so it is not symmetric. ``n_edges``
+        then counts the neighbours of each variable, and is, like the criterion, of shape (n,
+        n_features). A fit on the path ends within a 1,000th of α, or within `tol` if that is
+        larger.
+
+    solver_ : {"prox-newton", "lbfgs"}
+        The solver that ran: ``"lbfgs"`` with terms of three.
+
+    n_iter_ : int
+        Number of iterations at `alpha_`, after larger penalties that lead to it; or of rounds.
+
+    converged_ : bool
+        Whether the fit ended because of `tol`, and no sign was found that the maximum does not
+        exist. With draws for missing cells, the end of all rounds counts as convergence.
+
+    history_ : dict of ndarray of shape (`n_iter_`,)
+        ``"log_pseudo_likelihood"``, the objective after each iteration: the mean over the rows in
+        nats, less the penalty; and ``"seconds"`` of each iteration. With EM and with terms of three
+        there is an entry for each round, with terms also ``"n_terms"``.
+
+    log_partition_ : float
+        ln Z, the logarithm of the normalising constant, in nats. It is computed at first access.
+
+    categories_ : list of length `n_features_in_`
+        For each column, its values in the order of their codes 0, 1, 2, ...: an array, or None for
+        a column of numbers.
+
+    n_features_in_ : int
+        Number of variables.
+
+    feature_names_in_ : ndarray of str of shape (`n_features_in_`,)
+        Names of the variables, if `X` had names.
+
+    See Also
+    --------
+    FVBMPseudoLikelihood : Keeps all pairs, and shrinks them; standard errors without a split.
+    sklearn_boltz.statistics.stability_selection : Pairs that are selected in most halves of rows.
+    sklearn_boltz.inspection.PathDisplay : Draws the path.
+    sklearn.covariance.GraphicalLassoCV : Sparse network of real-valued variables.
+
+    Notes
+    -----
+    Networks are fitted by a proximal Newton method [4]_. Each iteration expands the log
+    pseudo-likelihood to second order in a working set of pairs, and maximises this expansion less
+    the penalty by coordinate descent, block by block. All pairs are checked in each iteration.
+    Along a path each fit starts from the previous one, and keeps its second derivatives as long as
+    they are accurate enough.
+
+    Couplings that were selected by the same rows have no ordinary standard errors; see
+    :func:`~sklearn_boltz.statistics.inference` for a fit to other rows, and
+    :func:`~sklearn_boltz.statistics.bootstrap`.
+
+    With ``max_order=3``, the scores of all triples are found at once by products of matrices. The
+    gain of a term is half the square of its score in standard deviations, adjusted for the
+    parameters of its parts. The term is chosen if its gain exceeds ½ ln N + ln C(d, 3) nats, its
+    description length in a table of N rows and d variables. The standard deviations are those of
+    the scores of the rows [5]_, since the information of a pseudo-likelihood is too large. Terms
+    are appended, all parameters are fitted jointly, and terms that are no longer worth their
+    description length are removed, until nothing changes. With ``penalty="l2"``, `alpha` penalises
+    the weights θ_t as it does the couplings. Otherwise, a term is eligible only if all joint values
+    of its columns occur in at least five rows. Standard errors and information criteria are for
+    pairs only.
+
+    References
+    ----------
+    .. [1] M. Yuan and Y. Lin, "Model Selection and Estimation in Regression with Grouped
+       Variables", Journal of the Royal Statistical Society B 68(1), 49–67, 2006.
+       https://doi.org/10.1111/j.1467-9868.2005.00532.x
+    .. [2] J. Chen and Z. Chen, "Extended Bayesian Information Criteria for Model Selection with
+       Large Model Spaces", Biometrika 95(3), 759–771, 2008. https://doi.org/10.1093/biomet/asn034
+    .. [3] C. D. van Borkulo et al., "A New Method for Constructing Networks from Binary Data",
+       Scientific Reports 4, 5918, 2014. https://doi.org/10.1038/srep05918
+    .. [4] J. D. Lee, Y. Sun and M. A. Saunders, "Proximal Newton-Type Methods for Minimizing
+       Composite Functions", SIAM Journal on Optimization 24(3), 1420–1443, 2014.
+       https://doi.org/10.1137/130921428
+    .. [5] C. Varin, N. Reid and D. Firth, "An Overview of Composite Likelihood Methods",
+       Statistica Sinica 21(1), 5–42, 2011, section 2.
+
+    Examples
+    --------
+    The third column mostly repeats the first. The other pairs are too weak to be selected.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import SparseFVBM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1, 1], size=(500, 3))
+    >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+    >>> SparseFVBM().fit(X).coupling_.round(1) + 0.0
+    array([[0. , 0. , 0.6],
+           [0. , 0. , 0. ],
+           [0.6, 0. , 0. ]])
+    """
+
+    _parameter_constraints = CONSTRAINTS | {
+        "penalty": [StrOptions({"group", "l1", "elasticnet", "l2"})],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"ebic", "cv"})],
+        "l1_ratio": [Interval(Real, 0, 1, closed="right")],
+        "standardize": ["boolean"],
+        "ebic_gamma": [Interval(Real, 0, None, closed="left")],
+        "cv": ["cv_object"],
+        "edges": ["array-like", None],
+        "nodewise": ["boolean"],
+        "rule": [StrOptions({"and", "or"})],
+        "max_order": [Interval(Integral, 2, None, closed="left")],
+        "term_price": [Interval(Real, 0, None, closed="neither")],
+        "n_values": N_VALUES,
+        "missing": [StrOptions({"em", "observed"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        penalty="group",
+        alpha="ebic",
+        l1_ratio=0.5,
+        standardize=True,
+        ebic_gamma=0.25,
+        cv=5,
+        edges=None,
+        nodewise=False,
+        rule="and",
+        max_order=2,
+        term_price=1.0,
+        n_values="auto",
+        binarize=None,
+        missing="em",
+        tol=1e-5,
+        max_iter=None,
+        unseen="smooth",
+        verbose=0,
+    ):
+        self.penalty = penalty
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.standardize = standardize
+        self.ebic_gamma = ebic_gamma
+        self.cv = cv
+        self.edges = edges
+        self.nodewise = nodewise
+        self.rule = rule
+        self.max_order = max_order
+        self.term_price = term_price
+        self.n_values = n_values
+        self.binarize = binarize
+        self.missing = missing
+        self.tol = tol
+        self.max_iter = max_iter
+        self.unseen = unseen
+        self.verbose = verbose
+
+    def _plan(self, rows, batches, initial, label):
+        check_rows(self, rows)
+        task = make_task(self, rows, batches)
+        options = {"tol": self.tol, "max_iter": self.max_iter, "verbose": self.verbose}
+        sparse, found = sparse_task(self, task, rows)
+        fit = ByEM if self.missing == "em" and not rows.is_complete else Direct
+        way = fit(sparse, "newton", **options)
+        if self.max_order == 2:
+            return Plan(sparse, way, found, initial)
+        selection = sparse, way
+        if self.penalty == "l2":
+            task.set_alpha(found["alpha_"])
+            if self.edges is None:
+                selection = None
+        terms = WithTerms(
+            selection=selection, max_order=self.max_order, price=self.term_price, **options
+        )
+        return Plan(task, terms, found, initial)
+
+    def _ridge(self):
+        return 0.0 if self._has_selected() else self.alpha_
+
+    def _allowed_pairs(self):
+        return checked_edges(self)
+
+    def _has_selected(self):
+        return self.penalty != "l2" and np.any(self.alpha_ != 0)
+
+    def _no_errors(self):
+        remedy = (
+            "or fit some of the rows and call statistics.inference(model, others, refit=True) with "
+            "the others."
+        )
+        if self.nodewise:
+            return (
+                "there are no standard errors with nodewise=True, whose couplings are the means of "
+                f"two estimates. Fit with nodewise=False, or use statistics.bootstrap; {remedy}"
+            )
+        if self._has_selected():
+            return (
+                f"the penalty {self.penalty!r} has selected couplings by these rows, and so "
+                "ordinary standard errors would be too small. Use statistics.bootstrap; "
+                f"{remedy}"
+            )
+        return None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        is_pairwise = self.max_order == 2 and not self.nodewise
+        tags.input_tags.allow_nan = self.missing == "observed" or is_pairwise
+        return tags

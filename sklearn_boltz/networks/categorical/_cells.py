@@ -1,0 +1,251 @@
+"""Rows of categorical columns, as the kernels of their pseudo-likelihood want them."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz.networks.categorical._kernel import PANEL, evaluate_group, lanes
+from sklearn_boltz.networks.model._gauge import block_means, column_of_state, state_offsets
+
+# Distinct patterns of a bundle of columns at most, and rows for each of them at least.
+BUNDLE_PATTERNS, ROWS_PER_PATTERN = 256, 12
+# Patterns of a block of bundles, in the second cache.
+BLOCK_PATTERNS = 900
+# Rows whose fields are in the cache together, and numbers that these fields may be.
+BLOCK_ROWS, BLOCK_NUMBERS = 4096, 2**20
+# States of all columns, one more for the missing cells: what 16 bits can count.
+MAX_STATES = 2**16 - 2
+# The field of a state that a column has not.
+NEVER = -1e30
+
+
+class Group(NamedTuple):
+    """Columns that are evaluated together.
+
+    Attributes
+    ----------
+    sites : ndarray of int64 of shape (n_lanes,)
+        The columns, -1 for none.
+    codes : ndarray of int16 of shape (n, n_lanes)
+        Their cells, -1 where missing.
+    n_states : int
+        The largest number of states among them.
+    """
+
+    sites: np.ndarray
+    codes: np.ndarray
+    n_states: int
+
+
+class Cells:
+    """Rows of codes, as the kernels want them.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n, n_columns)
+        States 0 to q_i - 1, or -1 for a missing cell.
+    n_values : ndarray of int of shape (n_columns,)
+        The number of states q_i of each column.
+    weights : ndarray of shape (n,)
+        How often each row counts.
+    dtype : dtype, default=float64
+        In what precision sums are done.
+    """
+
+    def __init__(self, codes, n_values, weights, dtype=np.float64):
+        self.n_values = np.asarray(n_values, dtype=np.int64)
+        self.offsets = state_offsets(self.n_values)
+        self.n_states = int(self.offsets[-1])
+        if self.n_states > MAX_STATES:
+            raise ValueError(
+                f"The columns have {self.n_states:,} states together; no more than "
+                f"{MAX_STATES:,} can be fitted. Leave out columns, or merge rare states."
+            )
+        if not len(codes):
+            codes, weights = np.full((1, len(self.n_values)), -1), np.zeros(1)
+        self.codes, self.weights = codes, np.asarray(weights, dtype=np.float64)
+        self.dtype = np.dtype(dtype)
+        self._row_weights = self.weights.astype(self.dtype)
+        self._spare = []
+        if len(self.n_values):
+            self.patterns = find_patterns(codes, self.offsets)
+            n_rows = BLOCK_NUMBERS // (int(self.n_values.max()) * lanes(self.dtype.itemsize))
+            self._block_rows = min(BLOCK_ROWS, max(64, n_rows), len(codes))
+
+    def states(self, i):
+        """Where the states of a column are among those of all."""
+        return slice(self.offsets[i], self.offsets[i + 1])
+
+    def groups(self, sites):
+        """Cut columns into groups, those with like numbers of states together."""
+        n_lanes = lanes(self.dtype.itemsize)
+        sites = np.asarray(sites)
+        sites = sites[np.argsort(self.n_values[sites], kind="stable")]
+        return [self._group(sites[k : k + n_lanes], n_lanes) for k in range(0, len(sites), n_lanes)]
+
+    def _group(self, sites, n_lanes):
+        padded = np.full(n_lanes, -1)
+        padded[: len(sites)] = sites
+        codes = np.full((len(self.codes), n_lanes), -1, dtype=np.int16)
+        codes[:, : len(sites)] = self.codes[:, sites]
+        return Group(padded, codes, int(self.n_values[sites].max()))
+
+    def evaluate(self, group, intercept, pack, fold):
+        """The log pseudo-likelihood of a group, and its derivatives by the intercepts.
+
+        `pack` fills a table with couplings, and `fold` takes the one with the derivatives.
+        """
+        buffers = self._spare.pop() if self._spare else self._new_buffers()
+        n_lines, n_lanes = self.n_states + 1, len(group.sites)
+        table, gradient, fields = (
+            buffer[: group.n_states * size * n_lanes].reshape(group.n_states, size, n_lanes)
+            for buffer, size in zip(buffers, (n_lines, n_lines, self._block_rows), strict=False)
+        )
+        sums = buffers[-1].reshape(-1, n_lanes)
+        inside, places = self._places(group)
+        start = np.full((group.n_states, len(group.sites)), NEVER, dtype=self.dtype)
+        start[:, group.sites < 0] = 0
+        start[inside] = intercept[places]
+        slope = np.zeros_like(start)
+        pack(table)
+        gradient.fill(0)
+        value = evaluate_group(
+            self.patterns,
+            group.codes,
+            self._row_weights,
+            start,
+            table,
+            fields,
+            sums,
+            np.empty_like(start),
+            slope,
+            gradient,
+        )
+        fold(gradient)
+        self._spare.append(buffers)
+        return value, places, slope[inside]
+
+    def _new_buffers(self):
+        """Room for two tables, for fields, and for the patterns of a block."""
+        n_lanes, n_states = lanes(self.dtype.itemsize), int(self.n_values.max())
+        n_patterns = int(np.diff(self.patterns.starts).max())
+        sizes = [self.n_states + 1, self.n_states + 1, self._block_rows]
+        sizes = [n_states * size for size in sizes] + [PANEL * n_patterns]
+        return [np.empty(size * n_lanes, self.dtype) for size in sizes]
+
+    def _places(self, group):
+        """Where a group has states, and where their intercepts stand."""
+        known = group.sites >= 0
+        state = np.arange(group.n_states)[:, None]
+        inside = known & (state < self.n_values[group.sites])
+        return inside, (self.offsets[:-1][group.sites] + state)[inside]
+
+
+class Patterns(NamedTuple):
+    """Rows as patterns of bundles of neighbouring columns, and these in blocks.
+
+    Attributes
+    ----------
+    rows : ndarray of uint16 of shape (n * n_bundles,)
+        For each block, for each row, for each bundle of the block: the pattern, counted from
+        the first one of the block.
+    parts : ndarray of uint16
+        The lines of the table that make up each pattern, one after another.
+    bundles, starts : ndarray of int64 of shape (n_blocks + 1,)
+        The bundles, and the patterns, with which the blocks start.
+    first : ndarray of int64 of shape (n_patterns + 1,)
+        Where the parts of each pattern start.
+    """
+
+    rows: np.ndarray
+    parts: np.ndarray
+    bundles: np.ndarray
+    starts: np.ndarray
+    first: np.ndarray
+
+
+def find_patterns(codes, offsets):
+    """Bundle neighbouring columns as long as they have few distinct rows."""
+    shifted = codes + 1
+    most = min(BUNDLE_PATTERNS, len(codes) // ROWS_PER_PATTERN)
+    blocks, parts, sizes, n_patterns, begin = [], [], [], [], 0
+    while begin < codes.shape[1]:
+        end, labels, examples = bundle(shifted, begin, most)
+        lines = codes[examples, begin:end]
+        parts.append(np.where(lines < 0, offsets[-1], lines + offsets[begin:end]).ravel())
+        sizes.append(np.full(len(examples), end - begin))
+        if not blocks or n_patterns[-1] + len(examples) > BLOCK_PATTERNS:
+            blocks.append([])
+            n_patterns.append(0)
+        blocks[-1].append(labels + n_patterns[-1])
+        n_patterns[-1] += len(examples)
+        begin = end
+    rows = [np.stack(block, axis=1).astype(np.uint16).ravel() for block in blocks]
+    return Patterns(
+        np.concatenate(rows),
+        np.concatenate(parts).astype(np.uint16),
+        state_offsets([len(block) for block in blocks]),
+        state_offsets(n_patterns),
+        state_offsets(np.concatenate(sizes)),
+    )
+
+
+def bundle(codes, begin, most):
+    """Columns [begin, end) with few distinct rows; -> end, the number of each row's pattern, and
+    a row for each pattern. Codes are not negative."""
+    labels, examples = relabel(codes[:, begin])
+    end = begin + 1
+    while end < codes.shape[1] and len(examples) < most:
+        size = codes[:, end].max() + 1
+        more, rows = relabel(labels * size + codes[:, end])
+        if len(rows) > most:
+            break
+        labels, examples, end = more, rows, end + 1
+    return end, labels, examples
+
+
+def relabel(keys):
+    """Number the values that occur among small integers; -> numbers, and a row for each value."""
+    example = np.full(keys.max() + 1, -1)
+    example[keys] = np.arange(len(keys))
+    occurs = example >= 0
+    return (np.cumsum(occurs) - 1)[keys], example[occurs]
+
+
+def state_counts(codes, offsets, weights):
+    """How often each state of each column occurs, of shape (Q,)."""
+    row, column = np.nonzero(codes >= 0)
+    states = offsets[column] + codes[row, column]
+    return np.bincount(states, weights[row], offsets[-1])
+
+
+def independent_intercept(counts, n_values):
+    """Intercepts of independent columns, zero-sum, for the data and one more observation.
+
+    It is spread evenly over the states of each column, so that all are finite.
+    """
+    column = column_of_state(n_values)
+    logarithm = np.log(counts + 1 / np.asarray(n_values)[column])
+    return logarithm - block_means(logarithm[None], n_values)[0, column]
+
+
+def distinct_codes(codes, weights):
+    """Collapse equal rows, and leave out those that count nothing.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n, n_columns)
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    codes : ndarray of int of shape (n_distinct, n_columns)
+    weights : ndarray of shape (n_distinct,)
+        The sums over equal rows.
+    """
+    used = (weights > 0) & (codes >= 0).any(axis=1)
+    codes, weights = np.ascontiguousarray(codes[used]), np.asarray(weights)[used]
+    narrow = codes.astype(np.int8 if codes.max(initial=0) < 128 else np.int32, order="C")
+    keys = narrow.view(np.dtype((np.void, narrow.itemsize * narrow.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return codes[first], np.bincount(inverse.ravel(), weights, len(first))

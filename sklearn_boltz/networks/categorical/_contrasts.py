@@ -1,0 +1,276 @@
+"""The pseudo-likelihood of categorical columns in coordinates of full rank: contrasts.
+
+In the zero-sum gauge h_i = C_i η_i and J_ij = C_i K_ij C_jᵀ, where the columns of C_i, one fewer
+than the states, are an orthonormal basis of the vectors that sum to 0. So a column becomes
+some real-valued ones, u_i = C_iᵀ e(x_i), or 0 where x_i is missing, and ΣJ² = ΣK². The parameters
+are z = (η_1, ..., η_D, K_12, K_13, ..., K_{D-1,D}), without the K of one and the same column; of
+columns of two states, the one that follows from b and m of ±1 is √2 b and 2 m.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import block_diag, helmert
+
+from sklearn_boltz.networks.model._gauge import column_of_state
+from sklearn_boltz.networks.training._objective import CHUNK, PseudoLikelihood, pair_curvature
+
+
+class ContrastPoint(NamedTuple):
+    """Parameters, and what the objective knows there."""
+
+    z: np.ndarray
+    value: float
+    slope: np.ndarray
+    coupling: np.ndarray
+    intercept: np.ndarray
+
+
+class ContrastLine(NamedTuple):
+    """Points on the way from one in some direction."""
+
+    problem: "Contrasts"
+    point: ContrastPoint
+    direction: np.ndarray
+    coupling: np.ndarray
+    intercept: np.ndarray
+
+    def __call__(self, size):
+        """The point after a step of that size."""
+        return self.problem.at(self.point.z + size * self.direction)
+
+    def move(self):
+        """By how much a whole step moves the field of any row, at most."""
+        return np.abs(self.problem.fields(self.direction)).max(initial=0)
+
+    def reject(self, new):
+        """Nothing to take back."""
+
+    def leave(self, *, old=False):
+        """Nothing to take back."""
+
+
+class Contrasts:
+    """A `CategoricalPseudoLikelihood` as a function of z; for the solvers of small problems.
+
+    Parameters
+    ----------
+    problem : CategoricalPseudoLikelihood
+
+    Attributes
+    ----------
+    basis : ndarray of shape (Q, D)
+        The C_i along the diagonal.
+    features : ndarray of shape (n, D)
+        The u_i of the rows.
+    n_parameters : int
+    """
+
+    name = PseudoLikelihood.name
+
+    def __init__(self, problem):
+        self.problem, self.total = problem, problem.total
+        self.weights, self.n_values = problem.cells.weights, problem.n_values
+        self.basis = contrast_basis(self.n_values)
+        self.column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
+        self.pairs = np.nonzero(self.column[:, None] < self.column)
+        self.n_parameters = len(self.column) + len(self.pairs[0])
+        codes = problem.cells.codes
+        self.features = np.zeros((len(codes), len(self.column)))
+        for i, states in enumerate(self._states()):
+            known = codes[:, i] >= 0
+            own = self.basis[states, self.column == i]
+            self.features[np.ix_(known, self.column == i)] = own[codes[known, i]]
+
+    def _states(self):
+        ends = np.cumsum(self.n_values)
+        return [slice(end - q, end) for end, q in zip(ends, self.n_values, strict=True)]
+
+    @property
+    def penalty(self):
+        """Of the couplings."""
+        return self.problem.coupling_penalty
+
+    def pack(self, coupling, intercept):
+        """z of a coupling of shape (Q, Q) and an intercept of shape (Q,), both zero-sum."""
+        inner = self.basis.T @ coupling @ self.basis
+        return np.concatenate([self.basis.T @ intercept, inner[self.pairs]])
+
+    def inner(self, z):
+        """K and η, of shapes (D, D) and (D,)."""
+        d = len(self.column)
+        inner = np.zeros((d, d))
+        inner[self.pairs] = z[d:]
+        return inner + inner.T, z[:d]
+
+    def unpack(self, z):
+        """The coupling of shape (Q, Q) and the intercept of shape (Q,), zero-sum."""
+        inner, intercept = self.inner(z)
+        return self.basis @ inner @ self.basis.T, self.basis @ intercept
+
+    def fields(self, z):
+        """Of all states, of shape (n, Q)."""
+        inner, intercept = self.inner(z)
+        return (self.features @ inner + intercept) @ self.basis.T
+
+    def probabilities(self, z):
+        """Of each state given the other columns, of shape (n, Q)."""
+        fields = self.fields(z)
+        for states in self._states():
+            field = fields[:, states]
+            field -= field.max(axis=1, keepdims=True)
+            np.exp(field, out=field)
+            field /= field.sum(axis=1, keepdims=True)
+        return fields
+
+    def at(self, z):
+        """Evaluate the objective."""
+        theta = self.problem.pack(*self.unpack(z))
+        value, gradient = self.problem.evaluate(theta)
+        coupling, intercept = self.problem.unpack(gradient)
+        # J_ij and J_ji are one parameter.
+        slope = self.pack(coupling, intercept)
+        q = self.problem.n_states
+        return ContrastPoint(z, value, slope, theta[q:], theta[:q])
+
+    def gradient(self, point):
+        """∂/∂z, of shape (n_parameters,)."""
+        return point.slope
+
+    def line(self, point, direction):
+        """From a point in a direction: the function of a step's size that gives the new point."""
+        return ContrastLine(self, point, direction, *self.unpack(direction))
+
+    def places(self):
+        """Where K_rs stands in z, and on the diagonal η_r; of shape (D, D)."""
+        d = len(self.column)
+        places = np.diag(np.arange(d))
+        places[self.pairs] = places.T[self.pairs] = np.arange(d, self.n_parameters)
+        return places
+
+    def information(self, point, dtype=np.float64, chances=None):
+        """-∂²/∂z², of shape (n_parameters, n_parameters).
+
+        Each column gives its logistic regression on the others: the sum of
+        w C_iᵀ (diag p - p pᵀ) C_i ⊗ y yᵀ, with y = (1, the features of the others), over the rows
+        in which it is known. The sums over rows are done in `dtype`. `chances`, (n, Q), take the
+        place of the probabilities p.
+        """
+        information = np.zeros((self.n_parameters,) * 2)
+        chances = self.probabilities(point.z) if chances is None else chances
+        places = self.places()
+        weights = self.weights[:, None] * (self.problem.cells.codes >= 0)
+        for i, states in enumerate(self._states()):
+            own = np.flatnonzero(self.column == i)
+            others = np.flatnonzero(self.column != i)
+            basis, p = self.basis[states, own], chances[:, states]
+            y = np.column_stack([np.ones(len(p)), self.features[:, others]]).astype(dtype)
+            mean = p @ basis
+            for k, r in enumerate(own):
+                for m, s in enumerate(own[: k + 1]):
+                    spread = p @ (basis[:, k] * basis[:, m]) - mean[:, k] * mean[:, m]
+                    part = y.T @ (y * (weights[:, i] * spread)[:, None].astype(dtype))
+                    rows, columns = ([t, *places[t, others]] for t in (r, s))
+                    information[np.ix_(rows, columns)] += part
+                    if r != s:
+                        information[np.ix_(columns, rows)] += part
+        penalty = np.full(self.n_parameters, 2 * self.problem.coupling_penalty)
+        penalty[: len(self.column)] = 2 * self.problem.intercept_penalty
+        information[np.diag_indices(self.n_parameters)] += penalty
+        return information
+
+    def residuals(self, z):
+        """∂/∂η of the term of each row, of shape (n, D)."""
+        residuals = self.features - self.probabilities(z) @ self.basis
+        known = self.problem.cells.codes >= 0
+        residuals *= known[:, self.column]
+        return residuals
+
+    def gains(self, direction):
+        """How much more a direction adds to the field of the state that occurs than to the others.
+
+        Returns
+        -------
+        least, greatest : ndarray of shape (n_columns,)
+            Over the rows in which the column is known, and its other states.
+        """
+        fields, codes = self.fields(direction), self.problem.cells.codes
+        least, greatest = np.zeros((2, len(self.n_values)))
+        for i, states in enumerate(self._states()):
+            known = np.flatnonzero(codes[:, i] >= 0)
+            own = fields[known, states]
+            gain = own[np.arange(len(known)), codes[known, i]][:, None] - own
+            least[i], greatest[i] = gain.min(initial=0), gain.max(initial=0)
+        return least, greatest
+
+    def loadings(self):
+        """How J and h depend on z: a matrix of shape (Q + Σ_{i<j} q_i q_j, n_parameters).
+
+        In the order of θ: the h_i(a), then the J_ij(a, b), i < j, block by block.
+        """
+        q, column = len(self.basis), column_of_state(self.n_values)
+        d = len(self.column)
+        loadings = np.zeros((self.problem.n_parameters, self.n_parameters))
+        loadings[:q, :d] = self.basis
+        places = self.places()
+        states = np.arange(q)
+        for i, j, place in self.problem.blocks():
+            left, right = self.column == i, self.column == j
+            product = np.kron(
+                self.basis[np.ix_(states[column == i], left)],
+                self.basis[np.ix_(states[column == j], right)],
+            )
+            loadings[place, places[np.ix_(left, right)].ravel()] = product
+        return loadings
+
+
+def pair_curvature_of(problem, theta):
+    """Each K_rs of two columns, the information on it by itself, and the variance of its score.
+
+    In parts of the rows, so that no array of all rows and contrasts is needed.
+
+    Parameters
+    ----------
+    problem : CategoricalPseudoLikelihood
+    theta : ndarray
+        Zero-sum.
+
+    Returns
+    -------
+    couplings : ndarray of shape (n_pairs,)
+    curvature : ndarray of shape (2, n_pairs)
+    """
+    basis, (coupling, intercept) = contrast_basis(problem.n_values), problem.unpack(theta)
+    column = np.repeat(np.arange(len(problem.n_values)), problem.n_values - 1)
+    pairs, squares = np.nonzero(column[:, None] < column), basis**2
+    codes, weights = problem.cells.codes, problem.cells.weights.astype(np.float64)
+    begins, state_column = problem.offsets[:-1], column_of_state(problem.n_values)
+    known = (codes >= 0).T @ weights
+    means = (problem.counts() / np.maximum(known, 1e-300)[state_column]) @ basis
+    total, step = np.zeros((2, len(column), len(column))), max(1, CHUNK // len(basis))
+    for start in range(0, len(codes), step):
+        part = slice(start, start + step)
+        observed = codes[part] >= 0
+        states = np.zeros((len(observed), len(basis)))
+        row, which = np.nonzero(observed)
+        states[row, codes[part][row, which] + begins[which]] = 1
+        chances = states @ coupling + intercept
+        chances -= np.maximum.reduceat(chances, begins, axis=1)[:, state_column]
+        np.exp(chances, out=chances)
+        chances /= np.add.reduceat(chances, begins, axis=1)[:, state_column]
+        values, expected = states @ basis, chances @ basis
+        spread = chances @ squares - expected**2
+        for array in (values, expected, spread):
+            array *= observed[:, column]
+        features = (values - means) * observed[:, column]
+        total += pair_curvature(features.T, (values - expected).T, spread.T, weights[part])
+    return (basis.T @ coupling @ basis)[pairs], total[:, *pairs]
+
+
+def contrast_basis(n_values):
+    """Orthonormal contrasts of the states of each column, of shape (Q, Σ (q_i - 1)).
+
+    The first of them compares the second state with the first.
+    """
+    blocks = [-helmert(q).T if q > 1 else np.zeros((1, 0)) for q in n_values]
+    return block_diag(*blocks) if blocks else np.zeros((0, 0))

@@ -1,0 +1,306 @@
+"""The log pseudo-likelihood of a network of categorical columns, with its derivatives.
+
+A Potts model: P(x) ∝ exp(Σ_i h_i(x_i) + Σ_{i<j} J_ij(x_i, x_j)), x_i in {0, ..., q_i - 1}. The
+parameters are one vector θ: the h_i(a), Q = Σ q_i of them, then the blocks J_ij(a, b), i < j, row
+by row. A missing cell has no term, and adds nothing to the fields of the others.
+"""
+
+from itertools import combinations
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.blas import daxpy
+
+from sklearn_boltz.networks.categorical._cells import Cells, state_counts
+from sklearn_boltz.networks.categorical._kernel import center_blocks, fold_table, pack_table
+from sklearn_boltz.networks.categorical._ordered import OrderedPenalty
+from sklearn_boltz.networks.model._gauge import column_of_state
+
+
+class Point(NamedTuple):
+    """Parameters, with the objective and its gradient there."""
+
+    theta: np.ndarray
+    value: float
+    gradient: np.ndarray
+    n_states: int
+
+    @property
+    def coupling(self):
+        """The J_ij(a, b), i < j."""
+        return self.theta[self.n_states :]
+
+    @property
+    def intercept(self):
+        """The h_i(a)."""
+        return self.theta[: self.n_states]
+
+
+class CategoricalPseudoLikelihood:
+    """Σ_n w_n Σ_i ln p(x_ni | others) - λ_J Σ_{i<j} Σ_ab J_ij(a,b)² - λ_h Σ_i Σ_a h_i(a)².
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n, n_columns)
+        Distinct rows: states 0 to q_i - 1, or -1 for a missing cell.
+    n_values : ndarray of int of shape (n_columns,)
+        The number of states q_i of each column.
+    weights : ndarray of shape (n,)
+        How often each row counts.
+    coupling_penalty : float, default=0.0
+        λ_J.
+    intercept_penalty : float, default=0.0
+        λ_h.
+    zero_sum : bool, default=False
+        Whether all θ are projected to the zero-sum gauge first, so that a missing cell adds to
+        the fields the mean of what the states would add.
+    ordered : ndarray of bool of shape (n_columns,), default=None
+        Columns whose states have an order, by which the penalty λ_J is that of `OrderedPenalty`.
+    dtype : dtype, default=float64
+        In what precision the sums over rows are done. θ and the gradient are of float64.
+    workers : Workers, default=None
+        Threads over groups of columns. The result does not depend on their number.
+
+    Attributes
+    ----------
+    total : float
+        Σ_n w_n.
+    n_parameters : int
+    """
+
+    def __init__(
+        self,
+        codes,
+        n_values,
+        weights,
+        *,
+        coupling_penalty=0.0,
+        intercept_penalty=0.0,
+        zero_sum=False,
+        ordered=None,
+        dtype=np.float64,
+        workers=None,
+    ):
+        self.cells = Cells(codes, n_values, weights, dtype)
+        self.coupling_penalty = min(coupling_penalty, 1e300)
+        self.intercept_penalty = min(intercept_penalty, 1e300)
+        self.zero_sum, self.workers = zero_sum, workers
+        self.n_values, self.offsets = self.cells.n_values, self.cells.offsets
+        self.n_states, self.total = self.cells.n_states, float(self.cells.weights.sum())
+        self.starts, self.n_parameters = block_starts(self.n_values)
+        self.ordered, self._penalty = ordered, None
+        if ordered is not None:
+            first = self.starts - self.n_states
+            self._penalty = OrderedPenalty(self.n_values, first, ordered)
+        self._groups = self.cells.groups(np.arange(len(self.n_values)))
+
+    def evaluate(self, theta, out=None):
+        """The objective and its gradient at θ; `out` may take the latter."""
+        if self.zero_sum:
+            theta = self.centered(theta)
+        q = self.n_states
+        gradient = np.empty(self.n_parameters) if out is None else out
+        gradient.fill(0)
+        total = sum(self._evaluate_groups(theta, gradient))
+        total += add_penalty(theta[:q], self.intercept_penalty, gradient[:q])
+        if self._penalty is None:
+            total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
+        else:
+            total += self._penalty.add(theta[q:], self.coupling_penalty, gradient[q:])
+        if self.zero_sum:
+            self.centered(gradient, out=gradient)
+        return float(total), gradient
+
+    def _evaluate_groups(self, theta, gradient):
+        """Add the gradient without penalties; -> the value of each group.
+
+        Each coupling gets a term from two groups at most, and 0 + x + y = 0 + y + x.
+        """
+        lock = Lock()
+
+        def fold(place, table):
+            with lock:
+                fold_table(gradient, *place, table)
+
+        def evaluate(group):
+            place = (group.sites, self.n_values, self.starts, True)
+            value, places, slope = self.cells.evaluate(
+                group,
+                theta[: self.n_states],
+                lambda table: pack_table(theta, *place, table),
+                lambda table: fold(place, table),
+            )
+            gradient[places] += slope
+            return value
+
+        if self.workers is None:
+            return [evaluate(group) for group in self._groups]
+        work = len(self.cells.codes) * len(self.n_values) * self.n_states
+        return self.workers.map(evaluate, self._groups, work)
+
+    def at(self, theta, out=None):
+        """Evaluate the objective: a `Point`; `out` may take the gradient."""
+        value, gradient = self.evaluate(theta, out)
+        return Point(theta, value, gradient, self.n_states)
+
+    @property
+    def dtype(self):
+        """In what precision the sums over rows are done."""
+        return self.cells.dtype
+
+    def curvature(self):
+        """About the negative diagonal of the second derivative: that of independent columns.
+
+        A half is added, for states that hardly occur.
+        """
+        counts = self.counts()
+        known = np.add.reduceat(counts, self.offsets[:-1])
+        rates = counts / np.maximum(known, 1e-300)[column_of_state(self.n_values)]
+        spread = rates * (1 - rates)
+        curvature = np.empty(self.n_parameters)
+        curvature[: self.n_states] = counts * (1 - rates) + 2 * self.intercept_penalty
+        for i, j, place in self.blocks():
+            a, b = self.cells.states(i), self.cells.states(j)
+            both = known[i] * known[j] / max(self.total, 1e-300)
+            products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
+            curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty
+        return curvature + 0.5
+
+    def counts(self):
+        """How often each state occurs, of shape (Q,)."""
+        return state_counts(self.cells.codes, self.offsets, self.cells.weights)
+
+    def centered(self, theta, out=None):
+        """θ with all blocks and intercepts made zero-sum, each by itself."""
+        out = theta.copy() if out is None else out
+        center_blocks(out, self.n_values, self.starts)
+        return out
+
+    def pack(self, coupling, intercept):
+        """θ from a matrix of shape (Q, Q) and a vector of shape (Q,)."""
+        theta = np.empty(self.n_parameters)
+        theta[: self.n_states] = intercept
+        for i, j, place in self.blocks():
+            theta[place] = coupling[self.cells.states(i), self.cells.states(j)].ravel()
+        return theta
+
+    def unpack(self, theta):
+        """A symmetric matrix of shape (Q, Q) and a vector of shape (Q,) from θ."""
+        coupling = np.zeros((self.n_states, self.n_states))
+        for i, j, place in self.blocks():
+            values = theta[place].reshape(self.n_values[i], self.n_values[j])
+            coupling[self.cells.states(i), self.cells.states(j)] = values
+            coupling[self.cells.states(j), self.cells.states(i)] = values.T
+        return coupling, theta[: self.n_states].copy()
+
+    def blocks(self):
+        """Two columns i < j and where their block is in θ, for all such columns."""
+        sizes = np.outer(self.n_values, self.n_values).tolist()
+        starts = self.starts.tolist()
+        for i, j in combinations(range(len(self.n_values)), 2):
+            yield i, j, slice(starts[i][j], starts[i][j] + sizes[i][j])
+
+
+def add_penalty(values, strength, gradient):
+    """-λ Σ v², whose derivatives are added to a gradient."""
+    if strength == 0 or not len(values):
+        return 0.0
+    daxpy(values, gradient, a=-2 * strength)
+    return -strength * float(np.vdot(values, values))
+
+
+class SitePseudoLikelihood:
+    """The conditional log-likelihoods of a group of columns, each with couplings of its own.
+
+    The sum over its columns i of Σ_n w_n ln p(x_ni | others) - λ_J Σ_j Σ_ab J_ij(a, b)² -
+    λ_h Σ_a h_i(a)². θ has the h_i(a), column by column, then the J_ij(a, b) for each i and j.
+
+    Parameters
+    ----------
+    cells : Cells
+    group : Group
+        One of ``cells.groups``.
+    coupling_penalty, intercept_penalty : float
+        λ_J and λ_h.
+    """
+
+    def __init__(self, cells, group, coupling_penalty, intercept_penalty):
+        self.cells, self.group, self.dtype = cells, group, cells.dtype
+        self.coupling_penalty, self.intercept_penalty = coupling_penalty, intercept_penalty
+        self.sites = group.sites[group.sites >= 0]
+        column = column_of_state(cells.n_values)
+        self._own = np.concatenate([np.flatnonzero(column == i) for i in self.sites])
+        self.n_states = len(self._own)
+        self._starts = np.zeros((len(cells.n_values),) * 2, dtype=np.int64)
+        begin = self.n_states
+        for i in self.sites:
+            for j in np.flatnonzero(np.arange(len(cells.n_values)) != i):
+                self._starts[i, j] = begin
+                begin += cells.n_values[i] * cells.n_values[j]
+        self.n_parameters = int(begin)
+
+    def initial(self, intercept):
+        """θ without couplings, with the intercepts of all columns."""
+        theta = np.zeros(self.n_parameters)
+        theta[: self.n_states] = intercept[self._own]
+        return theta
+
+    def at(self, theta, out=None):
+        """Evaluate the objective: a `Point`; `out` may take the gradient."""
+        cells, group, q = self.cells, self.group, self.n_states
+        gradient = np.empty_like(theta) if out is None else out
+        gradient.fill(0)
+        total = add_penalty(theta[:q], self.intercept_penalty, gradient[:q])
+        total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
+        intercept, slopes = np.zeros((2, cells.n_states))
+        intercept[self._own] = theta[:q]
+        place = group.sites, cells.n_values, self._starts, False
+        value, places, slope = cells.evaluate(
+            group,
+            intercept,
+            lambda table: pack_table(theta, *place, table),
+            lambda table: fold_table(gradient, *place, table),
+        )
+        slopes[places] = slope
+        gradient[:q] += slopes[self._own]
+        return Point(theta, float(total + value), gradient, q)
+
+    def curvature(self):
+        """About the negative diagonal of the second derivative: that of independent columns."""
+        cells, q = self.cells, self.n_states
+        counts = state_counts(cells.codes, cells.offsets, cells.weights)
+        known = np.add.reduceat(counts, cells.offsets[:-1])
+        rates = counts / np.maximum(known, 1e-300)[column_of_state(cells.n_values)]
+        spread = counts * (1 - rates)
+        curvature = np.empty(self.n_parameters)
+        curvature[:q] = spread[self._own] + 2 * self.intercept_penalty
+        for i, j, place in self._blocks():
+            products = np.outer(spread[cells.states(i)], rates[cells.states(j)])
+            curvature[place] = products.ravel() + 2 * self.coupling_penalty
+        return curvature + 0.5
+
+    def unpack(self, theta, coupling, intercept):
+        """Write the group's J_ij(a, b), i the row, and h_i(a) into arrays of all columns."""
+        cells = self.cells
+        intercept[self._own] = theta[: self.n_states]
+        for i, j, place in self._blocks():
+            block = theta[place].reshape(cells.n_values[i], cells.n_values[j])
+            coupling[cells.states(i), cells.states(j)] = block
+
+    def _blocks(self):
+        n_values = self.cells.n_values
+        for i in self.sites:
+            for j in np.flatnonzero(np.arange(len(n_values)) != i):
+                start = self._starts[i, j]
+                yield i, j, slice(start, start + n_values[i] * n_values[j])
+
+
+def block_starts(n_values):
+    """Where the block of each two columns starts in θ, symmetric; and the number of parameters."""
+    i, j = np.triu_indices(len(n_values), 1)
+    sizes = n_values[i] * n_values[j]
+    ends = n_values.sum() + np.cumsum(sizes)
+    starts = np.zeros((len(n_values),) * 2, dtype=np.int64)
+    starts[i, j] = starts[j, i] = ends - sizes
+    return starts, int(ends[-1]) if len(ends) else int(n_values.sum())

@@ -1,0 +1,177 @@
+"""The rows of a fit: read from a table or from batches, checked, and as codes."""
+
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz._base import checked_weights
+from sklearn_boltz._batches import summarise
+from sklearn_boltz._completion import distinct_incomplete, informative
+from sklearn_boltz._memory import SMALL, check_memory
+from sklearn_boltz.networks.fitting._columns import Coding, find_coding
+from sklearn_boltz.networks.training._streamed import Sums
+
+# Codes of the distinct rows of batches that are kept, at most.
+MOST_CODES = 2**27
+# Of the size of the couplings, at least, that a fit has at its peak: 13 to 28 were measured.
+MATRICES = 12
+# Values of a column at most: the kernels have codes of 16 bits.
+MOST_VALUES = np.iinfo(np.int16).max
+
+
+class Rows(NamedTuple):
+    """Rows as they were read.
+
+    Attributes
+    ----------
+    coding : Coding
+    dtype : dtype
+        Of the table.
+    codes : ndarray of int of shape (n, n_features) or None
+        -1 for a missing cell. None for batches with too many distinct rows to be kept.
+    weights : ndarray of shape (n,) or None
+        How often each row counts.
+    sums : Sums or None
+        Of batches of complete rows of bits, the sums over all rows.
+    in_order : bool
+        Whether the codes are the rows of one table, one after another, and not the distinct ones.
+    """
+
+    coding: Coding
+    dtype: np.dtype
+    codes: np.ndarray | None
+    weights: np.ndarray | None
+    sums: Sums | None = None
+    in_order: bool = False
+
+    @property
+    def is_complete(self):
+        """Whether no cell is missing."""
+        return self.codes is None or not (self.codes < 0).any()
+
+
+def read(estimator, X, sample_weight, coding=None):
+    """Check rows, in a coding or, if that is None, in any; rows without an observed cell go."""
+    X = estimator._validate(X, reset=coding is None, allow_nan=True)
+    is_first = coding is None
+    if is_first:
+        coding = find_coding(estimator, X)
+        _check_size(estimator, coding)
+    codes = coding.codes(estimator, X, coded=is_first)
+    codes, weights = informative(codes, checked_weights(sample_weight, X))
+    return Rows(coding, X.dtype, _without_gaps(estimator, codes), weights, in_order=True)
+
+
+def _without_gaps(estimator, codes):
+    """Codes where the cells of columns without a value are 0, as of a constant column."""
+    if not len(codes):
+        raise ValueError(
+            f"{type(estimator).__name__}: all cells are missing in all rows that count. Pass rows "
+            "with observed cells."
+        )
+    empty = estimator._table.is_empty | (codes < 0).all(axis=0)
+    if not estimator._table.is_empty[empty].all():
+        estimator._without_empty(empty)
+    if empty.any():
+        codes[:, empty] = 0
+    return codes
+
+
+def read_batches(estimator, batches):
+    """Collect the distinct rows if they are few, else sums over all rows."""
+    found = summarise(estimator, batches, _found_in_batch, _merge, reset=True).result
+    coding = Coding(0 if found.low is None else found.low, found.n_values)
+    if found.sums is not None:
+        codes = None if found.sums.rows is None else found.sums.rows.view(np.int8)
+        return Rows(coding, found.dtype, codes, found.sums.weights, found.sums)
+    return Rows(coding, found.dtype, _without_gaps(estimator, found.codes), found.weights)
+
+
+def _check_size(estimator, coding):
+    """Refuse couplings that do not fit into memory, and codes that do not fit into the kernels."""
+    name, n_values = type(estimator).__name__, coding.n_values
+    many = np.flatnonzero(n_values > MOST_VALUES)
+    if len(many):
+        raise ValueError(
+            f"{name}: {estimator._have(many)} up to {n_values.max():,} values, and at most "
+            f"{MOST_VALUES:,} are possible. Merge rare values, or leave the column out."
+        )
+    n_states = int(n_values.sum())
+    if MATRICES * 8 * n_states**2 <= SMALL:
+        return
+    if coding.is_binary:
+        n_states, remedy = len(n_values), "Leave out columns."
+        what = f"{name}: the couplings of {n_states:,} columns"
+    else:
+        j, remedy = int(n_values.argmax()), "Leave out columns, or merge rare values."
+        what = (
+            f"{name}: the columns have {n_states:,} values together, most of them "
+            f"{estimator._column(j)} with {n_values[j]:,}. Their couplings"
+        )
+    check_memory(MATRICES * 8 * n_states**2, what, remedy)
+
+
+class Found(NamedTuple):
+    """What is in some batches: sums of complete rows of bits, or the distinct rows.
+
+    `low` is the lower value, or None if it does not occur.
+    """
+
+    low: int | None
+    dtype: np.dtype
+    n_values: np.ndarray
+    sums: Sums | None
+    codes: np.ndarray | None
+    weights: np.ndarray | None
+
+    def as_codes(self):
+        """Distinct rows and their weights."""
+        if self.sums is None:
+            return self.codes, self.weights
+        if self.sums.rows is None:
+            raise ValueError(
+                "FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells "
+                "or more than two values a column, and these batches have too many. Use fewer "
+                "rows, or fill the cells."
+            )
+        return self.sums.rows.view(np.int8), self.sums.weights
+
+
+def _found_in_batch(estimator, batch):
+    X = estimator._validate(batch, reset=True, allow_nan=True)
+    coding = find_coding(estimator, X)
+    _check_size(estimator, coding)
+    codes = coding.codes(estimator, X, coded=True)
+    always_one = coding.is_binary and estimator.binarize is None and bool((codes != 0).all())
+    low = None if always_one else coding.low
+    if coding.is_binary and not (codes < 0).any():
+        return Found(low, X.dtype, coding.n_values, Sums.of(codes > 0), None, None)
+    rows = distinct_incomplete(*informative(codes, np.ones(len(codes))))
+    return Found(low, X.dtype, coding.n_values, None, *rows)
+
+
+def _merge(one, other):
+    if None not in (one.low, other.low) and one.low != other.low:
+        raise ValueError(
+            "FVBMPseudoLikelihood needs -1 and 1 or 0 and 1 in all batches, but one batch has the "
+            "value -1 and another 0. Recode them, or set `binarize` to a threshold."
+        )
+    low = other.low if one.low is None else one.low
+    n_values = np.maximum(one.n_values, other.n_values)
+    if one.sums is not None and other.sums is not None:
+        return Found(low, one.dtype, n_values, one.sums + other.sums, None, None)
+    pairs = zip(one.as_codes(), other.as_codes(), strict=True)
+    codes, weights = distinct_incomplete(*(np.concatenate(pair) for pair in pairs))
+    if codes.size > MOST_CODES:
+        raise ValueError(
+            f"FVBMPseudoLikelihood keeps all distinct rows of batches that have missing cells or "
+            f"more than two values a column, and these have more than {MOST_CODES:,} cells."
+        )
+    return Found(low, one.dtype, n_values, None, codes, weights)
+
+
+def positive_of_batch(estimator, coding, columns, k, batch):
+    """Where these columns of a batch of bits have the higher value."""
+    estimator = copy(estimator)
+    return coding.codes(estimator, estimator._validate(batch, reset=True))[:, columns] > 0

@@ -1,0 +1,104 @@
+"""How many nats a term is worth, given what else of its columns is in the model."""
+
+from itertools import combinations
+
+import numpy as np
+
+from sklearn_boltz.networks.training._objective import PseudoLikelihood
+
+# A joint value of the columns of a term is rare in fewer rows.
+LEAST_ROWS = 5
+
+
+def gains(pairs: PseudoLikelihood, tanh, terms, weights, present, allowed=None):
+    """Half the squared z values of terms, for those in the model as for candidates.
+
+    For a term t and the parts l of it that are in the model, let s be the scores of a row, and H
+    minus the second derivative of the penalised log pseudo-likelihood. u = s_t - H_tl H_ll⁻¹ s_l is
+    the score whose mean does not change with the parameters l. Were the weight θ_t 0, its sum would
+    be A = Σ u + θ_t (H_tt - H_tl H_ll⁻¹ H_lt); and the gain is A² / (2 Σ u²). This is with the
+    variance of the scores, and not with H: that is too small for a pseudo-likelihood, where a term
+    stands in the conditional distribution of each of its columns.
+
+    Where a joint value of the columns is rare, H_ll is nearly singular, and u is s_t, whose
+    variance is greater; without a penalty, the gain counts for 0, as there may be no maximum.
+
+    Parameters
+    ----------
+    pairs : PseudoLikelihood
+    tanh : ndarray of shape (d, n)
+        Of the fields of the rows.
+    terms : list of tuples of int
+    weights : sequence of float
+        Their weights, 0 for candidates.
+    present : set of tuples of int
+        The terms in the model.
+    allowed : ndarray of bool of shape (d, d), default=None
+        The pairs in the model; None for all.
+
+    Returns
+    -------
+    gains : ndarray of shape (n_terms,)
+        In nats.
+    """
+    x = pairs.spins
+    q = np.abs(x) - x * tanh
+    curvature = np.abs(x) - tanh**2
+    curvature *= pairs.weights
+    found = [
+        _gain(x[list(term)], q[list(term)], curvature[list(term)], pairs, weight, parts)
+        for term, weight, parts in zip(
+            terms, weights, (_parts(term, present, allowed) for term in terms), strict=True
+        )
+    ]
+    return np.array(found, dtype=np.float64)
+
+
+def _parts(term, present, allowed):
+    """The parts of a term that are in the model, as places in the term; the term itself last."""
+    k = len(term)
+
+    def is_present(part):
+        if len(part) > 2:
+            return part in present
+        return len(part) < 2 or allowed is None or allowed[part]
+
+    places = (places for size in range(1, k) for places in combinations(range(k), size))
+    parts = [part for part in places if is_present(tuple(term[a] for a in part))]
+    return [*parts, tuple(range(k))]
+
+
+def _gain(x, q, curvature, pairs, weight, parts):
+    rare = rarest(x, pairs.weights) < LEAST_ROWS
+    if rare and not pairs.penalty:
+        return 0.0
+    products = np.array([x[list(part)].prod(axis=0) for part in parts])
+    contains = np.array([[a in part for a in range(len(x))] for part in parts])
+    share, effective = _adjustment(_information(products, contains, curvature, pairs.penalty))
+    scores = products * (contains.astype(np.float64) @ q)
+    score = scores[-1] if rare else scores[-1] - share @ scores[:-1]
+    slope = pairs.weights @ score + weight * effective
+    return float(slope**2 / (2 * max(pairs.weights @ score**2, 1e-300)))
+
+
+def _information(products, contains, curvature, penalty):
+    """H of the parts of a term: each column has a regression on the parts that contain it."""
+    information = np.zeros((len(products),) * 2)
+    for own, sech2 in zip(contains.T, curvature, strict=True):
+        information[np.ix_(own, own)] += (products[own] * sech2) @ products[own].T
+    information[np.diag_indices_from(information)] += penalty * (contains.sum(axis=1) > 1)
+    return information
+
+
+def _adjustment(information):
+    """H_ll⁻¹ H_lt and H_tt - H_tl H_ll⁻¹ H_lt, t being the last parameter."""
+    known, mixed = information[:-1, :-1], information[:-1, -1]
+    ridge = max(1e-12 * known.trace(), 1e-30) * np.eye(len(known))
+    share = np.linalg.solve(known + ridge, mixed)
+    return share, information[-1, -1] - mixed @ share
+
+
+def rarest(x, weights):
+    """How many rows have the rarest joint value of some columns; rows with gaps do not count."""
+    codes = (x > 0).T @ (1 << np.arange(len(x)))
+    return np.bincount(codes, weights * (x != 0).all(axis=0), minlength=1 << len(x)).min()

@@ -1,0 +1,151 @@
+"""Sufficient statistics beside those of pairs: products of columns, and the number of ones."""
+
+import numpy as np
+
+from sklearn_boltz.networks.model._interaction_model import InteractionModel
+from sklearn_boltz.networks.training._sampled_likelihood import Statistics
+
+
+class Further:
+    """Products of three columns and more, and indicators of the number K of ones.
+
+    A potential V(K) is known up to a quadratic of K, which pairs and intercepts have as well. So it
+    is 0 at the three most frequent K, and the other K have a weight each; with a penalty on the
+    couplings, which tells quadratics apart, at two.
+
+    Parameters
+    ----------
+    d : int
+        Number of columns.
+    terms : list of tuples of int
+    frequencies : ndarray of shape (d + 1,), default=None
+        Of the K in the data; None for a model without a potential.
+    is_penalised : bool, default=False
+        Whether couplings are.
+    """
+
+    def __init__(self, d, terms, frequencies=None, is_penalised=False):
+        self.d, self.terms = d, terms
+        self.counts = np.zeros(0, dtype=np.int64)
+        if frequencies is not None:
+            self.counts = np.argsort(-frequencies, kind="stable")[2 if is_penalised else 3 :]
+            self.counts.sort()
+
+    def __len__(self):
+        return len(self.terms) + len(self.counts)
+
+    def values(self, spins):
+        """Of rows of ±1, of shape (..., n, len(self)) in float32."""
+        values = np.empty((*spins.shape[:-1], len(self)), dtype=np.float32)
+        for k, term in enumerate(self.terms):
+            values[..., k] = spins[..., list(term)].prod(axis=-1)
+        ones = np.count_nonzero(spins > 0, axis=-1)
+        values[..., len(self.terms) :] = ones[..., np.newaxis] == self.counts
+        return values
+
+    def uniform(self):
+        """Their means if all K are equally likely, and all rows with as many ones.
+
+        So is a row whose cells are 1 with a probability that is uniform itself: the mean of a
+        product of r cells is 1 / (r + 1), or 0 if r is odd.
+        """
+        products = [0.0 if len(term) % 2 else 1 / (len(term) + 1) for term in self.terms]
+        return np.append(products, np.full(len(self.counts), 1 / (self.d + 1)))
+
+    def split(self, theta):
+        """The weights of the terms, and V(0), ..., V(d)."""
+        potential = np.zeros(self.d + 1)
+        potential[self.counts] = theta[len(self.terms) :]
+        return theta[: len(self.terms)], potential
+
+
+class FurtherStatistics(Statistics):
+    """The terms of pairs, and further ones after them.
+
+    With a potential, the rows have one more, spread evenly over all K: else V would be -∞ at those
+    K that never occur.
+
+    Parameters
+    ----------
+    problem : PseudoLikelihood
+        Of complete rows.
+    further : Further
+    """
+
+    def __init__(self, problem, further):
+        super().__init__(problem)
+        self.further, self.n_pairs = further, len(self.moments)
+        rows = slice(problem.n_rows)
+        values = further.values(problem.spins[:, rows].T)
+        sums = problem.weights[rows] @ values.astype(np.float64)
+        if len(further.counts):
+            self._add_row(problem)
+            sums += further.uniform()
+        means = sums / self.total
+        squares = np.append(np.ones(len(further.terms)), means[len(further.terms) :])
+        self.moments = np.append(self.moments, means)
+        self.variances = np.append(self.variances, squares - means**2)
+
+    def _add_row(self, problem):
+        d = len(self.mean)
+        self.total = problem.total + 1
+        self.mean = problem.means / self.total
+        pairs = problem.moments + np.full((d, d), 1 / 3)
+        self._set(pairs / self.total)
+        self.alpha = problem.penalty / self.total
+
+    def theta(self, coupling, intercept):
+        """θ of a network of pairs."""
+        return np.append(super().theta(coupling, intercept), np.zeros(len(self.further)))
+
+    def parameters(self, theta):
+        """Couplings and intercepts of θ."""
+        return super().parameters(theta[: self.n_pairs])
+
+    def model(self, theta):
+        """The distribution."""
+        weights, potential = self.further.split(theta[self.n_pairs :])
+        terms = self.further.terms
+        return InteractionModel(*self.parameters(theta), terms, weights, potential)
+
+    def _spins(self, states):
+        return np.sign(states + self.mean.astype(states.dtype))
+
+    def log_weights(self, theta, states):
+        """Σ θ·terms of states with the means taken off, up to a number that depends on θ."""
+        further = self.further.values(self._spins(states)) @ theta[self.n_pairs :]
+        return super().log_weights(theta[: self.n_pairs], states) + further
+
+    def covariances_with(self, values, states):
+        """Covariances of the terms with a number of each state."""
+        centred = (values - values.mean()) / len(values)
+        further = centred @ self.further.values(self._spins(states))
+        return np.append(super().covariances_with(values, states), further)
+
+    def sums(self, states, conditional):
+        """Sums of the terms over each group of states."""
+        further = self.further.values(self._spins(states)).sum(axis=1, dtype=np.float64)
+        return np.hstack([super().sums(states, conditional), further])
+
+    def constant(self, theta):
+        """What the further terms add to the mean log-weight of the rows."""
+        return theta[self.n_pairs :] @ self.moments[self.n_pairs :]
+
+    def penalty_slope(self, theta):
+        """The derivative of the penalty: there is none on the potential."""
+        slope = super().penalty_slope(theta)
+        slope[self.n_pairs + len(self.further.terms) :] = 0
+        return slope
+
+    def penalty(self, theta):
+        """½ α (Σ m_jk² + Σ θ_t²)."""
+        return super().penalty(theta[: self.n_pairs + len(self.further.terms)])
+
+    def name(self, place, label):
+        """What a message calls a term."""
+        if place < self.n_pairs:
+            return super().name(place, label)
+        place -= self.n_pairs
+        if place < len(self.further.terms):
+            return f"the product of {', '.join(map(label, self.further.terms[place]))}"
+        return f"P(K = {self.further.counts[place - len(self.further.terms)]})"

@@ -1,0 +1,196 @@
+"""Networks as distributions: what can be asked of them, whatever values columns have."""
+
+import math
+from copy import copy
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
+from sklearn_boltz.networks.model import _incomplete
+from sklearn_boltz.networks.model._joint import Joint
+from sklearn_boltz.networks.sampling._sampling import gibbs_sample
+
+# Joint states of connected columns that are enumerated at most: for the normalising constant,
+# marginals and exact samples.
+MAX_STATES = 2**26
+
+
+class DiscreteModel:
+    """p(x) = exp(Σ_j h_j(x_j) + w(x)) / Z, where w holds pairs of columns and whatever else.
+
+    Rows are codes, (n, d) integers: the place of each value among those of its column, and -1 for
+    a missing cell. A child has its own layout of the parameters. It defines `fields`, `log_weight`,
+    `log_conditionals`, `expectation`, `chains`, `given`, `scaled`, `adjacency`, `log_linear`,
+    `independent_log_sum` and `fill`; and for rows with missing cells `value_fields` and `joint`.
+
+    Parameters
+    ----------
+    coupling, intercept : ndarray of float64
+
+    Attributes
+    ----------
+    n_values : ndarray of int64 of shape (d,)
+        Number of values of each column.
+    """
+
+    def __init__(self, coupling, intercept):
+        self.coupling, self.intercept = coupling, intercept
+
+    @cached_property
+    def starts(self):
+        """Where the values of each column begin in the one-hot layout, (d + 1,) int64."""
+        return np.concatenate([[0], np.cumsum(self.n_values)])
+
+    # The whole distribution, exactly.
+
+    def is_enumerable(self):
+        """Whether each set of connected columns has few enough joint states."""
+        _, label = connected_components(self.adjacency(), directed=False)
+        return bool((states_of_groups(self.n_values, label) <= math.log2(MAX_STATES)).all())
+
+    def log_partition(self):
+        """ln Z, exact."""
+        exact, constant = self.log_linear
+        return exact.log_partition() + constant
+
+    def entropy(self):
+        """-Σ_x p(x) ln p(x), exact."""
+        return self.log_linear[0].entropy()
+
+    def cumulants(self, betas):
+        """Of the models p(x)^β / Z_β: ln Z_β, and mean and variance of the log-weight; exact.
+
+        Returns
+        -------
+        cumulants : ndarray of float64 of shape (3, n_betas)
+        """
+        exact, constant = self.log_linear
+        found = exact.cumulants(betas)
+        found[0] += np.multiply(betas, constant)
+        found[1] += constant
+        return found
+
+    def marginal(self, columns):
+        """Joint probabilities of some columns, an array with one axis for each; exact."""
+        return self.log_linear[0].marginal(columns)
+
+    def sample(self, n_samples, generator, n_steps):
+        """Independent rows: exact, or each from a chain of `n_steps` sweeps."""
+        if self.is_enumerable():
+            return self.log_linear[0].sample(n_samples, generator)
+        return gibbs_sample(self, n_samples, n_steps, generator)
+
+    @property
+    def scale(self):
+        """No log-weight is greater."""
+        return float(np.abs(self.coupling).sum() + np.abs(self.intercept).sum())
+
+    def tempered(self, temperature):
+        """The model p(x)^(1/T) / Z_T."""
+        # Colder than this, the sums would overflow; all mass is at the mode long before.
+        scale = 1 / max(temperature, self.scale / 1e300)
+        return self.scaled(scale)
+
+    # Rows, complete or not.
+
+    def log_pseudo_likelihood(self, codes):
+        """Σ ln p(x_j | the other observed cells) over the observed cells of each row."""
+        log_p = self.log_conditionals_of_any(codes)
+        rows, columns = np.nonzero(codes >= 0)
+        own = log_p[rows, self.starts[columns] + codes[rows, columns]]
+        return np.bincount(rows, own, minlength=len(codes)).astype(np.float64)
+
+    def log_conditionals_of_any(self, codes):
+        """ln p(x_j | the other observed cells) of all values in the one-hot layout, (n, Q)."""
+        complete = (codes >= 0).all(axis=1)
+        if complete.all():
+            return self.log_conditionals(codes)
+        result = np.empty((len(codes), self.starts[-1]))
+        result[complete] = self.log_conditionals(codes[complete])
+        result[~complete] = _incomplete.log_conditionals(self, codes[~complete])
+        return result
+
+    def log_sums(self, codes, base):
+        """ln Σ exp(log_weight) over the completions of each row; for ln p, less ln Z."""
+        complete = (codes >= 0).all(axis=1)
+        if complete.all():
+            return self.log_weight(codes)
+        result = np.empty(len(codes))
+        result[complete] = self.log_weight(codes[complete])
+        result[~complete] = _incomplete.log_sums(self, codes[~complete], base)
+        return result
+
+    def log_softmax(self, fields):
+        """Normalise the values of each column in the one-hot layout, in place."""
+        first = self.starts[:-1]
+        fields -= np.repeat(np.maximum.reduceat(fields, first, axis=-1), self.n_values, axis=-1)
+        sums = np.add.reduceat(np.exp(fields), first, axis=-1)
+        fields -= np.repeat(np.log(sums), self.n_values, axis=-1)
+        return fields
+
+
+class PairwiseModel(DiscreteModel):
+    """p(x) = exp(Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k)) / Z.
+
+    A child also defines `like` and `potts`.
+    """
+
+    @property
+    def pairs(self):
+        """The part of the model with single columns and pairs: all of it."""
+        return self
+
+    def scaled(self, factor):
+        """The model whose log-weights are multiplied by a factor."""
+        return self.like(factor * self.coupling, factor * self.intercept)
+
+    @cached_property
+    def _by_value(self):
+        return self.potts()
+
+    def value_fields(self, codes):
+        """What the observed cells add to the log-weights of all values, (n, Q)."""
+        return self._by_value.fields(codes)
+
+    def joint(self, codes, fields, columns):
+        """The joint states of connected missing columns.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n, d)
+            Rows that miss the same.
+        fields : ndarray of float64 of shape (n, Q)
+            Of these rows, as of `value_fields`.
+        columns : ndarray of int
+
+        Returns
+        -------
+        joint : Joint
+        """
+        return Joint.of(self._by_value, fields, columns)
+
+
+class Chains:
+    """States of many Gibbs chains, in arrays of a row for each that a child names in `arrays`."""
+
+    # Random numbers are functions of (seed, sweep, row): those of the first chain have this row.
+    first_row = 0
+
+    def copy(self):
+        """Chains with states of their own."""
+        other = copy(self)
+        for name in self.arrays:
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def swap(self, other, chains):
+        """Exchange the states of some chains with those of another population."""
+        for name in self.arrays:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            mine[chains], theirs[chains] = theirs[chains], mine[chains]
+
+
+def states_of_groups(n_values, label):
+    """log2 of the number of joint states of the columns with each label."""
+    return np.bincount(label, np.log2(n_values), minlength=1)

@@ -1,0 +1,220 @@
+"""The network of pairs of categorical columns: the Potts model."""
+
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sklearn_boltz.loglinear._basis import StateSpace
+from sklearn_boltz.loglinear._distribution import LogLinearModel
+from sklearn_boltz.networks.model._categorical_gibbs import categorical_sweeps
+from sklearn_boltz.networks.model._model import Chains, PairwiseModel
+
+
+class PottsModel(PairwiseModel):
+    """p(x) = exp(Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k)) / Z, in the one-hot layout.
+
+    Parameters
+    ----------
+    coupling : ndarray of shape (Q, Q)
+        The blocks J_jk, (n_values[j], n_values[k]); symmetric, with diagonal blocks of zeros.
+        Q is the sum of the numbers of values.
+    intercept : ndarray of shape (Q,)
+        The h_j, one after another.
+    n_values : ndarray of int64 of shape (d,)
+    """
+
+    def __init__(self, coupling, intercept, n_values):
+        super().__init__(np.ascontiguousarray(coupling, dtype=np.float64), intercept)
+        self.n_values = np.asarray(n_values, dtype=np.int64)
+
+    def like(self, coupling, intercept):
+        """A model of the same columns."""
+        return PottsModel(coupling, intercept, self.n_values)
+
+    def adjacency(self):
+        """Which columns are coupled, (d, d) bool."""
+        first = self.starts[:-1]
+        if not len(first):
+            return np.zeros((0, 0), dtype=bool)
+        rows = np.logical_or.reduceat(self.coupling != 0, first, axis=0)
+        return np.logical_or.reduceat(rows, first, axis=1)
+
+    def places(self, columns):
+        """Where the values of some columns stand in the one-hot layout."""
+        return np.concatenate(
+            [np.arange(self.starts[j], self.starts[j + 1]) for j in columns] or [[]]
+        ).astype(np.int64)
+
+    def one_hot(self, codes):
+        """Rows of 0 and 1, sparse, (n, Q); no 1 for a missing cell."""
+        known = codes >= 0
+        indices = (codes + self.starts[:-1])[known]
+        indptr = np.concatenate([[0], np.cumsum(known.sum(axis=1))])
+        return csr_array((np.ones(len(indices)), indices, indptr), (len(codes), self.starts[-1]))
+
+    def fields(self, codes):
+        """h_j(a) + Σ_k J_jk(a, x_k) over the observed cells of each row, (n, Q)."""
+        return self.one_hot(codes) @ self.coupling + self.intercept
+
+    def log_weight(self, codes):
+        """Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k) of each row, over its observed cells."""
+        x = self.one_hot(codes)
+        rows = np.repeat(np.arange(len(codes)), np.diff(x.indptr))
+        # Each row for itself: equal rows get equal bits.
+        own = (x @ self.coupling)[rows, x.indices]
+        own = 0.5 * own + self.intercept[x.indices]
+        return np.bincount(rows, own, minlength=len(codes)).astype(np.float64)
+
+    def log_conditionals(self, codes):
+        """ln p(x_j = a | the others) of complete rows, (n, Q)."""
+        return self.log_softmax(self.fields(codes))
+
+    def expectation(self, codes):
+        """Probabilities of the values given the other observed cells, (n, Q)."""
+        return np.exp(self.log_conditionals_of_any(codes))
+
+    def rates(self, codes, weights=None):
+        """How often each value of each column occurs, (Q,), weighted."""
+        weights = np.ones(len(codes)) if weights is None else weights
+        return self.one_hot(codes).T @ weights / weights.sum()
+
+    def rates_of_independent(self, base):
+        """The same for independent columns with the intercepts `base`."""
+        return np.exp(self.log_softmax(base.copy()))
+
+    def independent_intercept(self, log_p):
+        """The intercepts of independent columns, from ln p of their values, (Q,)."""
+        return log_p
+
+    def given(self, columns, values):
+        """The model of the other columns, given the values of some."""
+        free = np.setdiff1d(np.arange(len(self.n_values)), columns)
+        places = self.places(free)
+        known = self.starts[columns] + values
+        intercept = self.intercept[places] + self.coupling[np.ix_(places, known)].sum(axis=1)
+        return PottsModel(self.coupling[np.ix_(places, places)], intercept, self.n_values[free])
+
+    def potts(self):
+        """The model itself."""
+        return self
+
+    @cached_property
+    def log_linear(self):
+        """The model as a log-linear one, and what the logarithms of its weights lack."""
+        d, cuts = len(self.n_values), self.starts
+        inverse = [np.linalg.inv(local_basis(m)) for m in self.n_values.tolist()]
+        single = [
+            inverse[j] @ self.intercept[cuts[j] : cuts[j + 1]] for j in range(d)
+        ]  # of the terms of each column; the first is constant
+        constant, bases, thetas = 0.0, [np.zeros((0, d), dtype=np.int64)], [np.zeros(0)]
+        for j, k in np.argwhere(np.triu(self.adjacency(), 1)).tolist():
+            block = self.coupling[cuts[j] : cuts[j + 1], cuts[k] : cuts[k + 1]]
+            theta = inverse[j] @ block @ inverse[k].T
+            constant += theta[0, 0]
+            single[j][1:] += theta[1:, 0]
+            single[k][1:] += theta[0, 1:]
+            y, z = np.nonzero(np.ones((len(theta) - 1, theta.shape[1] - 1)))
+            basis = np.zeros((len(y), d), dtype=np.int64)
+            basis[:, j], basis[:, k] = y + 1, z + 1
+            bases.append(basis)
+            thetas.append(theta[1:, 1:].ravel())
+        for j in range(d):
+            constant += single[j][0]
+            basis = np.zeros((self.n_values[j] - 1, d), dtype=np.int64)
+            basis[:, j] = np.arange(1, self.n_values[j])
+            bases.append(basis)
+            thetas.append(single[j][1:])
+        model = LogLinearModel(self.n_values, np.concatenate(bases), np.concatenate(thetas))
+        return model, float(constant)
+
+    # Sampling.
+
+    def chains(self, codes, seed, free=None):
+        """Gibbs chains that begin at complete rows."""
+        return PottsChains(self, codes, seed, free)
+
+    def independent_log_sum(self, base, row):
+        """ln Σ exp Σ_j h_j(x_j) over the missing cells of a row, with h = `base`."""
+        first = self.starts[:-1]
+        log_p = self.log_softmax(base.copy())
+        own = base[first + np.maximum(row, 0)]
+        return np.where(row < 0, base[first] - log_p[first], own).sum()
+
+    def fill(self, base, codes, generator):
+        """Draw missing cells from independent columns with the intercepts `base`."""
+        uniform, drawn = generator.random(codes.shape), np.empty(codes.shape, dtype=np.int32)
+        p = self.rates_of_independent(base)
+        for j, m in enumerate(self.n_values):
+            cumulated = np.cumsum(p[self.starts[j] : self.starts[j + 1]])
+            places = np.searchsorted(cumulated, uniform[:, j] * cumulated[-1], side="right")
+            drawn[:, j] = np.minimum(places, m - 1)
+        return np.where(codes < 0, drawn, codes)
+
+
+class PottsChains(Chains):
+    """States of many Gibbs chains with their local fields.
+
+    Parameters
+    ----------
+    model : PottsModel
+    codes : ndarray of int of shape (n_chains, d)
+        The initial states.
+    seed : int
+        Key of the random numbers.
+    free : ndarray of bool of shape (n_chains, d), default=None
+        Which entries may change. None for all.
+    """
+
+    arrays = ("codes", "local")
+
+    def __init__(self, model, codes, seed, free=None):
+        self.model, self.seed, self.n_sweeps = model, seed, 0
+        self.codes = np.array(codes, dtype=np.int32, order="C")
+        self.free = np.ones(codes.shape, dtype=np.uint8) if free is None else free.view(np.uint8)
+        self.local = np.ascontiguousarray(model.one_hot(self.codes) @ model.coupling)
+        self._work = np.empty(model.n_values.max(initial=1))
+
+    def copy(self):
+        """Chains with states of their own."""
+        other = super().copy()
+        other._work = np.empty_like(self._work)  # of one thread
+        return other
+
+    def sweep(self, intercept, n_sweeps=1, scale=1.0):
+        """Resample all free cells, one after another, with couplings times `scale`."""
+        categorical_sweeps(
+            self.codes,
+            self.local,
+            self.model.coupling,
+            np.ascontiguousarray(intercept),
+            self.model.starts,
+            scale,
+            self.free,
+            self._work,
+            self.seed,
+            self.n_sweeps,
+            n_sweeps,
+            self.first_row,
+        )
+        self.n_sweeps += n_sweeps
+
+    def log_weight(self, intercept):
+        """Σ_j h_j(x_j) + Σ_{j<k} J_jk(x_j, x_k) of each state."""
+        places = self.codes + self.model.starts[:-1]
+        local = np.take_along_axis(self.local, places, axis=1)
+        return (0.5 * local + intercept[places]).sum(axis=1)
+
+    def field_weight(self, intercept):
+        """Σ_j h_j(x_j) of each state."""
+        return intercept[self.codes + self.model.starts[:-1]].sum(axis=1)
+
+    def probabilities(self, intercept):
+        """p(x_j = a | the others) in the one-hot layout, (n_chains, Q)."""
+        return np.exp(self.model.log_softmax(self.local + intercept))
+
+
+def local_basis(m):
+    """The ±1 basis functions of a column, (m values, m functions)."""
+    values = np.arange(m)[:, None]
+    return StateSpace([m]).signs(values, values).astype(np.float64)

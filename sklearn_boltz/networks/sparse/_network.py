@@ -1,0 +1,319 @@
+"""The pseudo-likelihood as the sparse solver wants it: joint, or of each column by itself.
+
+Both are sums of regressions, of each column on the others. The features of these are centred, as
+rare values are nearly collinear with an intercept otherwise. Jointly the two couplings of a pair
+are one parameter; by node (`nodewise`) they are two, and the regressions are separate parts of the
+problem. Categorical columns are given by their contrasts, so that every pair of columns has a
+block of parameters, whose norm is that of the block of the coupling in the zero-sum gauge; binary
+columns have one parameter a pair.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz.networks.categorical._contrasts import Contrasts
+from sklearn_boltz.networks.model._gauge import to_zero_sum
+from sklearn_boltz.networks.training._bslm import evaluate_fields
+from sklearn_boltz.networks.training._objective import PseudoLikelihood, parameter_places
+
+
+class Layout:
+    """Where the parameters stand in the vector θ.
+
+    Parameters
+    ----------
+    column : ndarray of int of shape (D,)
+        The column of the table that each equation is one of.
+    nodewise : bool
+    shift : ndarray of shape (D,)
+        The means of the features. θ has the intercepts of centred features.
+
+    Attributes
+    ----------
+    pairs : ndarray of int of shape (d, d)
+        The group of parameters of each two columns, and on the diagonal that of the intercepts.
+    places : ndarray of int of shape (D, D)
+        The parameter with which s enters the equation r, and on the diagonal the intercept;
+        `n_parameters` where there is none.
+    groups : ndarray of int of shape (n_parameters,)
+        The group of each parameter, in increasing order.
+    parts : ndarray of int of shape (n_groups,)
+        The part of the problem that each group belongs to, in increasing order.
+    """
+
+    def __init__(self, column, nodewise, shift):
+        d = int(column[-1]) + 1
+        self.column, self.nodewise, self.shift = column, nodewise, shift
+        self.pairs = np.arange(d * d).reshape(d, d) if nodewise else parameter_places(d)
+        self.n_groups = int(self.pairs.max()) + 1
+        self.parts = np.arange(d * d) // d if nodewise else np.zeros(self.n_groups, dtype=int)
+        self.n_parts = d if nodewise else 1
+        self._part_starts = np.searchsorted(self.parts, np.arange(self.n_parts))
+        self.part_of_column = np.arange(d) if nodewise else np.zeros(d, dtype=int)
+        used = (column[:, None] != column) | np.eye(len(column), dtype=bool)
+        r, s = np.nonzero(used if nodewise else np.triu(used))
+        groups = self.pairs[column[r], column[s]]
+        order = np.argsort(groups, kind="stable")
+        r, s, self.groups = r[order], s[order], groups[order]
+        self.n_parameters = len(r)
+        self.places = np.full((len(column),) * 2, self.n_parameters)
+        self.places[r, s] = np.arange(self.n_parameters)
+        if not nodewise:
+            self.places[s, r] = self.places[r, s]
+        self.part_of_parameter = self.parts[self.groups]
+
+    def vector(self, coupling, intercept):
+        """θ of a matrix of shape (D, D), whose rows are equations, and a vector of shape (D,)."""
+        theta = np.empty(self.n_parameters + 1)
+        theta[self.places] = coupling
+        theta[self.places.diagonal()] = intercept + coupling @ self.shift
+        return theta[:-1]
+
+    def centred(self, theta):
+        """The coupling of shape (D, D), and the intercept with centred features."""
+        coupling = np.append(theta, 0.0)[self.places]
+        intercept = coupling.diagonal().copy()
+        np.fill_diagonal(coupling, 0)
+        return coupling, intercept
+
+    def matrices(self, theta):
+        """The coupling of shape (D, D) and the intercept of shape (D,)."""
+        coupling, intercept = self.centred(theta)
+        return coupling, intercept - coupling @ self.shift
+
+    def parameters(self, groups):
+        """The parameters of some groups, in increasing order."""
+        if self.n_groups == self.n_parameters:
+            return groups
+        chosen = np.zeros(self.n_groups, dtype=bool)
+        chosen[groups] = True
+        return np.flatnonzero(chosen[self.groups])
+
+    def sum_slopes(self, slopes):
+        """∂/∂θ from the derivatives by the entries of the matrix, intercepts on the diagonal."""
+        return np.bincount(self.places.ravel(), slopes.ravel(), self.n_parameters + 1)[:-1]
+
+    def largest_of_part(self, values):
+        """The largest value of the groups of each part."""
+        return np.maximum.reduceat(values, self._part_starts)
+
+    def largest_move(self, step):
+        """By how much a step moves any field of each part, at most."""
+        rows = np.append(np.abs(step), 0.0)[self.places].sum(axis=1)
+        moves = np.zeros(self.n_parts)
+        np.maximum.at(moves, self.part_of_column[self.column], rows)
+        return moves
+
+    def by_part(self, values, parts):
+        """Sums over each part."""
+        return np.bincount(parts, values, self.n_parts)
+
+
+class State(NamedTuple):
+    """Parameters, and what the network knows there.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_parameters,)
+    losses : ndarray of shape (d,)
+        Minus the mean over the rows of ln p(x_j | others), of each column.
+    means : ndarray
+        The conditional means of the equations.
+    """
+
+    theta: np.ndarray
+    losses: np.ndarray
+    means: np.ndarray
+
+
+class SpinNetwork:
+    """Of binary columns.
+
+    Parameters
+    ----------
+    problem : PseudoLikelihood
+        Its penalty is not looked at.
+    nodewise : bool
+        Whether each column has couplings of its own.
+    """
+
+    is_categorical = False
+
+    def __init__(self, problem, nodewise):
+        self.problem, self.total = problem, problem.total
+        d = len(problem.means)
+        self.layout = Layout(np.arange(d), nodewise, problem.means / self.total)
+        self.n_columns, self.n_values = d, np.full(d, 2)
+        observed = np.ones_like(problem.spins) if problem.observed is None else problem.observed
+        self._n_known = observed @ problem.weights
+        self._features = problem.spins - self.layout.shift[:, None]
+        self._features32 = self._features.astype(np.float32)
+        self._moments = problem.moments - np.outer(problem.means, self.layout.shift)
+        rates = problem.means / np.maximum(self._n_known, 1e-300)
+        self.spread = np.sqrt(np.maximum(1 - rates**2, 0))
+
+    def theta(self, point):
+        """θ of a point of the problem."""
+        return self.layout.vector(point.coupling, point.intercept)
+
+    def as_point(self, coupling, intercept):
+        """A symmetric coupling and an intercept, as points of the problem have them."""
+        return coupling, intercept
+
+    def at(self, theta, nodes=None, old=None):
+        """Evaluate the losses; those of `nodes` only, if the others are as in `old`.
+
+        The arrays of `old` are used again.
+        """
+        problem = self.problem
+        coupling, intercept = self.layout.centred(theta)
+        nodes = np.arange(self.n_columns) if nodes is None else nodes
+        fields = coupling[nodes] @ self._features
+        fields += intercept[nodes, None]
+        if problem.observed is not None:
+            fields *= problem.observed[nodes]  # ln cosh 0 = tanh 0 = 0: no term
+        means = np.empty_like(fields)
+        pairs = zip(fields[:, None], means[:, None], strict=True)
+        log_cosh = [evaluate_fields(field, problem.weights, mean) for field, mean in pairs]
+        linear = problem.means * intercept + (self._moments * coupling).sum(axis=1)
+        losses = log_cosh + self._n_known[nodes] * np.log(2) - linear[nodes]
+        losses /= self.total
+        if old is None:
+            return State(theta, losses, means)
+        old.means[nodes] = means
+        whole = old.losses.copy()
+        whole[nodes] = losses
+        return State(theta, whole, old.means)
+
+    def slopes(self, state, nodes, out):
+        """Fill the rows of `nodes` with the derivatives of their losses."""
+        problem = self.problem
+        weighted = state.means[nodes] * problem.weights
+        out[nodes] = (weighted @ self._features.T - self._moments[nodes]) / self.total
+        out[nodes, nodes] = (weighted.sum(axis=1) - problem.means[nodes]) / self.total
+
+    def curvature(self, state, j, used):
+        """Second derivatives of the loss of column j by some parameters, and which these are.
+
+        `used` tells, for each s, whether the coupling to it, or the intercept, is one of them.
+        """
+        problem = self.problem
+        weights = problem.weights * (1 - state.means[j] ** 2)
+        if problem.observed is not None:
+            weights *= problem.observed[j]
+        columns = np.flatnonzero(used[j])
+        x = self._features32[columns]
+        x[columns == j] = 1
+        weighted = x * (weights / self.total).astype(np.float32)
+        return self.layout.places[j, columns], (weighted @ x.T).astype(np.float64)
+
+
+class ContrastNetwork:
+    """Of categorical columns.
+
+    Parameters
+    ----------
+    contrasts : Contrasts
+        Its penalty is not looked at.
+    nodewise : bool
+    """
+
+    is_categorical = True
+
+    def __init__(self, contrasts, nodewise):
+        self.contrasts, self.total = contrasts, contrasts.total
+        shift = contrasts.weights @ contrasts.features / self.total
+        self.layout = Layout(contrasts.column, nodewise, shift)
+        self.n_values, self.n_columns = contrasts.n_values, len(contrasts.n_values)
+        self._features = contrasts.features - shift
+        self._codes = contrasts.problem.cells.codes
+        self._known = self._codes >= 0
+        self._ends = np.cumsum(self.n_values)
+        self.spread = self._spread()
+
+    def _states(self, i):
+        return slice(self._ends[i] - self.n_values[i], self._ends[i])
+
+    def _spread(self):
+        """√(1 - Σ p²) in ratio to that of equally frequent values.
+
+        Of columns of ±1 it is the standard deviation.
+        """
+        counts = self.contrasts.problem.counts()
+        known = np.maximum(np.add.reduceat(counts, self._ends - self.n_values), 1e-300)
+        rates = counts / np.repeat(known, self.n_values)
+        squares = np.add.reduceat(rates**2, self._ends - self.n_values)
+        return np.sqrt((1 - squares) / (1 - 1 / self.n_values))
+
+    def theta(self, point):
+        """θ of a point of the problem."""
+        contrasts = self.contrasts
+        problem, basis = contrasts.problem, contrasts.basis
+        whole = problem.unpack(np.concatenate([point.intercept, point.coupling]))
+        coupling, intercept = to_zero_sum(*whole, self.n_values)
+        return self.layout.vector(basis.T @ coupling @ basis, basis.T @ intercept)
+
+    def as_point(self, coupling, intercept):
+        """A symmetric coupling and an intercept, as points of the problem have them."""
+        problem, basis = self.contrasts.problem, self.contrasts.basis
+        theta = problem.pack(basis @ coupling @ basis.T, basis @ intercept)
+        return theta[problem.n_states :], theta[: problem.n_states]
+
+    def at(self, theta, nodes=None, old=None):
+        """Evaluate the losses; see `SpinNetwork`."""
+        contrasts = self.contrasts
+        coupling, intercept = self.layout.centred(theta)
+        if old is None:
+            losses = np.empty(self.n_columns)
+            means = np.empty((len(self._codes), len(contrasts.basis)))
+        else:
+            losses, means = old.losses.copy(), old.means
+        for i in np.arange(self.n_columns) if nodes is None else nodes:
+            own, states = contrasts.column == i, self._states(i)
+            field = self._features @ coupling[own].T + intercept[own]
+            field = field @ contrasts.basis[states, own].T
+            field -= field.max(axis=1, keepdims=True)
+            chances = np.exp(field)
+            sums = chances.sum(axis=1)
+            means[:, states] = chances / sums[:, None]
+            known = self._known[:, i]
+            log_p = field[known, self._codes[known, i]] - np.log(sums[known])
+            losses[i] = -(contrasts.weights[known] @ log_p) / self.total
+        return State(theta, losses, means)
+
+    def slopes(self, state, nodes, out):
+        """Fill the rows of `nodes` with the derivatives of their losses."""
+        contrasts = self.contrasts
+        for i in nodes:
+            own, states = np.flatnonzero(contrasts.column == i), self._states(i)
+            means = state.means[:, states] @ contrasts.basis[states, own]
+            off = (means - contrasts.features[:, own]) * self._known[:, i : i + 1]
+            off *= contrasts.weights[:, None] / self.total
+            out[own] = off.T @ self._features
+            out[own, own] = off.sum(axis=0)
+
+    def curvature(self, state, i, used):
+        """Second derivatives of the loss of column i by some parameters, and which these are."""
+        contrasts, layout = self.contrasts, self.layout
+        own, states = np.flatnonzero(contrasts.column == i), self._states(i)
+        basis, chances = contrasts.basis[states, own], state.means[:, states]
+        others = np.flatnonzero(used[own[0]] & (contrasts.column != i))
+        x = np.column_stack([np.ones(len(chances)), self._features[:, others]])
+        weights = contrasts.weights / self.total * self._known[:, i]
+        mean = chances @ basis
+        block = np.empty((len(own), x.shape[1]) * 2)
+        for k in range(len(own)):
+            for m in range(k + 1):
+                spread = chances @ (basis[:, k] * basis[:, m]) - mean[:, k] * mean[:, m]
+                part = (x * (weights * spread)[:, None]).T @ x
+                block[k, :, m], block[m, :, k] = part, part.T
+        places = np.column_stack([layout.places[own, own], layout.places[np.ix_(own, others)]])
+        return places.ravel(), block.reshape(places.size, -1)
+
+
+def network_of(problem, nodewise):
+    """The network of a pseudo-likelihood of binary or of categorical columns."""
+    if isinstance(problem, PseudoLikelihood):
+        return SpinNetwork(problem, nodewise)
+    return ContrastNetwork(Contrasts(problem), nodewise)

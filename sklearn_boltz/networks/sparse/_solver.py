@@ -1,0 +1,222 @@
+"""Proximal Newton with working sets, for sums of regressions with a penalty that selects.
+
+Each iteration minimises the penalty plus the second-order expansion of the loss in the working set,
+by block coordinate descent, and goes there with a line search (Lee, Sun and Saunders 2014). The
+working set are the parameters that are not 0, or may soon be by the derivatives (Tibshirani et al.
+2012, the strong rule); all derivatives are looked at in every iteration, so none is missed. Second
+derivatives are kept, along a path too, while the steps with them converge fast.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse import coo_array
+
+from sklearn_boltz.networks.sparse._descent import descend
+
+# Groups whose derivative exceeds this share of the penalty enter the working set with the others:
+# with 100 penalties a path, those of the next few, for which the expansion will do then.
+SOON = 0.5
+# Second derivatives are renewed where an iteration does not lessen the violation by this factor.
+SLOW = 0.2
+# The quadratic problem is solved to this share of the violation.
+SHARE = 0.1
+MAX_SWEEPS = 1000
+# A bound on how far a step moves any field: beyond, the expansion is worth little.
+MAX_MOVE = 10.0
+# Part of the promised fall that a step must bring; halvings of a step at most; and what a loss may
+# rise by rounding, relative to itself.
+ENOUGH, MAX_HALVINGS, ROUNDING = 1e-4, 40, 1e-14
+# Least curvature of a parameter: that of a column which is nearly constant underflows.
+TINY = 1e-200
+
+
+class Expansion(NamedTuple):
+    """Second derivatives of a part of the problem, in its working set.
+
+    `values`, `columns` and `rows` are a matrix in CSR; `starts` tells where the parameters of each
+    group start, and `curvature` bounds the largest eigenvalue of each group's block.
+    """
+
+    parameters: np.ndarray
+    groups: np.ndarray
+    starts: np.ndarray
+    values: np.ndarray
+    columns: np.ndarray
+    rows: np.ndarray
+    curvature: np.ndarray
+
+
+class Solver:
+    """Minimise the mean loss per row plus a penalty; again and again, as along a path.
+
+    Parameters
+    ----------
+    network : SpinNetwork or ContrastNetwork
+    """
+
+    def __init__(self, network):
+        self.network, self.layout = network, network.layout
+        self._expansions = [None] * self.layout.n_parts
+        self._slopes = np.zeros(self.layout.places.shape)
+        self._last = None
+
+    def solve(self, penalty, state, tol, max_iter, report=lambda state: False):
+        """Go to the minimum of all parts.
+
+        Parameters
+        ----------
+        penalty : Penalty
+        state : State
+            Where to begin; its arrays are used again.
+        tol : float or ndarray of shape (n_parts,)
+            The end: minus the gradient of the mean loss per row, of all parameters of a group, is
+            nowhere further than this from the subdifferential of the penalty.
+        max_iter : int
+        report : callable
+            Called with the state after each iteration; returns whether to stop.
+
+        Returns
+        -------
+        state : State
+        converged : bool
+            Whether all of them are, or the loss is flat to rounding.
+        """
+        layout, before = self.layout, np.full(self.layout.n_parts, np.inf)
+        for _ in range(max_iter):
+            gradient = self.gradient(state)
+            violation = penalty.violation(state.theta, gradient)
+            worst = layout.largest_of_part(violation)
+            parts = np.flatnonzero(worst > tol)
+            if not len(parts):
+                return state, True
+            self._renew(penalty, state, gradient, violation, parts, worst > SLOW * before)
+            before = worst
+            step = self._step(penalty, state.theta, gradient, parts, worst)
+            state, moved = self._line_search(penalty, state, gradient, step, parts)
+            self._look(state, self._nodes(parts))
+            if report(state):
+                return state, False
+            if not moved:
+                return state, True
+        return state, False
+
+    def _nodes(self, parts):
+        """The columns whose losses make these parts."""
+        chosen = np.zeros(self.layout.n_parts, dtype=bool)
+        chosen[parts] = True
+        return np.flatnonzero(chosen[self.layout.part_of_column])
+
+    def gradient(self, state):
+        """Of the mean loss per row, of shape (n_parameters,)."""
+        if state is not self._last:
+            self._look(state, np.arange(self.network.n_columns))
+        return self.layout.sum_slopes(self._slopes)
+
+    def _look(self, state, nodes):
+        """Find the derivatives of some losses, those of the others being known."""
+        self.network.slopes(state, nodes, self._slopes)
+        self._last = state
+
+    def _renew(self, penalty, state, gradient, violation, parts, slow):
+        """Expand parts anew whose working set does not suffice, or whose expansion is too old."""
+        layout = self.layout
+        violated = violation > 0
+        for p in parts:
+            if self._expansions[p] is not None:
+                violated[self._expansions[p].groups] = False
+        old = slow.copy()
+        old[layout.parts[violated]] = True
+        renewed = [p for p in parts if old[p] or self._expansions[p] is None]
+        if not renewed:
+            return
+        soon = penalty.norms(gradient) > SOON * penalty.l1
+        wanted = soon | (penalty.norms(state.theta) > 0) | (penalty.l1 == 0)
+        used = np.append(wanted[layout.groups], False)[layout.places]
+        for p in renewed:
+            groups = np.flatnonzero(wanted & (layout.parts == p))
+            self._expansions[p] = self._expand(state, p, groups, used)
+
+    def _expand(self, state, part, groups, used):
+        """The second derivatives of a part by the parameters of some groups.
+
+        `used` has the same parameters, as entries of the matrix.
+        """
+        layout = self.layout
+        places, blocks = zip(
+            *(self.network.curvature(state, j, used) for j in self._nodes([part])), strict=True
+        )
+        parameters = layout.parameters(groups)
+        places = [np.searchsorted(parameters, place) for place in places]
+        matrix = scattered(places, blocks, len(parameters))
+        starts = np.searchsorted(layout.groups[parameters], groups)
+        starts = np.append(starts, len(parameters)).astype(np.int32)
+        return Expansion(parameters, groups, starts, *matrix, block_curvature(*matrix, starts))
+
+    def _step(self, penalty, theta, gradient, parts, worst):
+        """The step to the minimum of the penalty and the expansions."""
+        new = theta.copy()
+        for p in parts:
+            parameters, groups, starts, values, columns, rows, curvature = self._expansions[p]
+            inner, slope, room = theta[parameters], gradient[parameters], np.empty(len(parameters))
+            descend(
+                values, columns, rows, starts, penalty.l1[groups], penalty.l2[groups], curvature,
+                inner, slope, room, SHARE * worst[p], MAX_SWEEPS,
+            )  # fmt: skip
+            new[parameters] = inner
+        return new - theta
+
+    def _line_search(self, penalty, state, gradient, step, parts):
+        """Halve the steps of parts until loss and penalty fall as the slope promises.
+
+        -> the state, and whether any part has moved.
+        """
+        layout = self.layout
+        part_of = layout.part_of_parameter
+        costs = penalty.costs(state.theta)
+        before = self._objective(state, costs)
+        sizes = MAX_MOVE / np.maximum(layout.largest_move(step), MAX_MOVE)
+        theta, trying = state.theta, parts
+        for _ in range(MAX_HALVINGS):
+            new = theta + sizes[part_of] * step
+            gain = layout.by_part(gradient * (new - theta), part_of)
+            new_costs = penalty.costs(new)
+            gain += layout.by_part(new_costs - costs, layout.parts)
+            state = self.network.at(new, self._nodes(trying), state)
+            allowed = before + ENOUGH * gain + ROUNDING * np.abs(before)
+            trying = trying[~(self._objective(state, new_costs) <= allowed)[trying]]
+            if not len(trying):
+                return state, True
+            sizes[trying] /= 2
+        sizes[trying] = 0
+        state = self.network.at(theta + sizes[part_of] * step, self._nodes(trying), state)
+        return state, len(trying) < len(parts)
+
+    def _objective(self, state, costs):
+        """Loss and penalty of each part."""
+        layout = self.layout
+        losses = layout.by_part(state.losses, layout.part_of_column)
+        return losses + layout.by_part(costs, layout.parts)
+
+
+def scattered(places, blocks, size):
+    """The sum of dense blocks, scattered to places of a matrix: values, columns and rows in CSR."""
+    if len(blocks) == 1:
+        order = np.argsort(places[0])
+        whole = np.arange(size + 1, dtype=np.int32)
+        return blocks[0][order][:, order].ravel(), np.tile(whole[:-1], size), whole * size
+    values = np.concatenate([block.ravel() for block in blocks])
+    rows = np.concatenate([np.repeat(place, len(place)) for place in places])
+    columns = np.concatenate([np.tile(place, len(place)) for place in places])
+    rows, columns = rows.astype(np.int32), columns.astype(np.int32)
+    matrix = coo_array((values, (rows, columns)), shape=(size, size)).tocsr()
+    return matrix.data, matrix.indices, matrix.indptr
+
+
+def block_curvature(values, columns, rows, starts):
+    """A bound on the largest eigenvalue of each block on the diagonal."""
+    row = np.repeat(np.arange(len(rows) - 1), np.diff(rows))
+    block = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    inside = np.flatnonzero(block[row] == block[columns])
+    sums = np.bincount(row[inside], np.abs(values[inside]), len(rows) - 1)
+    return np.maximum(np.maximum.reduceat(sums, starts[:-1]), TINY)

@@ -1,0 +1,351 @@
+"""What is to be fitted, with a penalty that selects pairs of columns."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.model_selection import check_cv
+from sklearn.utils import Bunch
+
+from sklearn_boltz._completion import distinct_incomplete, informative
+from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
+from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets
+from sklearn_boltz.networks.sparse._network import network_of
+from sklearn_boltz.networks.sparse._path import (
+    Path,
+    alpha_grid,
+    ebic,
+    held_out,
+    neighbours,
+    select,
+)
+from sklearn_boltz.networks.sparse._penalty import Penalty
+from sklearn_boltz.networks.sparse._solver import Solver
+from sklearn_boltz.networks.training._fit import MAX_ITER
+from sklearn_boltz.networks.training._objective import PseudoLikelihood
+
+# Without a penalty, a coupling that is not believed: an odds ratio of e¹⁰.
+STRONG = 2.5
+# Length of a path.
+N_ALPHAS = 100
+# Iterations at most for each penalty of a path.
+PATH_ITER = MAX_ITER["prox-newton"]
+
+
+class Point(NamedTuple):
+    """Parameters, and the log pseudo-likelihood less the penalty, summed over the rows."""
+
+    coupling: np.ndarray
+    intercept: np.ndarray
+    value: float
+
+
+class SparseTask:
+    """A task with a penalty that selects, by the sparse solver.
+
+    All that is not here is the task's own.
+
+    Parameters
+    ----------
+    task : Task or CodesTask
+        Without a penalty of its own.
+    penalty : {"l2", "l1", "elasticnet", "group"}
+    alpha : float or ndarray of shape (d,)
+        By node, one for each column that varies.
+    l1_ratio : float
+    edges : ndarray of bool of shape (d, d) or None
+        The pairs of all columns that may be connected.
+    nodewise : bool
+    rule : {"and", "or"}
+    standardize : bool
+    tol : float
+    """
+
+    def __init__(self, task, *, penalty, alpha, l1_ratio, edges, nodewise, rule, standardize, tol):
+        self.inner_task, self.penalty, self.alpha, self.tol = task, penalty, alpha, tol
+        self.l1_ratio = {"l2": 0.0, "elasticnet": l1_ratio}.get(penalty, 1.0)
+        self.nodewise, self.rule = nodewise, rule
+        self.standardize = standardize and penalty != "l2"
+        self.edges = None if edges is None else edges[np.ix_(task.varying, task.varying)]
+        self.start = None
+
+    @cached_property
+    def network(self):
+        """That of the problem."""
+        return network_of(self.problem, self.nodewise)
+
+    @property
+    def column_sizes(self):
+        """How many rows of the coupling each of all columns has."""
+        if isinstance(self.problem, PseudoLikelihood):
+            return np.ones(len(self.base), dtype=int)
+        return self.inner.n_values
+
+    def __getattr__(self, name):
+        if name == "inner_task":  # not yet there, as in unpickling
+            raise AttributeError(name)
+        return getattr(self.inner_task, name)
+
+    def choose_solver(self, name, step_size=1.0):
+        """The solver that runs, and its name."""
+        return "prox-newton", self.solve
+
+    def choose(self, choice, codes, weights):
+        """Choose the strength of the penalty, and begin the fit there.
+
+        Parameters
+        ----------
+        choice : Choice
+        codes, weights : ndarray
+            The rows of the table, in their order.
+
+        Returns
+        -------
+        found : dict
+            The attributes `alpha_`, `alphas_` and `path_`.
+        """
+        selected = choice.select(self, codes, weights)
+        self.start = selected.theta
+        alpha = selected.alphas[selected.best, np.arange(len(selected.best))]
+        self.alpha = alpha if self.nodewise else float(alpha[0])
+        found = among_all(self, alpha, np.nan) if self.nodewise else self.alpha
+        return {"alpha_": found} | attributes_of_path(self, choice, selected)
+
+    def without_pairs(self):
+        """The same attributes where there is no pair to choose."""
+        self.alpha = np.zeros(len(self.varying)) if self.nodewise else 0.0
+        found = among_all(self, self.alpha, np.nan) if self.nodewise else self.alpha
+        n_parts = (len(self.column_sizes),) if self.nodewise else ()
+        return {"alpha_": found, "alphas_": np.zeros((0, *n_parts))}
+
+    def has_pairs(self):
+        """Whether the fit begins with a coupling."""
+        return bool(neighbours(self.network, self.start).any())
+
+    def candidates(self):
+        """The pairs that may be connected, as lists of two columns of the table."""
+        d = len(self.varying)
+        allowed = np.ones((d, d), dtype=bool) if self.edges is None else self.edges
+        return self.varying[np.argwhere(np.triu(allowed, 1))].tolist()
+
+    def weights(self, network):
+        """The weight of the penalty of each group.
+
+        0 of intercepts, and infinite of pairs that may not be connected.
+        """
+        layout, size = network.layout, network.n_values - 1
+        spread = network.spread if self.standardize else np.ones(len(size))
+        # By node the features are standardised, as in glmnet; jointly, the scores of the pairs.
+        matrix = spread * np.ones((len(size), 1)) if self.nodewise else np.outer(spread, spread)
+        if network.is_categorical:
+            # The norm of the block of two binary columns is twice their m_jk.
+            matrix = matrix / 2 * (np.sqrt(np.outer(size, size)) if self.penalty == "group" else 1)
+        if self.edges is not None:
+            matrix = np.where(self.edges, matrix, np.inf)
+        np.fill_diagonal(matrix, 0)
+        weights = np.empty(layout.n_groups)
+        weights[layout.pairs] = matrix
+        return weights
+
+    def solve(self, problem, point, monitor):
+        """A solver as those of `_solvers`; it begins at `start` if that is given.
+
+        From independent columns, it goes there by larger penalties. Their minima have fewer
+        couplings, and one leads to the next in a few iterations, which do not count.
+        """
+        own = problem is self.problem
+        network = self.network if own else network_of(problem, self.nodewise)
+        layout = network.layout
+        alpha, weights = np.broadcast_to(self.alpha, layout.n_parts), self.weights(network)
+        penalty = Penalty.of(layout.groups, weights, alpha[layout.parts], self.l1_ratio)
+        theta = self.start if own and self.start is not None else network.theta(point)
+
+        def found(state):
+            value = -network.total * (state.losses.sum() + penalty.costs(state.theta).sum())
+            return Point(*network.as_point(*self.combined(network, state.theta)), float(value))
+
+        def report(state):
+            return monitor(found(state)) and monitor.status != "converged"
+
+        state = network.at(penalty.allowed(theta))
+        monitor(found(state))
+        if penalty.norms(theta)[weights > 0].any():
+            solver = Solver(network)
+        else:
+            path = Path(network, theta, weights, self.l1_ratio, self.tol, PATH_ITER)
+            solver, state = path.solver, path.lead_to(alpha)
+        state, converged = solver.solve(penalty, state, self.tol, monitor.max_iter, report)
+        if converged:
+            monitor.status = "converged"
+        elif monitor.status == "converged":  # a small rise, but not yet the minimum
+            monitor.status = "max_iter"
+        return found(state), None
+
+    def combined(self, network, theta):
+        """Coupling and intercept of θ; by node, both couplings of a pair are made one."""
+        coupling, intercept = network.layout.matrices(theta)
+        if not self.nodewise:
+            return coupling, intercept
+        present, column = neighbours(network, theta), network.layout.column
+        kept = present & present.T if self.rule == "and" else present | present.T
+        coupling = np.where(kept[np.ix_(column, column)], (coupling + coupling.T) / 2, 0.0)
+        return coupling, intercept
+
+    def message(self, point, direction, monitor, label):
+        """What a user should know about the end of a fit, or None."""
+        if monitor.status == "max_iter":
+            return (
+                f"The fit ended at max_iter={monitor.max_iter} iterations, and the derivatives are "
+                f"not yet within tol={self.tol:g}. Raise max_iter, or use a larger alpha."
+            )
+        return None if np.any(self.alpha) else self._without_penalty(point, label)
+
+    def _without_penalty(self, point, label):
+        """That the maximum may be at infinity."""
+        coupling, _ = self.whole(point.coupling, point.intercept)
+        r, s = np.unravel_index(np.abs(coupling).argmax(), coupling.shape)
+        if abs(coupling[r, s]) < STRONG:
+            return None
+        column = column_of_state(self.column_sizes)
+        return (
+            f"The coupling of {label(column[r])} and {label(column[s])} is {coupling[r, s]:.2g}: "
+            "some of their values hardly ever, or never, occur together, and the log "
+            "pseudo-likelihood may have no maximum. With alpha > 0, for example alpha=0.01, it has "
+            "one."
+        )
+
+    def no_maximum(self, label):
+        """With a penalty there is one."""
+
+
+class Choice(NamedTuple):
+    """How the strength of the penalty is chosen.
+
+    Attributes
+    ----------
+    how : {"ebic", "cv"}
+    gamma : float
+        Of the EBIC.
+    cv : int, splitter or iterable
+    """
+
+    how: str
+    gamma: float
+    cv: object
+
+    def select(self, task, codes, weights):
+        """Follow a path.
+
+        Parameters
+        ----------
+        task : SparseTask
+        codes, weights : ndarray
+            The rows of the table, in their order.
+
+        Returns
+        -------
+        selected : Selected
+        """
+        network, path = task.network, task_path(task, task.network)
+        alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)
+        if self.how == "ebic":
+            return select(path, alphas, lambda _, state: ebic(network, state, self.gamma))
+        pairs = [
+            (task_path(task, network_of(problem_of(task, codes[fit], weights[fit]), task.nodewise)),
+             network_of(problem_of(task, codes[held], weights[held]), task.nodewise))
+            for fit, held in check_cv(self.cv).split(codes)
+        ]  # fmt: skip
+        total = sum(other.total for _, other in pairs)
+        return select(
+            path,
+            alphas,
+            lambda alpha, _: sum(held_out(fold, alpha, other) for fold, other in pairs) / total,
+        )
+
+
+def task_path(task, network):
+    """The path of a network, begun at independent columns."""
+    theta = network.theta(Point(*task.initial(None, None), np.nan))
+    return Path(network, theta, task.weights(network), task.l1_ratio, task.tol, PATH_ITER)
+
+
+def problem_of(task, codes, weights):
+    """The pseudo-likelihood of rows of the table, in the columns and values of a task."""
+    problem = task.problem
+    codes, weights = distinct_incomplete(*informative(codes, weights))
+    if isinstance(problem, PseudoLikelihood):
+        spins = np.where(codes < 0, 0.0, 2.0 * codes - 1).T[task.varying]
+        return PseudoLikelihood(np.ascontiguousarray(spins), weights)
+    return CategoricalPseudoLikelihood(numbered(task.inner, codes), problem.n_values, weights)
+
+
+def numbered(task, codes):
+    """Codes of the table as numbers of the values that are fitted, in the columns that are."""
+    n_values = task.problem.n_values
+    starts, own = state_offsets(task.n_values), state_offsets(n_values)
+    number = np.full(starts[-1] + 1, -1, dtype=np.int16)
+    number[task.states] = np.arange(len(task.states)) - own[column_of_state(n_values)]
+    return number[np.where(codes < 0, starts[-1], codes + starts[:-1])[:, task.fitted]]
+
+
+def attributes_of_path(task, choice, selected):
+    """The attributes `alphas_` and `path_`.
+
+    Parameters
+    ----------
+    task : SparseTask
+    choice : Choice
+    selected : Selected
+
+    Returns
+    -------
+    attributes : dict
+    """
+    network = task.network
+    degrees = [neighbours(network, np.nan_to_num(theta)).sum(axis=1) for theta in selected.thetas]
+    name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[choice.how]
+    if task.nodewise:
+        alphas = among_all(task, selected.alphas, np.nan)
+        score = among_all(task, selected.criterion, np.nan)
+        n_edges = among_all(task, degrees, 0)
+    else:
+        alphas, score = selected.alphas[:, 0], selected.criterion[:, 0]
+        n_edges = np.sum(degrees, axis=1) // 2
+    whole = [path_matrices(task, network, theta) for theta in selected.thetas]
+    coupling, intercept = map(np.array, zip(*whole, strict=True))
+    found = Bunch(
+        alphas=alphas, coupling=coupling, intercept=intercept, n_edges=n_edges,
+        **{name: sign * score},
+    )  # fmt: skip
+    return {"alphas_": alphas, "path_": found}
+
+
+def among_all(task, values, fill):
+    """Values of the columns that vary among those of all, along the last axis."""
+    values = np.asarray(values)
+    whole = np.full((*values.shape[:-1], len(task.column_sizes)), fill, dtype=values.dtype)
+    whole[..., task.varying] = values
+    return whole
+
+
+def path_matrices(task, network, theta):
+    """Coupling and intercept of all columns, of which those by node are not symmetric.
+
+    NaN in the rows of a column whose path has ended.
+    """
+    ended = np.isnan(theta)
+    coupling, intercept = network.layout.matrices(np.where(ended, 0.0, theta))
+    if not (task.nodewise and network.is_categorical):
+        both, whole = task.whole(*network.as_point(coupling, intercept))
+    else:
+        upper, lower = np.triu(coupling), np.tril(coupling)
+        above, whole = task.whole(*network.as_point(upper + upper.T, intercept))
+        below, _ = task.whole(*network.as_point(lower + lower.T, intercept))
+        both = np.triu(above) + np.tril(below)
+    if ended.any():
+        columns = np.zeros(len(task.column_sizes), dtype=bool)
+        own = ended[network.layout.places.diagonal()]
+        columns[task.varying[network.layout.column[own]]] = True
+        rows = np.repeat(columns, task.column_sizes)
+        both[rows] = whole[rows] = np.nan
+    return both, whole

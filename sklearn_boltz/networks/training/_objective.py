@@ -1,0 +1,376 @@
+"""The log pseudo-likelihood of a fully visible Boltzmann machine, with its derivatives.
+
+The parameters are one vector θ = (b_1, ..., b_d, m_12, m_13, ..., m_{d-1,d}), or the pair of
+a symmetric matrix `coupling` with zero diagonal and a vector `intercept`. Data are stored
+variable by variable, shape (d, n), as distinct rows with weights.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz.networks.training._bslm import N_LANES, evaluate_fields
+
+# Entries of a temporary array.
+CHUNK = 2**23
+# The same where it should stay in the cache.
+CACHED = 2**17
+
+
+class Point(NamedTuple):
+    """Parameters, and what the objective knows there."""
+
+    coupling: np.ndarray
+    intercept: np.ndarray
+    fields: np.ndarray
+    tanh: np.ndarray
+    value: float
+
+
+class Line(NamedTuple):
+    """Points on the way from one in some direction."""
+
+    problem: "PseudoLikelihood"
+    point: Point
+    coupling: np.ndarray
+    intercept: np.ndarray
+    step: np.ndarray
+
+    def __call__(self, size):
+        """The point after a step of that size."""
+        fields = np.multiply(self.step, size, out=self.problem.array())
+        fields += self.point.fields
+        return self.problem.at(
+            self.point.coupling + size * self.coupling,
+            self.point.intercept + size * self.intercept,
+            fields,
+        )
+
+    def move(self):
+        """By how much a whole step moves the field of any row, at most."""
+        step = self.step[:, : self.problem.n_rows]
+        if self.problem.observed is not None:
+            step = step * self.problem.observed[:, : self.problem.n_rows]
+        return max(step.max(initial=0), -step.min(initial=0))
+
+    def reject(self, new):
+        """Take back the arrays of a point that is of no use."""
+        self.problem.recycle(new.fields, new.tanh)
+
+    def leave(self, *, old=False):
+        """Take back the arrays of the line, and with `old` of the point where it began."""
+        self.problem.recycle(self.step)
+        if old:
+            self.problem.recycle(self.point.fields, self.point.tanh)
+
+
+class PlainLine(NamedTuple):
+    """The same, of a problem that keeps no arrays to use again."""
+
+    problem: object
+    point: NamedTuple
+    coupling: np.ndarray
+    intercept: np.ndarray
+
+    def __call__(self, size):
+        """The point after a step of that size."""
+        return self.problem.at(
+            self.point.coupling + size * self.coupling,
+            self.point.intercept + size * self.intercept,
+        )
+
+    def move(self):
+        """By how much a whole step moves any field, at most."""
+        return self.problem.move(self.coupling, self.intercept)
+
+    def reject(self, new):
+        """No-op: there are no arrays to take back."""
+
+    def leave(self, *, old=False):
+        """No-op, too."""
+
+
+class PseudoLikelihood:
+    """Σ_i w_i Σ_j [x_ij F_ij - ln cosh F_ij - ln 2] - ½ α N Σ_{j<k} m_jk², with F = M x + b.
+
+    N = Σ_i w_i: of the means per row, the penalty is ½ α Σ_{j<k} m_jk². A missing cell has no term
+    of its own, and adds nothing to the fields of the others.
+
+    Parameters
+    ----------
+    spins : ndarray of float64 of shape (d, n)
+        ±1, or 0 for a missing cell.
+    weights : ndarray of float64 of shape (n,)
+        How often each row counts.
+    alpha : float, default=0.0
+        The strength α of the penalty per row.
+
+    Attributes
+    ----------
+    total : float
+        N.
+    penalty : float
+        α N.
+    observed : ndarray of float64 of shape (d, n) or None
+        1, or 0 for a missing cell; None where none is missing.
+    """
+
+    name = "log pseudo-likelihood"
+
+    def __init__(self, spins, weights, alpha=0.0):
+        padding = -spins.shape[1] % N_LANES
+        # Rows of weight 0 fill the last vector of the kernels.
+        self.n_rows = spins.shape[1]
+        self.spins, self.weights = spins, weights
+        if padding:
+            self.spins = np.pad(spins, ((0, 0), (0, padding)), constant_values=1.0)
+            self.weights = np.pad(weights, (0, padding))
+        self.upper = np.triu_indices(len(spins), 1)
+        self.total = float(weights.sum())
+        self.penalty = penalty_of_sum(alpha, self.total)
+        self.means = self.spins @ self.weights
+        self._spare = []
+        self.observed = None if spins.all() else np.abs(self.spins)
+        weighted = np.multiply(self.spins, self.weights, out=self.array())
+        self.moments = weighted @ self.spins.T
+        self.recycle(weighted)
+
+    @property
+    def n_parameters(self):
+        """d + d (d - 1) / 2."""
+        return len(self.means) + len(self.upper[0])
+
+    @property
+    def n_terms(self):
+        """Number of observed cells, weighted."""
+        if self.observed is None:
+            return len(self.means) * self.total
+        return float((self.observed @ self.weights).sum())
+
+    def pack(self, coupling, intercept):
+        """θ from the two arrays."""
+        return np.concatenate([intercept, coupling[self.upper]])
+
+    def unpack(self, theta):
+        """The two arrays from θ."""
+        return unpack(theta, len(self.means))
+
+    def array(self):
+        """An array like the data, with any content: new ones would cost page faults."""
+        return self._spare.pop() if self._spare else np.empty_like(self.spins)
+
+    def recycle(self, *arrays):
+        """Take back arrays that are no longer needed."""
+        self._spare.extend(arrays)
+
+    def fields(self, coupling, intercept):
+        """F, of shape (d, n)."""
+        fields = np.matmul(coupling, self.spins, out=self.array())
+        fields += intercept[:, None]
+        return fields
+
+    def at(self, coupling, intercept, fields=None):
+        """Evaluate the objective at parameters whose fields may be known."""
+        fields = self.fields(coupling, intercept) if fields is None else fields
+        if self.observed is not None:
+            fields *= self.observed  # ln cosh 0 = tanh 0 = 0: no term
+        tanh = self.array()
+        log_cosh = evaluate_fields(fields, self.weights, tanh)
+        value = (
+            self.means @ intercept
+            + np.vdot(self.moments, coupling)
+            - log_cosh
+            - self.n_terms * np.log(2)
+            - self.penalty / 4 * np.vdot(coupling, coupling)
+        )
+        return Point(coupling, intercept, fields, tanh, float(value))
+
+    def line(self, point, direction):
+        """From a point in a direction: the function of a step's size that gives the new point.
+
+        The arrays of the old point are the problem's again after `Line.leave`.
+        """
+        coupling, intercept = self.unpack(direction)
+        return Line(self, point, coupling, intercept, self.fields(coupling, intercept))
+
+    def cell_sums(self):
+        """How many rows are looked at, Σ x_j x_k and Σ x_j: whether cells are empty.
+
+        With missing cells, the number and the sums Σ x_j are those of the rows where both
+        columns are observed, (d, d).
+        """
+        spins = self.spins[:, : self.n_rows]
+        if self.observed is None:
+            return spins.shape[1], spins @ spins.T, spins.sum(axis=1)
+        observed = self.observed[:, : self.n_rows]
+        return observed @ observed.T, spins @ spins.T, spins @ observed.T
+
+    def pair_sums(self, j, k):
+        """Of rows with both columns observed: Σ w, Σ w x_j, Σ w x_k and Σ w x_j x_k."""
+        if self.observed is None:
+            return self.total, self.means[j], self.means[k], self.moments[j, k]
+        both = self.weights * self.observed[j] * self.observed[k]
+        x, y = self.spins[j], self.spins[k]
+        return both.sum(), both @ x, both @ y, both @ (x * y)
+
+    def gains(self, coupling, intercept):
+        """The least and the greatest x_ij F_ij of each variable, each of shape (d,)."""
+        gain = (self.spins * self.fields(coupling, intercept))[:, : self.n_rows]
+        return gain.min(axis=1), gain.max(axis=1)
+
+    def gradient(self, point):
+        """∂/∂θ, of shape (n_parameters,)."""
+        weighted = np.multiply(point.tanh, self.weights, out=self.array())
+        products = self.moments - weighted @ self.spins.T
+        coupling = products + products.T - self.penalty * point.coupling
+        intercept = self.means - weighted.sum(axis=1)
+        self.recycle(weighted)
+        return self.pack(coupling, intercept)
+
+    def information(self, point, dtype=np.float64):
+        """-∂²/∂θ², of shape (n_parameters, n_parameters).
+
+        Each variable j gives its logistic regression on the others: Σ_i w_i sech²(F_ij) z zᵀ
+        with z = x_i, but z_j = 1 for the intercept. The sums over rows are done in `dtype`.
+        """
+        d = len(self.means)
+        places = parameter_places(d)
+        information = np.zeros((self.n_parameters, self.n_parameters))
+        for j, block in enumerate(self._logistic_information(point, dtype)):
+            information[np.ix_(places[j], places[j])] += block
+        pairs = np.arange(d, self.n_parameters)
+        information[pairs, pairs] += self.penalty
+        return information
+
+    def pair_curvature(self, point, means):
+        """The sums of `pair_curvature` for variables with these means, of shape (2, d, d)."""
+        total, step = np.zeros((2, len(means), len(means))), max(1, CHUNK // max(1, len(means)))
+        for start in range(0, self.n_rows, step):
+            part = slice(start, min(start + step, self.n_rows))
+            spins, tanh = self.spins[:, part], point.tanh[:, part]
+            features, spread = spins - means[:, None], 1 - tanh**2
+            if self.observed is not None:
+                features *= self.observed[:, part]
+                spread *= self.observed[:, part]
+            total += pair_curvature(features, spins - tanh, spread, self.weights[part])
+        return total
+
+    def _logistic_information(self, point, dtype):
+        """Yield Σ_i w_i sech²(F_ij) z zᵀ for each variable j."""
+        d = len(self.means)
+        if point.coupling.any() or self.observed is not None:
+            curvature = np.multiply(point.tanh, point.tanh, out=self.array())
+            np.subtract(1, curvature, out=curvature)
+            curvature *= self.weights
+            if self.observed is not None:
+                curvature *= self.observed
+            moments = self._pair_moments(curvature.astype(dtype, copy=False))
+            means, squares = curvature @ self.spins.T, curvature.sum(axis=1)
+            if self.observed is not None:
+                squares = curvature @ self.observed.T
+            self.recycle(curvature)
+        else:
+            # Independent variables: sech² is the same for all rows.
+            sech2 = 1 - point.tanh[:, :1] ** 2
+            moments = sech2 * self.moments[self.upper]
+            means, squares = sech2 * self.means, sech2[:, 0] * self.total
+        for j in range(d):
+            block = np.zeros((d, d))
+            block[self.upper] = moments[j]
+            block += block.T
+            block[j] = block[:, j] = means[j]
+            np.fill_diagonal(block, squares[j])
+            yield block
+
+    def _pair_moments(self, weights):
+        """Σ_i weights_ji x_ik x_il for each j and each k < l, of shape (d, d (d - 1) / 2).
+
+        One product of matrices for a block of rows: the products x_k x_l serve
+        all d variables.
+        """
+        d, n = self.spins.shape
+        n_pairs = len(self.upper[0])
+        moments = np.zeros((d, n_pairs))
+        step = max(N_LANES, CACHED // max(n_pairs, 1))
+        for start in range(0, n, step):
+            x = self.spins[:, start : start + step].astype(weights.dtype)
+            products, begin = np.empty((n_pairs, x.shape[1]), dtype=weights.dtype), 0
+            for k in range(d - 1):
+                end = begin + d - 1 - k
+                np.multiply(x[k + 1 :], x[k], out=products[begin:end])
+                begin = end
+            moments += weights[:, start : start + step] @ products.T
+        return moments
+
+
+def pair_curvature(features, residuals, spread, weights):
+    """The information on each coupling by itself, and the variance of its score.
+
+    Parameters
+    ----------
+    features : ndarray of shape (D, n)
+        x, without its mean; 0 for a missing cell.
+    residuals : ndarray of shape (D, n)
+        x less its mean given the other columns.
+    spread : ndarray of shape (D, n)
+        The variance of x given the other columns.
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    curvature : ndarray of shape (2, D, D)
+        h and J, both summed over the rows.
+    """
+    squares = features**2
+    information = (spread * weights) @ squares.T
+    own = (residuals**2 * weights) @ squares.T
+    both = residuals * features
+    cross = (both * weights) @ both.T
+    return np.array([information + information.T, own + own.T + 2 * cross])
+
+
+def penalty_of_sum(alpha, total):
+    """The penalty on a sum over rows, from its strength per row; finite."""
+    return min(alpha * total, 1e300)
+
+
+def unpack(theta, d):
+    """Coupling matrix and intercept from θ."""
+    coupling = np.zeros((d, d))
+    coupling[np.triu_indices(d, 1)] = theta[d:]
+    return coupling + coupling.T, theta[:d].copy()
+
+
+def parameter_places(d):
+    """Where m_jk, and on the diagonal b_j, stand in θ; of shape (d, d)."""
+    places = np.zeros((d, d), dtype=np.intp)
+    places[np.triu_indices(d, 1)] = np.arange(d, d + d * (d - 1) // 2)
+    return places + places.T + np.diag(np.arange(d))
+
+
+def distinct_rows(positive, weights):
+    """Collapse equal rows.
+
+    Parameters
+    ----------
+    positive : ndarray of bool of shape (n, d)
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    spins : ndarray of float64 of shape (d, n_distinct)
+        1 where `positive`, else -1.
+    weights : ndarray of float64 of shape (n_distinct,)
+        The sums over equal rows.
+    """
+    n, d = positive.shape
+    n_bytes = max(8, -(-d // 8))
+    packed = np.zeros((n, n_bytes), dtype=np.uint8)
+    packed[:, : -(-d // 8)] = np.packbits(positive, axis=1)
+    keys = packed.view(np.uint64 if n_bytes == 8 else np.dtype((np.void, n_bytes))).ravel()
+    keys, inverse = np.unique(keys, return_inverse=True)
+    bits = np.unpackbits(keys.view(np.uint8).reshape(len(keys), n_bytes), axis=1, count=d)
+    spins = np.empty((d, len(keys)))
+    np.multiply(bits.T, 2.0, out=spins)
+    spins -= 1
+    return spins, np.bincount(inverse.ravel(), weights, len(keys))

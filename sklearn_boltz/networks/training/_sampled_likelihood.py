@@ -1,0 +1,519 @@
+"""Maximum likelihood of a network that is too large for a table of its states.
+
+Tempered chains tell the moments of the model, and Newton's method corrects the parameters until
+these are the moments of the data. The chains go on from one model to the next. A step is kept if
+the likelihood rises, which the states of both models tell by Bennett's acceptance ratio; else it
+is tried again with more damping, as by Levenberg and Marquardt.
+"""
+
+import time
+from copy import copy, deepcopy
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from sklearn_boltz._ladder import Exchanges, Ladder, bennett
+from sklearn_boltz._random import Stream
+from sklearn_boltz._threads import Workers
+from sklearn_boltz.networks.model._spin_model import SpinModel
+from sklearn_boltz.networks.sampling._spurious import strange_columns
+from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
+from sklearn_boltz.networks.training._existence import (
+    empty_cells,
+    never_together,
+    without_maximum,
+)
+from sklearn_boltz.networks.training._fit import Result
+from sklearn_boltz.networks.training._objective import penalty_of_sum
+from sklearn_boltz.networks.training._solvers import Monitor
+
+# Chains of a temperature, in groups whose differences tell the error of a moment.
+N_CHAINS, N_GROUPS = 200, 20
+# Rounds of the ladder whose states tell the moments: of the first model, and at most; then moments
+# are averaged over visits. Before the rounds, a share that is not used.
+FIRST_ROUNDS, MAX_ROUNDS, WARM_UP = 64, 2**11, 0.25
+# States that are kept for the covariances, in float32 numbers.
+KEPT_NUMBERS = 2**22
+# The rounds are doubled where the squared differences are no more than so many times their noise.
+NOISY = 2.0
+# The penalty of the pseudo-likelihood whose maximum is the initial model; it is raised so often
+# by the factor while the rates of the columns are not those of the data.
+FIRST_ALPHA, ALPHA_FACTOR, N_ALPHAS = 0.2, 5.0, 4
+# Its fit ends when an iteration gains less than so many nats a row, or after so many.
+ROUGH, MAX_FIRST_ITER = 1e-5, 500
+# Damping: a ridge on the squares of all parameters, per row. A step is kept if the states of both
+# models could be exchanged with this probability; above the second one, damping is halved.
+FIRST_RIDGE, LEAST_OVERLAP, GOOD_OVERLAP = 0.1, 0.6, 0.8
+# A loss of this share of what the noise of the data costs, half a nat a parameter, is no reason to
+# go back.
+SMALL_LOSS = 0.01
+# Iterations of conjugate gradients for a step, and how exact it is.
+MAX_CG, CG_TOL = 50, 0.05
+
+
+class Statistics:
+    """The terms of a network of pairs, (x_j - μ_j) and (x_j - μ_j)(x_k - μ_k), in the data.
+
+    With the means μ of the data taken off, terms of one and of two columns hardly go together,
+    which makes moments less noisy and steps longer. θ are the parameters of these terms.
+
+    Parameters
+    ----------
+    problem : PseudoLikelihood or StreamedPseudoLikelihood
+        Of complete rows.
+
+    Attributes
+    ----------
+    moments, variances : ndarray of shape (n_parameters,)
+        Means and variances of the terms.
+    """
+
+    def __init__(self, problem):
+        self.total, self.alpha = problem.total, problem.penalty / problem.total
+        self.mean = problem.means / problem.total
+        self.upper = np.triu_indices(len(self.mean), 1)
+        self._set(problem.moments / problem.total)
+
+    def _set(self, products):
+        """Set moments and variances, from the means of x_j x_k."""
+        covariance = products - np.outer(self.mean, self.mean)
+        self.moments = self.pack(np.zeros_like(self.mean), covariance)
+        # (x - μ)² = 1 - μ² - 2 μ (x - μ), as x² = 1.
+        alone, means = 1 - self.mean**2, np.outer(self.mean, self.mean)
+        both = np.outer(alone, alone) + 4 * means * covariance - covariance**2
+        self.variances = self.pack(alone, both)
+
+    def pack(self, single, pair):
+        """One vector, from numbers of columns and of pairs."""
+        return np.concatenate([single, pair[self.upper]])
+
+    def theta(self, coupling, intercept):
+        """θ of a network."""
+        return self.pack(intercept + coupling @ self.mean, coupling)
+
+    def parameters(self, theta):
+        """Couplings and intercepts of θ."""
+        d = len(self.mean)
+        coupling = np.zeros((d, d))
+        coupling[self.upper] = theta[d:]
+        coupling += coupling.T
+        return coupling, theta[:d] - coupling @ self.mean
+
+    def model(self, theta):
+        """The distribution."""
+        return SpinModel(*self.parameters(theta))
+
+    def log_weights(self, theta, states):
+        """Σ θ·terms of states with the means taken off, up to a number that depends on θ."""
+        d = len(self.mean)
+        half = np.zeros((d, d), dtype=states.dtype)
+        half[self.upper] = theta[d:]
+        own = states @ half + theta[:d].astype(states.dtype)
+        return np.einsum("ij,ij->i", own, states, dtype=np.float64)
+
+    def covariances_with(self, values, states):
+        """Covariances of the terms with a number of each state."""
+        values = (values - values.mean()).astype(states.dtype) / len(values)
+        weighted = states * values[:, np.newaxis]
+        return self.pack(weighted.sum(axis=0), weighted.T @ states).astype(np.float64)
+
+    def sums(self, states, conditional):
+        """Sums of the terms over each group of states, (n_groups, n_parameters).
+
+        By conditional means: E[x_j x_k] = E[x_j E(x_k | others)] has less noise.
+        """
+        pair = states.transpose(0, 2, 1) @ conditional
+        pair = (pair + pair.transpose(0, 2, 1)) / 2
+        single = conditional.sum(axis=1)
+        return np.array([self.pack(*sums) for sums in zip(single, pair, strict=True)], np.float64)
+
+    def penalty(self, theta):
+        """½ α Σ m_jk²."""
+        return self.alpha / 2 * np.vdot(theta[len(self.mean) :], theta[len(self.mean) :])
+
+    def penalty_slope(self, theta):
+        """Its derivative."""
+        slope = self.alpha * theta
+        slope[: len(self.mean)] = 0
+        return slope
+
+    def log_likelihood(self, theta, log_partition):
+        """The mean of the rows, less the penalty."""
+        coupling, intercept = self.parameters(theta)
+        d = len(self.mean)
+        products = np.zeros((d, d))
+        products[self.upper] = self.moments[d : d + len(self.upper[0])]
+        products += np.outer(self.mean, self.mean)
+        weight = intercept @ self.mean + (coupling * products)[self.upper].sum()
+        return weight + self.constant(theta) - log_partition - self.penalty(theta)
+
+    def constant(self, theta):
+        """What other terms than those of pairs add to the mean log-weight of the rows."""
+        return 0.0
+
+    def name(self, place, label):
+        """What a message calls a term."""
+        d = len(self.mean)
+        if place < d:
+            return f"the mean of {label(place)}"
+        j, k = (label(places[place - d]) for places in self.upper)
+        return f"the covariance of {j} and {k}"
+
+
+class Sample(NamedTuple):
+    """What chains tell of a model.
+
+    Attributes
+    ----------
+    expected, errors : ndarray of shape (n_parameters,)
+        Moments of the model, and their standard errors.
+    states : ndarray of float32 of shape (n, d)
+        Some states, with the means of the data taken off.
+    """
+
+    expected: np.ndarray
+    errors: np.ndarray
+    states: np.ndarray
+
+
+class Visit(NamedTuple):
+    """A model where the search was, with its states and its chains."""
+
+    theta: np.ndarray
+    sample: Sample
+    ladder: Ladder
+
+
+class Sampler:
+    """Tempered chains that follow a model as its parameters change.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    base : ndarray of shape (d,)
+        Intercepts of the independent columns that the highest temperature has.
+    generator : Generator
+    workers : Workers
+    """
+
+    def __init__(self, statistics, base, generator, workers):
+        self.statistics, self.base = statistics, np.ascontiguousarray(base)
+        self.generator, self.workers = generator, workers
+        model = SpinModel(np.zeros((len(base), len(base))), self.base)
+        path = Path(model, self.base, None)
+        rungs = [Rung(path, beta, path.independent(N_CHAINS, generator)) for beta in (0.0, 1.0)]
+        self.ladder = Ladder(rungs, path.log_partition(), Stream.from_generator(generator))
+        self.ladder.pairs = [Exchanges()]
+
+    def visit(self, theta, n_rounds):
+        """Move all chains to a model; -> its moments, after some rounds that do not count."""
+        path = Path(self.statistics.model(theta), self.base, None)
+        ladder = self.ladder = deepcopy(self.ladder)
+        ladder.rungs = [
+            Rung(path, rung.beta, path.model.chains(rung.chains.codes, 0)) for rung in ladder.rungs
+        ]
+        for _ in range(max(FIRST_ROUNDS // 4, int(WARM_UP * n_rounds))):
+            ladder.round(self.workers)
+        refine(ladder, {1.0})
+        return Visit(theta, self._sample(path.model, n_rounds), ladder)
+
+    def _sample(self, model, n_rounds):
+        """The moments of a model, their errors, and some states."""
+        n_blocks = -(-n_rounds * N_CHAINS * len(self.base) // KEPT_NUMBERS)
+        groups, kept = 0.0, []
+        for block in np.array_split(np.arange(n_rounds), min(n_blocks, n_rounds)):
+            states, conditional = self._rounds(model, len(block))
+            groups = groups + self.statistics.sums(states, conditional)
+            kept.append(states.reshape(-1, len(self.base))[::n_blocks])
+        groups *= N_GROUPS / (n_rounds * N_CHAINS)
+        errors = groups.std(axis=0, ddof=1) / np.sqrt(N_GROUPS)
+        return Sample(groups.mean(axis=0), errors, np.concatenate(kept))
+
+    def _rounds(self, model, n_rounds):
+        """States and conditional means after each round less the means of the data, by group."""
+        d = len(self.base)
+        states, conditional = np.empty((2, n_rounds, N_CHAINS, d), dtype=np.float32)
+        for t in range(n_rounds):
+            self.ladder.round(self.workers)
+            chains = self.ladder.rungs[-1].chains
+            states[t] = chains.spins
+            conditional[t] = chains.means(model.intercept)
+        mean = self.statistics.mean.astype(np.float32)
+        return (
+            (a - mean).reshape(n_rounds, N_GROUPS, -1, d).swapaxes(0, 1).reshape(N_GROUPS, -1, d)
+            for a in (states, conditional)
+        )
+
+    def log_partition(self, visit):
+        """ln Z of a model by Bennett's ratios of neighbouring temperatures."""
+        self.ladder, found = visit.ladder, {}
+        for _ in range(4 * FIRST_ROUNDS):
+            for i, pair in self.ladder.round(self.workers).items():
+                found.setdefault(i, []).append(pair)
+        ratios = [bennett(*np.concatenate(pairs, axis=1))[0] for pairs in found.values()]
+        return self.ladder.first_log_partition + float(np.sum(ratios))
+
+
+class Search:
+    """Newton's method by samples.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    sampler : Sampler
+    first : Visit
+    tolerance : float
+        The search ends where no moment differs from that of the data by more standard errors of
+        the latter.
+
+    Attributes
+    ----------
+    here : Visit
+    log_likelihood : float
+        The mean of the rows less the penalty.
+    """
+
+    def __init__(self, statistics, sampler, first, tolerance):
+        self.statistics, self.sampler, self.tolerance = statistics, sampler, tolerance
+        self.here, self.n_rounds, self.ridge = first, FIRST_ROUNDS, FIRST_RIDGE
+        self._visits = []  # those of the most rounds
+        log_partition = sampler.log_partition(first)
+        self.log_likelihood = statistics.log_likelihood(first.theta, log_partition)
+        self._errors = np.sqrt(statistics.variances / statistics.total)
+
+    def gradient(self):
+        """Moments of the data less those of the model, less the slope of the penalty."""
+        statistics, here = self.statistics, self.here
+        difference = statistics.moments - here.sample.expected
+        return difference - statistics.penalty_slope(here.theta)
+
+    def differences(self):
+        """The gradient in standard errors of the moments of the data."""
+        return self.gradient() / self._errors
+
+    def is_converged(self):
+        """Whether the moments are those of the data."""
+        return bool(np.abs(self.differences()).max() <= self.tolerance)
+
+    def step(self):
+        """Try a step, and keep it if the likelihood rises."""
+        noise = self.here.sample.errors / self._errors
+        is_noisy = np.mean(self.differences() ** 2) < NOISY * np.mean(noise**2)
+        if is_noisy and self.n_rounds < MAX_ROUNDS:
+            self.n_rounds *= 2
+        direction = newton_direction(self.statistics, self.here, self.gradient(), self.ridge)
+        self.sampler.ladder = self.here.ladder
+        there = self.sampler.visit(self.here.theta + direction, self.n_rounds)
+        rise, error, overlap = compare(self.statistics, self.here, there)
+        loss = max(2 * error, SMALL_LOSS * len(direction) / (2 * self.statistics.total))
+        if overlap >= LEAST_OVERLAP and rise >= -loss:
+            self._go(there)
+            self.log_likelihood += rise
+            if overlap > GOOD_OVERLAP:
+                self.ridge /= 2
+            return
+        self.ridge *= 4
+        if is_noisy:
+            self.sampler.ladder = self.here.ladder
+            self._go(self.sampler.visit(self.here.theta, self.n_rounds))
+
+    def _go(self, visit):
+        """Go to a model; once the rounds are the most, to the mean of the later half of them."""
+        self.here = visit
+        if self.n_rounds == MAX_ROUNDS:
+            self._visits.append(visit)
+            self.here = averaged(self._visits[len(self._visits) // 2 :])
+
+
+def averaged(visits):
+    """The mean of several models, whose moments are to first order the means of theirs."""
+    last, samples = visits[-1], [visit.sample for visit in visits]
+    errors = np.sqrt(np.mean([sample.errors**2 for sample in samples], axis=0) / len(samples))
+    expected = np.mean([sample.expected for sample in samples], axis=0)
+    theta = np.mean([visit.theta for visit in visits], axis=0)
+    return Visit(theta, Sample(expected, errors, last.sample.states), last.ladder)
+
+
+def newton_direction(statistics, visit, gradient, ridge):
+    """The step of Newton's method, damped.
+
+    The covariances of the terms are those of the states, with which they are multiplied without a
+    matrix. As far as the states are too few to tell them, the variances are raised.
+    """
+    states, alpha = visit.sample.states, statistics.penalty_slope(np.ones_like(gradient))
+    damping = ridge + alpha + len(gradient) / len(states) * statistics.variances
+
+    def product(direction):
+        values = statistics.log_weights(direction, states)
+        return statistics.covariances_with(values, states) + damping * direction
+
+    shape = len(gradient), len(gradient)
+    scale = 1 / (damping + statistics.variances)
+    return cg(
+        LinearOperator(shape, matvec=product, dtype=np.float64),
+        gradient,
+        rtol=CG_TOL,
+        maxiter=MAX_CG,
+        M=LinearOperator(shape, matvec=lambda r: scale * r, dtype=np.float64),
+    )[0]
+
+
+def compare(statistics, here, there):
+    """By how much the log-likelihood of a row rises, its standard error, and the overlap.
+
+    The overlap is the mean probability with which states of both would be exchanged.
+    """
+    step = there.theta - here.theta
+    n = min(len(here.sample.states), len(there.sample.states))
+    forward = statistics.log_weights(step, here.sample.states[:n])
+    backward = -statistics.log_weights(step, there.sample.states[:n])
+    ratio, error = bennett(forward, backward)
+    rise = step @ statistics.moments - ratio
+    rise -= statistics.penalty(there.theta) - statistics.penalty(here.theta)
+    overlap = np.exp(np.minimum(forward + backward, 0)).mean()
+    return float(rise), float(error), float(overlap)
+
+
+def first_visit(problem, solve, statistics, sampler):
+    """The initial model: a maximum of the penalised pseudo-likelihood that resembles the data.
+
+    Where the penalty is small, such a model may have mass far from the data. If a large one does
+    not help, the initial columns are independent.
+    """
+    d, first = len(statistics.mean), sampler.ladder
+    problem, expected = copy(problem), (1 + statistics.mean) / 2
+    point = problem.at(np.zeros((d, d)), sampler.base)
+    for k in range(N_ALPHAS):
+        alpha = max(statistics.alpha, FIRST_ALPHA * ALPHA_FACTOR**k)
+        problem.penalty = penalty_of_sum(alpha, problem.total)
+        monitor = Monitor(ROUGH * problem.total, MAX_FIRST_ITER, lambda: False, 0)
+        point, _ = solve(problem, point, monitor)
+        sampler.ladder = first
+        visit = sampler.visit(statistics.theta(point.coupling, point.intercept), FIRST_ROUNDS)
+        rates = expected + visit.sample.expected[:d] / 2
+        if not len(strange_columns(rates, expected, N_CHAINS)):
+            return visit
+    sampler.ladder = first
+    return sampler.visit(statistics.theta(np.zeros((d, d)), sampler.base), FIRST_ROUNDS)
+
+
+class History:
+    """The iterations so far.
+
+    Parameters
+    ----------
+    end_iteration : callable
+        Called after each; returns whether to stop.
+    verbose : int
+        Print a line for each if greater than 1.
+
+    Attributes
+    ----------
+    log_likelihoods, differences, seconds : list of float
+        After each iteration, the mean log-likelihood of a row less the penalty, the largest
+        difference of moments in standard errors, and how long the iteration took.
+    last : SpinModel or InteractionModel
+        Of the columns that vary.
+    """
+
+    def __init__(self, end_iteration, verbose):
+        self.end_iteration, self.verbose, self.last = end_iteration, verbose, None
+        self.log_likelihoods, self.differences, self.seconds = [], [], []
+        self._time = time.perf_counter()
+
+    def add(self, search):
+        """Record an iteration; -> whether to stop."""
+        self.last = search.statistics.model(search.here.theta)
+        self.log_likelihoods.append(search.log_likelihood)
+        self.differences.append(np.abs(search.differences()).max())
+        self.seconds.append(time.perf_counter() - self._time)
+        if self.verbose > 1:
+            print(
+                f"iteration {len(self.seconds)}: log-likelihood {search.log_likelihood:.4f} a row, "
+                f"largest difference {self.differences[-1]:.2f} standard errors"
+            )
+        asked = self.end_iteration()
+        self._time = time.perf_counter()
+        return asked
+
+
+def maximise_by_sampling(
+    task, initial, tolerance, max_iter, history, label, generator, statistics=None
+):
+    """Find the model with the moments of the data.
+
+    Parameters
+    ----------
+    task : Task
+        Of complete rows.
+    initial : (ndarray or None, ndarray or None)
+        Couplings and intercepts of all columns.
+    tolerance : float
+        As of `Search`.
+    max_iter : int
+    history : History
+    label : callable
+        What messages call a column, or with -1 or 1 one of its values.
+    generator : Generator
+    statistics : Statistics, default=None
+        None for those of pairs.
+
+    Returns
+    -------
+    result : Result
+        After Ctrl-C, that of the last complete iteration, if there was one.
+    """
+    statistics = Statistics(task.problem) if statistics is None else statistics
+    status, search = "max_iter", None
+    try:
+        with Workers() as workers:
+            sampler = Sampler(statistics, task.base[task.varying], generator, workers)
+            if initial[0] is None and initial[1] is None:
+                _, solve = task.choose_solver("newton")
+                first = first_visit(task.problem, solve, statistics, sampler)
+            else:
+                first = sampler.visit(statistics.theta(*task.initial(*initial)), FIRST_ROUNDS)
+            search = Search(statistics, sampler, first, tolerance)
+            while len(history.seconds) < max_iter:
+                search.step()
+                if history.add(search):
+                    status = "asked"
+                    break
+                if search.is_converged():
+                    status = "converged"
+                    break
+    except KeyboardInterrupt:
+        if history.last is None:
+            raise
+        status = "interrupted"
+    n_iter = len(history.seconds)
+    return Result(
+        *task.whole(history.last.coupling, history.last.intercept),
+        objective=np.array(history.log_likelihoods) + task.mean_of_constant_columns(),
+        seconds=np.array(history.seconds),
+        n_iter=n_iter,
+        status=status,
+        message=_message(task, search, status, n_iter, label),
+        history={"largest_difference": np.array(history.differences)},
+    )
+
+
+def _message(task, search, status, n_iter, label):
+    """What a user should know about the end, or None."""
+    if search.statistics.alpha == 0:
+        empty = empty_cells(*task.problem.cell_sums())
+        if empty:
+            reason = never_together(empty, lambda j, *s: label(task.varying[j], *s))
+            return without_maximum(reason, "log-likelihood")
+    if status != "max_iter":
+        return None
+    differences = search.differences()
+    worst = int(np.abs(differences).argmax())
+    moment = search.statistics.name(worst, lambda j: label(task.varying[j]))
+    return (
+        f"The fit ended at max_iter={n_iter}, while {moment} still differs from that of the model "
+        f"by {abs(differences[worst]):.2g} of its standard errors in the data, more than "
+        f"moment_tol={search.tolerance:g}. Raise max_iter or moment_tol, or draw the couplings "
+        "nearer to 0 by a larger alpha."
+    )

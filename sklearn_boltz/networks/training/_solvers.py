@@ -1,0 +1,250 @@
+"""Four ways to the maximum of the log pseudo-likelihood.
+
+A solver is a function of the problem, the initial point and a monitor, which it
+calls with that point and with the one after each iteration, and which answers whether to
+stop. It returns the point where it stopped, and the last step of Newton's method if it knows
+one.
+"""
+
+import math
+import time
+from contextlib import nullcontext
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.optimize import minimize
+
+from sklearn_boltz._threads import limit_blas
+from sklearn_boltz.networks.training._bslm import bslm_sweep
+
+# With more parameters than this, the matrix of Newton's method costs more than it saves.
+MAX_NEWTON_PARAMETERS = 3000
+# Nats below the maximum where Newton's method renews its matrix for the last time.
+NEAR = 1e-3
+# Matrices of Newton's method in single precision, before it goes on in double.
+FEW = 4
+# By how much a step of Newton's method moves the field of a row at most. Where a field is beyond
+# ±20 the objective has no curvature left in double precision, and no step leads back.
+MAX_MOVE = 10.0
+
+
+class Monitor:
+    """Record the objective, and decide when to stop.
+
+    Parameters
+    ----------
+    tol : float
+        Stop when an iteration raises the objective by less.
+    max_iter : int
+        Stop after so many iterations.
+    end_iteration : callable
+        Called after each iteration; returns whether to stop.
+    verbose : int
+        Print a line for each iteration if greater than 1.
+
+    Attributes
+    ----------
+    values : list of float
+        The objective where the fit begins, and after each iteration.
+    seconds : list of float
+        That each iteration took.
+    last : (int, ndarray, ndarray)
+        The number of the last iteration with a finite objective, its couplings and intercepts.
+    """
+
+    def __init__(self, tol, max_iter, end_iteration, verbose):
+        self.tol, self.max_iter = tol, max_iter
+        self.end_iteration, self.verbose = end_iteration, verbose
+        self.values, self.seconds, self.last = [], [], None
+        self.status, self._time = "initial", time.perf_counter()
+
+    @property
+    def n_iter(self):
+        """Number of iterations so far."""
+        return len(self.values) - 1
+
+    @property
+    def rise(self):
+        """By how much the last iteration raised the objective."""
+        return self.values[-1] - self.values[-2] if self.n_iter else math.inf
+
+    def __call__(self, point):
+        """Record a point; -> whether to stop, of which `status` tells the reason."""
+        value, now = point.value, time.perf_counter()
+        if self.values:
+            self.seconds.append(now - self._time)
+        self.values.append(value)
+        if math.isfinite(value):
+            # Copies, in case the fit ends here: a solver may go on with the same arrays.
+            self.last = self.n_iter, point.coupling.copy(), point.intercept.copy()
+        if self.n_iter and self.verbose > 1:
+            print(f"iteration {self.n_iter}: {value:.8f}, rise {self.rise:.3g}")
+        asked = self.n_iter > 0 and self.end_iteration()
+        self._time = time.perf_counter()
+        # Below, the sum itself is not known any better.
+        rounding = 1e-12 * abs(value)
+        if not math.isfinite(value) or self.rise < -max(self.tol, rounding):
+            self.status = "diverged"
+        elif self.rise < self.tol:
+            self.status = "converged"
+        elif asked:
+            self.status = "asked"
+        elif self.n_iter >= self.max_iter:
+            self.status = "max_iter"
+        else:
+            return False
+        return True
+
+
+def bslm(problem, point, monitor, *, step_size=1.0):
+    """Block successive lower-bound maximisation, eq. 2.4 and 2.7; or gradient ascent.
+
+    With a `step_size` other than 1 these are the steps of gradient ascent, eq. 4.1 and 4.2.
+    """
+    coupling, intercept = point.coupling.copy(), point.intercept.copy()
+    # As float32 the signs take half the memory, whose bandwidth is the limit.
+    signs = np.vstack([np.ones_like(problem.weights), problem.spins]).astype(np.float32)
+    weighted, steps = problem.spins * problem.weights, np.empty((2, len(intercept)))
+    while not monitor(point):
+        bslm_sweep(
+            signs,
+            point.tanh,
+            problem.weights,
+            weighted,
+            problem.moments,
+            problem.means,
+            coupling,
+            intercept,
+            steps,
+            problem.total,
+            step_size,
+            problem.penalty,
+        )
+        point = problem.at(coupling, intercept)
+    return point, None
+
+
+def newton(problem, point, monitor):
+    """Newton's method with a line search.
+
+    The matrix is the costly part. It is kept while the steps with it gain ten times less
+    from one to the next. For the last digits it is renewed once the maximum is near, or, if
+    the steps gain a hundred times less each time, one more of them does as well.
+    """
+    solve, gain, before, near, direction = None, math.inf, math.inf, False, None
+    n_renewals = 0
+    while not monitor(point):
+        gradient = problem.gradient(point)
+        if solve is not None:
+            direction = solve(gradient)
+            before, gain = gain, gradient @ direction / 2
+        close = gain < NEAR and not near and gain > before / 100
+        if solve is None or gain > before / 10 or close:
+            # Newton's method corrects what single precision leaves wrong, at half the cost. Not
+            # on a long way to infinity, where the matrix becomes singular.
+            dtype = np.float32 if n_renewals < FEW else np.float64
+            solve = information_solver(problem, point, dtype)
+            n_renewals += 1
+            near = gain < NEAR
+            direction = solve(gradient)
+            gain = gradient @ direction / 2
+        point = line_search(problem, point, direction, 2 * gain)
+    if solve is not None and not near and monitor.status == "converged":
+        gradient = problem.gradient(point)
+        direction = solve(gradient)
+        point = line_search(problem, point, direction, gradient @ direction)
+    return point, direction
+
+
+def information_solver(problem, point, dtype=np.float64):
+    """The function g -> H⁻¹ g, with H the information.
+
+    Where H is singular to rounding, as it becomes on the way to infinity, its diagonal is
+    raised by as little as makes it regular.
+    """
+    information = problem.information(point, dtype)
+    diagonal = np.einsum("ii->i", information)
+    ridge = 1e-14 * diagonal.max(initial=1e-300)
+    while True:
+        try:
+            factor = cho_factor(information, lower=True, check_finite=False)
+        except LinAlgError:
+            diagonal += ridge
+            ridge *= 10
+        else:
+            return lambda gradient: cho_solve(factor, gradient, check_finite=False)
+
+
+def line_search(problem, point, direction, slope):
+    """Halve the step until the objective rises by a part of what the slope promises.
+
+    It begins with a step that moves no field by more than `MAX_MOVE`: the sum over all
+    variables may rise although one of them overshoots its maximum by far. The arrays of the old
+    point are the problem's again.
+    """
+    line = problem.line(point, direction)
+    # Near the maximum the rise drowns in the rounding of the sum.
+    floor = point.value - 1e-13 * abs(point.value)
+    size = 1.0
+    if largest_move(line.coupling, line.intercept) > MAX_MOVE:
+        size = MAX_MOVE / max(line.move(), MAX_MOVE)
+    least = 1e-9 * size
+    while size > least:
+        new = line(size)
+        if new.value >= floor + 1e-4 * size * slope:
+            line.leave(old=True)
+            return new
+        line.reject(new)
+        size /= 2
+    line.leave()
+    return point
+
+
+def largest_move(coupling, intercept):
+    """A bound on how far a direction moves the field of any row."""
+    return (np.abs(coupling).sum(axis=1) + np.abs(intercept)).max(initial=0)
+
+
+class _Stop(Exception):
+    """Ends SciPy's minimiser from its callback, in any version of SciPy."""
+
+
+def lbfgs(problem, point, monitor):
+    """Limited-memory BFGS, in coordinates where the bounds of BSLM are a sphere."""
+    d = len(problem.means)
+    scale = np.full(problem.n_parameters, math.sqrt(problem.total))
+    scale[d:] = math.sqrt(2 * problem.total + problem.penalty)
+
+    def negative(scaled):
+        nonlocal point
+        point = problem.at(*problem.unpack(scaled / scale))
+        return -point.value, -problem.gradient(point) / scale
+
+    def callback(scaled):
+        # The accepted point is the last that was evaluated.
+        if monitor(point):
+            raise _Stop
+
+    if monitor(point):
+        return point, None
+    try:
+        minimize(
+            negative,
+            problem.pack(point.coupling, point.intercept) * scale,
+            jac=True,
+            method="L-BFGS-B",
+            callback=callback,
+            options={"maxiter": monitor.max_iter, "maxfun": 10**9, "ftol": 0.0, "gtol": 0.0,
+                     "maxcor": 20},
+        )  # fmt: skip
+        # No step that rises: the objective is flat to rounding.
+        monitor.status = "converged"
+    except _Stop:
+        pass
+    return point, None
+
+
+def blas_threads(n_features, least):
+    """A context in which BLAS has one thread if there are less than `least` parameters."""
+    n_parameters = n_features * (n_features + 1) // 2
+    return limit_blas(1) if n_parameters < least else nullcontext()

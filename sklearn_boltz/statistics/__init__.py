@@ -1,0 +1,36 @@
+"""Standard errors, tests, comparisons and figures of fitted networks."""
+
+from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, bootstrap
+from sklearn_boltz.statistics._criteria import aic, bic, ebic
+from sklearn_boltz.statistics._graph import to_networkx
+from sklearn_boltz.statistics._groups import GroupComparison, compare_groups
+from sklearn_boltz.statistics._inference import PairwiseInference
+from sklearn_boltz.statistics._likelihood_ratio import likelihood_ratio
+from sklearn_boltz.statistics._stability import StabilitySelection, stability_selection
+from sklearn_boltz.statistics._standard_errors import inference
+from sklearn_boltz.statistics._tests import HypothesisTest
+from sklearn_boltz.statistics._thermodynamics import (
+    local_minima,
+    specific_heat,
+    thermodynamics,
+)
+
+__all__ = [
+    "GroupComparison",
+    "HypothesisTest",
+    "NetworkBootstrap",
+    "PairwiseInference",
+    "StabilitySelection",
+    "aic",
+    "bic",
+    "bootstrap",
+    "compare_groups",
+    "ebic",
+    "inference",
+    "likelihood_ratio",
+    "local_minima",
+    "specific_heat",
+    "stability_selection",
+    "thermodynamics",
+    "to_networkx",
+]

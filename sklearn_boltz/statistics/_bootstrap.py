@@ -1,0 +1,340 @@
+"""The bootstrap: how much a network varies when the rows are drawn again."""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.stats import norm
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from sklearn_boltz._base import find_stack_level, fingerprint
+from sklearn_boltz._random import make_generator
+from sklearn_boltz._threads import in_parallel
+from sklearn_boltz.statistics._arguments import of_network
+from sklearn_boltz.statistics._frames import parameter_frame
+from sklearn_boltz.statistics._parameters import NetworkParameters
+from sklearn_boltz.statistics._refits import Refits
+from sklearn_boltz.statistics._rows import counted
+from sklearn_boltz.statistics._standard_errors import named_parameters, separated_parameters
+
+# Sweeps of the chains that draw rows, where there are too many states to enumerate.
+N_STEPS = 200
+
+
+@dataclass(frozen=True, repr=False)
+class NetworkBootstrap(NetworkParameters):
+    """Estimates from resampled rows.
+
+    The result of :func:`~sklearn_boltz.statistics.bootstrap`. Parameters are in the order of
+    `PairwiseInference`.
+
+    Parameters
+    ----------
+    estimate : ndarray of shape (n_parameters,)
+        The estimates from the rows themselves.
+    resamples : ndarray of shape (n_resamples, n_parameters)
+        The estimates from each resample.
+    converged : ndarray of bool of shape (n_resamples,)
+        Whether the fit of each resample converged.
+    separated : ndarray of bool of shape (n_parameters,)
+        The parameters that the rows themselves separate, see `PairwiseInference`. They have neither
+        standard errors nor intervals.
+    names : ndarray of str of shape (n_parameters,)
+        ``b[x0]`` for an intercept, ``m[x0,x1]`` for a coupling.
+    confidence_level : float
+        Level of the confidence intervals.
+    n_values : ndarray of shape (n_features,) or None
+        Number of values of each variable; None if all are binary.
+    seed : int
+        The random numbers of a resample are made from this seed and the number of the resample.
+    source : str
+        A digest of the rows and of how they were resampled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood, statistics
+    >>> rng = np.random.default_rng(1)
+    >>> X = rng.choice([-1, 1], size=(300, 3))
+    >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=300, p=[0.2, 0.8])
+    >>> model = FVBMPseudoLikelihood().fit(X)
+    >>> result = statistics.bootstrap(model, X, 100, confidence_level=0.99, random_state=0)
+    >>> low, high = result.interval()
+    >>> result.names[(low > 0) | (high < 0)]
+    array(['m[x0,x2]'], dtype=object)
+
+    100 more resamples give the same result as 200 in a single call:
+
+    >>> result = statistics.bootstrap(model, X, 100, previous=result)
+    >>> result.resamples.shape
+    (200, 6)
+    """
+
+    estimate: np.ndarray
+    resamples: np.ndarray
+    converged: np.ndarray
+    separated: np.ndarray
+    names: np.ndarray
+    confidence_level: float
+    n_values: np.ndarray | None
+    seed: int
+    source: str
+
+    @property
+    def couplings(self):
+        """The couplings of each resample, ndarray of shape (n_resamples, \\*coupling_.shape)."""
+        return np.nan_to_num([self.coupling_matrix(values) for values in self.resamples])
+
+    @property
+    def edge_frequency(self):
+        """The share of the resamples in which each pair of variables has a coupling.
+
+        An ndarray of shape (n_features, n_features), symmetric, 0 on the diagonal. Without a
+        penalty that sets couplings to 0, all are 1.
+        """
+        first, second = self.columns
+        n_features = int(second.max()) + 1
+        frequency = np.zeros((n_features, n_features))
+        numbers = first * n_features + second
+        for number in np.unique(numbers[first < second]):
+            j, k = divmod(number, n_features)
+            share = self.resamples[:, numbers == number].any(axis=1).mean()
+            frequency[j, k] = frequency[k, j] = share
+        return frequency
+
+    @property
+    def std_err(self):
+        """Standard deviations over the resamples, ndarray of shape (n_parameters,)."""
+        self._check_number()
+        return np.where(self.separated, np.nan, self.resamples.std(axis=0, ddof=1))
+
+    def interval(self, method="bias-corrected"):
+        """Return confidence intervals of the parameters.
+
+        Parameters
+        ----------
+        method : {"bias-corrected", "percentile"}, default="bias-corrected"
+            ``"percentile"`` takes quantiles of the resamples. ``"bias-corrected"`` shifts these
+            quantiles, to correct for the median of the resamples not being the estimate [1]_.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_parameters,)
+            The ends of the intervals; NaN where the rows separate a parameter.
+
+        Raises
+        ------
+        ValueError
+            If there is one resample only.
+
+        Notes
+        -----
+        With a penalty, intervals are for the mean of the penalised estimate, which is nearer to 0
+        than the truth. Read them as a measure of stability.
+
+        References
+        ----------
+        .. [1] B. Efron, "Nonparametric Standard Errors and Confidence Intervals", Canadian Journal
+           of Statistics 9(2), 139–158, 1981. https://doi.org/10.2307/3314608
+        """
+        if method not in ("bias-corrected", "percentile"):
+            raise ValueError(f"method must be 'bias-corrected' or 'percentile', got {method!r}.")
+        self._check_number()
+        z, shift = norm.ppf((1 + self.confidence_level) / 2), 0.0
+        if method == "bias-corrected":
+            below = (self.resamples < self.estimate).sum(axis=0)
+            equal = (self.resamples == self.estimate).sum(axis=0)
+            # Between 0 and 1, also where all resamples are on one side.
+            shift = norm.ppf((below + equal / 2 + 0.5) / (len(self.resamples) + 1))
+        ordered = np.sort(np.where(self.separated, np.nan, self.resamples), axis=0)
+        return tuple(quantiles(ordered, norm.cdf(2 * shift + side * z)) for side in (-1, 1))
+
+    def to_frame(self):
+        """Return a table of the couplings; needs pandas.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each coupling, with its name as the index: the estimate, its standard error,
+            the bias-corrected interval, and how often its pair is coupled.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed. Without it, use the attributes and `interval`.
+        ValueError
+            If there is one resample only.
+        """
+        first, second = self.columns
+        pairs = first < second
+        low, high = self.interval()
+        columns = {
+            "estimate": self.estimate,
+            "std_err": self.std_err,
+            "ci_low": low,
+            "ci_high": high,
+            "edge_frequency": self.edge_frequency[first, second],
+        }
+        columns = {name: values[pairs] for name, values in columns.items()}
+        return parameter_frame(self.names[pairs], columns)
+
+    def _check_number(self):
+        if len(self.resamples) < 2:
+            raise ValueError(
+                "NetworkBootstrap: standard errors and intervals need two resamples at least, and "
+                "there is one. Add more: bootstrap(X, 200, previous=result)."
+            )
+
+    def __repr__(self):
+        return (
+            f"NetworkBootstrap of {len(self.estimate)} parameters, {len(self.resamples)} resamples"
+        )
+
+
+def quantiles(ordered, levels):
+    """The quantile of each column of sorted values, linear between values."""
+    place = np.broadcast_to(levels, ordered.shape[1:]) * (len(ordered) - 1)
+    low = np.floor(place).astype(np.int64)
+    high = np.minimum(low + 1, len(ordered) - 1)
+    ends = [np.take_along_axis(ordered, k[None], axis=0)[0] for k in (low, high)]
+    return ends[0] + (place - low) * (ends[1] - ends[0])
+
+
+@of_network(
+    {
+        "X": ["array-like"],
+        "n_resamples": [Interval(Integral, 1, None, closed="left")],
+        "sample_weight": ["array-like", None],
+        "method": [StrOptions({"nonparametric", "parametric"})],
+        "reselect": ["boolean"],
+        "previous": [NetworkBootstrap, None],
+        "confidence_level": [Interval(Real, 0, 1, closed="neither")],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state", np.random.Generator],
+    }
+)
+def bootstrap(
+    network,
+    X,
+    n_resamples=200,
+    *,
+    sample_weight=None,
+    method="nonparametric",
+    reselect=False,
+    previous=None,
+    confidence_level=0.95,
+    n_jobs=None,
+    random_state=None,
+):
+    """Fit resampled rows, to assess the uncertainty of couplings and edges.
+
+    Parameters
+    ----------
+    network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        A fitted network.
+    X : array-like of shape (n_samples, n_features)
+        The training data; NaN is a missing cell.
+    n_resamples : int, default=200
+        Number of resamples; with `previous`, of additional resamples.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights of the fit. As many rows are drawn as the weights sum to.
+    method : {"nonparametric", "parametric"}, default="nonparametric"
+        ``"nonparametric"`` draws rows from `X` with replacement. ``"parametric"`` draws rows
+        from the model, with the missing cells and weights of `X`.
+    reselect : bool, default=False
+        Whether the penalty is chosen again for each resample, if ``alpha`` is ``"ebic"`` or
+        ``"cv"``. If not, all have `alpha_`. With ``penalty="l2", alpha="auto"`` neither the
+        estimate nor the resamples have a penalty, as in `inference`.
+    previous : NetworkBootstrap, default=None
+        The result of an earlier call for the same rows, to which resamples are added. The
+        result is the same as if all had been asked for at once; `random_state` is not used.
+    confidence_level : float, default=0.95
+        Level of the confidence intervals.
+    n_jobs : int, default=None
+        Number of fits at a time, in processes of joblib. None means 1, unless in a context of
+        :class:`joblib.parallel_config`. The result does not depend on it.
+    random_state : int, RandomState instance, Generator or None, default=None
+        The source of randomness.
+
+    Returns
+    -------
+    result : NetworkBootstrap
+        With `couplings` and `edge_frequency`; its method `interval` has intervals.
+
+    Raises
+    ------
+    ValueError
+        If `previous` belongs to other rows, another fit or another method; or if the penalty
+        was chosen for each variable and not `reselect`.
+
+    Warns
+    -----
+    UserWarning
+        If fits of resamples did not converge, for example because there was no maximum.
+    """
+    codes, weights = counted(network, X, sample_weight)
+    model = network._unpenalised(codes, weights)
+    parameters = named_parameters(model)
+    options = np.array([method == "parametric", reselect])
+    source = fingerprint([codes, weights, parameters["estimate"], options])
+    if previous is not None and previous.source != source:
+        raise ValueError(
+            "bootstrap: `previous` is of other rows or weights, another "
+            "fit, or another method. Give the same, or begin anew without `previous`."
+        )
+    seed = int(make_generator(random_state).integers(2**63))
+    seed = seed if previous is None else previous.seed
+    done = 0 if previous is None else len(previous.resamples)
+    refits = refits_of(model, codes, reselect)
+    tasks = ((model, refits, codes, weights, method, [seed, done + k]) for k in range(n_resamples))
+    found = in_parallel(fit_resample, tasks, n_jobs)
+    resamples, converged = (np.array(part) for part in zip(*found, strict=True))
+    if previous is not None:
+        resamples = np.concatenate([previous.resamples, resamples])
+        converged = np.concatenate([previous.converged, converged])
+    if not converged.all():
+        warnings.warn(
+            f"The fits of {(~converged).sum()} of {len(converged)} resamples did not converge, "
+            "for example as a value of one column never occurs together with one of another. "
+            "With alpha > 0 the maximum exists.",
+            stacklevel=find_stack_level(),
+        )
+    parameters.pop("feature_names")
+    return NetworkBootstrap(
+        resamples=resamples,
+        converged=converged,
+        separated=separated_parameters(model, codes, weights),
+        confidence_level=confidence_level,
+        seed=seed,
+        source=source,
+        **parameters,
+    )
+
+
+def refits_of(network, codes, reselect):
+    """Fits like this one, with the penalty that was chosen unless it is to be chosen again."""
+    refits = Refits.of(network, codes)
+    if reselect or not isinstance(network.alpha, str):
+        return refits
+    if np.ndim(network.alpha_):
+        raise ValueError(
+            f"bootstrap: alpha={network.alpha!r} has chosen a penalty for "
+            "each variable, and resamples cannot have these. Set reselect=True, or fit with a "
+            "number as alpha."
+        )
+    return refits.with_params(alpha=network.alpha_)
+
+
+def fit_resample(model, refits, codes, weights, method, seed):
+    """The parameters of a fit to resampled rows, and whether it converged."""
+    generator = np.random.default_rng(seed)
+    if method == "parametric":
+        drawn = model._model().sample(len(codes), generator, N_STEPS)
+        refits = refits.with_rows(np.where(codes < 0, -1, drawn))
+    else:
+        total = weights.sum()
+        n_drawn = max(1, round(total))
+        weights = generator.multinomial(n_drawn, weights / total) * (total / n_drawn)
+    fitted = refits.fit(weights, (model.coupling_, model.intercept_))
+    return named_parameters(fitted)["estimate"], fitted.converged_

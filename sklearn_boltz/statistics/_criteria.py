@@ -1,0 +1,168 @@
+"""Information criteria: which of several networks describes the rows best."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils._param_validation import Interval
+
+from sklearn_boltz.statistics._arguments import of_network
+from sklearn_boltz.statistics._rows import counted
+from sklearn_boltz.statistics.covariance._network import find_curvature
+
+ROWS = {"X": ["array-like"], "sample_weight": ["array-like", None]}
+
+
+@of_network(ROWS)
+def aic(network, X, sample_weight=None):
+    """Return Akaike's information criterion; the lower, the better.
+
+    Parameters
+    ----------
+    network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        A fitted network.
+    X : array-like of shape (n_samples, n_features)
+        The training data; NaN is a missing cell.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights of the fit.
+
+    Returns
+    -------
+    aic : float
+        -2 l + 2 tr(H⁻¹ J) [1]_, with l the sum of `log_pseudo_likelihood` over the rows.
+
+    Raises
+    ------
+    ValueError
+        If the rows do not determine all parameters, or if the network has `terms_` or a
+        `count_potential_`.
+
+    Warns
+    -----
+    UserWarning
+        If these are not the rows and weights of the fit.
+
+    Notes
+    -----
+    tr(H⁻¹ J) is the effective number of parameters, with the information H and the products of
+    the scores J of `inference`. Each pair enters the pseudo-likelihood twice, once for each of
+    its columns, so the trace is about 2 for each coupling. With a number ``alpha > 0`` H
+    contains the penalty. With ``alpha="auto"`` the criterion is that of the estimate without
+    the penalty, as in `inference`. With `MaximumEntropy`, l, H and J are those of the
+    likelihood, and the trace is about 1 for each coupling. After a sparse penalty, and with a
+    mask `edges`, H and J are those of the couplings that are not 0, without the penalty, as if
+    the others had been known to be 0.
+
+    For rows that EM has completed, H and J are those of `inference`, and the trace is only
+    close to the bias of l.
+
+    References
+    ----------
+    .. [1] C. Varin and P. Vidoni, "A Note on Composite Likelihood Inference and Model
+       Selection", Biometrika 92(3), 519–528, 2005. https://doi.org/10.1093/biomet/92.3.519
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood, statistics
+    >>> X = np.random.default_rng(0).choice([-1, 1], size=(200, 8))
+    >>> alphas = [0.01, 0.1, 1.0]
+    >>> models = [FVBMPseudoLikelihood(alpha=alpha).fit(X) for alpha in alphas]
+    >>> min(models, key=lambda model: statistics.aic(model, X)).alpha  # nothing to be found
+    1.0
+    """
+    deviance, n_parameters, _ = criterion(network, X, sample_weight)
+    return deviance + 2 * n_parameters
+
+
+@of_network(ROWS)
+def bic(network, X, sample_weight=None):
+    """Return the Bayesian information criterion; the lower, the better.
+
+    Parameters
+    ----------
+    network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        A fitted network.
+    X : array-like of shape (n_samples, n_features)
+        The training data; NaN is a missing cell.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights of the fit.
+
+    Returns
+    -------
+    bic : float
+        -2 l + ln(N) tr(H⁻¹ J) [1]_, with l and the trace as in `aic`, and N the sum of the
+        weights of rows.
+
+    References
+    ----------
+    .. [1] X. Gao and P. X.-K. Song, "Composite Likelihood Bayesian Information Criteria for
+       Model Selection in High-Dimensional Data", Journal of the American Statistical
+       Association 105(492), 1531–1540, 2010. https://doi.org/10.1198/jasa.2010.tm09414
+    """
+    return ebic(network, X, sample_weight, gamma=0.0)
+
+
+@of_network(ROWS | {"gamma": [Interval(Real, 0, None, closed="left")]})
+def ebic(network, X, sample_weight=None, *, gamma=0.25):
+    """Return the extended Bayesian information criterion; the lower, the better.
+
+    Parameters
+    ----------
+    network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        A fitted network.
+    X : array-like of shape (n_samples, n_features)
+        The training data; NaN is a missing cell.
+    sample_weight : array-like of shape (n_samples,), default=None
+        The weights of the fit.
+    gamma : float, default=0.25
+        The weight γ of the last term, which grows with the number of possible couplings. With 0
+        the criterion is `bic`.
+
+    Returns
+    -------
+    ebic : float
+        -2 l + ln(N) tr(H⁻¹ J) + 4 γ E ln(d - 1), with E the number of pairs of columns whose
+        coupling is not 0 and d the number of columns; the rest as in `bic`.
+
+    Notes
+    -----
+    The last term is that of the Gaussian graphical model [1]_, with d - 1 in place of d as in
+    eLasso [2]_, which counts each of the E pairs at both of its columns.
+
+    References
+    ----------
+    .. [1] R. Foygel and M. Drton, "Extended Bayesian Information Criteria for Gaussian
+       Graphical Models", Advances in Neural Information Processing Systems 23, 2010.
+    .. [2] C. D. van Borkulo et al., "A New Method for Constructing Networks from Binary Data",
+       Scientific Reports 4, 5918, 2014. https://doi.org/10.1038/srep05918
+    """
+    deviance, n_parameters, n_rows = criterion(network, X, sample_weight)
+    n_edges = int(np.triu(network._pair_norms() > 0, 1).sum())
+    edges = 4 * gamma * n_edges * np.log(max(network.n_features_in_ - 1, 1))
+    return float(deviance + np.log(n_rows) * n_parameters + edges)
+
+
+def criterion(network, X, sample_weight):
+    """-2 l, the effective number of parameters, and the number of rows."""
+    codes, weights = counted(network, X, sample_weight)
+    model = network._unpenalised(codes, weights)
+    n_parameters = model._cached(
+        "effective_parameters",
+        lambda: n_effective(model, codes, weights),
+        *(codes, weights),
+    )
+    return -2 * log_likelihood(model, codes, weights), n_parameters, weights.sum()
+
+
+def n_effective(network, codes, weights):
+    """tr(H⁻¹ J)."""
+    return find_curvature(network, codes, weights)[0].effective_parameters()
+
+
+def log_likelihood(network, codes, weights):
+    """The sum over rows of what the fit is about, the likelihood or the pseudo-likelihood."""
+    if network._objective == "likelihood":
+        rows = network._model().log_weight(codes) - network.log_partition_
+    else:
+        rows = network._model().log_pseudo_likelihood(codes)
+    return float(weights @ rows)

@@ -1,0 +1,367 @@
+"""Standard errors, tests and intervals of the estimates of a network."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import false_discovery_control, norm
+
+from sklearn_boltz.statistics._frames import parameter_frame
+from sklearn_boltz.statistics._parameters import NetworkParameters
+from sklearn_boltz.statistics._tests import HypothesisTest, wald_test
+from sklearn_boltz.statistics.covariance._categorical import parameter_index
+
+# Why there is no standard error of what the data separate.
+NO_ERROR = "their maximum is at infinity, so they have no standard error"
+
+
+def holm(p_value):
+    """P values adjusted by Holm's step-down method.
+
+    The k-th smallest of m, times m - k + 1, is compared with the level while all before it
+    have been rejected: hence the running maximum.
+    """
+    order = np.argsort(p_value)
+    factors = np.arange(len(p_value), 0, -1)
+    adjusted = np.empty(len(p_value))
+    adjusted[order] = np.minimum(np.maximum.accumulate(p_value[order] * factors), 1)
+    return adjusted
+
+
+def adjust_p_values(p_value, method, hypotheses=None):
+    """Adjust p values for their number.
+
+    Parameters
+    ----------
+    p_value : ndarray of shape (n,)
+        Of different hypotheses; NaN where there is none.
+    method : {"holm", "fdr_bh"}
+
+    Returns
+    -------
+    adjusted : ndarray of shape (n,)
+    """
+    if method not in ("holm", "fdr_bh"):
+        raise ValueError(f"method must be 'holm' or 'fdr_bh', got {method!r}.")
+    adjust = {"holm": holm, "fdr_bh": false_discovery_control}[method]
+    adjusted, known = p_value.copy(), np.isfinite(p_value)
+    if known.any():
+        adjusted[known] = adjust(p_value[known])
+    return adjusted
+
+
+def turned_round(name):
+    """What a coupling is called if its variables change places, for each comma that may part them.
+
+    The name of a variable may have commas, too.
+    """
+    if not isinstance(name, str) or not (name.startswith("m[") and name.endswith("]")):
+        return []
+    parts = name[2:-1].split(",")
+    return [f"m[{','.join(parts[cut:])},{','.join(parts[:cut])}]" for cut in range(1, len(parts))]
+
+
+@dataclass(frozen=True, repr=False)
+class PairwiseInference(NetworkParameters):
+    """Estimates of a fully visible Boltzmann machine with their uncertainty.
+
+    The result of :func:`~sklearn_boltz.statistics.inference`. The parameters are in the order
+    b_1, ..., b_d, m_12, m_13, ..., m_{d-1,d}.
+
+    Parameters
+    ----------
+    estimate : ndarray of shape (n_parameters,)
+        The estimates.
+    covariance : ndarray of shape (n_parameters, n_parameters)
+        Their asymptotic covariance.
+    separated : ndarray of bool of shape (n_parameters,)
+        The parameters that the data separate, for example as two values never occur together: the
+        maximum is at infinity. The covariance is NaN there.
+    names : ndarray of str of shape (n_parameters,)
+        ``b[x0]`` for an intercept, ``m[x0,x1]`` for a coupling.
+    null : ndarray of shape (n_parameters,)
+        The values under the null hypotheses.
+    confidence_level : float
+        Level of the confidence intervals.
+    n_samples : float
+        Number of rows, or the sum of their weights.
+    n_values : ndarray of shape (n_features,) or None
+        Number of values of each variable; None if all are binary.
+    method : {"jackknife", "sandwich"}
+        How the covariance was estimated.
+    feature_names : ndarray of str of shape (n_features,) or None
+        Names of the variables; None for a `contrast`.
+    objective : {"pseudo-likelihood", "likelihood"}
+        What the estimates maximise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood, statistics
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1, 1], size=(500, 3))
+    >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+    >>> result = statistics.inference(FVBMPseudoLikelihood().fit(X), X)
+    >>> result.names[result.adjusted_p_value("fdr_bh") < 0.01]
+    array(['m[x0,x2]'], dtype=object)
+    """
+
+    estimate: np.ndarray
+    covariance: np.ndarray
+    separated: np.ndarray
+    names: np.ndarray
+    null: np.ndarray
+    confidence_level: float
+    n_samples: float
+    n_values: np.ndarray | None
+    method: str
+    feature_names: np.ndarray | None
+    objective: str
+
+    @property
+    def std_err(self):
+        """Standard errors, ndarray of shape (n_parameters,)."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def z(self):
+        """Wald statistics, ndarray of shape (n_parameters,)."""
+        return (self.estimate - self.null) / self.std_err
+
+    @property
+    def p_value(self):
+        """Two-sided p values of the Wald statistics, ndarray of shape (n_parameters,)."""
+        return 2 * norm.sf(np.abs(self.z))
+
+    @property
+    def ci_low(self):
+        """Lower ends of the confidence intervals, ndarray of shape (n_parameters,)."""
+        return self.estimate - norm.isf((1 - self.confidence_level) / 2) * self.std_err
+
+    @property
+    def ci_high(self):
+        """Upper ends of the confidence intervals, ndarray of shape (n_parameters,)."""
+        return self.estimate + norm.isf((1 - self.confidence_level) / 2) * self.std_err
+
+    def adjusted_p_value(self, method="holm"):
+        """Adjust the p values for their number.
+
+        Parameters
+        ----------
+        method : {"holm", "fdr_bh"}, default="holm"
+            ``"holm"`` is Holm's step-down method, which controls the probability of any false
+            rejection. ``"fdr_bh"`` is Benjamini and Hochberg's method, which controls the expected
+            share of false rejections among all.
+
+        Returns
+        -------
+        p_value : ndarray of shape (n_parameters,)
+            The adjusted values; NaN where there is no p value.
+        """
+        distinct, which = np.unique(self._twins(), return_inverse=True)
+        return adjust_p_values(self.p_value[distinct], method)[which]
+
+    def _twins(self):
+        """The number of the first parameter that tests the same hypothesis as each does.
+
+        In the zero-sum gauge, both values of a binary variable have the same parameters but for
+        the sign.
+        """
+        own = np.arange(len(self.estimate))
+        if self.n_values is None:
+            return own
+        i, a, j, b = parameter_index(self.n_values)
+        flips = [(a == 1) & (self.n_values[i] == 2), (j >= 0) & (b == 1) & (self.n_values[j] == 2)]
+        # In a block, b runs fastest; h_i(a) stand one after another.
+        twins = own - flips[0] * np.where(j >= 0, self.n_values[j], 1) - flips[1]
+        sign = np.where(flips[0] ^ flips[1], -1, 1)
+        return np.where(self.null == sign * self.null[twins], twins, own)
+
+    def _places_of(self, parameters):
+        """Places of parameters given by their names, by two variables, or by a mask."""
+        is_one = isinstance(parameters, str) or not np.iterable(parameters)
+        given = [parameters] if is_one else list(parameters)
+        if len(given) == len(self.names) and all(
+            isinstance(one, (bool, np.bool_)) for one in given
+        ):
+            return np.flatnonzero(given)
+        names, places = self.names.tolist(), []
+        for one in given:
+            if isinstance(one, tuple):
+                places.extend(self._places_of_pair(one))
+            elif one in names:
+                places.append(names.index(one))
+            else:
+                raise self._unknown(one, parameters)
+        return np.unique(np.array(places, dtype=np.int64))
+
+    def _unknown(self, name, parameters):
+        """The error of a name that no parameter has, among those that were given."""
+        variables = [] if self.feature_names is None else self.feature_names.tolist()
+        remedy = "Give names as in `names`"
+        if not isinstance(parameters, dict):
+            remedy += f", tuples of the names of two variables, or {len(self.names)} bool"
+        remedy += "."
+        if isinstance(parameters, tuple) and all(one in variables for one in parameters):
+            remedy = f"For a pair of variables give a list of tuples: [{parameters!r}]."
+        turned = [one for one in turned_round(name) if one in self.names]
+        if turned:
+            remedy = f"It is called {turned[0]!r}."
+        return ValueError(f"There is no parameter {name!r}. {remedy}")
+
+    def _places_of_pair(self, pair):
+        """Places of all couplings of two variables, given by their names."""
+        variables = [] if self.feature_names is None else self.feature_names.tolist()
+        unknown = [name for name in pair if name not in variables]
+        if unknown or len(pair) != 2 or len(set(pair)) < 2:
+            reason = f", and there is no variable {unknown[0]!r}" if unknown else ""
+            raise ValueError(f"A pair must be the names of two variables{reason}: {pair!r}.")
+        j, k = sorted(map(variables.index, pair))
+        first, second = self.columns
+        return np.flatnonzero((first == j) & (second == k)).tolist()
+
+    def wald_test(self, parameters):
+        """Test whether some parameters all have their values under the null hypothesis.
+
+        Parameters
+        ----------
+        parameters : str, list, or array-like of bool of shape (n_parameters,)
+            Names of parameters as in `names`, and tuples of the names of two variables, which stand
+            for all couplings of these; or a mask.
+
+        Returns
+        -------
+        test : HypothesisTest
+            The statistic is δᵀ C⁻¹ δ, with δ the estimates less their values under the hypothesis
+            and C their covariance. It is asymptotically chi-squared. Parameters that follow from
+            others do not count in `df`. There are such parameters in the blocks of variables with
+            more than two values, whose rows and columns sum to 0. If the data separate one of the
+            parameters, `statistic` and `p_value` are NaN, and `df` is 0.
+
+        Raises
+        ------
+        ValueError
+            If a parameter does not exist or was not estimated.
+        """
+        places = self._places_of(parameters)
+        if not len(places):
+            raise ValueError("wald_test needs one parameter at least.")
+        if self.separated[places].any():
+            return HypothesisTest(np.nan, 0, np.nan, np.zeros(0))
+        covariance = self.covariance[np.ix_(places, places)]
+        unknown = np.isnan(covariance.diagonal())
+        if unknown.any():
+            raise ValueError(f"{self.names[places[unknown]][0]} is not estimated: leave it out.")
+        return wald_test((self.estimate - self.null)[places], covariance)
+
+    def pair_p_value(self, method=None):
+        """P values of the joint Wald test of all couplings of each pair of variables.
+
+        Parameters
+        ----------
+        method : {"holm", "fdr_bh"}, default=None
+            How they are adjusted for the number of pairs, as in `adjusted_p_value`. None means no
+            adjustment.
+
+        Returns
+        -------
+        p_value : ndarray of shape (n_features, n_features)
+            Symmetric; NaN on the diagonal, where there is no estimate, and where the data separate
+            a coupling of the pair.
+        """
+        first, second = self.columns
+        n_features = int(first.max()) + 1
+        number = np.where(first < second, first * n_features + second, -1)
+        number[np.isnan(self.covariance.diagonal()) & ~self.separated] = -1
+        table = np.full(n_features * n_features, np.nan)
+        for pair in np.unique(number[number >= 0]):
+            table[pair] = self.wald_test(number == pair).p_value
+        table = table if method is None else adjust_p_values(table, method)
+        table = table.reshape(n_features, n_features)
+        return np.fmax(table, table.T)
+
+    def contrast(self, weights):
+        """Return the inference on a weighted sum of parameters.
+
+        Parameters
+        ----------
+        weights : dict
+            A weight for each name of a parameter. For example, ``{"m[x0=1,x1=2]": 1,
+            "m[x0=1,x1=0]": -1}`` tests whether value 1 of x0 occurs more with 2 of x1 than with 0.
+
+        Returns
+        -------
+        inference : PairwiseInference
+            The inference on this single sum, with 0 as its value under the null hypothesis.
+        """
+        names = self.names.tolist()
+        unknown = [name for name in weights if name not in names]
+        if unknown:
+            raise self._unknown(unknown[0], weights)
+        if not weights:
+            raise ValueError("weights must name one parameter at least.")
+        vector = np.zeros(len(names))
+        for name, weight in weights.items():
+            vector[names.index(name)] = weight
+        used = np.flatnonzero(vector)
+        part = vector[used]
+        text = " ".join(f"{weight:+g} {name}" for name, weight in weights.items())
+        return replace(
+            self,
+            estimate=np.array([part @ self.estimate[used]]),
+            covariance=np.atleast_2d(part @ self.covariance[np.ix_(used, used)] @ part),
+            separated=np.array([self.separated[used].any()]),
+            names=np.array([text], dtype=object),
+            null=np.zeros(1),
+            n_values=None,
+            feature_names=None,
+        )
+
+    def to_frame(self, method=None):
+        """Return all results but the covariance as a table; needs pandas.
+
+        Parameters
+        ----------
+        method : {"holm", "fdr_bh"}, default=None
+            How `adjusted_p_value` adjusts the p values for their number. They are then in a column
+            of that name. None means no such column.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each parameter, with its name as the index.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed. Without it, use the attributes of the same names.
+
+        Notes
+        -----
+        ``frame.to_latex(escape=True, float_format="%.3f")`` makes a LaTeX table in the style of the
+        booktabs package, and ``frame.style`` formats each column separately. Both need Jinja2.
+        """
+        columns = ("estimate", "std_err", "null", "z", "p_value", "ci_low", "ci_high")
+        columns = {name: getattr(self, name) for name in columns}
+        if method is not None:
+            columns["adjusted_p_value"] = self.adjusted_p_value(method)
+        return parameter_frame(self.names, columns)
+
+    def __str__(self):
+        width = max(len("parameter"), *(len(name) for name in self.names))
+        interval = f"{100 * self.confidence_level:g} % interval"
+        lines = [
+            f"Fully visible Boltzmann machine, maximum {self.objective}",
+            f"{self.n_samples:g} samples, {len(self.estimate)} parameters, {self.method} errors",
+            "",
+            f"{'parameter':<{width}} {'estimate':>10} {'std err':>9} {'z':>8} {'p':>9}"
+            f"  {interval:>21}",
+        ]
+        columns = (self.estimate, self.std_err, self.z, self.p_value, self.ci_low, self.ci_high)
+        for name, m, se, z, p, low, high in zip(self.names, *columns, strict=True):
+            ends = f"[{low:.4f}, {high:.4f}]"
+            lines.append(f"{name:<{width}} {m:>10.4f} {se:>9.4f} {z:>8.2f} {p:>9.2g}  {ends:>21}")
+        if self.separated.any():
+            lines += ["", f"The data separate {self.separated.sum()} parameters: {NO_ERROR}."]
+        return "\n".join(lines)
+
+    __repr__ = __str__

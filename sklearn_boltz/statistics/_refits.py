@@ -1,0 +1,61 @@
+"""The same estimator fitted again and again, to the same rows with other weights."""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from sklearn_boltz._threads import limit_blas
+
+
+class Refits(NamedTuple):
+    """Fits of a copy of an estimator to weighted rows, as numbers.
+
+    Attributes
+    ----------
+    estimator : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        Not fitted. It knows the numbers of values, so that rows without some fit as well.
+    rows : ndarray of float64 of shape (n_samples, n_features)
+        The codes of the values, NaN for a missing cell.
+    """
+
+    estimator: object
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, model, codes):
+        """Like a fitted model, of rows of codes."""
+        settings = {"binarize": None, "warm_start": False, "verbose": 0, "n_values": 2}
+        if not model._coding.is_binary:
+            settings["n_values"] = model._coding.n_values
+        known = model.get_params(deep=False)
+        if "ordered" in known:
+            settings["ordered"] = model.ordered_ if model.ordered_.any() else False
+        estimator = clone(model).set_params(**{k: settings[k] for k in settings if k in known})
+        return cls(estimator, np.where(codes < 0, np.nan, codes))
+
+    def with_rows(self, codes):
+        """The same for other rows of codes."""
+        return self._replace(rows=np.where(codes < 0, np.nan, codes))
+
+    def with_params(self, **params):
+        """The same with other parameters of the estimator."""
+        return self._replace(estimator=clone(self.estimator).set_params(**params))
+
+    def fit(self, weights, initial=(None, None)):
+        """A copy fitted to the rows whose weight is positive.
+
+        It may lack a maximum without a warning: then `converged_` is False. BLAS has one thread, so
+        that the result does not depend on how many fits there are at a time.
+        """
+        kept, copy = weights > 0, clone(self.estimator)
+        names = ("coupling_init", "intercept_init")
+        with warnings.catch_warnings(), limit_blas(1):
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return copy.fit(
+                self.rows[kept],
+                sample_weight=weights[kept],
+                **dict(zip(names, initial, strict=True)),
+            )

@@ -1,0 +1,134 @@
+"""Standard errors of the zero-sum couplings and intercepts of categorical columns."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz.networks.categorical._contrasts import Contrasts
+from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets
+from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature
+
+
+class ParameterIndex(NamedTuple):
+    """What each parameter refers to: h_i(a), or with j and b other than -1 J_ij(a, b).
+
+    First all h_i(a), column by column; then the blocks J_ij(a, b), i < j, row by row.
+
+    Attributes
+    ----------
+    i, a, j, b : ndarray of int of shape (n_parameters,)
+    """
+
+    i: np.ndarray
+    a: np.ndarray
+    j: np.ndarray
+    b: np.ndarray
+
+
+def parameter_index(n_values):
+    """The `ParameterIndex` of columns with these numbers of states."""
+    column, offsets = column_of_state(n_values), state_offsets(n_values)
+    none = np.full(len(column), -1)
+    parts = [(column, np.arange(len(column)) - offsets[column], none, none)]
+    for i in range(len(n_values)):
+        for j in range(i + 1, len(n_values)):
+            a, b = (index.ravel() for index in np.indices((n_values[i], n_values[j])))
+            parts.append((np.full(len(a), i), a, np.full(len(a), j), b))
+    return ParameterIndex(*(np.concatenate(part) for part in zip(*parts, strict=True)))
+
+
+def as_parameters(coupling, intercept, n_values):
+    """Values in the order of `parameter_index`, from those of shapes (Q, Q) and (Q,)."""
+    index, offsets = parameter_index(n_values), state_offsets(n_values)
+    pairs = index.j >= 0
+    rows, columns = (offsets[k[pairs]] + s[pairs] for k, s in ((index.i, index.a), index[2:]))
+    return np.concatenate([intercept, coupling[rows, columns]])
+
+
+def as_matrices(values, n_values, fill=np.nan):
+    """Values of shapes (Q, Q) and (Q,), from those in the order of `parameter_index`.
+
+    `fill` stands in the blocks on the diagonal.
+    """
+    index, offsets = parameter_index(n_values), state_offsets(n_values)
+    pairs = index.j >= 0
+    rows, columns = (offsets[k[pairs]] + s[pairs] for k, s in ((index.i, index.a), index[2:]))
+    coupling = np.full((offsets[-1],) * 2, fill, dtype=np.float64)
+    coupling[rows, columns] = coupling[columns, rows] = values[pairs]
+    return coupling, values[~pairs].copy()
+
+
+def zero_sum_covariance(task, coupling, intercept):
+    """The covariance of an estimate by maximum pseudo-likelihood: H⁻¹ J H⁻¹, in the zero-sum gauge.
+
+    Parameters
+    ----------
+    task : CategoricalTask
+        With ``zero_sum``.
+    coupling, intercept : ndarray of shape (Q, Q) and (Q,)
+        The estimate, zero-sum.
+
+    Returns
+    -------
+    covariance : ndarray of shape (n_parameters, n_parameters)
+        In the order of `parameter_index`; NaN for states that do not occur, and for columns
+        with a single one that does. Its rank is that of the contrasts.
+
+    Raises
+    ------
+    ValueError
+        If the information matrix is singular.
+    """
+    n_values = task.n_values
+    place = fitted_places(task)
+    covariance = np.full((len(parameter_index(n_values).i),) * 2, np.nan)
+    if len(place):
+        problem, states = task.problem, task.states
+        contrasts = Contrasts(problem)
+        point = contrasts.at(contrasts.pack(coupling[np.ix_(states, states)], intercept[states]))
+        curvature = contrasts_curvature(contrasts, point, np.arange(len(states)))
+        loadings = contrasts.loadings()
+        covariance[np.ix_(place, place)] = loadings @ curvature.covariance() @ loadings.T
+    return covariance
+
+
+def contrasts_curvature(contrasts, point, numbers, free=None, **options):
+    """H and J at a point of `Contrasts`; see `fitted_curvature`."""
+    regressions = Regressions.of_contrasts(contrasts, point)
+    information = contrasts.information(point)
+    return fitted_curvature(information, regressions, numbers, free, **options)
+
+
+def fitted_places(task):
+    """Where the parameters of a task's problem stand among those of all columns."""
+    whole = np.zeros((len(task.base),) * 2, dtype=np.int64)
+    index, offsets = parameter_index(task.n_values), state_offsets(task.n_values)
+    pairs = np.flatnonzero(index.j >= 0)
+    rows = offsets[index.i[pairs]] + index.a[pairs]
+    columns = offsets[index.j[pairs]] + index.b[pairs]
+    whole[rows, columns] = whole[columns, rows] = pairs
+    inner = whole[np.ix_(task.states, task.states)]
+    return as_parameters(inner, task.states, task.problem.n_values)
+
+
+def contrast(weights, estimate, covariance):
+    """A weighted sum of parameters, and its standard error.
+
+    With 1 for J_ij(a, b) and -1 for J_ij(a, c), say, it is how much more state a of column i goes
+    with state b of column j than with c.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n_parameters,) or (n_contrasts, n_parameters)
+    estimate : ndarray of shape (n_parameters,)
+    covariance : ndarray of shape (n_parameters, n_parameters)
+
+    Returns
+    -------
+    value, std_err : float or ndarray of shape (n_contrasts,)
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    used = np.flatnonzero(np.atleast_2d(weights).any(axis=0))
+    part = weights[..., used]
+    variance = np.einsum("...p,pq,...q->...", part, covariance[np.ix_(used, used)], part)
+    return part @ estimate[used], np.sqrt(np.maximum(variance, 0))

@@ -1,0 +1,163 @@
+"""The information and the products of the scores of a fitted network."""
+
+from functools import partial
+
+import numpy as np
+
+from sklearn_boltz._completion import distinct_incomplete
+from sklearn_boltz._memory import check_memory
+from sklearn_boltz.networks.categorical._objective import block_starts
+from sklearn_boltz.networks.categorical._task import CodesTask
+from sklearn_boltz.networks.model._potts_model import PottsModel
+from sklearn_boltz.networks.model._spin_model import SpinModel
+from sklearn_boltz.networks.training._fit import Task
+from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS, Likelihood
+from sklearn_boltz.networks.training._objective import (
+    PseudoLikelihood,
+    distinct_rows,
+    parameter_places,
+)
+from sklearn_boltz.statistics.covariance._categorical import contrasts_curvature, fitted_places
+from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
+from sklearn_boltz.statistics.covariance._curvature import (
+    Regressions,
+    Spread,
+    fitted_curvature,
+    restricted_curvature,
+)
+from sklearn_boltz.statistics.covariance._separation import (
+    empty_pairs_of_contrasts,
+    empty_pairs_of_spins,
+    separated_by_contrasts,
+    separated_by_spins,
+)
+
+
+def check_pairwise(network):
+    """Refuse terms of three columns and more, and a potential of the number of ones."""
+    further, remedy = None, "pairs only"
+    if network.terms_:
+        count = "1 term" if len(network.terms_) == 1 else f"{len(network.terms_)} terms"
+        further = f"{count} of more columns"
+    elif network.count_potential_.any():
+        further, remedy = "a potential of the number of ones", "count_potential=False"
+    if further is not None:
+        raise ValueError(
+            f"{type(network).__name__}: standard errors, tests and information criteria are those "
+            f"of networks of pairs, and this one has {further}. Fit with {remedy}; compare "
+            "models by `score` of other rows."
+        )
+
+
+def can_leave_out(network, codes):
+    """Whether the estimate without a row is known: not if rows were completed."""
+    if network._objective == "likelihood":
+        return False
+    return network.missing == "observed" or not (codes < 0).any()
+
+
+def find_curvature(network, codes, weights, *, jackknife=False):
+    """H and J of the free parameters, see `Curvature`.
+
+    Of columns that vary; and the `Spread` from these to all parameters.
+    """
+    check_pairwise(network)
+    check_room(network.n_features_in_, network._coding)
+    find = spin_curvature if network._coding.is_binary else codes_curvature
+    return find(network, codes, weights, jackknife)
+
+
+def spin_curvature(network, codes, weights, jackknife):
+    """Of the b_j, then of the m_jk."""
+    kept, d, alpha = network._varying, codes.shape[1], network._ridge()
+    coupling, intercept = network.coupling_[np.ix_(kept, kept)], network.intercept_[kept]
+    if network._objective == "likelihood":
+        found = likelihood_curvature(network, codes, weights, alpha)
+    elif can_leave_out(network, codes):
+        problem = spin_problem(network, codes, weights, alpha)
+        point = problem.at(coupling, intercept)
+        regressions = Regressions.of_spins(problem, point)
+        found = fitted_curvature(
+            problem.information(point), regressions, kept, network._free_pairs(),
+            jackknife=jackknife,
+            find_separated=partial(separated_by_spins, problem, point),
+        )  # fmt: skip
+    else:
+        model = SpinModel(coupling, intercept)
+        coordinates = Coordinates.of_spins(model, alpha * weights.sum())
+        found = completed_curvature(
+            codes[:, kept], weights, model, coordinates, kept, network._free_pairs()
+        )
+        problem = spin_problem(network, codes, weights, alpha)
+        found = found._replace(separated=empty_pairs_of_spins(problem, found.places))
+    places = parameter_places(d)[tuple(found.columns)]
+    return found, Spread(None, places, d * (d + 1) // 2)
+
+
+def check_likelihood_covariance(network, codes):
+    """Refuse what has no table of all states."""
+    if (codes < 0).any() or len(network._varying) > MAX_COLUMNS or not network._coding.is_binary:
+        raise ValueError(
+            f"{type(network).__name__}: standard errors of the likelihood are those of "
+            f"complete rows of up to {MAX_COLUMNS} binary columns. Use "
+            "FVBMPseudoLikelihood, or statistics.bootstrap."
+        )
+
+
+def likelihood_curvature(network, codes, weights, alpha):
+    """Of the b_j, then of the m_jk, and of the likelihood."""
+    check_likelihood_covariance(network, codes)
+    kept, free = network._varying, network._free_pairs()
+    problem = Likelihood.of(spin_problem(network, codes, weights, alpha))
+    point = problem.at(network.coupling_[np.ix_(kept, kept)], network.intercept_[kept])
+    columns = np.array([np.append(kept, kept[pair]) for pair in problem.upper])
+    found = restricted_curvature(
+        problem.information(point), problem.score_products(point), columns, free
+    )
+    return found._replace(separated=empty_pairs_of_spins(problem, found.places))
+
+
+def spin_problem(network, codes, weights, alpha):
+    """The objective of the columns that vary."""
+    if not (codes < 0).any():
+        spins, counts = distinct_rows(codes > 0, weights)
+        return PseudoLikelihood(spins[network._varying], counts, alpha)
+    rows = distinct_incomplete(codes, weights)
+    return Task.of_incomplete_rows(*rows, alpha, network._varying).problem
+
+
+def codes_curvature(network, codes, weights, jackknife):
+    """Of the contrasts of h_j, then of those of J_jk; the covariance is that of all values."""
+    n_values, free = network._coding.n_values, network._free_pairs()
+    task = CodesTask(*distinct_incomplete(codes, weights), n_values, network._ridge())
+    contrasts, kept = task.contrasts, task.varying
+    theta = np.concatenate(task.initial(network.coupling_, network.intercept_)[::-1])
+    z = contrasts.pack(*task.problem.unpack(theta))
+    rows, counts = task.rows()
+    if can_leave_out(network, codes):
+        point = contrasts.at(z)
+        found = contrasts_curvature(
+            contrasts, point, kept, free, jackknife=jackknife,
+            find_separated=partial(separated_by_contrasts, contrasts, point),
+        )  # fmt: skip
+    else:
+        model = PottsModel(*task.problem.unpack(theta), task.n_values())
+        coordinates, numbers = Coordinates.of_contrasts(z, contrasts), kept[contrasts.column]
+        found = completed_curvature(rows, counts, model, coordinates, numbers, free)
+        found = found._replace(separated=empty_pairs_of_contrasts(contrasts, found.places))
+    loadings = contrasts.loadings()[:, found.places]
+    known = loadings.any(axis=1)
+    loadings, places = loadings[known], fitted_places(task.inner)[known]
+    return found, Spread(loadings, places, block_starts(n_values)[1])
+
+
+def check_room(n_features, coding):
+    """Refuse matrices of all parameters that do not fit into memory."""
+    n_parameters = n_features * (n_features + 1) // 2
+    if not coding.is_binary:
+        n_parameters = block_starts(coding.n_values)[1]
+    check_memory(
+        6 * 8 * n_parameters**2,
+        f"The covariance of {n_parameters:,} parameters",
+        "Leave out columns, or use `interaction_scores`, which needs none.",
+    )

@@ -1,0 +1,165 @@
+"""Which parameters the data separate: those whose maximum is at infinity.
+
+A direction in the space of the parameters separates if it never lowers the field of a value that
+occurs, against the fields of the column's other values, and raises some. These directions are a
+cone. Along it the objective approaches its supremum, so the data tell nothing of the linear span of
+the cone, and of all directions at right angles to it what they tell in the limit (C. J. Geyer,
+Electronic Journal of Statistics 3, 259–289, 2009).
+"""
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, eigh, null_space, orth
+from scipy.optimize import linprog
+from scipy.sparse import eye_array, hstack
+
+from sklearn_boltz.networks.categorical import _existence as of_codes
+from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets, to_zero_sum
+from sklearn_boltz.networks.training._existence import empty_cells
+
+# Where the maximum is at infinity, a fit to `tol` leaves less than this to values that do not
+# occur. Others may be as improbable: that makes the linear program larger, and changes no result.
+IMPROBABLE = 1e-3
+# What rounding makes of 0, in ratio to the largest.
+ROUNDING = 1e-9
+# Entries of a table for a linear program of seconds. From a larger one, all that might be separated
+# counts as separated.
+MOST_ENTRIES = 300_000
+
+
+def separated_by_spins(problem, point, places):
+    """An orthonormal basis of what binary columns separate, of shape (len(places), k).
+
+    Parameters
+    ----------
+    problem : PseudoLikelihood
+    point : Point
+        Its maximum, as far as the fit has come.
+    places : ndarray of int
+        The parameters that are free; the others are 0.
+    """
+    improbable = (problem.spins * point.tanh > 1 - 2 * IMPROBABLE) & (problem.weights > 0)
+    if problem.penalty or not improbable.any():
+        return np.zeros((len(places), 0))
+    # Of the other cells any weight will do.
+    rest = point._replace(coupling=np.ones_like(point.coupling), tanh=improbable.astype(float))
+    blind = blind_directions(problem.information(rest)[np.ix_(places, places)])
+
+    def gains(direction):
+        return (problem.spins * problem.fields(*problem.unpack(direction)))[improbable]
+
+    theta = problem.pack(point.coupling, point.intercept)
+    return cone_span(blind, gains, places, theta)
+
+
+def separated_by_contrasts(contrasts, point, places):
+    """The same of categorical columns, by their contrasts."""
+    codes, chances = contrasts.problem.cells.codes, contrasts.probabilities(point.z)
+    column = column_of_state(contrasts.n_values)
+    own = (np.maximum(codes, 0) + state_offsets(contrasts.n_values)[:-1])[:, column]
+    others = (own != np.arange(len(column))) & (codes >= 0)[:, column]
+    improbable = others & (chances < IMPROBABLE)
+    if contrasts.penalty or not improbable.any():
+        return np.zeros((len(places), 0))
+    rest = np.where(improbable, 0.0, 1.0)
+    sums = np.add.reduceat(rest, state_offsets(contrasts.n_values)[:-1], axis=1)
+    rest = contrasts.information(point, chances=rest / sums[:, column])
+    blind = blind_directions(rest[np.ix_(places, places)])
+
+    def gains(direction):
+        fields = contrasts.fields(direction)
+        return (np.take_along_axis(fields, own, axis=1) - fields)[improbable]
+
+    return cone_span(blind, gains, places, point.z)
+
+
+def blind_directions(information):
+    """An orthonormal basis of the directions without information."""
+    scale = information.diagonal().max(initial=0)
+    try:
+        pivots = cholesky(information, check_finite=False).diagonal()
+        if pivots.min() ** 2 > ROUNDING * scale:
+            return np.zeros((len(information), 0))
+    except LinAlgError:
+        pass
+    values, vectors = eigh(information, check_finite=False)
+    return vectors[:, values <= ROUNDING * scale]
+
+
+def cone_span(directions, gains, places, theta):
+    """A basis of the span of the cone of those directions that have no negative gain.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (len(places), k)
+        Orthonormal.
+    gains : callable
+        Of a direction in all parameters.
+    places : ndarray of int
+        The parameters that are free.
+    theta : ndarray of shape (n_parameters,)
+        Where the fit has come, perhaps far along such a direction.
+    """
+    if not directions.shape[1]:
+        return directions
+    whole = np.zeros((directions.shape[1], len(theta)))
+    whole[:, places] = directions.T
+    table = np.column_stack([gains(direction) for direction in whole])
+    table = np.unique(table.round(9), axis=0)
+    table = table[table.any(axis=1)]
+    if not len(table):  # no row tells of them: the information is singular
+        return directions[:, :0]
+    way = table @ (theta[places] @ directions)
+    if (way > ROUNDING * way.max()).all() or table.size > MOST_ENTRIES:
+        return directions
+    gained = positive_rows(table)
+    if not gained.any():
+        return directions[:, :0]
+    # What gains nothing where the cone does not is the difference of two of its directions.
+    return directions @ null_space(table[~gained], rcond=ROUNDING)
+
+
+def positive_rows(table):
+    """Which rows of `table @ x` can be positive while none is negative.
+
+    One linear program: the largest sum of slacks s with table @ x >= s and 0 <= s <= 1. Sums of
+    solutions are solutions, and so are multiples: each slack that can be positive is 1.
+    """
+    n, k = table.shape
+    found = linprog(
+        np.append(np.zeros(k), -np.ones(n)),
+        A_ub=hstack([-table, eye_array(n)], format="csr"),
+        b_ub=np.zeros(n),
+        bounds=[(None, None)] * k + [(0, 1)] * n,
+    )
+    return found.x[k:] > 0.5
+
+
+def empty_pairs_of_spins(problem, places):
+    """What pairs of values that never occur together separate, in the shape of the above."""
+    directions = []
+    for j, k, s, t in [] if problem.penalty else empty_cells(*problem.cell_sums()):
+        coupling, intercept = np.zeros_like(problem.moments), np.zeros_like(problem.means)
+        coupling[j, k] = coupling[k, j] = -s * t
+        intercept[[j, k]] = -s, -t
+        directions.append(problem.pack(coupling, intercept))
+    return free_span(directions, places)
+
+
+def empty_pairs_of_contrasts(contrasts, places):
+    """The same of categorical columns, by their contrasts."""
+    directions, offsets = [], state_offsets(contrasts.n_values)
+    cells = contrasts.problem.cells
+    for i, j, a, b in [] if contrasts.penalty else of_codes.empty_cells(cells):
+        coupling = np.zeros((offsets[-1],) * 2)
+        r, s = offsets[i] + a, offsets[j] + b
+        coupling[r, s] = coupling[s, r] = -1
+        zero_sum = to_zero_sum(coupling, np.zeros(offsets[-1]), contrasts.n_values)
+        directions.append(contrasts.pack(*zero_sum))
+    return free_span(directions, places)
+
+
+def free_span(directions, places):
+    """An orthonormal basis of those directions that change free parameters only."""
+    fixed = np.delete(np.arange(len(directions[0])), places) if directions else []
+    inner = [direction[places] for direction in directions if not direction[fixed].any()]
+    return orth(np.array(inner).T) if inner else np.zeros((len(places), 0))
