@@ -22,7 +22,7 @@ import warnings
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy, statistics
 from sklearn_boltz.inspection import CouplingDisplay, MomentsDisplay, ThermodynamicsDisplay
 
 rng = np.random.default_rng(0)
@@ -43,7 +43,7 @@ print(f"rates {X.mean(axis=0).min():.3f} to {X.mean(axis=0).max():.3f}, at most 
 # of the model, and Newton's method makes them those of the data. Of some pairs there may be no row
 # with both: a small penalty keeps their couplings finite.
 
-model = FVBMPseudoLikelihood(objective="likelihood", alpha=1e-3).fit(train)
+model = MaximumEntropy(alpha=1e-3).fit(train)
 shown = places.copy()
 shown[14] += 0.05, -0.01  # beside its neighbour, so that both names can be read
 fig, ax = plt.subplots(figsize=(8, 6.4), layout="constrained")
@@ -68,7 +68,7 @@ plt.show()
 # A potential of the number K of neurons that fire makes P(K) that of the data, and the third
 # moments agree as well. (This is the K-pairwise model of Tkačik and others.)
 
-counts = FVBMPseudoLikelihood(objective="likelihood", alpha=1e-3, count_potential=True).fit(train)
+counts = MaximumEntropy(alpha=1e-3, count_potential=True).fit(train)
 MomentsDisplay.from_estimator(counts, test, n_samples=100_000, random_state=0)
 plt.show()
 

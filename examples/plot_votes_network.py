@@ -22,7 +22,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import SparseFVBM, statistics
 from sklearn_boltz.inspection import CouplingDisplay, PathDisplay
 
 names = ["Ada", "Ben", "Cleo", "Dov", "Elif", "Finn", "Gita", "Hugo", "Ines", "Jon"]
@@ -58,7 +58,7 @@ print(votes.iloc[:3, :8])
 # ``nodewise=True`` fits a regression for each member. With ``rule="and"``, the default, there is an
 # edge where both regressions have it.
 
-model = FVBMPseudoLikelihood(penalty="l1", alpha="ebic", nodewise=True).fit(votes)
+model = SparseFVBM(penalty="l1", nodewise=True).fit(votes)
 
 display = CouplingDisplay.from_estimator(model, kind="graph", groups=party, random_state=2)
 display.ax_.set_title("Allies (solid) and opponents (dashed)")

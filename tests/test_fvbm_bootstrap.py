@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, norm
 
 from private import NetworkBootstrap, SpinModel, quantiles
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 from sklearn_boltz.statistics import compare_groups, stability_selection
 
 
@@ -20,7 +20,7 @@ def chain(d, strength):
 
 
 X = draw(chain(5, 0.4), 300)
-L1 = FVBMPseudoLikelihood(penalty="l1")
+L1 = SparseFVBM(penalty="l1")
 few_or_many_sets = pytest.mark.parametrize("n_sets", [10, pytest.param(40, marks=pytest.mark.slow)])
 
 
@@ -326,7 +326,7 @@ def test_groups_that_differ():
     pd = pytest.importorskip("pandas")
     rows = np.concatenate([draw(chain(4, 0.0), 200, 0), draw(chain(4, 0.6), 200, 1)])
     table, groups = pd.DataFrame(rows, columns=list("abcd")), np.repeat([2, 7], 200)
-    model = FVBMPseudoLikelihood(penalty="l1", alpha=0.05)
+    model = SparseFVBM(penalty="l1", alpha=0.05)
     result = compare_groups(model, table, groups, 39, random_state=0, adjust="max")
     assert result.max_difference_p_value == result.strength_p_value == 0.025
     assert result.strength[1] > result.strength[0] and result.difference[0, 1] < 0

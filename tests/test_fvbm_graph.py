@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
 
 networkx = pytest.importorskip("networkx")
 
@@ -106,7 +106,7 @@ def test_without_networkx_and_pandas(model, result, X, monkeypatch):
 @pytest.mark.parametrize("levels", [2, 3])
 def test_edges_have_their_frequency(X, levels):
     table = X.assign(age=np.arange(len(X)) % levels)
-    model = FVBMPseudoLikelihood(penalty="group", alpha=0.05).fit(table)
+    model = SparseFVBM(alpha=0.05).fit(table)
     result = statistics.bootstrap(model, table, 5, random_state=0)
     edges = statistics.to_networkx(model, result).edges
     assert edges["home", "travels"]["frequency"] == result.edge_frequency[0, 2] == 1

@@ -20,7 +20,7 @@ from private import (
     _moment_matching,
     _sampled_likelihood,
 )
-from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, statistics
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy, statistics
 
 ALL = {d: np.array(list(itertools.product([-1.0, 1.0], repeat=d))) for d in range(1, 8)}
 
@@ -59,7 +59,7 @@ def rows(seed, d, n=60):
 
 
 def likeliest(x, sample_weight=None, **params):
-    model = FVBMPseudoLikelihood(objective="likelihood", **params)
+    model = MaximumEntropy(**params)
     return model.fit(x, sample_weight=sample_weight)
 
 
@@ -294,7 +294,7 @@ def test_an_interrupted_fit_by_chains_keeps_the_last_iteration(no_table, monkeyp
             raise KeyboardInterrupt
 
     monkeypatch.setattr(_sampled_likelihood.Search, "step", step)
-    model = FVBMPseudoLikelihood(objective="likelihood", random_state=0, moment_tol=1e-9)
+    model = MaximumEntropy(random_state=0, moment_tol=1e-9)
     with pytest.raises(KeyboardInterrupt):
         model.fit(x)
     assert model.n_iter_ == 1

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy, SparseFVBM, statistics
 
 BIT = np.arange(20)[:, None] % 2
 
@@ -20,7 +20,7 @@ BIT = np.arange(20)[:, None] % 2
 @pytest.mark.parametrize("nodewise", [False, True])
 def test_no_pair_to_choose(X, alpha, nodewise):
     penalty = "l1" if X.max() < 2 else "group"
-    model = FVBMPseudoLikelihood(penalty=penalty, alpha=alpha, nodewise=nodewise).fit(X)
+    model = SparseFVBM(penalty=penalty, alpha=alpha, nodewise=nodewise).fit(X)
     alone = FVBMPseudoLikelihood(alpha=0.0).fit(X)
     assert not model.coupling_.any() and model.converged_
     assert_allclose(model.intercept_, alone.intercept_, atol=1e-4)
@@ -51,10 +51,10 @@ def test_edges_as_argwhere_gives_them():
     X = np.random.default_rng(0).integers(2, size=(60, 4))
     mask = np.zeros((4, 4), dtype=bool)
     mask[[0, 1, 2], [1, 3, 3]] = True
-    expected = FVBMPseudoLikelihood(edges=mask | mask.T).fit(X).coupling_
+    expected = SparseFVBM(edges=mask | mask.T, alpha=0).fit(X).coupling_
     for pairs in (np.argwhere(mask), np.argwhere(mask | mask.T), np.argwhere(mask).astype("u1")):
-        assert_array_equal(FVBMPseudoLikelihood(edges=pairs).fit(X).coupling_, expected)
-    assert not FVBMPseudoLikelihood(edges=np.argwhere(mask & False)).fit(X).coupling_.any()
+        assert_array_equal(SparseFVBM(edges=pairs, alpha=0).fit(X).coupling_, expected)
+    assert not SparseFVBM(edges=np.argwhere(mask & False), alpha=0).fit(X).coupling_.any()
 
 
 def test_scores_without_a_letter():
@@ -108,7 +108,7 @@ def likert(rng, n_items=12, strength=0.7):
 def test_an_empty_network_of_dependent_columns_is_told():
     X = likert(np.random.default_rng(0))
     with pytest.warns(UserWarning, match="no pair.*of 66 pairs dependent.* more. Use alpha='cv'"):
-        empty = FVBMPseudoLikelihood(penalty="group", alpha="ebic").fit(X)
+        empty = SparseFVBM().fit(X)
     assert not empty.coupling_.any()
 
 
@@ -116,7 +116,7 @@ def test_an_empty_network_of_dependent_columns_is_told():
 def test_an_empty_network_of_independent_columns_is_silent():
     """False alarm by the level of the tests: 1 % for this seed."""
     X = likert(np.random.default_rng(0), strength=0)
-    assert not FVBMPseudoLikelihood(penalty="group", alpha="ebic").fit(X).coupling_.any()
+    assert not SparseFVBM().fit(X).coupling_.any()
 
 
 @pytest.mark.filterwarnings("error")
@@ -124,7 +124,7 @@ def test_pairs_that_may_not_be_connected_are_not_tested():
     rng = np.random.default_rng(0)
     X = np.hstack([likert(rng, 4), likert(rng, 4)])
     apart = [(j, k) for j in range(4) for k in range(4, 8)]
-    model = FVBMPseudoLikelihood(penalty="group", alpha="ebic", edges=apart).fit(X)
+    model = SparseFVBM(edges=apart).fit(X)
     assert not model.coupling_.any()
 
 
@@ -133,9 +133,7 @@ def test_pairs_that_may_not_be_connected_are_not_tested():
 def test_maximum_likelihood_of_one_and_two_columns(n_columns, count_potential):
     """Without a penalty, the model has the frequencies of the states."""
     X = np.array([[0, 0]] * 3 + [[0, 1]] * 4 + [[1, 0]] * 5 + [[1, 1]] * 8)[:, :n_columns]
-    model = FVBMPseudoLikelihood(
-        objective="likelihood", alpha=0.0, count_potential=count_potential, tol=1e-12
-    ).fit(X)
+    model = MaximumEntropy(count_potential=count_potential, tol=1e-12).fit(X)
     states, counts = np.unique(X, axis=0, return_counts=True)
     # A count potential determines nothing that one and two columns leave open.
     atol = 0.02 if count_potential else 1e-6

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils import Bunch
 
 from private import apart
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
 from sklearn_boltz.datasets import make_alignment
 from sklearn_boltz.inspection import ContactMapDisplay, PathDisplay
 
@@ -123,7 +123,7 @@ def chain():
 
 @pytest.mark.parametrize("alpha", ["ebic", "cv"])
 def test_path_of_a_fit(chain, alpha):
-    estimator = FVBMPseudoLikelihood(penalty="l1", alpha=alpha).fit(chain)
+    estimator = SparseFVBM(penalty="l1", alpha=alpha).fit(chain)
     display = PathDisplay.from_estimator(estimator)
     assert_array_equal(display.selected_, estimator.coupling_[np.triu_indices(7, 1)] != 0)
     n_edges = display.axes_["n_edges"].lines[0].get_ydata()
@@ -135,7 +135,7 @@ def test_path_of_a_fit(chain, alpha):
 
 
 def test_path_of_a_nodewise_fit(chain):
-    estimator = FVBMPseudoLikelihood(penalty="l1", alpha="ebic", nodewise=True).fit(chain)
+    estimator = SparseFVBM(penalty="l1", nodewise=True).fit(chain)
     for node in range(6):
         display = PathDisplay.from_estimator(estimator, node)
         alphas = display.lines_[0].get_xdata()
@@ -151,7 +151,7 @@ def test_path_of_a_nodewise_fit(chain):
 
 def test_path_of_a_group_penalty(chain):
     X = (chain[:, :4] + np.arange(400)[:, None] % 2 + 1).astype(int)
-    estimator = FVBMPseudoLikelihood(penalty="group", alpha="ebic").fit(X)
+    estimator = SparseFVBM().fit(X)
     display = PathDisplay.from_estimator(estimator)
     scores = estimator.interaction_scores(apc=False)[np.triu_indices(4, 1)]
     assert_array_equal(display.selected_, scores > 0)

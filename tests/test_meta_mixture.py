@@ -108,7 +108,7 @@ def test_ends_of_the_partition_function_bound_the_score(mixture):
     X = (rng.random((200, 30)) < 0.5 * rng.integers(2, size=200)[:, None]).astype(int)
     # Without seeds, also of the rows that are set aside, about one run in twelve has a stored ln Z
     # beyond two standard errors of the later one. The value is then an end.
-    pairs = FVBMPseudoLikelihood(alpha=0.1, random_state=0)
+    pairs = FVBMPseudoLikelihood(alpha=0.1)
     parts = [("one", pairs), ("two", clone(pairs).set_params(alpha=0.5))]
     large = BoltzmannMixture(parts, random_state=0).fit(X)
     bounds = large.score_bounds(X, random_state=0)

@@ -21,7 +21,7 @@ import numpy as np
 from _common import make_parser, print_check, print_table, report, run_script
 from _data import load_density, load_spikes
 
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
 from sklearn_boltz.networks.model._spin_model import SpinModel
 
 SCRIPT = Path(__file__).with_name("_isingfit.R")
@@ -51,7 +51,7 @@ def by_r(rscript, X, folder):
 def by_us(X):
     """Weights for 0 and 1, seconds, and those of processor."""
     wall, processor = time.perf_counter(), time.process_time()
-    model = FVBMPseudoLikelihood(penalty="l1", alpha="ebic", ebic_gamma=GAMMA, nodewise=True)
+    model = SparseFVBM(penalty="l1", ebic_gamma=GAMMA, nodewise=True)
     coupling = 4 * model.fit(X).coupling_
     return coupling, time.perf_counter() - wall, time.process_time() - processor
 
@@ -114,9 +114,7 @@ def weights_of_the_penalty():
         model = random_network(rng)
         X = model.sample(N_SIMULATED, rng, 1)
         for nodewise, weighted in ways:
-            fit = FVBMPseudoLikelihood(
-                penalty="l1", alpha="ebic", nodewise=nodewise, standardize=weighted
-            ).fit(X)
+            fit = SparseFVBM(penalty="l1", nodewise=nodewise, standardize=weighted).fit(X)
             figures[nodewise, weighted].append(quality(model.coupling, fit.coupling_))
     rows = []
     for (nodewise, weighted), values in figures.items():

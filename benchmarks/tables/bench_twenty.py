@@ -63,7 +63,7 @@ from _published import PUBLISHED, SOURCES, best_published
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
-from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, SparseFVBM
 from sklearn_boltz.meta._mixture import likeliest_weights
 
 SETS = {
@@ -117,7 +117,7 @@ def rbm_from_network(copies=1, *, alpha, **settings):
         dict(learning_rate=0.003, max_iter=60, **persistent),
         dict(learning_rate=0.001, max_iter=40),
     ]
-    settings["init"] = FVBMPseudoLikelihood(penalty="l1", alpha=alpha)
+    settings["init"] = SparseFVBM(penalty="l1", alpha=alpha)
     return [(SDCPRBM, settings, phases)] * copies
 
 

@@ -65,7 +65,7 @@ class MomentsDisplay:
     >>> from sklearn_boltz.inspection import MomentsDisplay
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((1000, 8)) < 0.2 + 0.3 * (rng.random((1000, 1)) < 0.5)
-    >>> model = FVBMPseudoLikelihood(objective="likelihood").fit(X)
+    >>> model = MaximumEntropy().fit(X)
     >>> display = MomentsDisplay.from_estimator(model, X, random_state=0)
     >>> bool((display.z_scores("covariance") < 3).all())
     True

@@ -64,7 +64,7 @@ class PathDisplay:
     >>> rng = np.random.default_rng(1)
     >>> X = rng.choice([-1, 1], size=(500, 4))
     >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
-    >>> model = FVBMPseudoLikelihood(penalty="l1", alpha="ebic").fit(X)
+    >>> model = SparseFVBM(penalty="l1").fit(X)
     >>> display = PathDisplay.from_estimator(model)
     >>> [str(pair) for pair in display.pairs[display.selected_]]
     ['x0, x2']

@@ -48,7 +48,7 @@ class BoltzmannClassifier(sklearn_boltz.BoltzmannClassifier):
 SHORT = {"max_iter": 3, "early_stopping": False, "random_state": 0}
 DENSITIES = [
     FSLLDensity(),
-    FVBMPseudoLikelihood(random_state=0),
+    FVBMPseudoLikelihood(),
     SDCPRBM(n_components=4, **SHORT),
     TAPRBM(n_components=4, **SHORT),
     TAPDBM(hidden_layer_sizes=(4, 3), pretrain_max_iter=2, **SHORT),

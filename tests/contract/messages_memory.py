@@ -14,6 +14,7 @@ from sklearn_boltz import (
     FSLLDensity,
     FVBMPseudoLikelihood,
     RBMClassifier,
+    SparseFVBM,
     statistics,
 )
 from sklearn_boltz.batches import Batches
@@ -46,7 +47,7 @@ TOO_LARGE = {
         np.random.default_rng(0).integers(2, size=(99, 27))
     ),
     "couplings": lambda: FVBMPseudoLikelihood().fit(WIDE),
-    "couplings chosen by a penalty": lambda: FVBMPseudoLikelihood(penalty="l1").fit(WIDE),
+    "couplings chosen by a penalty": lambda: SparseFVBM(penalty="l1").fit(WIDE),
     "couplings from batches": lambda: FVBMPseudoLikelihood().fit(Batches([WIDE])),
     "couplings of categories": lambda: FVBMPseudoLikelihood().fit(WORDS),
     "couplings of 30,000 values": lambda: FVBMPseudoLikelihood(n_values=30_000).fit(WORDS[:, :3]),

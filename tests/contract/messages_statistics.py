@@ -5,7 +5,7 @@ import pandas as pd
 from contract.once import once
 from networks import fit, spins
 
-from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood, statistics
+from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood, SparseFVBM, statistics
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.inspection import PathDisplay
 from sklearn_boltz.statistics import compare_groups, stability_selection
@@ -26,7 +26,7 @@ EMPTY = BITS[~BITS[:, :2].all(axis=1)]
 EMPTY_OF_THREES = THREES[~(THREES[:, :2] == 1).all(axis=1)]
 EMPTY_TERM = BITS[~BITS[:, :3].all(axis=1)]
 LIKELIHOOD = {"objective": "likelihood"}
-BY_CV = FVBMPseudoLikelihood(penalty="l1", alpha="cv", cv=2)
+BY_CV = SparseFVBM(penalty="l1", alpha="cv", cv=2)
 FITS = {
     "plain": (SPINS, {}),
     "one pair": (SPINS, {"edges": [(0, 1)]}),

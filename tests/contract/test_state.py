@@ -124,9 +124,9 @@ def test_kill_between_batches_loses_at_most_one(tmp_path):
 THREADED = [
     *MODELS,
     FSLLDensity(solver="greedy"),
-    FVBMPseudoLikelihood(solver="bslm", random_state=0),
+    FVBMPseudoLikelihood(solver="bslm"),
     FSLLDensity(dtype="float32", n_jobs=2),
-    FVBMPseudoLikelihood(solver="lbfgs", random_state=0),
+    FVBMPseudoLikelihood(solver="lbfgs"),
     TAPRBM(2, visible="truncated_gaussian", hidden="truncated_gauss_bernoulli", **SHORT),
     TAPRBM(4, inference="adatap", persistent=True, **SHORT),
     InfiniteRBM(3, mode="corrective", away_steps=True, n_model_samples=32, random_state=0),

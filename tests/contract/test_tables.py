@@ -24,6 +24,7 @@ from sklearn_boltz import (
     BoltzmannMixture,
     FSLLDensity,
     FVBMPseudoLikelihood,
+    SparseFVBM,
     statistics,
 )
 from sklearn_boltz.inspection import CouplingDisplay, LandscapeDisplay, SampleDisplay
@@ -293,7 +294,7 @@ def test_dates_are_refused(n_days, kind):
 
 def test_a_network_of_levels_from_zero_begins_an_rbm():
     table = people()
-    rbm = SDCPRBM(5, init=FVBMPseudoLikelihood(penalty="group"), max_iter=0, random_state=0)
+    rbm = SDCPRBM(5, init=SparseFVBM(), max_iter=0, random_state=0)
     zero, one = (clone(rbm).fit(table.assign(kids=table["kids"] + shift)) for shift in (0, 1))
     assert_allclose(zero.components_, one.components_, atol=1e-4)
 
