@@ -2,13 +2,22 @@
 
 import numpy as np
 
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
+
+
+def network(kind=None, **options):
+    """The network that has these parameters, without a penalty unless options have one."""
+    if kind is None:
+        is_plain = set(options) <= set(FVBMPseudoLikelihood().get_params())
+        kind = FVBMPseudoLikelihood
+        if not is_plain or options.get("alpha") in ("ebic", "cv"):
+            kind, options = SparseFVBM, {"penalty": "l2"} | options
+    return kind(**{"alpha": 0.0} | options)
 
 
 def fit(X, sample_weight=None, **options):
-    """A fitted network, without a penalty unless options have one."""
-    model = FVBMPseudoLikelihood(**({"alpha": 0.0} | options))
-    return model.fit(X, sample_weight=sample_weight)
+    """A fitted `network`."""
+    return network(**options).fit(X, sample_weight=sample_weight)
 
 
 def chain(d):

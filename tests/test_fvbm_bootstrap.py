@@ -254,12 +254,12 @@ def test_stability_selection_keeps_its_bound():
 def test_stability_selection_of_an_estimator_with_this_interface():
     """A path that selects pairs in a known order: those before the limit are always selected."""
 
-    class Ordered(FVBMPseudoLikelihood):
+    class Ordered(SparseFVBM):
         def fit(self, X, y=None, sample_weight=None, coupling_init=None, intercept_init=None):
             alpha = 0.01 if self.alpha == "ebic" else self.alpha
-            self.set_params(penalty="l2", alpha=0.1)
+            self.set_params(alpha=0.1)
             super().fit(X, sample_weight=sample_weight)
-            self.set_params(penalty="l1", alpha=alpha)
+            self.set_params(alpha=alpha)
             j, k = np.triu_indices(5, 1)
             kept = np.arange(10) < round(1 / alpha)  # one more pair for each alpha
             self.coupling_ = np.zeros((5, 5))
@@ -268,9 +268,7 @@ def test_stability_selection_of_an_estimator_with_this_interface():
             return self
 
     alphas = 1 / np.arange(1, 8)
-    found = stability_selection(
-        Ordered(penalty="l1"), X[:100], n_pairs=2, alphas=alphas, max_false=2
-    )
+    found = stability_selection(Ordered(), X[:100], n_pairs=2, alphas=alphas, max_false=2)
     assert found.max_edges == 3
     assert_array_equal(np.argwhere(np.triu(found.selected)), [[0, 1], [0, 2], [0, 3]])
     assert_array_equal(np.triu(found.path, 1).sum(axis=(1, 2)), [1, 2, 3, 3, 3, 3, 3])

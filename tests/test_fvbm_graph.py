@@ -1,6 +1,7 @@
 """A fitted network as a graph of networkx, and as a table."""
 
 import sys
+from functools import partial
 from io import BytesIO
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_categorical_variables(model, X):
     assert list(graph.nodes["age"]) == ["intercept[old]", "intercept[older]", "intercept[young]"]
     for one, other, edge in graph.edges(data=True):
         assert edge["p_value"] == tests.wald_test([(one, other)]).p_value
-    with pytest.raises(ValueError, match="inference must be what `inference"):
+    with pytest.raises(ValueError, match="inference must be what statistics"):
         statistics.to_networkx(model, tests)
 
 
@@ -95,7 +96,8 @@ def test_a_table_in_latex(result):
 def test_without_networkx_and_pandas(model, result, X, monkeypatch):
     resamples = statistics.bootstrap(model, X, 2, random_state=0)
     for package, verb in (
-        ("networkx", model.to_networkx), ("pandas", result.to_frame), ("pandas", resamples.to_frame)
+        ("networkx", partial(statistics.to_networkx, model)), ("pandas", result.to_frame),
+        ("pandas", resamples.to_frame),
     ):  # fmt: skip
         monkeypatch.setitem(sys.modules, package, None)
         with pytest.raises(ImportError, match=f"pip install {package}"):

@@ -103,11 +103,10 @@ def test_the_moments_of_the_model_are_those_of_the_data(seed, d):
     assert_allclose(p @ terms(ALL[d]), np.average(terms(x), axis=0, weights=weights), atol=1e-6)
 
 
-@pytest.mark.parametrize("solver", ["newton", "lbfgs"])
 @pytest.mark.parametrize("alpha", [0.0, 0.05])
-def test_the_maximum_is_that_of_another_optimiser(solver, alpha):
+def test_the_maximum_is_that_of_another_optimiser(alpha):
     x = rows(0, 5, 300)
-    model = likeliest(x, solver=solver, alpha=alpha, tol=1e-9)
+    model = likeliest(x, alpha=alpha, tol=1e-9)
     found = maximum(x, alpha * len(x))
     assert_allclose(estimate_of(model), found.x, atol=2e-5)
     assert_allclose(model.history_["log_likelihood"][-1] * len(x), -found.fun)
@@ -307,10 +306,10 @@ def test_a_spurious_state_is_not_where_the_search_ends(no_table):
     cause = rng.normal(size=(2000, 1))
     x = (rng.normal(size=(2000, 16)) + cause > 2.6).astype(np.uint8)
 
-    def errors(**params):
-        model = FVBMPseudoLikelihood(alpha=1e-3, **params).fit(x)
+    def errors(model):
+        model.fit(x)
         return [model.marginal(j)[1] - x[:, j].mean() for j in range(16)]
 
-    assert max(errors()) > 0.3
+    assert max(errors(FVBMPseudoLikelihood(alpha=1e-3))) > 0.3
     # Half a standard error of the rates is 0.002.
-    assert_allclose(errors(objective="likelihood", random_state=0), 0, atol=0.005)
+    assert_allclose(errors(MaximumEntropy(alpha=1e-3, random_state=0)), 0, atol=0.005)

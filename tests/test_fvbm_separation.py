@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from scipy.stats import binom
 
 from private import _separation, parameter_index
-from sklearn_boltz import statistics
+from sklearn_boltz import MaximumEntropy, statistics
 from sklearn_boltz.inspection import CouplingDisplay
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -121,7 +121,7 @@ def test_a_pair_that_may_not_be_connected_and_a_penalty_separate_nothing():
     assert not result.separated.any() and np.isfinite(result.std_err).all()
 
 
-@pytest.mark.parametrize("params", [{"objective": "likelihood"}, {}], ids=["likelihood", "em"])
+@pytest.mark.parametrize("params", [{"kind": MaximumEntropy}, {}], ids=["likelihood", "em"])
 def test_empty_cells_of_other_objectives(params):
     X = bits(400).astype(float)
     if not params:

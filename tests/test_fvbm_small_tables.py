@@ -29,20 +29,21 @@ def test_no_pair_to_choose(X, alpha, nodewise):
 
 
 @pytest.mark.parametrize(
-    ("params", "has_gap"),
+    ("model", "has_gap"),
     [
-        ({}, False), ({}, True), ({"missing": "observed"}, True), ({"alpha": 0.0}, False),
-        ({"objective": "likelihood"}, False), ({"n_values": [3, 2]}, False),
-        ({"n_values": [3, 2]}, True),
+        (FVBMPseudoLikelihood(), False), (FVBMPseudoLikelihood(), True),
+        (FVBMPseudoLikelihood(missing="observed"), True), (FVBMPseudoLikelihood(alpha=0.0), False),
+        (MaximumEntropy(), False), (FVBMPseudoLikelihood(n_values=[3, 2]), False),
+        (FVBMPseudoLikelihood(n_values=[3, 2]), True),
     ],
 )  # fmt: skip
-def test_criteria_and_inference_of_constant_columns(params, has_gap):
+def test_criteria_and_inference_of_constant_columns(model, has_gap):
     X = np.zeros((10, 2))
     X[0, 0] = np.nan if has_gap else 0
-    model = FVBMPseudoLikelihood(**params).fit(X)
+    model = clone(model).fit(X)
     n_terms = model.log_pseudo_likelihood(X).sum()
-    for criterion in (model.aic, model.bic, model.ebic):
-        assert_allclose(criterion(X), -2 * n_terms)
+    for criterion in (statistics.aic, statistics.bic, statistics.ebic):
+        assert_allclose(criterion(model, X), -2 * n_terms)
     result = statistics.inference(model, X)
     assert np.isnan(result.std_err).all() and not result.separated.any()
 
@@ -68,25 +69,23 @@ def test_scores_without_a_letter():
 
 
 @pytest.mark.parametrize(
-    ("params", "allowed"),
+    ("model", "allowed"),
     [
-        ({}, True),
-        ({"missing": "observed"}, True),
-        ({"max_order": 3}, False),
-        ({"max_order": 3, "missing": "observed"}, True),
-        ({"terms": [(0, 1, 2)]}, False),
-        ({"nodewise": True}, False),
-        ({"nodewise": True, "missing": "observed"}, True),
-        ({"solver": "bslm"}, True),
-        ({"solver": "bslm", "missing": "observed"}, False),
-        ({"objective": "likelihood"}, True),
-        ({"objective": "likelihood", "missing": "observed"}, False),
-        ({"objective": "likelihood", "count_potential": True}, False),
-        ({"objective": "likelihood", "terms": [(0, 1, 2)]}, False),
+        (FVBMPseudoLikelihood(), True),
+        (FVBMPseudoLikelihood(missing="observed"), True),
+        (FVBMPseudoLikelihood(solver="bslm"), True),
+        (FVBMPseudoLikelihood(solver="bslm", missing="observed"), False),
+        (SparseFVBM(), True),
+        (SparseFVBM(max_order=3), False),
+        (SparseFVBM(max_order=3, missing="observed"), True),
+        (SparseFVBM(nodewise=True), False),
+        (SparseFVBM(nodewise=True, missing="observed"), True),
+        (MaximumEntropy(), True),
+        (MaximumEntropy(count_potential=True), False),
+        (MaximumEntropy(terms=[(0, 1, 2)]), False),
     ],
 )
-def test_the_tag_of_missing_cells_follows_the_parameters(params, allowed):
-    model = FVBMPseudoLikelihood(**params)
+def test_the_tag_of_missing_cells_follows_the_parameters(model, allowed):
     assert model.__sklearn_tags__().input_tags.allow_nan is allowed
     X = np.random.default_rng(0).integers(2, size=(60, 4)).astype(float)
     clone(model).fit(X)

@@ -264,3 +264,12 @@ def test_other_densities_and_searches():
     grid = {"contamination": [0.01, 0.5]}
     search = GridSearchCV(kernels, grid, scoring="accuracy", cv=2).fit(X, y)
     assert search.best_params_ == {"contamination": 0.01}
+
+
+@pytest.mark.parametrize("contamination", ["auto", 0.1])
+def test_of_equal_rows_none_is_an_outlier(contamination):
+    """However rounding falls: 30 sums of different lengths."""
+    for n in range(5, 35):
+        X = np.ones((n, n % 7 + 1), dtype=int)
+        detector = BoltzmannOutlierDetector(contamination=contamination, random_state=0)
+        assert (detector.fit(X, sample_weight=1 + np.arange(n) % 3).predict(X) == 1).all()

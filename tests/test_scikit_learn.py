@@ -160,6 +160,10 @@ def left_out(estimator):
     if isinstance(estimator, (RBMClassifier, BoltzmannClassifier)):
         reasons["check_classifiers_train"] = "few epochs, and two values a column, learn little"
         reasons["check_class_weight_classifiers"] = "it sets max_iter to 1,000"
+    if getattr(estimator, "calibration", False) is True:
+        for kind in ("dense", "sparse"):
+            name = f"check_sample_weight_equivalence_on_{kind}_data"
+            reasons[name] = "calibration draws the rows that it holds out"
     if isinstance(estimator, BoltzmannOutlierDetector):  # see test_meta_outlier_detector.py
         for name in ("check_outliers_train", "check_outliers_fit_predict"):
             reasons[name] = "contamination is the share of new rows"

@@ -29,6 +29,8 @@ ALPHA = 0.01
 N_STEPS = 100
 # Tukey's fence: an outlier is this many interquartile ranges below the first quartile.
 FENCE = 1.5
+# What rounding makes of equal scores, in ratio to these.
+ROUNDING = 1e-9
 # Number of folds of the held-out scores. The scores of rows of the fit itself are too high: with
 # them, a fifth of new rows would be outliers, or most of 100 rows of 30 columns. With few rows,
 # densities of two thirds of them are worse than that of all, so that there are more folds if a
@@ -343,8 +345,11 @@ class BoltzmannOutlierDetector(OutlierMixin, BaseEstimator):
     def _offset(self, scores, weights, n_folds):
         """The share of held-out scores that is asked for, or Tukey's fence."""
         if self.contamination != "auto":
-            return quantile(scores, weights, self.contamination)
-        if not n_folds:  # a single row
+            offset = quantile(scores, weights, self.contamination)
+        elif not n_folds:  # a single row
             return -np.inf
-        first, third = (quantile(scores, weights, q) for q in (0.25, 0.75))
-        return first - FENCE * (third - first)
+        else:
+            first, third = (quantile(scores, weights, q) for q in (0.25, 0.75))
+            offset = first - FENCE * (third - first)
+        # Of rows that are all alike, none is an outlier by the rounding of its score.
+        return offset - ROUNDING * max(1.0, abs(offset))
