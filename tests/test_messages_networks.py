@@ -7,7 +7,7 @@ import pytest
 from networks import fit
 from sklearn.exceptions import ConvergenceWarning
 
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy, statistics
 
 
 def table(n_values=2, n=200, d=4):
@@ -46,7 +46,7 @@ def test_the_least_temperature_of_the_message():
         (2, {"alpha": 0.0}, "or set alpha > 0"),
         (2, {"alpha": 0.01, "solver": "bslm"}, "use solver='newton', or use a larger alpha"),
         (2, {"alpha": 0.0, "solver": "lbfgs"}, "use solver='newton', or set alpha > 0"),
-        (2, {"alpha": 0.01, "objective": "likelihood"}, "or use a larger alpha"),
+        (2, {"alpha": 0.01, "kind": MaximumEntropy}, "or use a larger alpha"),
         (3, {"alpha": 0.01}, "or use a larger alpha"),
         (3, {"alpha": 0.0}, "or set alpha > 0"),
         (3, {"alpha": 0.01, "solver": "lbfgs"}, "or use a larger alpha"),
@@ -55,7 +55,7 @@ def test_the_least_temperature_of_the_message():
 )
 def test_an_early_end_names_what_is_not_yet_set(n_values, options, remedies):
     message = told(lambda: fit(table(n_values), max_iter=1, **options))
-    name = "log-likelihood" if "objective" in options else "log pseudo-likelihood"
+    name = "log-likelihood" if "kind" in options else "log pseudo-likelihood"
     assert message.startswith("The fit ended at max_iter=1 before it converged")
     assert message.endswith(f". Raise max_iter, {remedies}.")
     if n_values == 2:

@@ -30,7 +30,7 @@ from sklearn_boltz.meta._default import (
     tell,
     timed_fit,
 )
-from sklearn_boltz.networks import FVBMPseudoLikelihood
+from sklearn_boltz.networks._network import Network
 
 # Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
 # equally good on two and worse on one.
@@ -303,7 +303,7 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
 
     def _modes(self, codes):
         """The most probable values of missing cells, each by itself if the model allows it."""
-        if not isinstance(self.estimator_, FVBMPseudoLikelihood):
+        if not isinstance(self.estimator_, Network):
             return self._in_blocks(_impute, codes, "mode")
         return self._in_blocks(_likeliest_cells, codes)
 

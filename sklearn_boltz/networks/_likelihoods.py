@@ -495,7 +495,8 @@ class Likelihoods(BaseBoltzmann):
 
         See Also
         --------
-        inference : Estimates without the default penalty, with standard errors and tests.
+        sklearn_boltz.statistics.inference : Estimates without the default penalty, with standard
+            errors and tests.
         FSLLDensity.interactions : The same table. There, a variable is 1 for its first value and -1
             for its second, so that weights of odd orders have the opposite sign.
 
@@ -504,11 +505,11 @@ class Likelihoods(BaseBoltzmann):
         The third column is the parity of the first two.
 
         >>> import numpy as np
-        >>> from sklearn_boltz import FVBMPseudoLikelihood
+        >>> from sklearn_boltz import SparseFVBM
         >>> rng = np.random.default_rng(0)
         >>> X = rng.choice([-1, 1], size=(1000, 4))
         >>> X[:, 2] = X[:, 0] * X[:, 1] * rng.choice([-1, 1], size=1000, p=[0.2, 0.8])
-        >>> table = FVBMPseudoLikelihood(max_order=3).fit(X).interactions()
+        >>> table = SparseFVBM(max_order=3).fit(X).interactions()
         >>> table["term"][0], int(table["order"][0]), round(float(table["weight"][0]), 1)
         ('x0*x1*x2', 3, 0.7)
         """

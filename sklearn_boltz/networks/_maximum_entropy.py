@@ -133,7 +133,7 @@ class MaximumEntropy(Network):
     --------
     FVBMPseudoLikelihood : Much faster; for columns of any number of values.
     FSLLDensity : Chooses interactions of any order by itself, for up to about 20 columns.
-    sklearn_boltz.inspection.MomentDisplay : Compares the moments of rows and samples.
+    sklearn_boltz.inspection.MomentsDisplay : Compares the moments of rows and samples.
 
     Notes
     -----
@@ -176,7 +176,6 @@ class MaximumEntropy(Network):
     """
 
     _objective = "likelihood"
-    n_values = "auto"  # two are found
 
     _parameter_constraints = CONSTRAINTS | {
         "terms": [list, tuple, None],

@@ -44,9 +44,6 @@ class Network(Drawing, Likelihoods):
     _takes_codes = _takes_signs = True
     # What the fit maximises.
     _objective = "pseudo-likelihood"
-    # Whether `fit` begins at the parameters of the fit before, and how missing cells are learned
-    # from: parameters of some networks.
-    warm_start, missing = False, "em"
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -251,7 +248,7 @@ class Network(Drawing, Likelihoods):
     def _initial(self, coding, coupling, intercept):
         """Initial couplings and intercepts; None where the user leaves them open."""
         d = self.n_features_in_ if coding.is_binary else int(coding.n_values.sum())
-        if self.warm_start and hasattr(self, "coupling_"):
+        if getattr(self, "warm_start", False) and hasattr(self, "coupling_"):
             if len(self._coding.n_values) != self.n_features_in_:
                 raise ValueError(
                     f"With warm_start, X must have the {len(self._coding.n_values)} features of "

@@ -19,6 +19,8 @@ from sklearn_boltz import (
     FSLLDensity,
     FVBMPseudoLikelihood,
     InfiniteRBM,
+    MaximumEntropy,
+    SparseFVBM,
 )
 
 
@@ -49,6 +51,8 @@ SHORT = {"max_iter": 3, "early_stopping": False, "random_state": 0}
 DENSITIES = [
     FSLLDensity(),
     FVBMPseudoLikelihood(),
+    SparseFVBM(),
+    MaximumEntropy(random_state=0),
     SDCPRBM(n_components=4, **SHORT),
     TAPRBM(n_components=4, **SHORT),
     TAPDBM(hidden_layer_sizes=(4, 3), pretrain_max_iter=2, **SHORT),
@@ -146,7 +150,6 @@ VALUES = {
     "mode": ["plain", "safeguarded", "corrective"],
     "moment_tol": [1e-3, 0.5, 1e300],
     "momentum": [0.0, 0.9, 1 - 1e-16],
-    "n_alphas": [2, 10],
     "n_bias_steps": [0, 5],
     "n_components": [1, 7],
     "n_corrective": [0, 2],
@@ -159,7 +162,6 @@ VALUES = {
     "n_restarts": [1, 3],
     "n_values": ["auto", 5],
     "nodewise": [False, True],
-    "objective": ["pseudo-likelihood", "likelihood"],
     "offset_rate": [0.0, 0.5, 1.0],
     "optimizer": ["sgd", "ssd", "adam"],
     "order": [1, 2],

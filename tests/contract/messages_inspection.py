@@ -5,9 +5,10 @@ from functools import partial
 import numpy as np
 from contract.once import once
 from matplotlib.figure import Figure
+from networks import fit
 from sklearn.utils import Bunch
 
-from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood
+from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood, MaximumEntropy
 from sklearn_boltz.datasets import make_bars_and_stripes
 from sklearn_boltz.inspection import (
     ContactMapDisplay,
@@ -28,9 +29,9 @@ WORDS[3, 1] = None
 
 
 @once
-def network(kind="spins", **params):
-    rows = {"spins": SPINS, "codes": CODES, "words": WORDS}[kind]
-    return FVBMPseudoLikelihood(**({"alpha": 0.1} | params)).fit(rows)
+def network(table="spins", **params):
+    rows = {"spins": SPINS, "codes": CODES, "words": WORDS}[table]
+    return fit(rows, **({"alpha": 0.1} | params))
 
 
 @once
@@ -118,7 +119,7 @@ CASES = {
         CouplingDisplay, partial(network, penalty="l1"), SPINS
     ),
     "rows for tests of a network of triples": show(
-        CouplingDisplay, partial(network, terms=((0, 1, 2),)), SPINS
+        CouplingDisplay, partial(network, kind=MaximumEntropy, terms=((0, 1, 2),)), SPINS
     ),
     "no path": show(PathDisplay, network),
     "path of a node that is not there": show(PathDisplay, sparse, "z"),

@@ -7,7 +7,7 @@ import pandas as pd
 from contract.once import once
 
 from private import CategoricalPseudoLikelihood, to_binary
-from sklearn_boltz import FVBMPseudoLikelihood, statistics
+from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood, MaximumEntropy, SparseFVBM, statistics
 from sklearn_boltz.statistics import stability_selection
 
 BITS = np.random.default_rng(0).integers(2, size=(40, 4))
@@ -66,7 +66,7 @@ def inference_of_bits():
 
 
 def likelihood(X, **params):
-    return fit(X, objective="likelihood", **params)
+    return MaximumEntropy(**params).fit(X)
 
 
 CASES = {
@@ -100,19 +100,15 @@ CASES = {
     "an early end of many parameters": lambda: fit(MANY_COLUMNS, alpha=0.0, max_iter=2),
     "a column that others determine": lambda: fit(MAJORITY, alpha=0.0),
     "a column of three values that others determine": lambda: fit(OF_THREE, alpha=0.0),
-    "sweeps of the likelihood": lambda: likelihood(BITS, solver="bslm"),
-    "the likelihood of observed cells": lambda: likelihood(GAPS, missing="observed"),
     "the likelihood of three values": lambda: likelihood(np.column_stack([BITS, THREE_VALUES])),
     "the likelihood of values that never meet": lambda: likelihood(APART),
     "the likelihood of a face of three": lambda: likelihood(NEITHER_NONE_NOR_ALL),
-    "edges as numbers": lambda: fit(BITS, edges=np.ones((4, 4), np.int64)),
-    "edges of a column that is not there": lambda: fit(BITS, edges=np.array([[0, 9]])),
-    "stability of constant columns": lambda: stability_selection(
-        fit(CONSTANT, penalty="l1"), CONSTANT
-    ),
-    "stability of one column": lambda: stability_selection(
-        fit(ONE_COLUMN, penalty="l1"), ONE_COLUMN
-    ),
+    "edges as numbers": lambda: SparseFVBM(edges=np.ones((4, 4), np.int64)).fit(BITS),
+    "edges of a column that is not there": lambda: SparseFVBM(edges=np.array([[0, 9]])).fit(BITS),
+    "stability of constant columns": lambda: stability_selection(SparseFVBM(), CONSTANT),
+    "stability of one column": lambda: stability_selection(SparseFVBM(), ONE_COLUMN),
+    "stability of a network that selects nothing": lambda: stability_selection(of_bits(), BITS),
+    "inference of an RBM": lambda: statistics.inference(SDCPRBM(2), BITS),
     "minima of rows with gaps": lambda: statistics.local_minima(of_bits(), GAPS),
     "scores without a value of no column": lambda: of_letters().interaction_scores(ignore="."),
     "scores without values that are none": lambda: of_letters().interaction_scores(

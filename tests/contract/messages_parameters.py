@@ -8,7 +8,16 @@ import pandas as pd
 from contract.frames import bits, people, seven
 from contract.once import once
 
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+    MaximumEntropy,
+    statistics,
+)
 
 X = bits(40)
 FRAME = pd.DataFrame(X, columns=list("abcde"))
@@ -80,7 +89,7 @@ CASES = {
     "more values than kernels number": network(np.arange(40_000)[:, None], n_values=40_000),
     "n_values and binarize": network(CODES, n_values=3, binarize=0.5),
     "bslm of categories": network(CODES, solver="bslm"),
-    "likelihood of categories": network(seven(np.arange(40) % 3), objective="likelihood"),
+    "likelihood of categories": lambda: MaximumEntropy().fit(seven(np.arange(40) % 3)),
     "init of other columns": lambda: SDCPRBM(
         5, init=FVBMPseudoLikelihood().fit(people(n_rare=2)), max_iter=0
     ).fit(people(n_rare=6)),
@@ -89,9 +98,9 @@ CASES = {
     ).fit(CODES.astype(float)),
     "init of more values": lambda: SDCPRBM(5, init=network(CODES)(), max_iter=0).fit(X[:, :3]),
     "column of a name, of an array": lambda: model_of_array().predict_column_proba(X, "age"),
-    "no parameter of a contrast": lambda: network(CODES, alpha=0.1)()
-    .inference(CODES)
-    .contrast({"m[x0,x9]": 1}),
+    "no parameter of a contrast": lambda: statistics.inference(
+        network(CODES, alpha=0.1)(), CODES
+    ).contrast({"m[x0,x9]": 1}),
     "a level that `fit` has not seen": lambda: network(CODES.clip(max=1), n_values=3)()
     .sample(given={2: 4}),
     "other values with warm_start": lambda: network(CODES, warm_start=True)().fit(X[:, :3]),

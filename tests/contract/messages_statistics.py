@@ -5,7 +5,14 @@ import pandas as pd
 from contract.once import once
 from networks import fit, spins
 
-from sklearn_boltz import SDCPRBM, FSLLDensity, FVBMPseudoLikelihood, SparseFVBM, statistics
+from sklearn_boltz import (
+    SDCPRBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    MaximumEntropy,
+    SparseFVBM,
+    statistics,
+)
 from sklearn_boltz.batches import Batches
 from sklearn_boltz.inspection import PathDisplay
 from sklearn_boltz.statistics import compare_groups, stability_selection
@@ -25,7 +32,7 @@ OFF = ~np.eye(4, dtype=bool)
 EMPTY = BITS[~BITS[:, :2].all(axis=1)]
 EMPTY_OF_THREES = THREES[~(THREES[:, :2] == 1).all(axis=1)]
 EMPTY_TERM = BITS[~BITS[:, :3].all(axis=1)]
-LIKELIHOOD = {"objective": "likelihood"}
+LIKELIHOOD = {"kind": MaximumEntropy}
 BY_CV = SparseFVBM(penalty="l1", alpha="cv", cv=2)
 FITS = {
     "plain": (SPINS, {}),
@@ -37,7 +44,7 @@ FITS = {
     "few rows": (SPINS[:16], {"edges": [(0, 1)]}),
     "gaps": (GAPS, {}),
     "exact": (SPINS, LIKELIHOOD),
-    "term": (SPINS, {"terms": [(0, 1, 2)]}),
+    "term": (SPINS, {"terms": [(0, 1, 2)], **LIKELIHOOD}),
     "counts": (SPINS, {"count_potential": True, **LIKELIHOOD}),
     "selected": (SPINS, {"penalty": "l1", "alpha": "ebic"}),
     "by node": (SPINS, {"penalty": "l1", "alpha": "ebic", "nodewise": True}),
@@ -81,7 +88,7 @@ def strong():
 
 
 def fitting(X=SPINS, **options):
-    return lambda: FVBMPseudoLikelihood(**options).fit(X)
+    return lambda: fit(X, **options)
 
 
 def scores(find, name, X):
@@ -104,8 +111,8 @@ def resampling(X=SPINS, **options):
     return lambda: statistics.bootstrap(network("plain"), X, 2, previous=resamples(), **options)
 
 
-def stable(penalty="l1", **options):
-    return lambda: stability_selection(FVBMPseudoLikelihood(penalty=penalty), SPINS, **options)
+def stable(penalty="group", **options):
+    return lambda: stability_selection(SparseFVBM(penalty=penalty), SPINS, **options)
 
 
 def labels(*values):
@@ -229,20 +236,10 @@ CASES = {
     "path of l2": lambda: PathDisplay.from_estimator(network("bits")),
     "path of l2 and three values": lambda: PathDisplay.from_estimator(network("threes")),
     "path of a density": lambda: PathDisplay.from_estimator(density("bits")),
-    "solver of a sparse network": fitting(penalty="l1", alpha=0.1, solver="bslm"),
-    "sparse with order": fitting(penalty="l1", alpha=0.1, ordered=True),
     "l1 of three values": fitting(THREES, penalty="l1", alpha=0.1),
     "regressions by EM": fitting(GAPS, nodewise=True),
     "alpha='cv' of batches": lambda: BY_CV.fit(Batches([SPINS, SPINS])),
     "alpha='cv' of parts": lambda: BY_CV.partial_fit(SPINS).partial_fit(SPINS),
-    "likelihood of l1": fitting(penalty="l1", **LIKELIHOOD),
-    "likelihood with alpha='cv'": fitting(alpha="cv", **LIKELIHOOD),
-    "likelihood by nodes": fitting(nodewise=True, **LIKELIHOOD),
-    "likelihood of l1 by nodes": fitting(penalty="l1", alpha=0.0, nodewise=True, **LIKELIHOOD),
-    "likelihood of groups by nodes": fitting(
-        penalty="group", alpha="ebic", nodewise=True, **LIKELIHOOD
-    ),
-    "likelihood with edges": fitting(edges=[(0, 1)], **LIKELIHOOD),
     "edges of another shape": fitting(edges=np.ones((3, 3), dtype=bool)),
     "edges of numbers": fitting(edges=np.ones((4, 4))),
     "edges of different lengths": fitting(edges=[[True], [True, False]]),
@@ -254,28 +251,21 @@ CASES = {
     "orders that are numbers": fitting(RATINGS, ordered=[0, 1, 1]),
     "orders that are names": fitting(RATINGS, ordered=["one"]),
     # Terms of three columns and more, and counts.
-    "terms of two": fitting(terms=[(0, 1)]),
-    "terms of two by the likelihood": fitting(terms=[(0, 1)], **LIKELIHOOD),
-    "terms with a column twice": fitting(terms=[(0, 1, 1)]),
-    "terms with a negative number": fitting(terms=[(0, 1, -1)]),
-    "terms that are no list": fitting(terms=(0, 1, 2)),
-    "terms by their printed names": fitting(terms=["x0*x1*x2"]),
-    "terms of no variable": fitting(terms=[(0, 1, "z")]),
-    "terms and max_order": fitting(terms=[(0, 1, 2)], max_order=3),
-    "terms of three values": fitting(THREES, terms=[(0, 1, 2)]),
+    "terms of two": fitting(terms=[(0, 1)], **LIKELIHOOD),
+    "terms with a column twice": fitting(terms=[(0, 1, 1)], **LIKELIHOOD),
+    "terms with a negative number": fitting(terms=[(0, 1, -1)], **LIKELIHOOD),
+    "terms that are no list": fitting(terms=(0, 1, 2), **LIKELIHOOD),
+    "terms by their printed names": fitting(terms=["x0*x1*x2"], **LIKELIHOOD),
+    "terms of no variable": fitting(terms=[(0, 1, "z")], **LIKELIHOOD),
+    "terms of three values": fitting(THREES, terms=[(0, 1, 2)], **LIKELIHOOD),
+    "terms with missing cells": fitting(GAPS, terms=[(0, 1, 2)], **LIKELIHOOD),
     "max_order of three values": fitting(THREES, max_order=3),
-    "max_order of nodes": fitting(max_order=3, nodewise=True),
-    "max_order of l1": fitting(max_order=3, penalty="l1", alpha=0.1),
-    "max_order of l1 with alpha='ebic'": fitting(max_order=3, penalty="l1", alpha="ebic"),
-    "max_order with a solver": fitting(max_order=3, solver="bslm"),
-    "max_order of the likelihood": fitting(max_order=3, **LIKELIHOOD),
     "max_order with missing cells": fitting(GAPS, max_order=3),
-    "counts of the pseudo-likelihood": fitting(count_potential=True),
     "counts with a constant column": fitting(CONSTANT, count_potential=True, **LIKELIHOOD),
     "counts with missing cells": fitting(GAPS, count_potential=True, **LIKELIHOOD),
     # Where there is no maximum.
     "no maximum of two bits": fitting(EMPTY, alpha=0.0),
     "no maximum of two columns of three values": fitting(EMPTY_OF_THREES, alpha=0.0),
-    "no maximum of a term": fitting(EMPTY_TERM, terms=[(0, 1, 2)]),
+    "no maximum of a term": fitting(EMPTY_TERM, terms=[(0, 1, 2)], **LIKELIHOOD),
     "no maximum for inference": lambda: statistics.inference(fit(COPY, alpha="auto"), COPY),
 }

@@ -143,7 +143,7 @@ def find_coding(estimator, X):
     # With other values, -1 is a code for missing cells, which `Coding.codes` explains.
     has_signs = has_signs and not ((X > 1).any() and (X == 0).any())
     two = Coding(-1 if has_signs else 0, np.full(X.shape[1], 2))
-    if not isinstance(estimator.n_values, str):
+    if not isinstance(getattr(estimator, "n_values", "auto"), str):
         n_values = estimator._numbers_of_values(X.shape[1])
         coding = Coding(0, n_values)
         if estimator.binarize is not None and not coding.is_binary:

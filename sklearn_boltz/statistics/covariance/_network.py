@@ -35,17 +35,17 @@ from sklearn_boltz.statistics.covariance._separation import (
 
 def check_pairwise(network):
     """Refuse terms of three columns and more, and a potential of the number of ones."""
-    further, remedy = None, "pairs only"
+    further, remedy = None, "Fit pairs only"
     if network.terms_:
         count = "1 term" if len(network.terms_) == 1 else f"{len(network.terms_)} terms"
         further = f"{count} of more columns"
     elif network.count_potential_.any():
-        further, remedy = "a potential of the number of ones", "count_potential=False"
+        further, remedy = "a potential of the number of ones", "Set count_potential=False"
     if further is not None:
         raise ValueError(
             f"{type(network).__name__}: standard errors, tests and information criteria are those "
-            f"of networks of pairs, and this one has {further}. Fit with {remedy}; compare "
-            "models by `score` of other rows."
+            f"of networks of pairs, and this one has {further}. {remedy}, or "
+            "compare models by `score` of other rows."
         )
 
 
