@@ -268,7 +268,7 @@ SOURCES = [
         ("np.mean(2 * (1 - 1 / n_values))", "np.mean(2 * (1 - 1 / n_values)) / 2"),
         ("max(len(n_values) - 1, 1)", "len(n_values)"),
     ]),
-    ("networks/inference/_inference.py",
+    ("statistics/_inference.py",
      "test_fvbm_inference.py -k 'holm or adjusted or null or wald "
      "or senate_inference or hypotheses or frame'", [
         ("np.arange(len(p_value), 0, -1)", "np.arange(len(p_value) + 1, 1, -1)"),
@@ -277,13 +277,13 @@ SOURCES = [
         ("(self.estimate - self.null)[places], covariance", "self.estimate[places], covariance"),
         ("adjust(p_value[known])", "adjust(p_value[known]) * len(p_value) / known.sum()"),
     ]),
-    ("networks/inference/_tests.py",
+    ("statistics/_tests.py",
      "test_fvbm_inference.py -k 'weights or chi or wald or rank'", [
         ("int(kept.sum())", "len(kept)"),
         ("(directions.T @ (difference / scale))", "(directions.T @ difference)"),
         ("x, weights = x / weights.max(),", "x, weights = x,"),
     ]),
-    ("networks/inference/_curvature.py",
+    ("statistics/covariance/_curvature.py",
      "test_fvbm_inference.py test_fvbm_objective.py -k 'jackknife or criteria_are or "
      "single_rows or influence'", [
         ("scores *= np.sqrt(self.weights[rows])", "scores *= self.weights[rows]"),
@@ -291,7 +291,7 @@ SOURCES = [
         ("both += u[r] * e[s]", "both -= u[r] * e[s]"),
         ("np.trace(self.solve(self.products))", "np.trace(self.solve(self.information))"),
     ]),
-    ("networks/inference/_completed.py",
+    ("statistics/covariance/_completed.py",
      "test_fvbm_missing.py -k 'sandwich or has_the_penalty'", [
         (" - scores @ scores.T / m", ""),
         ("np.sqrt(weights / (m - 1))", "np.sqrt(weights / m)"),
@@ -300,27 +300,29 @@ SOURCES = [
         ("describe, 2 * contrasts.penalty)", "describe, contrasts.penalty)"),
         ("\n        coordinates.penalty\n", "\n        0.0\n"),
     ]),
-    ("networks/inference/_bootstrap.py",
+    ("statistics/_bootstrap.py",
      "test_fvbm_bootstrap.py -k 'bias_is or ties or two_resamples or quantiles'", [
         ("norm.cdf(2 * shift + side * z)", "norm.cdf(shift + side * z)"),
         ("below + equal / 2 + 0.5", "below + equal + 0.5"),
         ("self.resamples.std(axis=0, ddof=1)", "self.resamples.std(axis=0)"),
         ("* (len(ordered) - 1)", "* len(ordered)"),
     ]),
-    ("networks/inference/_groups.py", "test_fvbm_bootstrap.py -k 'tiny_groups'", [
+    ("statistics/_groups.py", "test_fvbm_bootstrap.py -k 'tiny_groups'", [
         ("(values >= first - ROUNDING", "(values > first + ROUNDING"),
         ("comb(n, n_first) - 1 > n_permutations", "comb(n, n_first) > n_permutations"),
         ("np.maximum(sizes, largest[:, None]), sizes[0]", "sizes, sizes[0]"),
     ]),
-    ("networks/inference/_comparison.py",
-     "test_fvbm_inference.py test_fvbm_bootstrap.py -k 'criteria or likelihood_ratios_in'", [
+    ("statistics/_criteria.py",
+     "test_fvbm_inference.py test_fvbm_bootstrap.py -k criteria", [
         ("edges = 4 * gamma", "edges = 2 * gamma"),
         ("deviance + 2 * n_parameters", "deviance + n_parameters"),
-        ("max(self.n_features_in_ - 1, 1)", "max(self.n_features_in_, 1)"),
-        ("(4 if self._coding.is_binary else 16)", "(4 if self._coding.is_binary else 4)"),
+        ("max(network.n_features_in_ - 1, 1)", "max(network.n_features_in_, 1)"),
         ("np.log(n_rows) * n_parameters", "np.log(len(X)) * n_parameters"),
     ]),
-    ("networks/inference/_stability.py", "test_fvbm_bootstrap.py -k stability", [
+    ("statistics/_likelihood_ratio.py", "test_fvbm_inference.py -k likelihood_ratios_in", [
+        ("4 if network._coding.is_binary else 16", "4 if network._coding.is_binary else 4"),
+    ]),
+    ("statistics/_stability.py", "test_fvbm_bootstrap.py -k stability", [
         ("np.sqrt((2 * threshold - 1) * n_possible", "np.sqrt(threshold * n_possible"),
         ("(entered <= k).mean", "(entered < k).mean"),
         (".sum() > max_edges", ".sum() >= max_edges"),

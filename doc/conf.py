@@ -23,7 +23,7 @@ from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 
 import sklearn_boltz
-from sklearn_boltz import batches, inspection, networks, restricted, units
+from sklearn_boltz import batches, inspection, restricted, statistics, units
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,9 @@ NETWORKS = ["user_guide/networks", "user_guide/fvbm"]
 DATA = ["user_guide/tables"]
 GUIDE = {
     "FSLLDensity": ["user_guide/density", "user_guide/fsll_practice", "user_guide/fsll"],
-    "FVBMPseudoLikelihood": [*NETWORKS, "user_guide/how_to/compare_models"],
+    "FVBMPseudoLikelihood": NETWORKS,
+    "SparseFVBM": NETWORKS,
+    "MaximumEntropy": ["user_guide/fvbm", "user_guide/how_to/spikes"],
     "SDCPRBM": ["user_guide/density", "user_guide/tuning", "user_guide/rbm"],
     "TAPRBM": ["user_guide/tap", "user_guide/tuning"],
     "TAPDBM": ["user_guide/tap", "user_guide/tuning"],
@@ -106,13 +108,6 @@ GUIDE = {
     "RBMClassifier": ["user_guide/classification"],
     "Batches": ["user_guide/scale", "user_guide/how_to/larger_than_memory"],
     "FractionalModel": ["user_guide/infinite_rbm"],
-    "compare_groups": NETWORKS,
-    "stability_selection": NETWORKS,
-    "PairwiseInference": NETWORKS,
-    "HypothesisTest": NETWORKS,
-    "NetworkBootstrap": NETWORKS,
-    "StabilitySelection": NETWORKS,
-    "GroupComparison": NETWORKS,
     "log_likelihood": ["user_guide/likelihood", "user_guide/how_to/tune"],
     "log_pseudo_likelihood": ["user_guide/likelihood", "user_guide/how_to/tune"],
     "tap_log_likelihood": ["user_guide/tap", "user_guide/how_to/tune"],
@@ -131,13 +126,20 @@ GUIDE = {
     "SampleDisplay": ["user_guide/samples"],
     "ThermodynamicsDisplay": ["user_guide/fvbm"],
 }
+for name in statistics.__all__:
+    GUIDE[name] = NETWORKS
+for name in ["aic", "bic", "ebic", "likelihood_ratio"]:
+    GUIDE[name] = ["user_guide/fvbm", "user_guide/how_to/compare_models"]
+for name in ["local_minima", "specific_heat", "thermodynamics"]:
+    GUIDE[name] = ["user_guide/fvbm", "user_guide/how_to/ising"]
+GUIDE["to_networkx"] = ["user_guide/how_to/draw_a_network"]
 for unit in ["Bernoulli", "Categorical", "Gaussian", "Stacked", "TruncatedGaussian"]:
     GUIDE[unit] = [*DATA, "user_guide/units"]
 for unit in ["TruncatedGaussBernoulli", "UnitType"]:
     GUIDE[unit] = ["user_guide/units", "user_guide/tap"]
 # Properties of classes that are not listed among the attributes of their docstrings.
 PROPERTIES = {}
-for module in [sklearn_boltz, batches, networks, inspection, restricted, units]:
+for module in [sklearn_boltz, batches, statistics, inspection, restricted, units]:
     for class_name, of_class in inspect.getmembers(module, inspect.isclass):
         own = inspect.getmembers(of_class, lambda member: isinstance(member, property))
         own = [name for name, _ in own if not name.startswith("_") and not name.endswith("_")]

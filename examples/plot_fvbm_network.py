@@ -54,11 +54,11 @@ plt.show()
 # %%
 # Which edges are there?
 # ----------------------
-# `inference` gives standard errors, Wald tests and confidence intervals. The p
-# values of 136 parameters have to be adjusted for their number; drawn are the couplings that
-# Benjamini and Hochberg's method calls significant at 1 %: of the edges found, one in a hundred
-# is wrong on average, and sometimes more. The rows of chairs are bent, as in a real parliament, so
-# that no edge hides another.
+# :func:`~sklearn_boltz.statistics.inference` gives standard errors, Wald tests and confidence
+# intervals. The p values of 136 parameters have to be adjusted for their number; drawn are the
+# couplings that Benjamini and Hochberg's method calls significant at 1 %: of the edges found, one
+# in a hundred is wrong on average, and sometimes more. The rows of chairs are bent, as in a real
+# parliament, so that no edge hides another.
 
 row, column = np.divmod(np.arange(16), 4)
 chairs = np.column_stack([column + 0.12 * row**2, -row - 0.1 * (column - 1.5) ** 2])

@@ -39,9 +39,9 @@ print(f"rates {X.mean(axis=0).min():.3f} to {X.mean(axis=0).max():.3f}, at most 
 # %%
 # The fit
 # -------
-# Up to 25 columns ``objective="likelihood"`` is exact: a table of all patterns gives the moments
-# of the model, and Newton's method makes them those of the data. Of some pairs there may be no row
-# with both: a small penalty keeps their couplings finite.
+# Up to 25 columns :class:`~sklearn_boltz.MaximumEntropy` is exact: a table of all patterns gives
+# the moments of the model, and Newton's method makes them those of the data. Of some pairs there
+# may be no row with both: a small penalty keeps their couplings finite.
 
 model = MaximumEntropy(alpha=1e-3).fit(train)
 shown = places.copy()

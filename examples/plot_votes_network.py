@@ -58,7 +58,7 @@ print(votes.iloc[:3, :8])
 # ``nodewise=True`` fits a regression for each member. With ``rule="and"``, the default, there is an
 # edge where both regressions have it.
 
-model = SparseFVBM(penalty="l1", nodewise=True).fit(votes)
+model = SparseFVBM(nodewise=True).fit(votes)
 
 display = CouplingDisplay.from_estimator(model, kind="graph", groups=party, random_state=2)
 display.ax_.set_title("Allies (solid) and opponents (dashed)")

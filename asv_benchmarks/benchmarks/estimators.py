@@ -12,7 +12,7 @@ from sklearn_boltz.datasets import make_ising_grid
 class Exact:
     """Estimators whose fit ends by itself, on 20,000 rows of 12 magnets."""
 
-    params = ["FSLLDensity", "FVBMPseudoLikelihood"]
+    params = ["FSLLDensity", "FVBMPseudoLikelihood", "MaximumEntropy", "SparseFVBM"]
     param_names = ["estimator"]
 
     def setup(self, name):

@@ -1,1 +1,1 @@
-"""Benchmarks of FVBMPseudoLikelihood."""
+"""Benchmarks of networks."""

@@ -1,6 +1,6 @@
 """Sparse networks beside R's IsingFit, and what the weights of the penalty are good for.
 
-The same rows to R and to FVBMPseudoLikelihood, by turns: seconds, edges and weights. R has the
+The same rows to R and to SparseFVBM, by turns: seconds, edges and weights. R has the
 package IsingFit if it is installed, else _isingfit.R takes the same steps with glmnet. Only the
 fits are timed, not the start of either program. Other processes may disturb one more than the
 other, so the ratio of the seconds of processor is given too, and what glmnet alone takes of these.
@@ -51,7 +51,7 @@ def by_r(rscript, X, folder):
 def by_us(X):
     """Weights for 0 and 1, seconds, and those of processor."""
     wall, processor = time.perf_counter(), time.process_time()
-    model = SparseFVBM(penalty="l1", ebic_gamma=GAMMA, nodewise=True)
+    model = SparseFVBM(ebic_gamma=GAMMA, nodewise=True)
     coupling = 4 * model.fit(X).coupling_
     return coupling, time.perf_counter() - wall, time.process_time() - processor
 
@@ -114,7 +114,7 @@ def weights_of_the_penalty():
         model = random_network(rng)
         X = model.sample(N_SIMULATED, rng, 1)
         for nodewise, weighted in ways:
-            fit = SparseFVBM(penalty="l1", nodewise=nodewise, standardize=weighted).fit(X)
+            fit = SparseFVBM(nodewise=nodewise, standardize=weighted).fit(X)
             figures[nodewise, weighted].append(quality(model.coupling, fit.coupling_))
     rows = []
     for (nodewise, weighted), values in figures.items():
@@ -129,16 +129,16 @@ def weights_of_the_penalty():
 def likelihood_of_dna(train, test):
     """Print the likelihood of held-out rows of several networks."""
     ways = {
-        "l2, alpha=0.1": {"alpha": 0.1},
-        "l1, ebic": {"penalty": "l1", "alpha": "ebic"},
-        "l1, ebic, by node": {"penalty": "l1", "alpha": "ebic", "nodewise": True},
-        "l1, cv": {"penalty": "l1", "alpha": "cv", "cv": 3},
-        "l1, cv, by node": {"penalty": "l1", "alpha": "cv", "cv": 3, "nodewise": True},
+        "l2, alpha=0.1": FVBMPseudoLikelihood(alpha=0.1),
+        "l1, ebic": SparseFVBM(),
+        "l1, ebic, by node": SparseFVBM(nodewise=True),
+        "l1, cv": SparseFVBM(alpha="cv", cv=3),
+        "l1, cv, by node": SparseFVBM(alpha="cv", cv=3, nodewise=True),
     }
     rows = []
-    for name, options in ways.items():
+    for name, model in ways.items():
         start = time.process_time()
-        model = FVBMPseudoLikelihood(**options).fit(train)
+        model.fit(train)
         seconds = time.process_time() - start
         edges = np.count_nonzero(model.coupling_) // 2
         rows.append([name, f"{seconds:.1f}", edges, f"{model.score(test):.2f}"])

@@ -131,7 +131,7 @@ class ContactMapDisplay:
 
         Parameters
         ----------
-        estimator : FVBMPseudoLikelihood
+        estimator : FVBMPseudoLikelihood or SparseFVBM
             Fitted to an alignment, with one column for each site.
         contacts : array-like of int of shape (n_contacts, 2), default=None
             The known contacts, as pairs of column numbers from 0.

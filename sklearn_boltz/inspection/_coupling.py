@@ -125,14 +125,15 @@ class CouplingDisplay:
 
         Parameters
         ----------
-        estimator : FVBMPseudoLikelihood
-            The fitted estimator.
+        estimator : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+            A fitted network.
         X : array-like of shape (n_samples, n_features), default=None
             The training data. If given, couplings that are not significant are hatched in the heat
-            map and left out of the graph. The tests are those of `inference`, whose estimates are
-            without the default penalty; colours and widths are those of `coupling_`. Couplings that
-            the data separate have no test: they are grey in the heat map, and left out of the
-            graph, whose title has the number of their pairs.
+            map and left out of the graph. The tests are those of
+            :func:`~sklearn_boltz.statistics.inference`, whose estimates are without the default
+            penalty; colours and widths are those of `coupling_`. Couplings that the data separate
+            have no test: they are grey in the heat map, and left out of the graph, whose title has
+            the number of their pairs.
         kind : {"heatmap", "graph"}, default="heatmap"
             Type of plot.
         significance_level : float, default=0.05

@@ -61,7 +61,7 @@ class MomentsDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> from sklearn_boltz import MaximumEntropy
     >>> from sklearn_boltz.inspection import MomentsDisplay
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((1000, 8)) < 0.2 + 0.3 * (rng.random((1000, 1)) < 0.5)

@@ -8,8 +8,8 @@ def names_of(estimator):
 
     Parameters
     ----------
-    estimator : FVBMPseudoLikelihood
-        The fitted estimator.
+    estimator : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+        A fitted network.
 
     Returns
     -------

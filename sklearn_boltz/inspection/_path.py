@@ -59,12 +59,12 @@ class PathDisplay:
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_boltz import FVBMPseudoLikelihood
+    >>> from sklearn_boltz import SparseFVBM
     >>> from sklearn_boltz.inspection import PathDisplay
     >>> rng = np.random.default_rng(1)
     >>> X = rng.choice([-1, 1], size=(500, 4))
     >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
-    >>> model = SparseFVBM(penalty="l1").fit(X)
+    >>> model = SparseFVBM().fit(X)
     >>> display = PathDisplay.from_estimator(model)
     >>> [str(pair) for pair in display.pairs[display.selected_]]
     ['x0, x2']
@@ -85,8 +85,8 @@ class PathDisplay:
 
         Parameters
         ----------
-        estimator : FVBMPseudoLikelihood
-            Fitted with a sparse penalty and ``alpha="ebic"`` or ``"cv"``.
+        estimator : SparseFVBM
+            Fitted with ``alpha="ebic"`` or ``"cv"``.
         node : int or str, default=None
             Number or name of a variable: only its couplings are drawn. None means all pairs. It is
             required for a fit with ``nodewise=True``, where each variable has its own path.
@@ -109,15 +109,12 @@ class PathDisplay:
         """
         check_is_fitted(estimator)
         if not hasattr(estimator, "coupling_"):
-            raise TypeError(
-                f"PathDisplay is for FVBMPseudoLikelihood, got {type(estimator).__name__}."
-            )
+            raise TypeError(f"PathDisplay is for SparseFVBM, got {type(estimator).__name__}.")
         path, (names, value_names) = getattr(estimator, "path_", None), names_of(estimator)
         if path is None:
-            penalty = "l1" if value_names is None else "group"
             raise ValueError(
-                f"The fit has no path: it used a single penalty, alpha={estimator.alpha!r}. Fit "
-                f"with penalty={penalty!r} and alpha='ebic' or 'cv'."
+                f"The fit has no path: it used a single penalty, alpha={estimator.alpha!r}. Use "
+                "SparseFVBM with alpha='ebic' or 'cv'."
             )
         name = next(name for name in CRITERIA if name in path)
         alphas, criterion, alpha = path.alphas, path[name], estimator.alpha_

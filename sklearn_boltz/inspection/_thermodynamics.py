@@ -19,7 +19,7 @@ class ThermodynamicsDisplay:
     Parameters
     ----------
     figures : Bunch
-        What `thermodynamics` returned for several temperatures.
+        What :func:`~sklearn_boltz.statistics.thermodynamics` returned for several temperatures.
     n_features : int
         Number of columns.
 
@@ -64,14 +64,15 @@ class ThermodynamicsDisplay:
 
         Parameters
         ----------
-        estimator : FVBMPseudoLikelihood
-            A fitted estimator with `thermodynamics`.
+        estimator : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
+            A fitted network.
         temperatures : array-like of float, default=None
             At least two temperatures. None means 31 from 0.3 to 3, with equal ratios.
         ax : sequence of two matplotlib Axes, default=None
             Axes to draw on. None means a new figure.
         **kwargs : dict
-            Further parameters of `thermodynamics`, such as `random_state`.
+            Further parameters of :func:`~sklearn_boltz.statistics.thermodynamics`, such as
+            `random_state`.
 
         Returns
         -------
@@ -89,7 +90,7 @@ class ThermodynamicsDisplay:
         if np.ndim(temperatures) != 1 or len(temperatures) < 2:
             raise ValueError(
                 "ThermodynamicsDisplay needs a list of at least two temperatures, got "
-                f"{temperatures!r}. For a single one, call `thermodynamics` of the estimator."
+                f"{temperatures!r}. For a single one, call `statistics.thermodynamics`."
             )
         figures = statistics.thermodynamics(estimator, np.sort(temperatures), **kwargs)
         return cls(figures, estimator.n_features_in_).plot(ax=ax)

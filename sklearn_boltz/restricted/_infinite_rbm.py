@@ -120,7 +120,7 @@ class InfiniteRBM(BaseRBM):
 
     init : estimator, default=None
         The initial model: an RBM of the same columns with binary hidden units, or a network,
-        :class:`~sklearn_boltz.FVBMPseudoLikelihood`, of which each coupling becomes a hidden unit
+        such as :class:`~sklearn_boltz.SparseFVBM`, of which each coupling becomes a hidden unit
         with the same effect.
 
         An estimator that is not fitted is cloned and fitted to the rows first. Cloning, as in

@@ -173,8 +173,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     init : estimator, default=None
         The initial model: an RBM of the same columns, such as :class:`~sklearn_boltz.SDCPRBM`,
-        with at most `n_components` binary hidden units, or the network of
-        :class:`~sklearn_boltz.FVBMPseudoLikelihood`, as described for `init` of
+        with at most `n_components` binary hidden units, or a network, such as
+        :class:`~sklearn_boltz.SparseFVBM`, as described for `init` of
         :class:`~sklearn_boltz.SDCPRBM`. If it is not fitted, a clone is fitted to the rows first.
         Cross-validation makes clones, which are not fitted; wrap a fitted one in
         :class:`sklearn.frozen.FrozenEstimator` to keep it.

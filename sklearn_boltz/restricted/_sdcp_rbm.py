@@ -159,14 +159,12 @@ class SDCPRBM(MiniBatchRBM):
 
     init : estimator, default=None
         The initial model. It can be an RBM of the same columns with at most `n_components` binary
-        hidden units, or a network, :class:`~sklearn_boltz.FVBMPseudoLikelihood`.
+        hidden units, or a network, such as :class:`~sklearn_boltz.SparseFVBM`.
 
         Each of the `n_components` strongest couplings of a network becomes a hidden unit with the
         same effect. If there are as many units as couplings, training starts at the likelihood of
-        the network. For a network with few couplings, use
-        ``FVBMPseudoLikelihood(penalty="l1", alpha="ebic")``, or ``penalty="group"`` if columns
-        have categories. Columns must be bits or categories, not real numbers or probabilities
-        between 0 and 1.
+        the network. Columns must be bits or categories, not real numbers or probabilities between
+        0 and 1.
 
         An estimator that is not fitted is cloned and fitted to the rows first. Cloning, as in
         cross-validation, undoes the fit of `init`; to keep it, wrap it in
