@@ -19,7 +19,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from private import CategoricalPseudoLikelihood, PseudoLikelihood, descend
 from private import SparsePenalty as Penalty
-from sklearn_boltz import statistics
+from sklearn_boltz import SparseFVBM, statistics
 from sklearn_boltz.batches import Batches
 
 seeds = st.integers(0, 10**6)

@@ -102,3 +102,17 @@ def rarest(x, weights):
     """How many rows have the rarest joint value of some columns; rows with gaps do not count."""
     codes = (x > 0).T @ (1 << np.arange(len(x)))
     return np.bincount(codes, weights * (x != 0).all(axis=0), minlength=1 << len(x)).min()
+
+
+def empty_term(pairs: PseudoLikelihood, terms):
+    """The first term of which a joint value of its columns does not occur; None if all do.
+
+    If all parts of the term are in the model, there is then no maximum without a penalty.
+    """
+    for term in terms:
+        parts = (part for k in range(3, len(term)) for part in combinations(term, k))
+        if all(part in terms for part in parts) and not rarest(
+            pairs.spins[list(term)], pairs.weights
+        ):
+            return term
+    return None

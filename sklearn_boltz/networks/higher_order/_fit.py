@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from sklearn_boltz.networks.higher_order._evidence import rarest
+from sklearn_boltz.networks.higher_order._evidence import empty_term
 from sklearn_boltz.networks.higher_order._selection import ROUGH, Network, refit, select
 from sklearn_boltz.networks.training._existence import without_maximum
 from sklearn_boltz.networks.training._fit import Result
@@ -119,11 +119,10 @@ def _message(task, network, status, history, label):
     reason = task.no_maximum(label)
     if reason is not None:
         return reason
-    if not task.problem.penalty:
-        for term in network.terms:
-            if not rarest(task.problem.spins[list(term)], task.problem.weights):
-                columns = ", ".join(label(task.varying[j]) for j in term)
-                return without_maximum(f"some values of {columns} never occur together")
+    term = None if task.problem.penalty else empty_term(task.problem, network.terms)
+    if term is not None:
+        columns = ", ".join(label(task.varying[j]) for j in term)
+        return without_maximum(f"some values of {columns} never occur together")
     if status == "max_iter":
         return (
             f"The choice of terms ended at max_iter={history.max_rounds} rounds. Raise max_iter, "

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from sklearn_boltz.loglinear._hadamard import fwht
+from sklearn_boltz.networks.higher_order._evidence import empty_term
 from sklearn_boltz.networks.higher_order._further import Further, FurtherStatistics
 from sklearn_boltz.networks.model._interaction_model import InteractionModel, ones_of_states
 from sklearn_boltz.networks.training._existence import (
@@ -218,6 +219,11 @@ def _message(task, likelihood, status, label):
         empty = empty_cells(*task.problem.cell_sums())
         if empty:
             reason = never_together(empty, lambda j, *s: label(task.varying[j], *s))
+            return without_maximum(reason, "log-likelihood")
+        term = empty_term(task.problem, likelihood.further.terms)
+        if term is not None:
+            columns = ", ".join(label(task.varying[j]) for j in term)
+            reason = f"some values of {columns} never occur together"
             return without_maximum(reason, "log-likelihood")
     if status == "max_iter":
         return "The fit ended at max_iter, while the likelihood still rose. Raise max_iter."
