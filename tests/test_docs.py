@@ -23,6 +23,7 @@ PUBLIC_MODULES = [
     "sklearn_boltz.metrics",
     "sklearn_boltz.networks",
     "sklearn_boltz.restricted",
+    "sklearn_boltz.statistics",
     "sklearn_boltz.units",
 ]
 # No need of: an extended summary, "See Also" and its descriptions, an example for each method;

@@ -272,6 +272,21 @@ def bootstrap(
     -----
     UserWarning
         If fits of resamples did not converge, for example because there was no maximum.
+
+    Examples
+    --------
+    How often is each pair selected again from resampled rows? The third column mostly repeats the
+    first; the others are independent.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import SparseFVBM, statistics
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1, 1], size=(200, 4))
+    >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=200, p=[0.2, 0.8])
+    >>> model = SparseFVBM().fit(X)
+    >>> result = statistics.bootstrap(model, X, 50, reselect=True, random_state=0)
+    >>> result.edge_frequency[np.triu_indices(4, 1)]
+    array([0.14, 1.  , 0.18, 0.1 , 0.22, 0.14])
     """
     codes, weights = counted(network, X, sample_weight)
     model = network._unpenalised(codes, weights)

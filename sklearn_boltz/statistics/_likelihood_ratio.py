@@ -67,6 +67,21 @@ def likelihood_ratio(network, X, other, sample_weight=None):
     ----------
     .. [1] C. Varin, N. Reid and D. Firth, "An Overview of Composite Likelihood Methods",
        Statistica Sinica 21(1), 5–42, 2011.
+
+    Examples
+    --------
+    The first column acts on the second, and the second on the third. Whether the first acts on the
+    third as well is a hypothesis on one coupling:
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.cumprod(rng.choice([-1, 1], size=(500, 3), p=[0.3, 0.7]), axis=1)
+    >>> everything = FVBMPseudoLikelihood(alpha=0).fit(X)
+    >>> chain = SparseFVBM(edges=[(0, 1), (1, 2)], alpha=0).fit(X)
+    >>> test = statistics.likelihood_ratio(everything, X, chain)
+    >>> test.df, round(float(test.p_value), 2)
+    (1, 0.44)
     """
     check_is_fitted(other)
     check_unselected(network)

@@ -145,6 +145,28 @@ def inference(
     .. [2] C. J. Geyer, "Likelihood Inference in Exponential Families and Directions of
        Recession", Electronic Journal of Statistics 3, 259–289, 2009.
        https://doi.org/10.1214/08-EJS349
+
+    Examples
+    --------
+    The third column mostly repeats the first.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood, statistics
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.choice([-1, 1], size=(500, 3))
+    >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
+    >>> model = FVBMPseudoLikelihood().fit(X)
+    >>> print(statistics.inference(model, X))
+    Fully visible Boltzmann machine, maximum pseudo-likelihood
+    500 samples, 6 parameters, jackknife errors
+    <BLANKLINE>
+    parameter   estimate   std err        z         p          95 % interval
+    b[x0]         0.0872    0.0568     1.54      0.12      [-0.0240, 0.1985]
+    b[x1]         0.0439    0.0453     0.97      0.33      [-0.0449, 0.1326]
+    b[x2]        -0.0504    0.0567    -0.89      0.37      [-0.1615, 0.0606]
+    m[x0,x1]      0.0739    0.0566     1.30      0.19      [-0.0371, 0.1848]
+    m[x0,x2]      0.6977    0.0569    12.27   1.4e-34       [0.5862, 0.8092]
+    m[x1,x2]     -0.0003    0.0565    -0.01         1      [-0.1111, 0.1105]
     """
     if refit:
         return inference(

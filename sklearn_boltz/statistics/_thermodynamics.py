@@ -123,8 +123,20 @@ def specific_heat(network, temperature=1.0):
     -----
     UserWarning
         If an estimate is not to be trusted.
+
+    Examples
+    --------
+    The spins of a chain. Its specific heat has a maximum where order gives way to disorder.
+
+    >>> import numpy as np
+    >>> from sklearn_boltz import FVBMPseudoLikelihood, statistics
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.cumprod(rng.choice([-1, 1], size=(500, 20), p=[0.1, 0.9]), axis=1)
+    >>> model = FVBMPseudoLikelihood(alpha=0.1).fit(X)
+    >>> [round(statistics.specific_heat(model, T), 1) for T in (0.25, 0.5, 1, 2)]
+    [0.4, 5.1, 9.7, 3.6]
     """
-    return network._figures_at(temperature).specific_heat[0]
+    return float(network._figures_at(temperature).specific_heat[0])
 
 
 @of_network(
