@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _common import make_parser, peak_memory, print_check, print_table, report, run_script, timed
+from _common import make_parser, print_check, print_table, report, run_script, timed
 from _data import correlated_bits
 
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
@@ -45,10 +45,13 @@ def write_rows(path, n_rows, n_columns):
             correlated_bits(min(100_000, n_rows - start), n_columns, rng).tofile(file)
 
 
-def anonymous_memory():
-    """Bytes that this process holds now, without pages of files."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("RssAnon:")[1].split()[0]) * 1024
+def memory(name):
+    """A figure that Linux has of this process, in bytes."""
+    return int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0]) * 1024
+
+
+# What it holds now without pages of files; the largest resident memory that it ever had.
+ANONYMOUS, PEAK = "RssAnon", "VmHWM"
 
 
 class Watch(threading.Thread):
@@ -56,11 +59,11 @@ class Watch(threading.Thread):
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.peak, self.going = anonymous_memory(), True
+        self.peak, self.going = memory(ANONYMOUS), True
 
     def run(self):
         while self.going:
-            self.peak = max(self.peak, anonymous_memory())
+            self.peak = max(self.peak, memory(ANONYMOUS))
             time.sleep(0.01)
 
 
@@ -68,7 +71,7 @@ def fit(name, path, n_rows, in_memory):
     """In the child: fit, print the figures as JSON."""
     n_columns, make = MODELS[name]
     X = np.memmap(path, dtype=np.uint8, mode="r", shape=(n_rows, n_columns))
-    before = anonymous_memory()
+    before = memory(ANONYMOUS)
     X = np.array(X) if in_memory else X
     watch = Watch()
     watch.start()
@@ -76,7 +79,7 @@ def fit(name, path, n_rows, in_memory):
     watch.going = False
     watch.join()
     figures = {"seconds": seconds, "before": before, "anonymous": watch.peak}
-    print(json.dumps(figures | {"resident": peak_memory()}))
+    print(json.dumps(figures | {"resident": memory(PEAK)}))
 
 
 def fit_in_child(name, path, n_rows, in_memory=False):

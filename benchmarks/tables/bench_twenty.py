@@ -32,6 +32,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import csv
 import time
 import warnings
 from functools import partial
@@ -39,25 +40,10 @@ from functools import partial
 import _path  # noqa: F401
 import matplotlib.pyplot as plt
 import numpy as np
-from _baselines import (
-    BernoulliMixture,
-    BernoulliRBMPeer,
-    as_sdcp_rbm,
-    chow_liu,
-    independent,
-)
+from _baselines import BernoulliMixture, BernoulliRBMPeer, as_sdcp_rbm, chow_liu, independent
 from _circuits import learn_spn, random_circuits
-from _common import (
-    MissingData,
-    keep_row,
-    make_parser,
-    print_table,
-    read_table,
-    report,
-    rows_to_make,
-    run_script,
-    save_table,
-)
+from _common import MissingData, make_parser, print_table, report, run_script, save_table
+from _common import processor_timed as timed
 from _data import load_density
 from _published import PUBLISHED, SOURCES, best_published
 from scipy.special import logsumexp
@@ -304,13 +290,6 @@ def known(valid, test, seconds):
     return valid, test, test, np.nan, np.nan, np.nan, seconds
 
 
-def timed(function, *args, **options):
-    """-> result, seconds of the processor."""
-    start = time.process_time()
-    result = function(*args, **options)
-    return result, time.process_time() - start
-
-
 # Our estimators.
 
 
@@ -446,7 +425,9 @@ def fit_set(name, args):
             if not args.models or model in args.models
             for seed in range(args.seeds if is_random else 1)
         ]
-        for key in rows_to_make(keys, args.path, args.again):
+        for key in keys:
+            if not args.again and key in kept(args.path):
+                continue
             _, _, model, seed = key
             if part == "peers":
                 args.seconds = seconds_of_default(name, args.path)
@@ -455,7 +436,7 @@ def fit_set(name, args):
             except ImportError as error:
                 print(f"{name}, {model} skipped: {error}", flush=True)
                 continue
-            keep_row(args.path, [*KEY, *FIGURES], key, figures)
+            keep(args.path, key, figures)
 
 
 def seconds_of_default(name, path):
@@ -467,10 +448,26 @@ def seconds_of_default(name, path):
 # Tables.
 
 
+def kept(path):
+    """The rows of the table of fits by set, part, model and seed, as texts."""
+    if not path.is_file():
+        return {}
+    with path.open(newline="") as file:
+        return {tuple(row[: len(KEY)]): row for row in list(csv.reader(file))[1:]}
+
+
+def keep(path, key, figures):
+    """Add a row to the table of fits, or put it in the place of an older one."""
+    row = [*key, *(f"{value:.5g}" for value in figures)]
+    print(*row, flush=True)
+    # Read once more: another process may have added a row.
+    save_table(path, [*KEY, *FIGURES], (kept(path) | {key: row}).values())
+
+
 def grouped(path):
     """The figures of all seeds, of shape (n_seeds, n_figures), by set, part and model."""
     found = {}
-    for key, row in read_table(path, len(KEY)).items():
+    for key, row in kept(path).items():
         found.setdefault(key[:3], []).append([float(x) for x in row[len(KEY) :]])
     return {key: np.array(rows) for key, rows in found.items()}
 
