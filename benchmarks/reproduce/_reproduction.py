@@ -100,6 +100,19 @@ def compare(args, rows):
     save_table(f"{args.stem}.csv", header, rows)
 
 
+def keep_rows(args, header, rows):
+    """Print and keep a table."""
+    print_table(header, rows)
+    save_table(f"{args.stem}_rows.csv", header, rows)
+
+
+def keep_curves(args, at, curves, digits):
+    """Keep the values of curves by their names at some epochs."""
+    values = zip(at, *curves.values(), strict=True)
+    rows = [[epoch, *(f"{x:.{digits}f}" for x in row)] for epoch, *row in values]
+    save_table(f"{args.stem}_curves.csv", ["epoch", *curves], rows)
+
+
 def save_picture(figure, path):
     """Write a PNG file."""
     figure.savefig(path, dpi=110)

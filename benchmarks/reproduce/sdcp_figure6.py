@@ -9,7 +9,7 @@ V. Upadhya, P. S. Sastry (2017). "Learning RBM with a DC programming approach". 
 import _path  # noqa: F401
 import numpy as np
 from _common import run_script
-from _sdcp import OURS, Curve, reproduce_images
+from _sdcp import OURS, Curve, image_settings, reproduce_images
 
 
 def curves(args):
@@ -54,11 +54,12 @@ def claims(paths, ends, args):
 
 
 def main():
-    reproduce_images(
-        6, "hyperparameters", __doc__, curves=curves, claims=claims,
+    args = image_settings(
+        __doc__,
         full=dict(rates=[0.01, 0.05, 0.1], inner=[2, 4, 6, 12], rate=0.05),
         quick=dict(rates=[0.01, 0.05], inner=[2, 6, 12]),
-    )  # fmt: skip
+    )
+    reproduce_images(6, "hyperparameters", args, curves=curves, claims=claims)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ V. Upadhya, P. S. Sastry (2017). "Learning RBM with a DC programming approach". 
 
 import _path  # noqa: F401
 from _common import run_script
-from _sdcp import OURS, Curve, reproduce_images
+from _sdcp import OURS, Curve, image_settings, reproduce_images
 
 # Deviation of the weights; biases of the visible units, if they are not the base rate.
 INITIAL = {
@@ -52,12 +52,13 @@ def claims(paths, ends, args):
 
 
 def main():
-    reproduce_images(
-        7, "batch size and initialisation", __doc__, curves=curves, claims=claims,
+    args = image_settings(
+        __doc__,
         full=dict(rate=0.01, batches=[50, 100, 200, 500]),
         # The few steps must be longer to come anywhere.
         quick=dict(rate=0.05, batches=[25, 50, 100]),
-    )  # fmt: skip
+    )
+    reproduce_images(7, "batch size and initialisation", args, curves=curves, claims=claims)
 
 
 if __name__ == "__main__":
