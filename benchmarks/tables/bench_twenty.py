@@ -71,39 +71,15 @@ FIGURES = ["valid", "low", "high", "ladder", "ais", "chains", "seconds"]
 FSLL_COLUMNS = 20
 
 
-def rbm(rates=(0.05, 0.01), epochs=(20, 20), copies=1, **settings):
-    """Entries of a recipe: so many RBMs, each trained at one rate after the other."""
+def rbm(rates=(), epochs=(), copies=1, *, persistent_from=None, **settings):
+    """Entries of a recipe: so many RBMs, each trained at one rate after the other.
+
+    With chains from the rows, then from one of the rates on with persistent ones. Without rates,
+    RBMs stop by themselves, each on other validation rows.
+    """
     phases = [dict(learning_rate=r, max_iter=n) for r, n in zip(rates, epochs, strict=True)]
-    return [(SDCPRBM, settings, phases)] * copies
-
-
-def persistent_rbm(copies=1, **settings):
-    """Entries of a recipe: RBMs that learn with chains from the rows, then with persistent ones."""
-    persistent = dict(n_inner=1, n_gibbs=5, persistent=True)
-    phases = [
-        dict(learning_rate=0.05, max_iter=30),
-        dict(learning_rate=0.02, max_iter=150, **persistent),
-        dict(learning_rate=0.005, max_iter=50),
-        dict(learning_rate=0.0015, max_iter=30),
-    ]
-    return [(SDCPRBM, settings, phases)] * copies
-
-
-def default_rbm(copies=1, **settings):
-    """Entries of a recipe: RBMs that stop by themselves, each on other validation rows."""
-    return [(SDCPRBM, settings, [])] * copies
-
-
-def rbm_from_network(copies=1, *, alpha, **settings):
-    """Entries of a recipe: RBMs that start from the strongest pairs of a sparse network."""
-    persistent = dict(n_inner=1, n_gibbs=5, persistent=True)
-    phases = [
-        dict(learning_rate=0.02, max_iter=20),
-        dict(learning_rate=0.006, max_iter=10),
-        dict(learning_rate=0.003, max_iter=60, **persistent),
-        dict(learning_rate=0.001, max_iter=40),
-    ]
-    settings["init"] = FVBMPseudoLikelihood(penalty="l1", alpha=alpha)
+    if persistent_from is not None:
+        phases[persistent_from] |= dict(n_inner=1, n_gibbs=5, persistent=True)
     return [(SDCPRBM, settings, phases)] * copies
 
 
@@ -130,7 +106,10 @@ VALIDATED = {
     },
     "msnbc": {"FSLL, tol=3e-5": table(alpha=0.1, tol=3e-5)},
     "plants": {
-        "12 RBMs, persistent chains": persistent_rbm(12, n_components=140, weight_decay=1e-4),
+        "12 RBMs, persistent chains": rbm(
+            (0.05, 0.02, 0.005, 0.0015), (30, 150, 50, 30), 12, persistent_from=1,
+            n_components=140, weight_decay=1e-4,
+        ),
         "9 RBMs and network": [
             *rbm(**STAGES, epochs=(60, 25, 12), copies=9, n_components=140, weight_decay=1e-4),
             *network(alpha=0.001, term_price=0.5, **TRIPLES),
@@ -142,8 +121,7 @@ VALIDATED = {
             *network(alpha=0.01, term_price=0.5, **TRIPLES),
         ],
         "12 RBMs and network": [
-            *default_rbm(12),
-            *network(alpha=0.01, term_price=0.5, **TRIPLES),
+            *rbm(copies=12), *network(alpha=0.01, term_price=0.5, **TRIPLES),
         ],
     },
     "jester": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, weight_decay=1.7e-4)},
@@ -160,7 +138,10 @@ VALIDATED = {
             *network(alpha=0.003, term_price=0.5, **TRIPLES),
         ],
         "4 RBMs from a network, and network": [
-            *rbm_from_network(4, alpha=0.016, n_components=700, weight_decay=2.2e-4),
+            # From the strongest pairs of a sparse network.
+            *rbm((0.02, 0.006, 0.003, 0.001), (20, 10, 60, 40), 4, persistent_from=2,
+                 n_components=700, weight_decay=2.2e-4,
+                 init=FVBMPseudoLikelihood(penalty="l1", alpha=0.016)),
             *network(alpha=0.003, term_price=0.5, **TRIPLES),
         ],
     },
@@ -175,17 +156,12 @@ VALIDATED = {
     },
     "pumsb_star": {
         "tempered RBM": rbm(
-            (0.02, 0.006, 0.002),
-            (175, 85, 40),
-            n_components=200,
-            sampler="tempered",
-            tempered_fraction=0.2,
-            weight_decay=5e-4,
-            max_rungs=60,
+            (0.02, 0.006, 0.002), (175, 85, 40), n_components=200, sampler="tempered",
+            tempered_fraction=0.2, weight_decay=5e-4, max_rungs=60,
         ),
     },
     "bbc": {"3 RBMs": rbm(**STAGES, epochs=(250, 60, 40), copies=3, weight_decay=1.6e-2)},
-}
+}  # fmt: skip
 # Mixtures, circuits and the machines of others: what is chosen among on the validation rows.
 N_BERNOULLI = (20, 50, 100, 200, 400, 800)
 CIRCUIT_ROWS = (512, 256, 128, 64)
