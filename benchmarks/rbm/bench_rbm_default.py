@@ -29,7 +29,7 @@ from _common import (
     run_script,
     unconverged_is_fine,
 )
-from _data import binary, load_images, load_small_digits
+from _data import binary, load_bits, load_small_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -105,7 +105,7 @@ def compare_features(X, y):
 def compare_digits(args):
     """Print the tables of the digits."""
     grey, y = load_small_digits()
-    X = binary(grey).astype(np.float32)
+    X = binary(grey)
     order = np.random.default_rng(0).permutation(len(X))
     train, test = X[order[:-N_TEST]], X[order[-N_TEST:]]
     compare_grid(args, train, test)
@@ -114,9 +114,7 @@ def compare_digits(args):
 
 def stop_on_mnist(args):
     """Print what the default chose on MNIST, and its likelihood."""
-    grey, grey_test, *_ = load_images("mnist", args.data)
-    rng = np.random.default_rng(0)
-    X, test = (binary(part, rng=rng).astype(np.float32) for part in (grey, grey_test))
+    X, test = load_bits("mnist", args.data, rng=np.random.default_rng(0))
     with threadpool_limits(1):
         model, seconds = processor_timed(SDCPRBM(random_state=0, n_jobs=1, verbose=1).fit, X)
     history = model.history_

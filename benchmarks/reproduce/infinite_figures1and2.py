@@ -21,9 +21,9 @@ from time import perf_counter
 import _path  # noqa: F401
 import joblib
 import numpy as np
-from _common import log_likelihood, print_table, processor_timed, run_script, save_table
+from _common import log_likelihood, processor_timed, run_script
 from _data import binary, load_parts
-from _reproduction import compare, kept, plt, reproduction, save_picture, settings
+from _reproduction import compare, keep_rows, kept, plt, reproduction, save_picture, settings
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
@@ -228,8 +228,7 @@ def main():
             for n in sorted(curves[RANDOM]):
                 cells = [[f"{curves[m][n][0]:.1f}", f"{curves[m][n][1]:.1%}"] for m in SHOWN]
                 rows.append([SETS[name][0], n, *sum(cells, [])])
-        print_table(header, rows)
-        save_table(f"{args.stem}_rows.csv", header, rows)
+        keep_rows(args, header, rows)
         grown = max(max(curves[FW]) for curves in found.values())
         compare(args, [
             ("settings", "50,000 and 4,100 rows, 700 units, 200 and 400 epochs",

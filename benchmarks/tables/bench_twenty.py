@@ -343,15 +343,12 @@ def circuit(learn, train, valid, test, seed, args):
     return known(value, score(test), seconds)
 
 
-def scikit_learn(X, rate, batch_size, seed):
-    return BernoulliRBMPeer(X, PEER_UNITS, learning_rate=rate, batch_size=batch_size, seed=seed)
-
-
-def machine(make, train, valid, test, seed, args):
-    """The RBM of another library: rate and batch size by the validation rows."""
+def bernoulli_rbm(train, valid, test, seed, args):
+    """scikit-learn's RBM: rate and batch size by the validation rows."""
     X, found = train.astype(np.float32), []
     for rate, batch_size in PEER_RATES:
-        peer = make(X, rate, batch_size, seed)
+        options = dict(learning_rate=rate, batch_size=batch_size, seed=seed)
+        peer = BernoulliRBMPeer(X, PEER_UNITS, **options)
         _, seconds = timed(peer.train, args.seconds, clock=time.process_time)
         try:
             model = as_sdcp_rbm(peer.parameters(), X)
@@ -374,7 +371,7 @@ PEERS = {
     "mixture of Bernoullis": (bernoulli_mixture, True),
     "LearnSPN (deeprob-kit)": (partial(circuit, learn_spn), True),
     "random circuits (deeprob-kit)": (partial(circuit, random_circuits), True),
-    "BernoulliRBM": (partial(machine, scikit_learn), True),
+    "BernoulliRBM": (bernoulli_rbm, True),
 }
 
 
