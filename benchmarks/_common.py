@@ -131,19 +131,10 @@ def log_likelihood(model, X, *, reverse=False, **ladder):
 
 
 def print_bracket(model, X, **annealing):
-    """Print the mean log-likelihood of rows with ln Z by each method.
+    """Print the mean log-likelihood of rows under an RBM with ln Z by each method.
 
-    Parameters
-    ----------
-    model : fitted SDCPRBM
-    X : ndarray of shape (n_samples, n_visible)
-    **annealing
-        Options of ``log_partition`` for AIS and RAISE.
-
-    Returns
-    -------
-    low : float
-        The smaller of the values by the ladder and by AIS, less two standard errors.
+    The options are those of AIS and RAISE. -> The smaller of the values by the ladder and by AIS,
+    less two standard errors.
     """
     annealing = {"random_state": 0} | annealing
     free_energy = model.free_energy(X).mean()

@@ -90,12 +90,7 @@ def load_images(name, folder, n_rows=None, n_test_rows=None):
 
 
 def load_bits(name, folder, n_rows=None, n_test_rows=None, rng=None):
-    """Images as `load_images` gives them, then `binary`: the training rows, then the test rows.
-
-    Returns
-    -------
-    X, X_test : ndarray of float32 of shape (n_samples, n_pixels)
-    """
+    """`binary` of the rows that `load_images` gives: of training, then of the test."""
     X, X_test, *_ = load_images(name, folder, n_rows, n_test_rows)
     return binary(X, rng), binary(X_test, rng)
 
@@ -106,18 +101,9 @@ def binary(X, rng=None):
 
 
 def load_parts(name, folder):
-    """Images in three parts.
+    """Pixels from 0 to 1 and classes of "train", "valid" and "test", of "mnist" or "caltech".
 
-    Parameters
-    ----------
-    name : {"mnist", "caltech"}
-        The last 10,000 training rows of MNIST validate, as in the Frank-Wolfe paper.
-    folder : Path or None
-
-    Returns
-    -------
-    dict of str to (ndarray of float32, ndarray)
-        Pixels from 0 to 1 and classes of "train", "valid" and "test".
+    The last 10,000 training rows of MNIST validate, as in the Frank-Wolfe paper.
     """
     data = _image_arrays(name, folder)
     if name == "mnist":

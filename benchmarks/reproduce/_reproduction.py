@@ -86,11 +86,7 @@ def kept(args, name, make, seconds_of=None):
 def compare(args, rows):
     """Print and keep the comparison.
 
-    Parameters
-    ----------
-    args : Namespace
-    rows : list of (str, str, str, bool or None)
-        What; in the paper; here; whether they agree, if that can be said.
+    A row has four cells: what; in the paper; here; whether they agree, None if that is open.
     """
     words = {True: "yes", False: "no", None: ""}
     rows = [[what, paper, here, words[agrees]] for what, paper, here, agrees in rows]

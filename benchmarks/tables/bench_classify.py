@@ -33,22 +33,17 @@ WITHOUT_EACH = ["soybean", "primary_tumor", "digits"]
 EACH = "a density for each class"
 
 
-def numbers():
-    return make_column_selector(dtype_include="number")
-
-
-def words():
-    return make_column_selector(dtype_exclude="number")
-
-
 def complete(*steps):
     """Numbers and one-hot columns without missing cells."""
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    numbers = make_pipeline(SimpleImputer(strategy="median"), *steps)
+    words = make_pipeline(
+        SimpleImputer(strategy="most_frequent", missing_values=None),
+        OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    )
     return make_column_transformer(
-        (make_pipeline(SimpleImputer(strategy="median"), *steps), numbers()),
-        (make_pipeline(SimpleImputer(strategy="most_frequent", missing_values=None), one_hot),
-         words()),
-    )  # fmt: skip
+        (numbers, make_column_selector(dtype_include="number")),
+        (words, make_column_selector(dtype_exclude="number")),
+    )
 
 
 def naive_bayes(X, seed):
