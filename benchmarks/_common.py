@@ -1,4 +1,4 @@
-"""What the benchmarks share: options, reports, tables, clocks, memory, likelihoods."""
+"""What the benchmarks share: options, reports, tables, clocks, likelihoods."""
 
 import argparse
 import csv
@@ -9,6 +9,7 @@ import time
 import warnings
 from contextlib import contextmanager, redirect_stdout
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -130,19 +131,10 @@ def log_likelihood(model, X, *, reverse=False, **ladder):
 
 
 def print_bracket(model, X, **annealing):
-    """Print the mean log-likelihood of rows with ln Z by each method.
+    """Print the mean log-likelihood of rows under an RBM with ln Z by each method.
 
-    Parameters
-    ----------
-    model : fitted SDCPRBM
-    X : ndarray of shape (n_samples, n_visible)
-    **annealing
-        Options of ``log_partition`` for AIS and RAISE.
-
-    Returns
-    -------
-    low : float
-        The smaller of the values by the ladder and by AIS, less two standard errors.
+    The options are those of AIS and RAISE. -> The smaller of the values by the ladder and by AIS,
+    less two standard errors.
     """
     annealing = {"random_state": 0} | annealing
     free_energy = model.free_energy(X).mean()
@@ -167,30 +159,15 @@ def unconverged_is_fine():
         yield
 
 
-def timed(function, *args, **kwargs):
+def timed(function, *args, clock=time.perf_counter, **options):
     """(result, seconds) of a call."""
-    start = time.perf_counter()
-    result = function(*args, **kwargs)
-    return result, time.perf_counter() - start
+    start = clock()
+    result = function(*args, **options)
+    return result, clock() - start
 
 
-def interleaved(functions, repeats, clock=time.perf_counter):
-    """Seconds of each function, called in turn so that all see the same machine.
-
-    With the clock `time.process_time`, seconds of the processor: what others do there does not
-    count.
-
-    Returns
-    -------
-    seconds : ndarray of shape (len(functions), repeats)
-    """
-    seconds = np.empty((len(functions), repeats))
-    for r in range(repeats):
-        for k, function in enumerate(functions):
-            start = clock()
-            function()
-            seconds[k, r] = clock() - start
-    return seconds
+# Seconds of the processor: what others do there does not count.
+processor_timed = partial(timed, clock=time.process_time)
 
 
 def print_table(header, rows):
@@ -213,42 +190,6 @@ def save_table(path, header, rows):
         writer.writerows(rows)
 
 
-def read_table(path, n_keys):
-    """Rows of a CSV file by their first `n_keys` cells, as texts; none where there is no file."""
-    if not path.is_file():
-        return {}
-    with path.open(newline="") as file:
-        return {tuple(row[:n_keys]): row for row in list(csv.reader(file))[1:]}
-
-
-def keep_row(path, header, key, figures):
-    """Add a row of figures to a CSV file, or put it in the place of an older one."""
-    row = [*key, *(f"{value:.5g}" for value in figures)]
-    print(*row, flush=True)
-    # Read once more: another process may have added a row.
-    save_table(path, header, (read_table(path, len(key)) | {tuple(key): row}).values())
-
-
-def rows_to_make(keys, path, again):
-    """Yield the keys that a CSV file does not have, or all of them."""
-    for key in keys:
-        if again or key not in read_table(path, len(key)):
-            yield key
-
-
 def print_check(what, asked, measured, met):
     """A figure that was asked for beside the measured one."""
     print(f"{'met    ' if met else 'NOT MET'}  {what}: asked {asked}, measured {measured}")
-
-
-def peak_memory():
-    """Largest resident memory that this process ever had, in bytes."""
-    try:
-        status = Path("/proc/self/status").read_text()
-        return int(status.split("VmHWM:")[1].split()[0]) * 1024
-    except (OSError, IndexError):
-        # getrusage comes second: on Linux its figure outlives exec, from parent to child.
-        import resource
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024

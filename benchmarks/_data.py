@@ -4,6 +4,8 @@ A set is looked for as a file in a folder (``--data``), then downloaded where th
 address for it. What is in neither place raises `MissingData`.
 """
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 from _common import MissingData
@@ -26,20 +28,9 @@ IMAGES = {
 
 
 def _read(file_name, folder, fetch=None, names=()):
-    """All arrays of a file; else those of a download, which calls them otherwise.
+    """All arrays of a file by their names; else those of a download by `fetch`.
 
-    Parameters
-    ----------
-    file_name : str
-    folder : Path or None
-    fetch : callable, default=None
-        Downloads the set.
-    names : dict of str to str
-        Keys of the download, with the names that the file has for them.
-
-    Returns
-    -------
-    dict of str to ndarray
+    `names` has the keys of the download, with the names that the file has for them.
     """
     if folder is not None and (folder / file_name).is_file():
         with np.load(folder / file_name, allow_pickle=False) as file:
@@ -99,12 +90,7 @@ def load_images(name, folder, n_rows=None, n_test_rows=None):
 
 
 def load_bits(name, folder, n_rows=None, n_test_rows=None, rng=None):
-    """Images as `load_images` gives them, then `binary`: the training rows, then the test rows.
-
-    Returns
-    -------
-    X, X_test : ndarray of float32 of shape (n_samples, n_pixels)
-    """
+    """`binary` of the rows that `load_images` gives: of training, then of the test."""
     X, X_test, *_ = load_images(name, folder, n_rows, n_test_rows)
     return binary(X, rng), binary(X_test, rng)
 
@@ -115,18 +101,9 @@ def binary(X, rng=None):
 
 
 def load_parts(name, folder):
-    """Images in three parts.
+    """Pixels from 0 to 1 and classes of "train", "valid" and "test", of "mnist" or "caltech".
 
-    Parameters
-    ----------
-    name : {"mnist", "caltech"}
-        The last 10,000 training rows of MNIST validate, as in the Frank-Wolfe paper.
-    folder : Path or None
-
-    Returns
-    -------
-    dict of str to (ndarray of float32, ndarray)
-        Pixels from 0 to 1 and classes of "train", "valid" and "test".
+    The last 10,000 training rows of MNIST validate, as in the Frank-Wolfe paper.
     """
     data = _image_arrays(name, folder)
     if name == "mnist":
@@ -148,10 +125,7 @@ def load_small_digits():
 def load_density(name, folder):
     """Training, validation and test rows of a benchmark of density estimation, as int64 bits."""
     parts = ("train", "valid", "test")
-
-    def fetch(verbose):
-        return fetch_density_benchmark(name, verbose=verbose)
-
+    fetch = partial(fetch_density_benchmark, name)
     data = _read(f"{name}.npz", folder, fetch, {part: part for part in parts})
     return [data[part].astype(np.int64) for part in parts]
 
@@ -162,48 +136,28 @@ def load_spikes(folder):
     return {name: data[name] for name in ("spikes15", "spikes50")}
 
 
-def correlated_bits(n_rows, n_columns, rng):
-    """Bits that are equal to their left neighbour four times of five in the first half."""
-    X = rng.integers(2, size=(n_rows, n_columns), dtype=np.uint8)
-    for j in range(1, n_columns // 2):
-        X[:, j] = X[:, j - 1] ^ (rng.random(n_rows) < 0.2)
-    return X
-
-
-# Tables: the file, and the columns that are left out.
+# Files of the tables of words and levels.
 TABLES = {
-    "vote": ("uci_vote.csv.gz", []),
-    "primary_tumor": ("uci_primary_tumor.csv.gz", []),
-    "soybean": ("uci_soybean.csv.gz", []),
-    "bfi": ("r_bfi.csv.gz", ["age"]),
-    "alarm": ("r_alarm.csv.gz", []),
+    "vote": "uci_vote.csv.gz",
+    "primary_tumor": "uci_primary_tumor.csv.gz",
+    "soybean": "uci_soybean.csv.gz",
+    "bfi": "r_bfi.csv.gz",
+    "alarm": "r_alarm.csv.gz",
 }
 
 
 def load_table(name, folder):
     """A table of words as a data frame of texts, of levels as one of numbers.
 
-    Parameters
-    ----------
-    name : {"vote", "primary_tumor", "soybean", "bfi", "alarm"}
-        bfi is without the age, which is a number.
-    folder : Path or None
-
-    Returns
-    -------
-    table : data frame
-        A missing cell is None, or NaN.
+    A missing cell is None, or NaN. The levels, bfi, are without the age, which is a number.
     """
-
-    file_name, left_out = TABLES[name]
-    for place in (folder, folder and folder / "tables"):
-        if place is not None and (place / file_name).is_file():
+    for place in (folder, folder / "tables") if folder is not None else ():
+        if (place / TABLES[name]).is_file():
             if name == "bfi":
-                return pd.read_csv(place / file_name).drop(columns=left_out)
-            table = pd.read_csv(place / file_name, dtype=str, keep_default_na=False)
-            table = table.drop(columns=left_out).astype(object)
-            return table.where(table != "", None)
-    raise MissingData(f"{file_name} is not in --data")
+                return pd.read_csv(place / TABLES[name]).drop(columns="age")
+            table = pd.read_csv(place / TABLES[name], dtype=str, keep_default_na=False)
+            return table.astype(object).where(table != "", None)
+    raise MissingData(f"{TABLES[name]} is not in --data")
 
 
 # Tables with classes: the column that has them, or the function that loads them.
@@ -219,19 +173,7 @@ CLASSES = {
 
 
 def load_classes(name, folder):
-    """A table whose rows are in classes.
-
-    Parameters
-    ----------
-    name : {"vote", "primary_tumor", "soybean", "digits", "wine", "breast_cancer", "iris"}
-    folder : Path or None
-
-    Returns
-    -------
-    X : data frame
-        Of texts, or of numbers.
-    y : ndarray of str
-    """
+    """A table whose rows are in classes: a data frame of texts or of numbers, and texts."""
     source = CLASSES[name]
     if callable(source):
         data = source(as_frame=True)

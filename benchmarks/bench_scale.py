@@ -18,8 +18,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from _common import make_parser, peak_memory, print_check, print_table, report, run_script, timed
-from _data import correlated_bits
+from _common import make_parser, print_check, print_table, report, run_script, timed
 
 from sklearn_boltz import SDCPRBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood
 
@@ -33,22 +32,27 @@ MODELS = {
 }
 # Above this, an array in memory is not tried.
 MOST_IN_MEMORY = 10**6
-COLUMNS = ["model", "n_rows", "file_mib", "n_columns", "seconds", "before", "anonymous",
-           "resident", "in_memory"]  # fmt: skip
 
 
 def write_rows(path, n_rows, n_columns):
-    """Correlated bits, some rows at a time."""
+    """Bits, some rows at a time: in the first half, four of five are as their left neighbours."""
     rng = np.random.default_rng(0)
     with path.open("wb") as file:
         for start in range(0, n_rows, 100_000):
-            correlated_bits(min(100_000, n_rows - start), n_columns, rng).tofile(file)
+            size = min(100_000, n_rows - start), n_columns
+            X = rng.integers(2, size=size, dtype=np.uint8)
+            for j in range(1, n_columns // 2):
+                X[:, j] = X[:, j - 1] ^ (rng.random(len(X)) < 0.2)
+            X.tofile(file)
 
 
-def anonymous_memory():
-    """Bytes that this process holds now, without pages of files."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("RssAnon:")[1].split()[0]) * 1024
+def memory(name):
+    """A figure that Linux has of this process, in MiB."""
+    return int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0]) / 1024
+
+
+# What it holds now without pages of files; the largest resident memory that it ever had.
+ANONYMOUS, PEAK = "RssAnon", "VmHWM"
 
 
 class Watch(threading.Thread):
@@ -56,11 +60,11 @@ class Watch(threading.Thread):
 
     def __init__(self):
         super().__init__(daemon=True)
-        self.peak, self.going = anonymous_memory(), True
+        self.peak, self.going = memory(ANONYMOUS), True
 
     def run(self):
         while self.going:
-            self.peak = max(self.peak, anonymous_memory())
+            self.peak = max(self.peak, memory(ANONYMOUS))
             time.sleep(0.01)
 
 
@@ -68,15 +72,15 @@ def fit(name, path, n_rows, in_memory):
     """In the child: fit, print the figures as JSON."""
     n_columns, make = MODELS[name]
     X = np.memmap(path, dtype=np.uint8, mode="r", shape=(n_rows, n_columns))
-    before = anonymous_memory()
+    before = memory(ANONYMOUS)
     X = np.array(X) if in_memory else X
     watch = Watch()
     watch.start()
     _, seconds = timed(make().fit, X)
     watch.going = False
     watch.join()
-    figures = {"seconds": seconds, "before": before, "anonymous": watch.peak}
-    print(json.dumps(figures | {"resident": peak_memory()}))
+    figures = {"before": before, "anonymous": watch.peak, "resident": memory(PEAK)}
+    print(json.dumps({"seconds": seconds} | figures))
 
 
 def fit_in_child(name, path, n_rows, in_memory=False):
@@ -101,9 +105,8 @@ def measure(name, sizes, folder):
         if found is None:
             continue
         row = {"model": name, "n_rows": n_rows, "file_mib": n_rows * n_columns / MIB}
-        row |= {"n_columns": n_columns, "seconds": found["seconds"]}
-        row |= {key: found[key] / MIB for key in ("before", "anonymous", "resident")}
-        yield row | {"in_memory": both["anonymous"] / MIB if both else float("nan")}
+        row |= {"n_columns": n_columns, **found}
+        yield row | {"in_memory": both["anonymous"] if both else float("nan")}
 
 
 def main():
@@ -121,7 +124,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             rows = [row for name in MODELS for row in measure(name, sizes, Path(folder))]
         cells = [[f"{v:.3g}" if isinstance(v, float) else v for v in row.values()] for row in rows]
-        print_table(COLUMNS, cells)
+        print_table(list(rows[0]), cells)
         for name in MODELS:
             mine = [row["anonymous"] for row in rows if row["model"] == name]
             if len(mine) < len(sizes):

@@ -290,18 +290,24 @@ KILLED = [
     (FSLLDensity(), 0.9),
     (RBMClassifier(5, max_iter=2, batch_size=100, random_state=0), 0.6),
 ]
+# The worker that has sent a result, or the other one.
+KILLS = [(*case, False) for case in KILLED] + [
+    pytest.param(estimator, share, other, marks=pytest.mark.slow)
+    for estimator, _ in KILLED
+    for share in (0.1, 0.3, 0.6, 0.9)
+    for other in (False, True)
+]
 
 
 @SHORT
-@pytest.mark.parametrize(("estimator", "share"), KILLED, ids=range(len(KILLED)))
-def test_fits_outlive_a_killed_worker(client, X, estimator, share):
-    """benchmarks/bench_kills.py kills twenty in each of these fits."""
+@pytest.mark.parametrize(("estimator", "share", "other"), KILLS, ids=range(len(KILLS)))
+def test_fits_outlive_a_killed_worker(client, X, estimator, share, other):
     scheduler, y = client.cluster.scheduler, (X[:, 0] + X[:, 1]).astype(int)
     rows, killer = in_blocks(X, 50), Killer(scheduler)
     scheduler.add_plugin(killer, name="killer")
     try:
         clone(estimator).fit(rows, y)
-        killer.begin(at=round(share * killer.n_results))
+        killer.begin(round(share * killer.n_results), other)
         model = clone(estimator).fit(rows, y)
     finally:
         scheduler.remove_plugin("killer")

@@ -3,6 +3,4 @@
 import sys
 from pathlib import Path
 
-BENCHMARKS = str(Path(__file__).resolve().parents[1])
-if BENCHMARKS not in sys.path:
-    sys.path.insert(0, BENCHMARKS)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))

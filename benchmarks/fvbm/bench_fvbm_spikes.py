@@ -15,13 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood
 
 
-def split(X):
-    """Training and test rows."""
-    order = np.random.default_rng(0).permutation(len(X))
-    half = len(X) // 2
-    return X[order[:half]], X[order[half:]]
-
-
 def empty_share(model, d):
     """Probability of silence under a model."""
     return float(np.exp(model.score_samples(np.zeros((1, d), dtype=np.uint8)))[0])
@@ -35,7 +28,8 @@ def error_of_rates(model, X):
 
 def compare(name, X):
     """Score the models on held-out rows."""
-    train, test = split(X)
+    order = np.random.default_rng(0).permutation(len(X))
+    train, test = np.split(X[order], [len(X) // 2])
     d = X.shape[1]
     alone = independent(train, test)
     rows = [["independent", f"{alone:.4f}", d, "", "", ""]]

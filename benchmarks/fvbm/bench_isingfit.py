@@ -18,7 +18,7 @@ from pathlib import Path
 
 import _path  # noqa: F401
 import numpy as np
-from _common import make_parser, print_check, print_table, report, run_script
+from _common import make_parser, print_check, print_table, processor_timed, report, run_script
 from _data import load_density, load_spikes
 
 from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM
@@ -137,9 +137,7 @@ def likelihood_of_dna(train, test):
     }
     rows = []
     for name, model in ways.items():
-        start = time.process_time()
-        model.fit(train)
-        seconds = time.process_time() - start
+        model, seconds = processor_timed(model.fit, train)
         edges = np.count_nonzero(model.coupling_) // 2
         rows.append([name, f"{seconds:.1f}", edges, f"{model.score(test):.2f}"])
     print(f"DNA, {len(train):,} rows, test log-likelihood:\n")

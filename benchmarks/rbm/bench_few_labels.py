@@ -8,13 +8,7 @@ early stopping, which sets labelled rows aside.
 
 import _path  # noqa: F401
 import numpy as np
-from _common import (
-    make_parser,
-    print_table,
-    report,
-    run_script,
-    unconverged_is_fine,
-)
+from _common import make_parser, print_table, report, run_script, unconverged_is_fine
 from _data import load_classes
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -28,11 +22,8 @@ def models(n_labels):
     if n_labels > 50:
         options = dict(alpha=0.01, max_iter=20, random_state=0)
         return {
-            name: (RBMClassifier(100, early_stopping=early, **options), True)
-            for name, early in (
-                ("all rows, no early stopping", False),
-                ("all rows, early stopping", True),
-            )
+            f"all rows, {text}": (RBMClassifier(100, early_stopping=early, **options), True)
+            for early, text in ((False, "no early stopping"), (True, "early stopping"))
         }
     return {
         "all rows, alpha .1": (RBMClassifier(100, alpha=0.1, max_iter=20, random_state=0), True),

@@ -14,20 +14,22 @@ and by RAISE with 100 chains and 5,000 temperatures.
 
 import warnings
 from itertools import product
-from time import process_time
 
 import _path  # noqa: F401
 import numpy as np
+from _baselines import independent
 from _common import (
+    log_likelihood,
     make_parser,
     print_bracket,
     print_check,
     print_table,
+    processor_timed,
     report,
     run_script,
     unconverged_is_fine,
 )
-from _data import binary, load_images, load_small_digits
+from _data import binary, load_bits, load_small_digits
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -42,12 +44,9 @@ ROWS = (360, 720, 1437)
 
 def fitted(estimator, X, test, **settings):
     """-> test log-likelihood, twice its standard error, seconds, the fit."""
-    start = process_time()
-    model = estimator(n_jobs=1, **settings).fit(X)
-    seconds = process_time() - start
-    found = model.log_partition(n_chains=200, n_temperatures=2000, random_state=0)
-    value = float(-model.free_energy(test).mean() - found.value)
-    return value, 2 * found.std_err, seconds, model
+    model, seconds = processor_timed(estimator(n_jobs=1, **settings).fit, X)
+    value, error = log_likelihood(model, test, n_chains=200, n_temperatures=2000)
+    return float(value), 2 * error, seconds, model
 
 
 def settings_of_grid():
@@ -83,10 +82,7 @@ def compare_grid(args, X, test):
             rows.append([n_rows, name, np.mean(values), np.mean(errors), np.mean(seconds)])
             if estimator is SDCPRBM:
                 differences.append(best - np.mean(values))
-        values = X[:n_rows].mean(axis=0)
-        p = (n_rows * values + 1) / (n_rows + 2)
-        independent = (test * np.log(p) + (1 - test) * np.log1p(-p)).sum(axis=1).mean()
-        rows.append([n_rows, "independent pixels", independent, 0.0, 0.0])
+        rows.append([n_rows, "independent pixels", independent(X[:n_rows], test), 0.0, 0.0])
     header = ["rows", "model (units, rate, penalty)", "log-likelihood", "error", "seconds"]
     print_table(header, [
         [n_rows, name, f"{value:.2f}", f"{error:.2f}", f"{seconds:.0f}"]
@@ -99,22 +95,17 @@ def compare_grid(args, X, test):
 def compare_features(X, y):
     """Print accuracies of logistic regression."""
     folds, classifier = KFold(3), LogisticRegression(C=10, max_iter=2000)
-    rows = [
-        ["pixels", cross_val_score(classifier, X, y, cv=folds).mean()],
-        *(
-            [f"features of {model}", cross_val_score(
-                make_pipeline(model, classifier), X, y, cv=folds
-            ).mean()]
-            for model in (SDCPRBM(random_state=0), TAPRBM(random_state=0))
-        ),
-    ]  # fmt: skip
-    print_table(["features", "accuracy"], [[name, f"{value:.3f}"] for name, value in rows])
+    models = {"pixels": classifier}
+    for model in (SDCPRBM(random_state=0), TAPRBM(random_state=0)):
+        models[f"features of {model}"] = make_pipeline(model, classifier)
+    found = {name: cross_val_score(model, X, y, cv=folds).mean() for name, model in models.items()}
+    print_table(["features", "accuracy"], [[name, f"{value:.3f}"] for name, value in found.items()])
 
 
 def compare_digits(args):
     """Print the tables of the digits."""
     grey, y = load_small_digits()
-    X = binary(grey).astype(np.float32)
+    X = binary(grey)
     order = np.random.default_rng(0).permutation(len(X))
     train, test = X[order[:-N_TEST]], X[order[-N_TEST:]]
     compare_grid(args, train, test)
@@ -123,17 +114,9 @@ def compare_digits(args):
 
 def stop_on_mnist(args):
     """Print what the default chose on MNIST, and its likelihood."""
-    grey, grey_test, *_ = load_images("mnist", args.data)
-    rng = np.random.default_rng(0)
-    X, test = (binary(part, rng=rng).astype(np.float32) for part in (grey, grey_test))
-    start = process_time()
+    X, test = load_bits("mnist", args.data, rng=np.random.default_rng(0))
     with threadpool_limits(1):
-        model = SDCPRBM(random_state=0, n_jobs=1, verbose=1).fit(X)
-    tell_of_mnist(model, X, test, process_time() - start, args)
-
-
-def tell_of_mnist(model, X, test, seconds, args):
-    """Print the tables of a fit."""
+        model, seconds = processor_timed(SDCPRBM(random_state=0, n_jobs=1, verbose=1).fit, X)
     history = model.history_
     rates = history["learning_rate"]
     print(f"{len(X)} rows, {model.n_components_} hidden units, {seconds:.0f} seconds\n")

@@ -13,14 +13,7 @@ from time import process_time
 import _path  # noqa: F401
 import numpy as np
 from _baselines import BernoulliRBMPeer
-from _common import (
-    make_parser,
-    print_check,
-    print_table,
-    report,
-    run_script,
-    unconverged_is_fine,
-)
+from _common import make_parser, print_check, print_table, report, run_script, unconverged_is_fine
 from _data import load_images
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression

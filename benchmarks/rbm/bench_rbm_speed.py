@@ -16,7 +16,7 @@ import tracemalloc
 
 import _path  # noqa: F401
 import numpy as np
-from _common import interleaved, make_parser, print_table, report, run_script
+from _common import make_parser, print_table, report, run_script, timed
 from _data import load_bits
 from sklearn.neural_network import BernoulliRBM
 from threadpoolctl import threadpool_limits
@@ -85,6 +85,15 @@ def estimator(**kwargs):
     return SDCPRBM(N_HIDDEN, max_iter=1, track_likelihood=False, random_state=0, **kwargs)
 
 
+def interleaved(functions, repeats):
+    """Seconds of the calls of each function, called in turn so that all see the same machine."""
+    seconds = {name: np.empty(repeats) for name in functions}
+    for r in range(repeats):
+        for name, function in functions.items():
+            seconds[name][r] = timed(function)[1]
+    return seconds
+
+
 def compare_pcd(X, batch_size, args):
     """Seconds of an epoch: this, BernoulliRBM, the products, PyTorch."""
     n_rows, dtype = len(X), X.dtype.type
@@ -100,7 +109,7 @@ def compare_pcd(X, batch_size, args):
     epoch = torch_pcd(X, batch_size, args.threads) if dtype == np.float32 else None
     if epoch is not None:
         functions["PyTorch"] = epoch
-    return dict(zip(functions, interleaved(functions.values(), args.repeats), strict=True))
+    return interleaved(functions, args.repeats)
 
 
 def compare_cs_dcp(X, repeats):
@@ -110,7 +119,7 @@ def compare_cs_dcp(X, repeats):
         # A transition is two products; each step needs the hidden means and a gradient.
         "its products": lambda: [products(31, 24, 7) for _ in range(len(X) // 200)],
     }
-    return dict(zip(functions, interleaved(functions.values(), repeats), strict=True))
+    return interleaved(functions, repeats)
 
 
 def compare_ais(X, n_temperatures, repeats):
@@ -121,7 +130,7 @@ def compare_ais(X, n_temperatures, repeats):
         ),
         "its products": lambda: products(n_temperatures, n_temperatures - 1, 0),
     }
-    return dict(zip(functions, interleaved(functions.values(), repeats), strict=True))
+    return interleaved(functions, repeats)
 
 
 def peak_of_fit(X):

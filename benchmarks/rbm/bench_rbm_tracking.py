@@ -5,25 +5,24 @@ After ten epochs, the last figure of the history beside annealed importance samp
 its likelihood, divided by those of one that does not, in the same run.
 """
 
-import time
 from functools import partial
 
 import _path  # noqa: F401
 import numpy as np
-from _common import make_parser, print_check, print_table, report, run_script, unconverged_is_fine
+from _common import (
+    make_parser,
+    print_check,
+    print_table,
+    processor_timed,
+    report,
+    run_script,
+    unconverged_is_fine,
+)
 from _data import load_bits, load_density
 
 from sklearn_boltz import SDCPRBM
 
 UNITS = {"accidents": 200, "plants": 100, "mnist": 500}
-
-
-def fitted(X, model):
-    """The model after a fit, and seconds of the processor."""
-    start = time.process_time()
-    with unconverged_is_fine():
-        model.fit(X)
-    return model, time.process_time() - start
 
 
 def main():
@@ -40,8 +39,9 @@ def main():
             make = partial(SDCPRBM, UNITS[name], max_iter=10, random_state=0, n_jobs=1)
             seconds, plain = [], []
             for _ in range(args.repeats):
-                plain.append(fitted(X, make(track_likelihood=False))[1])
-                model, needed = fitted(X, make())
+                with unconverged_is_fine():
+                    plain.append(processor_timed(make(track_likelihood=False).fit, X)[1])
+                    model, needed = processor_timed(make().fit, X)
                 seconds.append(needed)
             annealing = dict(n_temperatures=args.temperatures, n_chains=100, n_jobs=1)
             estimate = model.log_partition("ais", random_state=0, **annealing)

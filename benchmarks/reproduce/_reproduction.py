@@ -86,11 +86,7 @@ def kept(args, name, make, seconds_of=None):
 def compare(args, rows):
     """Print and keep the comparison.
 
-    Parameters
-    ----------
-    args : Namespace
-    rows : list of (str, str, str, bool or None)
-        What; in the paper; here; whether they agree, if that can be said.
+    A row has four cells: what; in the paper; here; whether they agree, None if that is open.
     """
     words = {True: "yes", False: "no", None: ""}
     rows = [[what, paper, here, words[agrees]] for what, paper, here, agrees in rows]
@@ -98,6 +94,19 @@ def compare(args, rows):
     header = ["", "paper", "here", "agrees"]
     print_table(header, rows)
     save_table(f"{args.stem}.csv", header, rows)
+
+
+def keep_rows(args, header, rows):
+    """Print and keep a table."""
+    print_table(header, rows)
+    save_table(f"{args.stem}_rows.csv", header, rows)
+
+
+def keep_curves(args, at, curves, digits):
+    """Keep the values of curves by their names at some epochs."""
+    values = zip(at, *curves.values(), strict=True)
+    rows = [[epoch, *(f"{x:.{digits}f}" for x in row)] for epoch, *row in values]
+    save_table(f"{args.stem}_curves.csv", ["epoch", *curves], rows)
 
 
 def save_picture(figure, path):

@@ -1,10 +1,9 @@
 """The figures of the S-DCP paper: what their scripts share.
 
-A script says which curves its figure has, and what the paper says of them. All algorithms make as
-many Gibbs transitions for a mini-batch: 12 on the small sets (`reproduce_small`), 24 on images
-(`reproduce_images`): CD-24, PCD-24, CG-24, S-DCP and CS-DCP with 6 × 4. On images the paper has
-500 hidden units, batches of 200, 200 epochs, 10 trials and 10,000 temperatures of AIS: some two
-hours of one thread for a trial of one curve of MNIST.
+A script says which curves its figure has, and what the paper says of them. On images, all
+algorithms make 24 Gibbs transitions for a mini-batch: CD-24, PCD-24, CG-24, S-DCP and CS-DCP with
+6 × 4. There the paper has 500 hidden units, batches of 200, 200 epochs, 10 trials and 10,000
+temperatures of AIS: some two hours of one thread for a trial of one curve of MNIST.
 """
 
 from functools import partial
@@ -13,18 +12,13 @@ from typing import NamedTuple
 import _path  # noqa: F401
 import joblib
 import numpy as np
-from _common import log_likelihood, print_table, save_table
+from _common import log_likelihood, print_table
 from _data import load_bits
-from _reproduction import compare, kept, plt, reproduction, save_picture, settings
-from joblib import Parallel, delayed
+from _reproduction import compare, keep_curves, kept, plt, reproduction, save_picture, settings
 from rbm.bench_rbm_mnist import ALGORITHMS
 
 from sklearn_boltz import SDCPRBM
-from sklearn_boltz._threads import Workers
-from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
 
-SMALL_FULL = dict(epochs=50_000, trials=25, points=200, jobs=2)
-SMALL_QUICK = dict(epochs=6_000, trials=3, points=60)
 FULL = dict(hidden=500, rows=60_000, batch=200, epochs=200, trials=10, points=20,
             temperatures=10_000, test_rows=10_000, jobs=1)  # fmt: skip
 # Small batches make up for the few rows: 60 of them an epoch, where the paper has 300.
@@ -47,6 +41,11 @@ def settings_with_points(description, full, quick):
     return args
 
 
+def image_settings(description, full, quick=None):
+    """The settings of a figure of images: `FULL` and `QUICK`, but for what it has differently."""
+    return settings_with_points(description, FULL | full, QUICK | (quick or {}))
+
+
 def near_its_best(path, epochs):
     """The first epoch at which a path from below reaches 90 % of its maximum, as the paper says.
 
@@ -55,115 +54,6 @@ def near_its_best(path, epochs):
     path = np.asarray(path)
     first = int(np.argmax(path >= path.max() / 0.9))
     return round(epochs * (first + 1) / len(path))
-
-
-# Figures 1 and 2: small sets, 4 hidden units, exact likelihood.
-
-SETS = {
-    "shifting": ("Shifting Bar 9/1", make_shifting_bar(9), -np.log(9)),
-    "bars": ("Bars & Stripes 3×3", make_bars_and_stripes(3), -2.5993),
-}
-SMALL_ALGORITHMS = {
-    "CD-12": dict(n_inner=1, n_gibbs=12, centered=False),
-    "PCD-12": dict(n_inner=1, n_gibbs=12, centered=False, persistent=True),
-    "CG-12": dict(n_inner=1, n_gibbs=12),
-    "S-DCP 3×4": dict(n_inner=3, n_gibbs=4, centered=False),
-    "CS-DCP 3×4": dict(n_inner=3, n_gibbs=4),
-}
-RATES = [0.3, 0.5]
-
-
-def trial(X, scheme, rate, epochs, points, seed):
-    """Exact mean log-likelihood at some epochs of one fit."""
-    model = SDCPRBM(
-        4, learning_rate=rate, batch_size=len(X), max_iter=0, random_state=seed, **scheme
-    ).fit(X)
-    X, path, training = X.astype(model.components_.dtype), [], model._training
-    with Workers(1) as workers:
-        for _ in range(points):
-            # Epochs of one mini-batch without the history of fit(), which would double the time.
-            for _ in range(epochs // points):
-                training.learner.learn(training.learner.in_memory(X), rate, workers)
-            vars(model).update(model._attributes(training))
-            path.append(model.score(X))
-    return path
-
-
-def run(sets, epochs, trials, points, n_jobs):
-    """Log-likelihoods of shape (trials, points) for each set, algorithm and rate."""
-    keys = [(s, a, r) for s in sets for a in SMALL_ALGORITHMS for r in RATES]
-    calls = [
-        delayed(trial)(SETS[s][1], SMALL_ALGORITHMS[a], r, epochs, points, seed)
-        for s, a, r in keys
-        for seed in range(trials)
-    ]
-    paths = np.array(Parallel(n_jobs=n_jobs)(calls)).reshape(len(keys), trials, points)
-    return dict(zip(keys, paths, strict=True))
-
-
-def plot(name, paths, epochs, file):
-    """The mean over the trials for each algorithm, and the band of the middle half."""
-    title, _, ceiling = SETS[name]
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True, layout="constrained")
-    for ax, rate in zip(axes, RATES, strict=True):
-        for algorithm in SMALL_ALGORITHMS:
-            path = paths[name, algorithm, rate]
-            at = epochs * np.arange(1, path.shape[1] + 1) / path.shape[1]
-            (line,) = ax.plot(at, path.mean(axis=0), label=algorithm)
-            band = np.quantile(path, [0.25, 0.75], axis=0)
-            ax.fill_between(at, *band, color=line.get_color(), alpha=0.15, lw=0)
-        ax.axhline(ceiling, color="0.4", ls="--", lw=1)
-        ax.set(title=f"{title}, learning rate {rate}", xlabel="epoch")
-    axes[0].set_ylabel("mean log-likelihood, nats")
-    lines = axes[0].get_legend_handles_labels()
-    fig.legend(*lines, loc="outside upper center", ncols=len(SMALL_ALGORITHMS), frameon=False)
-    save_picture(fig, file)
-
-
-def reproduce_small(number, name, description, claims):
-    """Run and keep a figure.
-
-    Parameters
-    ----------
-    number : int
-        Of the figure.
-    name : {"shifting", "bars"}
-    description : str
-    claims : callable
-        (means, speeds, args) -> rows of the comparison; both are dicts by (algorithm, rate):
-        the log-likelihood in the end, and `near_its_best`.
-    """
-    args = settings_with_points(description, SMALL_FULL, SMALL_QUICK)
-    title, _, ceiling = SETS[name]
-    with reproduction(f"sdcp_figure{number}", f"S-DCP, Figure {number}: {title}", args):
-        paths = run([name], args.epochs, args.trials, args.points, args.jobs)
-        means = {key[1:]: path.mean(axis=0) for key, path in paths.items()}
-        speeds = {key: near_its_best(path, args.epochs) for key, path in means.items()}
-        last = {key: path[-1] for key, path in means.items()}
-        header = ["algorithm"]
-        for rate in RATES:
-            header += [f"rate {rate}: log-likelihood", "worst", "best", "epoch of 90 %"]
-        rows = []
-        for algorithm in SMALL_ALGORITHMS:
-            rows.append([algorithm])
-            for rate in RATES:
-                ends = paths[name, algorithm, rate][:, -1]
-                rows[-1] += [f"{x:.3f}" for x in (ends.mean(), ends.min(), ends.max())]
-                rows[-1].append(speeds[algorithm, rate])
-        print_table(header, rows)
-        save_table(f"{args.stem}_rows.csv", header, rows)
-        at = args.epochs * np.arange(1, args.points + 1) // args.points
-        values = np.column_stack(list(means.values()))
-        curves = [[n, *(f"{x:.4f}" for x in row)] for n, row in zip(at, values, strict=True)]
-        labels = [f"{algorithm}, {rate}" for algorithm, rate in means]
-        save_table(f"{args.stem}_curves.csv", ["epoch", *labels], curves)
-        compare(args, [
-            ("settings", "50,000 epochs, 25 trials",
-             f"{args.epochs:,} epochs, {args.trials} trials", None),
-            ("highest log-likelihood there is", f"{ceiling:.1f}", f"{ceiling:.4f}", None),
-            *claims(last, speeds, args),
-        ])  # fmt: skip
-    plot(name, paths, args.epochs, f"{args.stem}.png")
 
 
 # Figures 3 to 7: 28 × 28 pixels, likelihood by annealed importance sampling.
@@ -188,43 +78,25 @@ class Curve(NamedTuple):
     label: str = ""
 
 
-def five_algorithms(title):
-    """The curves of Figures 3 and 4: a panel for each learning rate."""
-
-    def curves(args):
-        return {
-            f"{name}, rate {rate:g}": Curve(
-                f"{title}, learning rate {rate:g}", options | dict(learning_rate=rate), name
-            )
-            for rate in args.rates
-            for name, options in COMPARED.items()
-        }
-
-    return curves
-
-
-def reproduce_images(
-    number, subject, description, *, curves, claims, data="mnist", full, quick=None, paper=None
-):
+def reproduce_images(number, subject, args, *, curves, claims, data="mnist", batch=200, epochs=200):
     """Run and keep a figure.
 
     Parameters
     ----------
     number : int
         Of the figure.
-    subject, description : str
+    subject : str
+    args : Namespace
+        From `image_settings`.
     curves : callable
         args -> dict of name to `Curve`. Curves with the same options are learned once.
     claims : callable
         (paths, ends, args) -> rows of the comparison; `paths` and `ends` are dicts by name of a
         curve: its log-likelihoods, and (log-likelihood in the end, epoch of 90 %).
     data : {"mnist", "omniglot"}
-    full, quick : dict
-        What the settings have besides `FULL` and `QUICK`, or differently.
-    paper : dict, default=None
-        The batch and epochs of the paper, where they differ from 200.
+    batch, epochs : int, default=200
+        Of the paper.
     """
-    args = settings_with_points(description, FULL | full, QUICK | (quick or {}))
     X, X_test = load_bits(data, args.data, args.rows, args.test_rows, np.random.default_rng(0))
     with reproduction(f"sdcp_figure{number}", f"S-DCP, Figure {number}: {subject}", args):
         chosen, known, paths = curves(args), {}, {}
@@ -234,20 +106,15 @@ def reproduce_images(
                 known[key] = learn(X, X_test, curve.options, args)
             paths[name] = known[key]
         ends = keep(paths, args)
-        compare(args, [paper_and_here(args, len(X), **(paper or {})), *claims(paths, ends, args)])
+        trials = "1 trial" if args.trials == 1 else f"{args.trials} trials"
+        compare(args, [
+            ("settings",
+             f"500 hidden units, all rows, batches of {batch}, {epochs} epochs, 10 trials",
+             f"{args.hidden} hidden units, {len(X):,} rows, batches of {args.batch}, "
+             f"{args.epochs} epochs, {trials}", None),
+            *claims(paths, ends, args),
+        ])  # fmt: skip
     draw(chosen, paths, args)
-
-
-def paper_and_here(args, n_rows, batch=200, epochs=200):
-    """The row of the settings; `batch` and `epochs` are those of the paper."""
-    trials = "1 trial" if args.trials == 1 else f"{args.trials} trials"
-    return (
-        "settings",
-        f"500 hidden units, all rows, batches of {batch}, {epochs} epochs, 10 trials",
-        f"{args.hidden} hidden units, {n_rows:,} rows, batches of {args.batch}, "
-        f"{args.epochs} epochs, {trials}",
-        None,
-    )
 
 
 def learn(X, X_test, options, args):
@@ -295,8 +162,7 @@ def keep(paths, args):
     print()
     print_table(["", "test log-likelihood", "epoch of 90 %"],
                 [[name, f"{end:.2f}", epoch] for name, (end, epoch) in ends.items()])  # fmt: skip
-    rows = [[n, *(f"{path[k]:.2f}" for path in paths.values())] for k, n in enumerate(at)]
-    save_table(f"{args.stem}_curves.csv", ["epoch", *paths], rows)
+    keep_curves(args, at, paths, 2)
     return ends
 
 

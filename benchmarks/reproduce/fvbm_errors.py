@@ -11,8 +11,8 @@ same fits.
 import _path  # noqa: F401
 import numpy as np
 from _bslm import N_ROWS, N_RUNS, SIZES, estimate, machine, random_parameters, sequences
-from _common import print_table, run_script, save_table
-from _reproduction import compare, plt, reproduction, save_picture, settings
+from _common import run_script
+from _reproduction import compare, keep_rows, plt, reproduction, save_picture, settings
 
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
@@ -44,8 +44,7 @@ def main():
             rows.append([d, *(f"{x:.2e}" for x in numbers), f"{ended} of {N_RUNS}"])
         header = ["d", "paper", "here, N(0, 0.5)", "median run", "here, N(0, 0.01)",
                   "sandwich, N(0, 0.01)", "Fisher bound 1/n", "converged"]  # fmt: skip
-        print_table(header, rows)
-        save_table(f"{args.stem}_rows.csv", header, rows)
+        keep_rows(args, header, rows)
         ratios = [float(row[4]) / float(row[5]) for row in rows]
         below = max(PAPER.values()) * N_ROWS
         least = min(float(row[4]) for row in rows) * N_ROWS

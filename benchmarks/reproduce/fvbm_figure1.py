@@ -11,8 +11,8 @@ maximum pseudo-likelihood estimation of fully visible Boltzmann machines". Neura
 import _path  # noqa: F401
 import numpy as np
 from _bslm import SIZES, sequences
-from _common import print_table, run_script, save_table
-from _reproduction import compare, plt, reproduction, save_picture, settings
+from _common import run_script
+from _reproduction import compare, keep_rows, plt, reproduction, save_picture, settings
 
 from sklearn_boltz.inspection import HistoryDisplay
 
@@ -55,8 +55,7 @@ def main():
         rows = [row_of(sequence) for sequence in found]
         header = ["d", "run", "sweeps", "smallest rise, nats a row", f"share after {EARLY} sweeps",
                   "converged", "seconds"]  # fmt: skip
-        print_table(header, rows)
-        save_table(f"{args.stem}_rows.csv", header, rows)
+        keep_rows(args, header, rows)
         least, early = min(float(row[3]) for row in rows), min(float(row[4]) for row in rows)
         sweeps = np.array([sequence.model.n_iter_ for sequence in found])
         stopped = (sweeps < args.max_iter).sum()

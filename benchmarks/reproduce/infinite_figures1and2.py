@@ -16,23 +16,20 @@ import itertools
 import math
 import warnings
 from functools import partial
-from time import perf_counter, process_time
+from time import perf_counter
 
 import _path  # noqa: F401
 import joblib
 import numpy as np
-from _common import log_likelihood, print_table, run_script, save_table
+from _common import log_likelihood, processor_timed, run_script
 from _data import binary, load_parts
-from _reproduction import compare, kept, plt, reproduction, save_picture, settings
+from _reproduction import compare, keep_rows, kept, plt, reproduction, save_picture, settings
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_boltz import SDCPRBM, InfiniteRBM
 
-SETS = {
-    "mnist": ("MNIST", "460", "-160 to -80"),
-    "caltech": ("Caltech-101", "550", "-220 to -120"),
-}
+SETS = {"mnist": ("MNIST", "460", "-160 to -80"), "caltech": ("Caltech-101", "550", "-220 to -120")}
 FW, STARTED, RANDOM = "FW, safeguarded", "CD-10, from FW", "CD-10, random, as many epochs"
 SHOWN = (FW, STARTED, RANDOM)
 # Of the runs of AIS that choose, on the validation rows.
@@ -72,9 +69,7 @@ def growing(X, sizes, args):
                         warm_start=True, n_jobs=args.jobs, random_state=0)  # fmt: skip
     spent = 0.0
     for size in sizes:
-        start = process_time()
-        model.set_params(max_components=size).fit(X)
-        spent += process_time() - start
+        spent += processor_timed(model.set_params(max_components=size).fit, X)[1]
         yield model, spent
 
 
@@ -87,9 +82,7 @@ def train(model, X, X_valid, n_epochs, n_parts):
     done, spent = 0, 0.0
     model.set_params(warm_start=True)
     for end in np.unique(np.linspace(0, n_epochs, n_parts + 1).astype(int))[1:]:
-        start = process_time()
-        model.set_params(max_iter=int(end) - done).fit(X)
-        spent += process_time() - start
+        spent += processor_timed(model.set_params(max_iter=int(end) - done).fit, X)[1]
         done = int(end)
         value = log_likelihood(model, X_valid, **SHORT)[0]
         if value > best[0]:
@@ -235,8 +228,7 @@ def main():
             for n in sorted(curves[RANDOM]):
                 cells = [[f"{curves[m][n][0]:.1f}", f"{curves[m][n][1]:.1%}"] for m in SHOWN]
                 rows.append([SETS[name][0], n, *sum(cells, [])])
-        print_table(header, rows)
-        save_table(f"{args.stem}_rows.csv", header, rows)
+        keep_rows(args, header, rows)
         grown = max(max(curves[FW]) for curves in found.values())
         compare(args, [
             ("settings", "50,000 and 4,100 rows, 700 units, 200 and 400 epochs",

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from _baselines import independent
 from _common import log_likelihood, print_table, run_script
-from _data import binary, load_parts, load_small_digits
+from _data import binary, load_bits, load_small_digits
 from _reproduction import reproduction, save_picture, settings
 
 from sklearn_boltz import InfiniteRBM
@@ -27,8 +27,7 @@ def load(name, args):
         X = binary(load_small_digits()[0])
         X = X[np.random.default_rng(0).permutation(len(X))]
         return X[:1200], X[1500:]
-    parts, rng = load_parts(name, args.data), np.random.default_rng(0)
-    return binary(parts["train"][0][: args.rows], rng), binary(parts["test"][0], rng)
+    return load_bits(name, args.data, args.rows, rng=np.random.default_rng(0))
 
 
 def grow(name, X, X_test, args):
@@ -42,9 +41,8 @@ def grow(name, X, X_test, args):
             n = args.components
             model = InfiniteRBM(n, alpha=alpha, mode=mode, n_iter_no_change=n, random_state=0)
             path = model.fit(X).history_["validation_log_likelihood"]
-            value, error = log_likelihood(
-                model, X_test, n_temperatures=args.temperatures, n_chains=100
-            )
+            ladder = dict(n_temperatures=args.temperatures, n_chains=100)
+            value, error = log_likelihood(model, X_test, **ladder)
             fall = np.max(-np.diff(path), initial=0)
             figures = [value, error, value - base, fall]
             rows.append([f"{mode}, {alpha}", model.n_components_, *(f"{x:.2f}" for x in figures)])

@@ -8,7 +8,7 @@ V. Upadhya, P. S. Sastry (2017). "Learning RBM with a DC programming approach". 
 
 import _path  # noqa: F401
 from _common import run_script
-from _sdcp import COMPARED, Curve, reproduce_images
+from _sdcp import COMPARED, Curve, image_settings, reproduce_images
 
 
 def curves(args):
@@ -36,12 +36,13 @@ def claims(paths, ends, args):
 
 
 def main():
-    reproduce_images(
-        5, "batches of 1,000", __doc__, curves=curves, claims=claims,
+    args = image_settings(
+        __doc__,
         full=dict(batch=1_000, epochs=250, rates=[0.05, 0.01]),
         quick=dict(batch=1_000, rows=5_000, epochs=12, rates=[0.2, 0.01]),
-        paper=dict(batch=1_000, epochs=250),
-    )  # fmt: skip
+    )
+    reproduce_images(5, "batches of 1,000", args, curves=curves, claims=claims, batch=1_000,
+                     epochs=250)  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import joblib
 import numpy as np
 from _common import print_table, run_script, save_table
 from _data import binary, load_images, load_small_digits
-from _reproduction import compare, kept, plt, reproduction, save_picture, settings
+from _reproduction import compare, keep_curves, kept, plt, reproduction, save_picture, settings
 from sklearn.utils import Bunch
 
 from sklearn_boltz import TAPRBM
@@ -164,10 +164,8 @@ def main():
         rows = [[method, size, f"{value:.2e}"] for (method, size), value in seconds.items()]
         print_table(["", "rows", "seconds of an iteration"], rows)
         save_table(f"{args.stem}_rows.csv", ["method", "rows", "seconds"], rows)
-        labels = [f"{method}, {n_iter}" for method, n_iter in paths]
-        save_table(f"{args.stem}_curves.csv", ["epoch", *labels],
-                   [[n, *(f"{path[n]:.3f}" for path in paths.values())]
-                    for n in range(args.epochs + 1)])  # fmt: skip
+        curves = {f"{method}, {n_iter}": path for (method, n_iter), path in paths.items()}
+        keep_curves(args, range(args.epochs + 1), curves, 3)
         few = args.iterations[0]
         ends = {method: {} for method in (*METHODS, AS_PRINTED)}
         for (method, n_iter), path in paths.items():

@@ -20,15 +20,9 @@ from sklearn_boltz import TAPDBM
 
 
 def make(sizes, args):
-    return TAPDBM(
-        sizes,
-        learning_rate=args.rate,
-        tap_max_iter=args.iterations,
-        pretrain_max_iter=args.pretrain,
-        max_iter=0,
-        warm_start=True,
-        random_state=args.seed,
-    )
+    return TAPDBM(sizes, learning_rate=args.rate, tap_max_iter=args.iterations,
+                  pretrain_max_iter=args.pretrain, max_iter=0, warm_start=True,
+                  random_state=args.seed)  # fmt: skip
 
 
 def course(model, X, X_test, args):

@@ -9,9 +9,9 @@ from functools import partial
 
 import _path  # noqa: F401
 import numpy as np
-from _common import log_likelihood, print_table, run_script, save_table, unconverged_is_fine
+from _common import log_likelihood, run_script, unconverged_is_fine
 from _data import load_bits
-from _reproduction import compare, kept, plt, reproduction, save_picture, settings
+from _reproduction import compare, keep_rows, kept, plt, reproduction, save_picture, settings
 
 from sklearn_boltz import TAPRBM
 
@@ -37,7 +37,6 @@ def main():
     epochs = args.epochs // args.points
     model = TAPRBM(args.hidden, learning_rate=args.rate, max_iter=epochs, warm_start=True,
                    weights_init=0.01, n_jobs=args.jobs, random_state=0)  # fmt: skip
-    names = ["TAP", "AIS", "std. err.", "pseudo"]
     with reproduction("tap_figure12", "TAP, Figure 12", args):
         rows = []
         for point in range(1, args.points + 1):
@@ -48,24 +47,23 @@ def main():
                            partial(evaluate, model, X_test, args))  # fmt: skip
             rows.append([model.n_iter_, *map(float, figures)])
         printed = [[row[0], *(f"{x:.2f}" for x in row[1:])] for row in rows]
-        print_table(["epoch", *names], printed)
-        save_table(f"{args.stem}_rows.csv", ["epoch", *names], printed)
+        keep_rows(args, ["epoch", "TAP", "AIS", "std. err.", "pseudo"], printed)
         values = np.array(rows)
         tap, ais, pseudo = (values[:, k] for k in (1, 2, 4))
+        paths = {"TAP": tap, "AIS": ais, "pseudo-likelihood": pseudo}
         gap = np.abs(tap - ais)
         compare(args, [
             ("settings", "500 hidden units, 60,000 rows, 100 epochs, 14,500 temperatures",
              f"{args.hidden} hidden units, {args.rows:,} rows, {args.epochs} epochs, "
              f"{args.temperatures:,} temperatures", None),
             *((f"{name}, first and last point", "rises", f"{path[0]:.1f} to {path[-1]:.1f}",
-               bool(path[-1] > path[0]))
-              for name, path in (("TAP", tap), ("AIS", ais), ("pseudo-likelihood", pseudo))),
+               bool(path[-1] > path[0])) for name, path in paths.items()),
             ("TAP and AIS by test images, largest difference", "similar growth",
              f"{gap.max():.1f} nats, in the end {gap[-1]:.1f}",
              bool(gap[-1] < 0.25 * (ais[-1] - ais[0] + gap[-1]))),
         ])  # fmt: skip
     figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-    for name, path in (("TAP", tap), ("AIS", ais), ("pseudo-likelihood", pseudo)):
+    for name, path in paths.items():
         ax.plot(values[:, 0], path, "o-", label=name)
     ax.set(xlabel="epoch", ylabel="mean of test images, nats")
     ax.legend()

@@ -21,9 +21,18 @@ from types import SimpleNamespace
 import _path  # noqa: F401
 import joblib
 import numpy as np
-from _common import print_table, run_script, save_table, unconverged_is_fine
+from _common import run_script, unconverged_is_fine
 from _data import binary, load_images
-from _reproduction import compare, kept, plt, reproduction, save_picture, settings
+from _reproduction import (
+    compare,
+    keep_curves,
+    keep_rows,
+    kept,
+    plt,
+    reproduction,
+    save_picture,
+    settings,
+)
 from sklearn.manifold import Isomap
 
 from sklearn_boltz import TAPRBM
@@ -182,11 +191,8 @@ def keep(machines, args):
     header = ["data", "hidden units", "per unit: first epoch", "last",
               "solutions from 100 rows: first", "last", f"of all starts, at most {args.starts}",
               "converged", "seconds"]  # fmt: skip
-    print_table(header, rows)
-    save_table(f"{args.stem}_rows.csv", header, rows)
-    save_table(f"{args.stem}_curves.csv", ["epoch", *curves],
-               [[n + 1, *(f"{path[n]:.4f}" for path in curves.values())]
-                for n in range(args.epochs)])  # fmt: skip
+    keep_rows(args, header, rows)
+    keep_curves(args, range(1, args.epochs + 1), curves, 4)
 
 
 def claims(machines, args):

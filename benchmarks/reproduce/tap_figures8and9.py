@@ -11,9 +11,9 @@ from functools import partial
 import _path  # noqa: F401
 import numpy as np
 from _baselines import nearest, pixelwise
-from _common import print_table, run_script, save_table, unconverged_is_fine
+from _common import run_script, unconverged_is_fine
 from _data import load_bits
-from _reproduction import compare, kept, plt, reproduction, save_picture, settings
+from _reproduction import compare, keep_rows, kept, plt, reproduction, save_picture, settings
 from sklearn.metrics import matthews_corrcoef
 
 from sklearn_boltz import TAPRBM
@@ -125,8 +125,7 @@ def main():
         scores = zip(args.p, *curves.values(), strict=True)
         rows = [[f"{p:g}", *(f"{x:.3f}" for x in row)] for p, *row in scores]
         print()
-        print_table(["p", *curves], rows)
-        save_table(f"{args.stem}_rows.csv", ["p", *curves], rows)
+        keep_rows(args, ["p", *curves], rows)
         compare(args, claims(curves, args))
     stem = args.stem.replace("figures8and9", "figure")
     all_curves(args.p, curves, f"{stem}8.png")

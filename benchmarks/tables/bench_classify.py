@@ -9,12 +9,11 @@ one-hot columns; gradient boosting knows missing cells and categories by itself.
 of a fit and its predictions on one core.
 """
 
-import time
 import warnings
 
 import _path  # noqa: F401
 import numpy as np
-from _common import make_parser, print_table, report, run_script
+from _common import make_parser, print_table, processor_timed, report, run_script
 from _data import CLASSES, load_classes
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
@@ -34,22 +33,17 @@ WITHOUT_EACH = ["soybean", "primary_tumor", "digits"]
 EACH = "a density for each class"
 
 
-def numbers():
-    return make_column_selector(dtype_include="number")
-
-
-def words():
-    return make_column_selector(dtype_exclude="number")
-
-
 def complete(*steps):
     """Numbers and one-hot columns without missing cells."""
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    numbers = make_pipeline(SimpleImputer(strategy="median"), *steps)
+    words = make_pipeline(
+        SimpleImputer(strategy="most_frequent", missing_values=None),
+        OneHotEncoder(handle_unknown="ignore", sparse_output=False),
+    )
     return make_column_transformer(
-        (make_pipeline(SimpleImputer(strategy="median"), *steps), numbers()),
-        (make_pipeline(SimpleImputer(strategy="most_frequent", missing_values=None), one_hot),
-         words()),
-    )  # fmt: skip
+        (numbers, make_column_selector(dtype_include="number")),
+        (words, make_column_selector(dtype_exclude="number")),
+    )
 
 
 def naive_bayes(X, seed):
@@ -106,16 +100,14 @@ def measure(method, seed, X, y):
     classes, rows = np.unique(y), []
     folds = StratifiedKFold(N_FOLDS, shuffle=True, random_state=seed)
     for train, test in folds.split(X, y):
-        start = time.process_time()
-        model = METHODS[method](X, seed).fit(X.iloc[train], y[train])
-        known = model.predict_proba(X.iloc[test])
-        seconds = time.process_time() - start
+        model, seconds = processor_timed(METHODS[method](X, seed).fit, X.iloc[train], y[train])
+        known, more = processor_timed(model.predict_proba, X.iloc[test])
         p = np.zeros((len(test), len(classes)))
         p[:, np.searchsorted(classes, model.classes_)] = known
         places = np.searchsorted(classes, y[test])
         accuracy = np.mean(p.argmax(axis=1) == places)
         p = (1 - MIXED) * p + MIXED / len(classes)
-        rows.append([accuracy, -np.log(p[np.arange(len(test)), places]).mean(), seconds])
+        rows.append([accuracy, -np.log(p[np.arange(len(test)), places]).mean(), seconds + more])
     return rows
 
 

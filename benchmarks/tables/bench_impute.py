@@ -12,12 +12,12 @@ column; the mean of the 10 nearest rows; `IterativeImputer`, whose regressions a
 with forests of 50 extremely randomised trees in four rounds; `BoltzmannImputer(how="mean")`.
 """
 
-import time
 import warnings
 
 import _path  # noqa: F401
 import numpy as np
-from _common import make_parser, print_check, print_table, report, run_script
+import pandas as pd
+from _common import make_parser, print_check, print_table, processor_timed, report, run_script
 from _data import load_table
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
@@ -42,12 +42,9 @@ SHARE, N_NEIGHBORS, N_TREES, N_ROUNDS = 0.2, 10, 100, 3
 
 def coded(table):
     """The values of each column in order, and the places of the cells in them; -1 is missing."""
-    values = [sorted(set(table[name].dropna())) for name in table]
-    codes = np.full(table.shape, -1)
-    for j, name in enumerate(table):
-        place = {value: code for code, value in enumerate(values[j])}
-        codes[:, j] = [place.get(cell, -1) for cell in table[name]]
-    return values, codes
+    columns = [pd.Categorical(table[name]) for name in table]
+    codes = np.column_stack([column.codes for column in columns]).astype(int)
+    return [list(column.categories) for column in columns], codes
 
 
 def hide(codes, seed):
@@ -118,13 +115,11 @@ def words_found(table, method, seed):
     """The share of the hidden cells that a method finds, and its seconds."""
     values, codes = coded(table)
     gaps, hidden = hide(codes, seed)
-    start = time.process_time()
     if method in METHODS:
-        filled = METHODS[method](gaps, seed)
-        seconds = time.process_time() - start
+        filled, seconds = processor_timed(METHODS[method], gaps, seed)
     else:
-        frame = BoltzmannImputer(random_state=seed).fit_transform(table.where(gaps >= 0))
-        seconds = time.process_time() - start
+        imputer = BoltzmannImputer(random_state=seed)
+        frame, seconds = processor_timed(imputer.fit_transform, table.where(gaps >= 0))
         filled = np.column_stack(
             [[values[j].index(cell) for cell in frame[name]] for j, name in enumerate(table)]
         )
@@ -169,9 +164,8 @@ def number_imputers(seed):
 def error_of_numbers(X, method, seed):
     """The error in standard deviations, and the seconds."""
     hidden = np.random.default_rng(seed).random(X.shape) < SHARE
-    start = time.process_time()
-    filled = number_imputers(seed)[method].fit_transform(np.where(hidden, np.nan, X))
-    seconds = time.process_time() - start
+    imputer = number_imputers(seed)[method]
+    filled, seconds = processor_timed(imputer.fit_transform, np.where(hidden, np.nan, X))
     errors = ((filled - X) / X.std(axis=0))[hidden]
     return np.sqrt(np.mean(errors**2)), seconds
 

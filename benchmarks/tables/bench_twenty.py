@@ -32,6 +32,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import csv
 import time
 import warnings
 from functools import partial
@@ -39,25 +40,10 @@ from functools import partial
 import _path  # noqa: F401
 import matplotlib.pyplot as plt
 import numpy as np
-from _baselines import (
-    BernoulliMixture,
-    BernoulliRBMPeer,
-    as_sdcp_rbm,
-    chow_liu,
-    independent,
-)
+from _baselines import BernoulliMixture, BernoulliRBMPeer, as_sdcp_rbm, chow_liu, independent
 from _circuits import learn_spn, random_circuits
-from _common import (
-    MissingData,
-    keep_row,
-    make_parser,
-    print_table,
-    read_table,
-    report,
-    rows_to_make,
-    run_script,
-    save_table,
-)
+from _common import MissingData, make_parser, print_table, report, run_script, save_table
+from _common import processor_timed as timed
 from _data import load_density
 from _published import PUBLISHED, SOURCES, best_published
 from scipy.special import logsumexp
@@ -85,39 +71,15 @@ FIGURES = ["valid", "low", "high", "ladder", "ais", "chains", "seconds"]
 FSLL_COLUMNS = 20
 
 
-def rbm(rates=(0.05, 0.01), epochs=(20, 20), copies=1, **settings):
-    """Entries of a recipe: so many RBMs, each trained at one rate after the other."""
+def rbm(rates=(), epochs=(), copies=1, *, persistent_from=None, **settings):
+    """Entries of a recipe: so many RBMs, each trained at one rate after the other.
+
+    With chains from the rows, then from one of the rates on with persistent ones. Without rates,
+    RBMs stop by themselves, each on other validation rows.
+    """
     phases = [dict(learning_rate=r, max_iter=n) for r, n in zip(rates, epochs, strict=True)]
-    return [(SDCPRBM, settings, phases)] * copies
-
-
-def persistent_rbm(copies=1, **settings):
-    """Entries of a recipe: RBMs that learn with chains from the rows, then with persistent ones."""
-    persistent = dict(n_inner=1, n_gibbs=5, persistent=True)
-    phases = [
-        dict(learning_rate=0.05, max_iter=30),
-        dict(learning_rate=0.02, max_iter=150, **persistent),
-        dict(learning_rate=0.005, max_iter=50),
-        dict(learning_rate=0.0015, max_iter=30),
-    ]
-    return [(SDCPRBM, settings, phases)] * copies
-
-
-def default_rbm(copies=1, **settings):
-    """Entries of a recipe: RBMs that stop by themselves, each on other validation rows."""
-    return [(SDCPRBM, settings, [])] * copies
-
-
-def rbm_from_network(copies=1, *, alpha, **settings):
-    """Entries of a recipe: RBMs that start from the strongest pairs of a sparse network."""
-    persistent = dict(n_inner=1, n_gibbs=5, persistent=True)
-    phases = [
-        dict(learning_rate=0.02, max_iter=20),
-        dict(learning_rate=0.006, max_iter=10),
-        dict(learning_rate=0.003, max_iter=60, **persistent),
-        dict(learning_rate=0.001, max_iter=40),
-    ]
-    settings["init"] = SparseFVBM(alpha=alpha)
+    if persistent_from is not None:
+        phases[persistent_from] |= dict(n_inner=1, n_gibbs=5, persistent=True)
     return [(SDCPRBM, settings, phases)] * copies
 
 
@@ -144,7 +106,10 @@ VALIDATED = {
     },
     "msnbc": {"FSLL, tol=3e-5": table(alpha=0.1, tol=3e-5)},
     "plants": {
-        "12 RBMs, persistent chains": persistent_rbm(12, n_components=140, weight_decay=1e-4),
+        "12 RBMs, persistent chains": rbm(
+            (0.05, 0.02, 0.005, 0.0015), (30, 150, 50, 30), 12, persistent_from=1,
+            n_components=140, weight_decay=1e-4,
+        ),
         "9 RBMs and network": [
             *rbm(**STAGES, epochs=(60, 25, 12), copies=9, n_components=140, weight_decay=1e-4),
             *network(alpha=0.001, term_price=0.5, **TRIPLES),
@@ -156,8 +121,7 @@ VALIDATED = {
             *network(alpha=0.01, term_price=0.5, **TRIPLES),
         ],
         "12 RBMs and network": [
-            *default_rbm(12),
-            *network(alpha=0.01, term_price=0.5, **TRIPLES),
+            *rbm(copies=12), *network(alpha=0.01, term_price=0.5, **TRIPLES),
         ],
     },
     "jester": {"3 RBMs": rbm(**STAGES, epochs=(20, 10, 5), copies=3, weight_decay=1.7e-4)},
@@ -174,7 +138,10 @@ VALIDATED = {
             *network(alpha=0.003, term_price=0.5, **TRIPLES),
         ],
         "4 RBMs from a network, and network": [
-            *rbm_from_network(4, alpha=0.016, n_components=700, weight_decay=2.2e-4),
+            # From the strongest pairs of a sparse network.
+            *rbm((0.02, 0.006, 0.003, 0.001), (20, 10, 60, 40), 4, persistent_from=2,
+                 n_components=700, weight_decay=2.2e-4,
+                 init=SparseFVBM(alpha=0.016)),
             *network(alpha=0.003, term_price=0.5, **TRIPLES),
         ],
     },
@@ -189,17 +156,12 @@ VALIDATED = {
     },
     "pumsb_star": {
         "tempered RBM": rbm(
-            (0.02, 0.006, 0.002),
-            (175, 85, 40),
-            n_components=200,
-            sampler="tempered",
-            tempered_fraction=0.2,
-            weight_decay=5e-4,
-            max_rungs=60,
+            (0.02, 0.006, 0.002), (175, 85, 40), n_components=200, sampler="tempered",
+            tempered_fraction=0.2, weight_decay=5e-4, max_rungs=60,
         ),
     },
     "bbc": {"3 RBMs": rbm(**STAGES, epochs=(250, 60, 40), copies=3, weight_decay=1.6e-2)},
-}
+}  # fmt: skip
 # Mixtures, circuits and the machines of others: what is chosen among on the validation rows.
 N_BERNOULLI = (20, 50, 100, 200, 400, 800)
 CIRCUIT_ROWS = (512, 256, 128, 64)
@@ -304,13 +266,6 @@ def known(valid, test, seconds):
     return valid, test, test, np.nan, np.nan, np.nan, seconds
 
 
-def timed(function, *args, **options):
-    """-> result, seconds of the processor."""
-    start = time.process_time()
-    result = function(*args, **options)
-    return result, time.process_time() - start
-
-
 # Our estimators.
 
 
@@ -388,15 +343,12 @@ def circuit(learn, train, valid, test, seed, args):
     return known(value, score(test), seconds)
 
 
-def scikit_learn(X, rate, batch_size, seed):
-    return BernoulliRBMPeer(X, PEER_UNITS, learning_rate=rate, batch_size=batch_size, seed=seed)
-
-
-def machine(make, train, valid, test, seed, args):
-    """The RBM of another library: rate and batch size by the validation rows."""
+def bernoulli_rbm(train, valid, test, seed, args):
+    """scikit-learn's RBM: rate and batch size by the validation rows."""
     X, found = train.astype(np.float32), []
     for rate, batch_size in PEER_RATES:
-        peer = make(X, rate, batch_size, seed)
+        options = dict(learning_rate=rate, batch_size=batch_size, seed=seed)
+        peer = BernoulliRBMPeer(X, PEER_UNITS, **options)
         _, seconds = timed(peer.train, args.seconds, clock=time.process_time)
         try:
             model = as_sdcp_rbm(peer.parameters(), X)
@@ -419,7 +371,7 @@ PEERS = {
     "mixture of Bernoullis": (bernoulli_mixture, True),
     "LearnSPN (deeprob-kit)": (partial(circuit, learn_spn), True),
     "random circuits (deeprob-kit)": (partial(circuit, random_circuits), True),
-    "BernoulliRBM": (partial(machine, scikit_learn), True),
+    "BernoulliRBM": (bernoulli_rbm, True),
 }
 
 
@@ -446,7 +398,9 @@ def fit_set(name, args):
             if not args.models or model in args.models
             for seed in range(args.seeds if is_random else 1)
         ]
-        for key in rows_to_make(keys, args.path, args.again):
+        for key in keys:
+            if not args.again and key in kept(args.path):
+                continue
             _, _, model, seed = key
             if part == "peers":
                 args.seconds = seconds_of_default(name, args.path)
@@ -455,7 +409,7 @@ def fit_set(name, args):
             except ImportError as error:
                 print(f"{name}, {model} skipped: {error}", flush=True)
                 continue
-            keep_row(args.path, [*KEY, *FIGURES], key, figures)
+            keep(args.path, key, figures)
 
 
 def seconds_of_default(name, path):
@@ -467,10 +421,26 @@ def seconds_of_default(name, path):
 # Tables.
 
 
+def kept(path):
+    """The rows of the table of fits by set, part, model and seed, as texts."""
+    if not path.is_file():
+        return {}
+    with path.open(newline="") as file:
+        return {tuple(row[: len(KEY)]): row for row in list(csv.reader(file))[1:]}
+
+
+def keep(path, key, figures):
+    """Add a row to the table of fits, or put it in the place of an older one."""
+    row = [*key, *(f"{value:.5g}" for value in figures)]
+    print(*row, flush=True)
+    # Read once more: another process may have added a row.
+    save_table(path, [*KEY, *FIGURES], (kept(path) | {key: row}).values())
+
+
 def grouped(path):
     """The figures of all seeds, of shape (n_seeds, n_figures), by set, part and model."""
     found = {}
-    for key, row in read_table(path, len(KEY)).items():
+    for key, row in kept(path).items():
         found.setdefault(key[:3], []).append([float(x) for x in row[len(KEY) :]])
     return {key: np.array(rows) for key, rows in found.items()}
 

@@ -1,1 +1,0 @@
-"""Benchmarks of SDCPRBM, also against restricted Boltzmann machines of other libraries."""

@@ -1,1 +1,0 @@
-"""Benchmarks of tables of words and levels, with missing cells or without."""
