@@ -166,6 +166,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": os.path.join("api", "generated", "backreferences"),
     "within_subsection_order": "FileNameSortKey",
     "plot_gallery": True,
+    "parallel": True,  # as many as -j
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,

@@ -328,7 +328,7 @@ class SDCPRBM(MiniBatchRBM):
     >>> from sklearn_boltz import SDCPRBM
     >>> from sklearn_boltz.datasets import make_bars_and_stripes
     >>> X = make_bars_and_stripes(3)
-    >>> model = SDCPRBM(n_components=8, learning_rate=0.3, max_iter=500, random_state=0)
+    >>> model = SDCPRBM(n_components=8, learning_rate=0.3, max_iter=200, random_state=0)
     >>> model.fit(X).transform(X).shape
     (16, 8)
     >>> bool(model.score(X) > -4)
@@ -342,7 +342,7 @@ class SDCPRBM(MiniBatchRBM):
     >>> degrees = {"Oslo": 6.0, "Rome": 16.0, "Cairo": 22.0}
     >>> noise = np.random.default_rng(0).normal(size=180)
     >>> X = pd.DataFrame({"city": city, "degrees": [degrees[c] for c in city] + noise})
-    >>> model = SDCPRBM(8, visible={"degrees": "gaussian"}, random_state=0).fit(X)
+    >>> model = SDCPRBM(8, visible={"degrees": "gaussian"}, max_iter=50, random_state=0).fit(X)
     >>> model.visible_names_.tolist()
     ['city=Cairo', 'city=Oslo', 'city=Rome', 'degrees']
     >>> model.sample(3, given={"city": "Oslo"}, random_state=0)["city"].tolist()

@@ -339,12 +339,12 @@ class TAPDBM(BaseTAP):
     >>> from sklearn_boltz import TAPDBM
     >>> from sklearn_boltz.datasets import make_bars_and_stripes
     >>> X = make_bars_and_stripes(3)
-    >>> model = TAPDBM((8, 4), learning_rate=0.1, alpha=0, max_iter=300, random_state=0).fit(X)
+    >>> model = TAPDBM((8, 4), learning_rate=0.3, alpha=0, max_iter=50, random_state=0).fit(X)
     >>> model.transform(X).shape
     (16, 4)
     >>> [W.shape for W in model.components_]
     [(8, 9), (4, 8)]
-    >>> bool(model.score(X) > -6)
+    >>> bool(model.score(X) > -5.5)
     True
     """
 

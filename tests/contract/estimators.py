@@ -56,7 +56,14 @@ DENSITIES = [
     SDCPRBM(n_components=4, **SHORT),
     TAPRBM(n_components=4, **SHORT),
     TAPDBM(hidden_layer_sizes=(4, 3), pretrain_max_iter=2, **SHORT),
-    InfiniteRBM(max_components=2, n_model_samples=32, early_stopping=False, random_state=0),
+    InfiniteRBM(
+        max_components=2,
+        n_model_samples=32,
+        n_bias_steps=10,
+        n_corrective=10,
+        early_stopping=False,
+        random_state=0,
+    ),
 ]
 # With all methods of a model; META has estimators that use one.
 MODELS = [*DENSITIES, RBMClassifier(n_components=4, **SHORT)]
@@ -65,7 +72,7 @@ META = [
     BoltzmannMixture(
         [("terms", FSLLDensity()), ("pairs", FVBMPseudoLikelihood(alpha=0.1))], random_state=0
     ),
-    BoltzmannOutlierDetector(contamination=0.1, random_state=0),
+    BoltzmannOutlierDetector(random_state=0),
     BoltzmannImputer(random_state=0),
 ]
 ALL = [*MODELS, *META]
