@@ -11,7 +11,7 @@ from scipy.stats import chisquare
 
 from mean_field import Spin, deep
 from oracles_rbm import SmallDBM, SmallRBM, binary, random_dbm, random_rbm
-from private import _conditional, exact_free_energy
+from private import exact_free_energy
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.units import Bernoulli
 
@@ -55,16 +55,6 @@ def pseudo_likelihood_of(p, n):
     """Σ_i ln p(v_i | others) of all states of n units of two values."""
     table = p.reshape((2,) * n)
     return sum(np.log(table / table.sum(axis=k, keepdims=True)) for k in range(n)).ravel()
-
-
-@pytest.fixture(params=["missing", "hidden", "chains"])
-def way(request, monkeypatch):
-    """What is enumerated."""
-    if request.param != "missing":
-        monkeypatch.setattr(_conditional, "IMPUTE_MISSING", -1)
-    if request.param == "chains":
-        monkeypatch.setattr(_conditional, "IMPUTE_HIDDEN", -1)
-    return request.param
 
 
 def agreeing(V, p, row):
