@@ -1,12 +1,12 @@
 """InfiniteRBM: Frank–Wolfe against enumeration, and what an estimator must do."""
 
-import pickle
 import warnings
 from copy import deepcopy
 
 import numpy as np
 import pytest
 from conftest import cases
+from contract.state import assert_goes_on, assert_same
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -487,21 +487,9 @@ def test_refine(X, model, persistent):
     assert "log_likelihood" in model.refine(csr_matrix(X), trainer).history_
 
 
-def same(a, b):
-    for name in ["components_", "intercept_hidden_", "intercept_visible_"]:
-        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-
-
 @pytest.mark.parametrize("options", [{}, {"mode": "safeguarded"}, {"away_steps": True}])
-def test_warm_start_and_pickle_go_on_as_if_uninterrupted(X, options):
-    whole = fitted(X, **options)
-    parts = fitted(X, max_components=1, warm_start=True, **options)
-    for size in (2, 4):
-        parts = pickle.loads(pickle.dumps(parts)).set_params(max_components=size).fit(X)
-    same(whole, parts)
-    assert parts.n_iter_ == whole.n_iter_
-    for name in set(whole.history_) - {"seconds"}:
-        np.testing.assert_array_equal(whole.history_[name], parts.history_[name])
+def test_a_fit_goes_on_as_if_it_had_not_ended(X, options):
+    assert_goes_on(clone(fitted(X)).set_params(**options), X)
 
 
 def test_insertion_goes_on_from_parameters_that_a_user_set(X):
@@ -518,7 +506,7 @@ def test_probabilities_and_thresholds(X, model):
     soft = 0.1 + 0.8 * X
     rates = fitted(soft, max_components=2)
     assert rates.score(soft) > rates.history_["log_likelihood"][0]
-    same(fitted(soft, binarize=0.5), model)
+    assert_same(fitted(soft, binarize=0.5), model)
 
 
 def test_many_rows_are_drawn_for_each_unit(X, monkeypatch):

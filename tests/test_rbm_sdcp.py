@@ -8,6 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from contract.state import assert_goes_on, assert_same
 from scipy.sparse import csr_matrix
 from scipy.special import expit, logit
 from sklearn.base import clone
@@ -67,11 +68,6 @@ def with_parameters(model, rbm):
     model.components_, model.intercept_visible_ = rbm.W.copy(), rbm.b.copy()
     model.intercept_hidden_ = rbm.c.copy()
     return model
-
-
-def assert_same(one, other):
-    for name in PARAMETERS:
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 # The algorithms.
@@ -328,15 +324,8 @@ def test_of_many_units_scores_are_cached_and_gaps_filled_by_chains(X):
 # Stop and go, threads, memory.
 
 
-def test_warm_start_and_pickle_go_on_as_if_uninterrupted(X, algorithm):
-    whole = fit_by(algorithm)
-    parts = fitted(X, **ALGORITHMS[algorithm], max_iter=1, warm_start=True)
-    for _ in range(3):
-        parts = pickle.loads(pickle.dumps(parts)).fit(X)
-    assert_same(whole, parts)
-    assert parts.n_iter_ == whole.n_iter_ == 4
-    for name in set(whole.history_) - {"seconds"}:
-        np.testing.assert_array_equal(whole.history_[name], parts.history_[name])
+def test_a_fit_goes_on_as_if_it_had_not_ended(X, algorithm):
+    assert_goes_on(SDCPRBM(6, batch_size=50, random_state=0, **ALGORITHMS[algorithm]), X)
 
 
 def test_partial_fit_goes_on_after_pickle(X, algorithm):
