@@ -597,25 +597,6 @@ def test_limits(capsys):
     assert len(FSLLDensity(alpha=1e6).fit(X).basis_) == 0
 
 
-def test_callbacks():
-    callback = pytest.importorskip("sklearn.callback", reason="scikit-learn below 1.9")
-
-    class Counter(callback.FitCallback if isinstance(callback.FitCallback, type) else object):
-        steps = 0
-
-        def setup(self, estimator, context): ...
-        def teardown(self, estimator, context): ...
-        def on_fit_task_begin(self, estimator, context, **kwargs): ...
-
-        def on_fit_task_end(self, estimator, context, **kwargs):
-            Counter.steps += context.task_name == "move"
-
-    X = make_ising_grid(3, 3, 2000, random_state=0)
-    model = FSLLDensity().set_callbacks(Counter()).fit(X)
-    assert Counter.steps == model.n_iter_
-    np.testing.assert_array_equal(model.theta_, FSLLDensity().fit(X).theta_)
-
-
 def test_survey(shared_data):
     """Held-out likelihood on NLTCS, above what is asked of the defaults."""
     with np.load(shared_data / "nltcs.npz") as file:

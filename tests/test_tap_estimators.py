@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import cases
-from contract.state import arrays_of, assert_goes_on, assert_same, parameters
+from contract.state import arrays_of, assert_goes_on, parameters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -332,14 +332,6 @@ def test_a_spin_glass_is_noticed(digits):
     for method in (model.transform, model.free_energy):
         with pytest.warns(ConvergenceWarning, match="% of the rows; .* larger damping"):
             assert np.isfinite(method(X)).all()
-
-
-@pytest.mark.parametrize(
-    "model", [TAPRBM(300, batch_size=500), TAPDBM((150, 100), pretrain_max_iter=1, batch_size=300)]
-)
-def test_threads_do_not_matter(model, digits):
-    model.set_params(max_iter=1, random_state=0)
-    assert_same(*(clone(model).set_params(n_jobs=n).fit(digits[:600]) for n in (1, 2)))
 
 
 @both_machines

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from contract.estimators import ALL, DENSITIES, MODELS, as_public, each, fitted, labels, name_of
 from contract.frames import all_states, bits
+from contract.state import assert_same
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -135,7 +136,9 @@ def test_scikit_learns_scoring_monitor_records(estimator):
     log = monitor.get_logs().data_as_pandas
     of_fit, of_steps = (log["score"][(log["task_name"] == "fit") == of_fit] for of_fit in (1, 0))
     assert of_fit.tolist() == [pytest.approx(model.score_samples(frame).mean(), rel=1e-6)]
-    assert len(of_steps) >= 2 and len(set(of_steps)) >= 2 and np.isfinite(of_steps).all()
+    assert len(of_steps) == model.n_iter_ and len(set(of_steps)) >= 2
+    assert np.isfinite(of_steps).all()
+    assert_same(model, clone(estimator).fit(frame))
 
 
 @each(MODELS)
