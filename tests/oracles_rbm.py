@@ -17,6 +17,19 @@ from sklearn_boltz.units import (
 )
 
 
+def pseudo_likelihoods(log_p, n_values):
+    """Σ_i ln p(unit i | others) of all states."""
+    table = log_p.reshape(n_values)
+    return sum(table - logsumexp(table, i, keepdims=True) for i in range(table.ndim)).ravel()
+
+
+def agreeing(V, p, row):
+    """The law of the states given the cells of a row that are not missing."""
+    seen = ~np.isnan(row)
+    weights = np.where((V[:, seen] == row[seen]).all(axis=1), p, 0)
+    return weights / weights.sum()
+
+
 class SmallRBM:
     """p(v, h) ∝ exp(h·Wv + b·v + c·h), all 2^(n + m) states enumerated."""
 
@@ -42,21 +55,10 @@ class SmallRBM:
         return self.joint.T @ self.V / self.joint.sum(axis=0)[:, None]
 
     def log_pseudo_likelihood(self):
-        """Σ_i ln p(v_i | others), from the table p(v)."""
-        table = self.p.reshape((2,) * len(self.b))
-        total = np.zeros_like(table)
-        for axis in range(table.ndim):
-            total += np.log(table / table.sum(axis=axis, keepdims=True))
-        return total.ravel()
+        return pseudo_likelihoods(np.log(self.p), (2,) * len(self.b))
 
     def log_likelihood(self, frequencies):
         return frequencies @ np.log(self.p)
-
-    def impute(self, v, missing):
-        """p over all v that agree with the observed values."""
-        agrees = (self.V[:, ~missing] == v[~missing]).all(axis=1)
-        p = np.where(agrees, self.p, 0)
-        return p / p.sum()
 
     def sweep(self):
         """Matrix of one transition v → h → v', and its powers keep p."""

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from contract.estimators import name_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -88,10 +89,6 @@ def estimators(network):
     ]
 
 
-def name_of(estimator):
-    return type(estimator).__name__
-
-
 @pytest.fixture(scope="module")
 def table():
     rng = np.random.default_rng(0)
@@ -153,12 +150,6 @@ def test_a_line_for_each_stage(estimator, table, capsys):
     assert len(lines) == len(LINES[name])
     for line, begin in zip(lines, LINES[name], strict=True):
         assert line.startswith(f"[{name}] {begin}")
-
-
-@pytest.mark.parametrize("estimator", estimators(FVBMPseudoLikelihood()), ids=name_of)
-def test_verbose_is_checked(estimator, table):
-    with pytest.raises(ValueError, match="The 'verbose' parameter"):
-        estimator.set_params(verbose="many").fit(*table)
 
 
 def test_a_joint_density_is_one_stage(table, capsys):

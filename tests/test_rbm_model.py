@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
-from oracles_rbm import SmallRBM, law_of, random_rbm, small_layer, typed
+from oracles import assert_drawn
+from oracles_rbm import SmallRBM, agreeing, law_of, random_rbm, small_layer, typed
 from private import RBMModel as Model
 from private import (
     Stream,
@@ -80,16 +81,6 @@ def assert_moments(rows, law):
 
 def assert_unbiased(ratio):
     assert abs(ratio.mean() - 1) < SIGMAS * ratio.std() / np.sqrt(len(ratio))
-
-
-def total_variation(V, p):
-    codes = V.astype(int) @ (1 << np.arange(V.shape[1])[::-1])
-    return 0.5 * np.abs(np.bincount(codes, minlength=len(p)) / len(V) - p).sum()
-
-
-def noise_floor(p, n):
-    """Mean total variation of n independent samples of p from p, at most."""
-    return 0.5 * np.sqrt(2 * p * (1 - p) / (np.pi * n)).sum()
 
 
 # Energies, conditionals and log-partitions.
@@ -188,23 +179,19 @@ def test_units_of_three_values():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_chains_of_bits_that_start_in_the_law_stay_in_it(dtype):
-    """Total variation below twice its mean under the law itself.
-
-    A sum over 64 states fluctuates by a tenth of its mean at most, so the bound is at ten
-    standard deviations: a false alarm is out of the question, with any seed.
-    """
     law, n = law_of("BB", "B", 1.0), 20_000
-    model, p = law.model, law.p
+    model = law.model
     start, single = law.draw(n).astype(dtype), typed(model, dtype)
     with Workers(1) as workers:
         for n_sweeps in [1, 4, 16]:
             V, H = start.copy(), np.empty((n, 3), dtype)
             run_chains(single, V, H, n_sweeps, Stream(n_sweeps), workers)
-            assert total_variation(V, p) < 2 * noise_floor(p, n)
+            assert_drawn(V, law.V, law.p)
             assert_allclose(H[:100], model.mean_hidden(V[:100]), rtol=1e-5)
         # And the test can fail: other parameters are noticed.
         run_chains(as_model(random_rbm(6, 3, seed=1), dtype), V, H, 16, Stream(0), workers)
-        assert total_variation(V, p) > 4 * noise_floor(p, n)
+        with pytest.raises(AssertionError):
+            assert_drawn(V, law.V, law.p)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -220,8 +207,7 @@ def test_chains_forget_their_start(workers):
     rbm = random_rbm(6, 4, scale=0.5)
     V, H = np.zeros((20_000, 6)), np.empty((20_000, 4))
     run_chains(as_model(rbm), V, H, 30, Stream(3), workers)
-    expected = np.linalg.matrix_power(rbm.sweep(), 30)[0]
-    assert total_variation(V, expected) < 2 * noise_floor(expected, len(V))
+    assert_drawn(V, rbm.V, np.linalg.matrix_power(rbm.sweep(), 30)[0])
 
 
 class OwnBits(Bernoulli):
@@ -398,7 +384,7 @@ def test_reverse_chains_from_the_model_bound_from_above():
 def test_impute_bits(size, exact):
     rbm, n = random_rbm(*size), 4000
     model, v = as_model(rbm), np.r_[1.0, np.full(size[0] - 1, np.nan)]
-    law = rbm.impute(v, np.isnan(v))
+    law = agreeing(rbm.V, rbm.p, v)
     V, means = np.tile(v, (n, 1)), (law @ rbm.V)[1:]
     if exact:
         rng, missing = np.random.default_rng(0), np.isnan(V)
@@ -411,7 +397,7 @@ def test_impute_bits(size, exact):
         found, samples = impute_by_chains(model, V, np.isnan(V), 40, Stream(0))
         assert_allclose(found.mean(axis=0)[1:], means, atol=0.02)
         assert (samples[:, 0] == 1).all()
-    assert total_variation(samples, law) < 2 * noise_floor(law, n) + 0.01
+    assert_drawn(samples, rbm.V, law)
 
 
 @some_laws(without=[("BB", "B"), ("B", "C"), ("G", "G"), ("TC", "C"), ("M", "TC")])

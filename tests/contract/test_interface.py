@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from contract.estimators import ALL, DENSITIES, MODELS, as_public, each, fitted, labels, name_of
 from contract.frames import all_states, bits
-from contract.state import assert_same
+from contract.state import arrays_of, assert_same
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -104,6 +104,25 @@ def test_columns_conditions_and_weights(estimator):
     assert model.score(X, sample_weight=weights) == pytest.approx(
         np.average(scores, weights=weights)
     )
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, np.float64])
+@each(MODELS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_types_of_parameters_features_and_samples(estimator, dtype):
+    X = bits(dtype=dtype)
+    kept = {np.dtype(np.float64 if dtype == np.float64 else np.float32)}
+    model = clone(estimator).fit(X)
+    if hasattr(model, "components_"):
+        assert {a.dtype for a in arrays_of(model)} == {model.transform(X).dtype} == kept
+    assert model.score_samples(X).dtype == np.float64
+    seeds = [0, np.random.RandomState(3), np.random.default_rng(3)]
+    if isinstance(model, FVBMPseudoLikelihood):  # it refuses generators
+        seeds.pop()
+    for seed in seeds:
+        drawn = model.sample(10, random_state=seed)
+        assert drawn.dtype == dtype and drawn.shape == (10, 5)
+    assert_array_equal(model.sample(10, random_state=0), model.sample(10, 0))
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars"])
