@@ -64,3 +64,15 @@ def workers():
 
     with Workers(1) as workers:
         yield workers
+
+
+@pytest.fixture(params=["missing", "hidden", "chains"])
+def way(request, monkeypatch):
+    """What imputation sums over in rows with gaps: missing values, hidden units, or neither."""
+    from private import _conditional
+
+    if request.param != "missing":
+        monkeypatch.setattr(_conditional, "IMPUTE_MISSING", -1)
+    if request.param == "chains":
+        monkeypatch.setattr(_conditional, "IMPUTE_HIDDEN", -1)
+    return request.param

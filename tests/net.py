@@ -20,65 +20,36 @@ from statistics import median
 from time import process_time
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
+from contract.estimators import ALL, META, as_public, name_of
+from contract.frames import bits, gaps, people
 from sklearn.base import clone
 
 import sklearn_boltz
 from sklearn_boltz import (
-    SDCPRBM,
-    TAPDBM,
-    TAPRBM,
-    BoltzmannClassifier,
     BoltzmannImputer,
-    BoltzmannMixture,
-    BoltzmannOutlierDetector,
     FSLLDensity,
     FVBMPseudoLikelihood,
-    InfiniteRBM,
     MaximumEntropy,
-    RBMClassifier,
     SparseFVBM,
 )
 
-# Tables.
-
-
-def bits(n_rows=200, n_columns=8, seed=0):
-    """Zeros and ones, of which each column follows from the one before it in half of the rows."""
-    rng = np.random.default_rng(seed)
-    X = rng.integers(2, size=(n_rows, n_columns))
-    for j in range(1, n_columns):
-        X[:, j] = np.where(rng.random(n_rows) < 0.5, X[:, j - 1], X[:, j])
-    return X
-
-
-def with_gaps(X):
-    rng = np.random.default_rng(1)
-    return np.where(rng.random(X.shape) < 0.1, np.nan, X)
-
 
 def strings():
-    """A frame of strings, booleans and counts with gaps."""
-    rng, X = np.random.default_rng(2), bits(n_columns=4)
-    frame = pd.DataFrame({
-        "city": np.array(["a", "b", "c"])[X[:, 0] + (rng.random(200) < 0.2)],
-        "smokes": X[:, 1].astype(bool),
-        "level": pd.Categorical(np.array(["low", "high"])[X[:, 2]], ["low", "high"]),
-        "kids": X[:, 3] + rng.poisson(0.5, 200),
-    })  # fmt: skip
-    frame["city"] = frame["city"].mask(rng.random(200) < 0.1)
-    return frame
+    """Words, booleans and counts, with gaps."""
+    frame = people(200)
+    return frame.assign(city=frame["city"].mask(np.random.default_rng(2).random(200) < 0.1))
 
 
+BITS = bits(200, 8)
 TABLES = {
-    "bits": bits(),
-    "float32": bits().astype(np.float32),
-    "gaps": with_gaps(bits()),
-    "weights": bits(),
-    "CSR": sp.csr_array(bits().astype(float)),
+    "bits": BITS,
+    "float32": BITS.astype(np.float32),
+    "gaps": gaps(200),
+    "weights": BITS,
+    "CSR": sp.csr_array(BITS.astype(float)),
     "strings": strings(),
-    "two threads": bits(),
+    "two threads": BITS,
 }
 PLAIN = FVBMPseudoLikelihood(max_iter=200)
 SPARSE = SparseFVBM(max_iter=200)
@@ -121,25 +92,13 @@ MACHINES = {
     },
     "RBMClassifier": {"default": {}, "generative": {"alpha": 1.0}, "SGD": {"optimizer": "sgd"}},
 }  # fmt: skip
-SHORT = {
-    "SDCPRBM": SDCPRBM(6, max_iter=5, random_state=0),
-    "TAPRBM": TAPRBM(6, max_iter=5, random_state=0),
-    "TAPDBM": TAPDBM((5, 4), max_iter=3, pretrain_max_iter=3, random_state=0),
-    "InfiniteRBM": InfiniteRBM(3, n_model_samples=100, random_state=0),
-    "RBMClassifier": RBMClassifier(6, max_iter=5, random_state=0),
-}
 FULL = {
     "default": {}, "greedy": {"solver": "greedy"}, "float32": {"dtype": "float32"},
     "pairs": {"max_order": 2}, "cheap terms": {"alpha": 0.2},
 }  # fmt: skip
-META = {
-    "BoltzmannImputer": BoltzmannImputer(random_state=0),
-    "BoltzmannImputer by means, default": BoltzmannImputer(how="mean", random_state=0),
-    "BoltzmannOutlierDetector": BoltzmannOutlierDetector(random_state=0),
-    "BoltzmannClassifier": BoltzmannClassifier(random_state=0),
-    "BoltzmannMixture": BoltzmannMixture(
-        [("full", FSLLDensity()), ("network", FVBMPseudoLikelihood())], random_state=0
-    ),
+SHORT = {name_of(estimator): as_public(estimator) for estimator in ALL}
+META = {name_of(estimator): SHORT[name_of(estimator)] for estimator in META} | {
+    "BoltzmannImputer by means, default": BoltzmannImputer(how="mean", random_state=0)
 }
 
 

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 from scipy.linalg import hadamard
+from scipy.stats import chi2
 
 
 def local_basis(m):
@@ -64,6 +65,20 @@ def description_lengths(n_values, n_samples, alpha=1.0):
             for y in states(n_values)
         ]
     )
+
+
+def assert_drawn(rows, states, p):
+    """A chi-square test, 1e-6 of false alarms; states expected less than 5 times are pooled."""
+    numbers = {tuple(state): k for k, state in enumerate(states.tolist())}
+    found, times = np.unique(rows, axis=0, return_counts=True)
+    counts, expected = np.zeros(len(p)), len(rows) * p
+    counts[[numbers[tuple(row)] for row in found.tolist()]] = times
+    assert not counts[expected == 0].any()
+    rare = expected < 5
+    counts, expected = (np.append(of[~rare], of[rare].sum()) for of in (counts, expected))
+    some = expected > 0
+    statistic = ((counts - expected)[some] ** 2 / expected[some]).sum()
+    assert some.sum() == 1 or statistic < chi2.isf(1e-6, some.sum() - 1)
 
 
 class GreedyFSLL:

@@ -462,14 +462,18 @@ def test_compiled_functions_are_the_same(module, name, shape):
         assert_close(found, wanted, atol)
 
 
+@SHORT
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("check", ["check_array_api_input", "check_array_api_input_and_values"])
 @pytest.mark.parametrize(
-    "check", ["check_array_api_input", "check_array_api_input_and_values"]
-)  # fmt: skip
-@pytest.mark.parametrize("kind", [SDCPRBM, TAPRBM])
-def test_checks_of_scikit_learn(xp, check, dtype, kind):
-    estimator = kind(8, max_iter=3, binarize=0.0, random_state=0)
-    getattr(estimator_checks, check)("", estimator, xp.__name__, xp.device, dtype)
+    "estimator",
+    [SDCPRBM(8), TAPRBM(8), *(RBMClassifier(8, early_stopping=early) for early in (False, True))],
+)
+def test_checks_of_scikit_learn(xp, check, dtype, estimator):
+    estimator = clone(estimator).set_params(max_iter=3, binarize=0.0, random_state=0)
+    getattr(estimator_checks, check)(
+        "", estimator, xp.__name__, xp.device, dtype, check_sample_weight=True
+    )
 
 
 def rows_of_groups():
@@ -702,19 +706,6 @@ def test_draws_without_the_kernels(monkeypatch, X, y):
     with sklearn.config_context(array_api_dispatch=True):
         mine = machine(RBMClassifier, **settings).fit(torch.asarray(X), torch.asarray(y))
     assert_same_parameters(mine, machine(RBMClassifier, **settings).fit(X, y))
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("check", ["check_array_api_input", "check_array_api_input_and_values"])
-@SHORT
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_checks_of_scikit_learn_for_classifiers(xp, check, dtype, early_stopping):
-    estimator = RBMClassifier(
-        8, max_iter=3, binarize=0.0, early_stopping=early_stopping, random_state=0
-    )
-    getattr(estimator_checks, check)(
-        "", estimator, xp.__name__, xp.device, dtype, check_sample_weight=True
-    )
 
 
 @SHORT

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.utils import check_random_state
 
+from oracles import assert_drawn
 from sklearn_boltz.datasets import (
     make_bars_and_stripes,
     make_bayesian_network,
@@ -27,18 +28,7 @@ def entropy(p):
 
 
 def assert_follows(X, p):
-    """Chi-square test of goodness of fit, false alarm rate 1e-6; states expected < 5 are pooled."""
-    counts = np.zeros(p.shape)
-    np.add.at(counts, tuple(X.T), 1)
-    assert counts[p == 0].sum() == 0
-    counts, expected = counts.ravel(), len(X) * p.ravel()
-    rare = expected < 5
-    counts = np.append(counts[~rare], counts[rare].sum())
-    expected = np.append(expected[~rare], expected[rare].sum())
-    counts, expected = counts[expected > 0], expected[expected > 0]
-    statistic = np.sum((counts - expected) ** 2 / expected)
-    if len(counts) > 1:
-        assert stats.chi2.sf(statistic, len(counts) - 1) > FALSE_ALARM
+    assert_drawn(X, np.indices(p.shape).reshape(p.ndim, -1).T, p.ravel())
 
 
 def brute_force_edges(n_rows, n_columns, periodic):

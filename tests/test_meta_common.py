@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from contract.estimators import name_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -86,10 +87,6 @@ def estimators(network):
         BoltzmannOutlierDetector(network, contamination=0.1, random_state=0),
         BoltzmannImputer(network, how="sample", random_state=0),
     ]
-
-
-def name_of(estimator):
-    return type(estimator).__name__
 
 
 @pytest.fixture(scope="module")

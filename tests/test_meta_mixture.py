@@ -1,7 +1,6 @@
 """BoltzmannMixture: several densities of the same rows, and the weights of held-out rows."""
 
 import itertools
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -14,13 +13,13 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import logsumexp
-from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KernelDensity
 from sklearn.utils import Bunch
 
+from oracles import assert_drawn
 from private import likeliest_weights
 from sklearn_boltz import (
     SDCPRBM,
@@ -33,8 +32,6 @@ from sklearn_boltz import (
     InfiniteRBM,
 )
 
-# Probability of a false alarm of a chi-square test, for each seed.
-FALSE_ALARM = 1e-6
 TERMS, PAIRS = (
     FSLLDensity(alpha=0.1, unseen="error"),
     FVBMPseudoLikelihood(alpha=0.01, unseen="error"),
@@ -216,17 +213,6 @@ def test_rows_with_a_value_of_their_own_are_not_set_aside():
 
 
 # Samples and missing cells.
-
-
-def assert_drawn(rows, every, p):
-    """Whether rows are a sample of a distribution, by a chi-square test."""
-    counts = Counter(map(tuple, rows.tolist()))
-    observed = np.array([counts.pop(tuple(state), 0) for state in every.tolist()])
-    assert not counts
-    expected = len(rows) * p
-    assert expected.min() > 4
-    statistic = ((observed - expected) ** 2 / expected).sum()
-    assert statistic < chi2.isf(FALSE_ALARM, len(p) - 1)
 
 
 def test_samples():

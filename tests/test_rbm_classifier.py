@@ -325,15 +325,6 @@ def test_it_learns(problem, options, score):
     assert small(**{"max_iter": 60, **options}).fit(*problem).score(*problem) > score
 
 
-@pytest.mark.parametrize(
-    ("dtype", "kept"), [(np.float32, np.float32), (np.float64, np.float64), (int, np.float32)]
-)
-def test_types_are_kept(problem, dtype, kept):
-    X, y = problem
-    model = small(max_iter=2).fit(X.astype(dtype), y)
-    assert model.components_.dtype == model.transform(X.astype(dtype)).dtype == kept
-
-
 def test_the_number_of_threads_does_not_matter():
     rng = np.random.default_rng(0)
     X = (rng.random((400, 300)) < 0.3).astype(np.float32)

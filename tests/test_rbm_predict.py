@@ -7,16 +7,22 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import chisquare
 
 from mean_field import Spin, deep
-from oracles_rbm import SmallDBM, SmallRBM, binary, random_dbm, random_rbm
-from private import _conditional, exact_free_energy
+from oracles import assert_drawn
+from oracles_rbm import (
+    SmallDBM,
+    SmallRBM,
+    agreeing,
+    binary,
+    pseudo_likelihoods,
+    random_dbm,
+    random_rbm,
+)
+from private import exact_free_energy
 from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, InfiniteRBM
 from sklearn_boltz.units import Bernoulli
 
-# Chi-square tests: the probability of a false alarm of each.
-ALARM = 1e-6
 N_DRAWS = 20_000
 MAKERS = {
     "SDCP": lambda: SDCPRBM(5, max_iter=1, random_state=0),
@@ -51,49 +57,11 @@ def entropy_of(p):
     return -(p @ np.log(p))
 
 
-def pseudo_likelihood_of(p, n):
-    """Σ_i ln p(v_i | others) of all states of n units of two values."""
-    table = p.reshape((2,) * n)
-    return sum(np.log(table / table.sum(axis=k, keepdims=True)) for k in range(n)).ravel()
-
-
-@pytest.fixture(params=["missing", "hidden", "chains"])
-def way(request, monkeypatch):
-    """What is enumerated."""
-    if request.param != "missing":
-        monkeypatch.setattr(_conditional, "IMPUTE_MISSING", -1)
-    if request.param == "chains":
-        monkeypatch.setattr(_conditional, "IMPUTE_HIDDEN", -1)
-    return request.param
-
-
-def agreeing(V, p, row):
-    """The conditional distribution given the cells of a row that are not missing."""
-    seen = ~np.isnan(row)
-    weights = np.where((V[:, seen] == row[seen]).all(axis=1), p, 0)
-    return weights / weights.sum()
-
-
 def holes(n_features, n_rows, seed):
     rng = np.random.default_rng(seed)
     X = rng.integers(2, size=(n_rows, n_features)).astype(float)
     X[rng.random(X.shape) < 0.6] = np.nan
     return X
-
-
-def assert_drawn(sample, V, p):
-    """Chi-square; states that are expected less than five times are counted together."""
-    places = 2 ** np.arange(V.shape[1])[::-1]
-    counts = np.bincount(sample.astype(int) @ places, minlength=len(V))
-    expected = p[np.argsort(V @ places)] * len(sample)
-    assert (counts[expected == 0] == 0).all()
-    counts, expected = counts[expected > 0], expected[expected > 0]
-    rare = expected < 5
-    if rare.any():
-        counts = np.append(counts[~rare], counts[rare].sum())
-        expected = np.append(expected[~rare], expected[rare].sum())
-    if len(counts) > 1:
-        assert chisquare(counts, expected * counts.sum() / expected.sum()).pvalue > ALARM
 
 
 # Modes.
@@ -267,7 +235,7 @@ def test_deep_energies_against_all_states(sizes):
     assert_allclose(exact_free_energy(model._layered(), V), -dbm.given(V)[0])
     assert model.entropy() == pytest.approx(entropy_of(p), abs=1e-10)
     assert_allclose(model.energy(dbm.layers[0], dbm.layers[1:]), -dbm.log_joint)
-    expected = pseudo_likelihood_of(p, sizes[0])
+    expected = pseudo_likelihoods(np.log(p), (2,) * sizes[0])
     assert_allclose(model.log_pseudo_likelihood(V), expected, atol=1e-9)
 
 
@@ -458,7 +426,7 @@ def test_spins_are_predicted(spins, way):
         row[1] = np.nan
         expected = agreeing(V, p, row) @ (V[:, 1] == 1)
         assert up == pytest.approx(expected, abs=0.03 if way == "chains" else 1e-9)
-    assert_allclose(spins.log_pseudo_likelihood(V), pseudo_likelihood_of(p, 5))
+    assert_allclose(spins.log_pseudo_likelihood(V), pseudo_likelihoods(np.log(p), (2,) * 5))
     # A value between the states is a mixture: the mean of both terms of that unit.
     value = V[:1].copy()
     value[0, 0] = 0.0

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from contract.state import parameters
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -58,13 +59,6 @@ def X():
 @pytest.fixture(scope="module")
 def weights():
     return np.random.default_rng(1).integers(0, 4, size=90).astype(np.float64)
-
-
-def parameters(model):
-    """All weights and biases in one array."""
-    named = model.components_, model.intercept_visible_, model.intercept_hidden_
-    each = [a for part in named for a in (part if isinstance(part, list) else [part])]
-    return np.concatenate([np.ravel(a) for a in each])
 
 
 # An epoch.

@@ -4,7 +4,7 @@ import warnings
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import find_stack_level, validate_arguments
@@ -45,7 +45,7 @@ class Drawing:
     @validate_arguments(
         {
             "n_samples": [Interval(Integral, 1, None, closed="left")],
-            "random_state": ["random_state", Options(type, {np.random.Generator})],
+            "random_state": ["random_state", np.random.Generator],
             "given": [dict, None],
             "temperature": [Interval(Real, 0, None, closed="neither")],
             "n_steps": [Interval(Integral, 1, None, closed="left")],
@@ -127,7 +127,7 @@ class Drawing:
         {
             "X": ["array-like"],
             "how": [StrOptions({"mean", "mode", "sample"})],
-            "random_state": ["random_state", Options(type, {np.random.Generator})],
+            "random_state": ["random_state", np.random.Generator],
             "n_steps": [Interval(Integral, 1, None, closed="left")],
         }
     )

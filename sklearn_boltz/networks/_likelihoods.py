@@ -5,7 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import Interval, Options, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz._base import BaseBoltzmann, find_stack_level, fingerprint, validate_arguments
@@ -224,7 +224,7 @@ class Likelihoods(BaseBoltzmann):
             "temperature": [Interval(Real, 0, None, closed="neither")],
             "tol": [Interval(Real, 0, None, closed="neither")],
             "max_rounds": [Interval(Integral, 1, None, closed="left")],
-            "random_state": ["random_state", Options(type, {np.random.Generator})],
+            "random_state": ["random_state", np.random.Generator],
         }
     )
     def log_partition(

@@ -3,7 +3,7 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, Options
+from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._cells import listed
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
@@ -183,7 +183,7 @@ class MaximumEntropy(Network):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "moment_tol": [Interval(Real, 0, None, closed="neither")],
         "warm_start": ["boolean"],
-        "random_state": ["random_state", Options(type, {np.random.Generator})],
+        "random_state": ["random_state", np.random.Generator],
     }
 
     def __init__(

@@ -4,7 +4,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import Bunch
-from sklearn.utils._param_validation import Interval, Options
+from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz._random import make_generator
 from sklearn_boltz.networks.sampling._descent import descend, distinct_minima
@@ -19,7 +19,7 @@ from sklearn_boltz.statistics._arguments import of_network
         "n_chains": [Interval(Integral, 2, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_rounds": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", Options(type, {np.random.Generator})],
+        "random_state": ["random_state", np.random.Generator],
     }
 )
 def thermodynamics(
@@ -143,7 +143,7 @@ def specific_heat(network, temperature=1.0):
     {
         "X": ["array-like", None],
         "n_starts": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state", Options(type, {np.random.Generator})],
+        "random_state": ["random_state", np.random.Generator],
     }
 )
 def local_minima(network, X=None, *, n_starts=1000, random_state=None):

@@ -1,5 +1,6 @@
 """The state of estimators: what was fitted, what they answer, and interrupts at chosen calls."""
 
+import itertools
 import pickle
 import sys
 from inspect import signature
@@ -9,6 +10,7 @@ import pytest
 from contract.estimators import by_turns
 from contract.frames import gaps
 from sklearn import get_config, set_config
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from sklearn_boltz import FVBMPseudoLikelihood
@@ -94,6 +96,27 @@ def assert_same(one, other):
     assert one.keys() == other.keys()
     for name, value in one.items():
         np.testing.assert_array_equal(value, other[name], err_msg=name)
+
+
+def arrays_of(machine):
+    """All weights and biases."""
+    named = machine.components_, machine.intercept_hidden_, machine.intercept_visible_
+    return [a for part in named for a in (part if isinstance(part, list) else [part])]
+
+
+def parameters(machine):
+    """The same in one array."""
+    return np.concatenate([np.ravel(a) for a in arrays_of(machine)])
+
+
+def assert_goes_on(estimator, X):
+    """With pickles between its parts, a fit of four epochs or units is as if in one go."""
+    grows = "max_components" in estimator.get_params()
+    parts, whole = clone(estimator).set_params(warm_start=True), clone(estimator)
+    for before, n in itertools.pairwise((0, 0, 1, 2, 4)):
+        size = {"max_components": max(n, 1)} if grows else {"max_iter": n - before}
+        parts = pickle.loads(pickle.dumps(parts)).set_params(**size).fit(X)
+    assert_same(whole.set_params(**{name: 4 for name in size}).fit(X), parts)
 
 
 # What is no method of a fitted model; of the other methods, the arguments that must be given.

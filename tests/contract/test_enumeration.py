@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from contract.test_interface import BUNCH
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import assert_sampled
 from sklearn import config_context
@@ -27,8 +28,6 @@ CASES = {
 }
 PAIRS = [case for case in CASES if case.startswith("pairs")]
 every_case = pytest.mark.parametrize("case", CASES)
-BUNCH = {"value", "std_err", "low", "high", "ess", "method", "trusted", "verdict", "log_weights",
-         "states"}  # fmt: skip
 LADDER = {"acceptances", "betas", "n_rounds", "log_partitions", "log_partition_errors"}
 
 

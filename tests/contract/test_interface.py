@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from contract.estimators import ALL, DENSITIES, MODELS, as_public, each, fitted, labels, name_of
 from contract.frames import all_states, bits
+from contract.state import arrays_of, assert_same
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
@@ -105,6 +106,22 @@ def test_columns_conditions_and_weights(estimator):
     )
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float32, np.float64])
+@each(MODELS)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_types_of_parameters_features_and_samples(estimator, dtype):
+    X = bits(dtype=dtype)
+    kept = {np.dtype(np.float64 if dtype == np.float64 else np.float32)}
+    model = clone(estimator).fit(X)
+    if hasattr(model, "components_"):
+        assert {a.dtype for a in arrays_of(model)} == {model.transform(X).dtype} == kept
+    assert model.score_samples(X).dtype == np.float64
+    for seed in (0, np.random.RandomState(3), np.random.default_rng(3)):
+        drawn = model.sample(10, random_state=seed)
+        assert drawn.dtype == dtype and drawn.shape == (10, 5)
+    assert_array_equal(model.sample(10, random_state=0), model.sample(10, 0))
+
+
 @pytest.mark.parametrize("container", ["pandas", "polars"])
 @each(MODELS)
 def test_set_output_and_feature_names(estimator, container):
@@ -135,7 +152,9 @@ def test_scikit_learns_scoring_monitor_records(estimator):
     log = monitor.get_logs().data_as_pandas
     of_fit, of_steps = (log["score"][(log["task_name"] == "fit") == of_fit] for of_fit in (1, 0))
     assert of_fit.tolist() == [pytest.approx(model.score_samples(frame).mean(), rel=1e-6)]
-    assert len(of_steps) >= 2 and len(set(of_steps)) >= 2 and np.isfinite(of_steps).all()
+    assert len(of_steps) == model.n_iter_ and len(set(of_steps)) >= 2
+    assert np.isfinite(of_steps).all()
+    assert_same(model, clone(estimator).fit(frame))
 
 
 @each(MODELS)
