@@ -333,6 +333,12 @@ def test_edges_and_ridge():
     assert not model.coupling_[~allowed].any()
 
 
+def test_rows_that_hardly_count_select_nothing():
+    """ln N would be negative, and reward couplings."""
+    X = spins(150, 4, 6)
+    assert not SparseFVBM().fit(X, sample_weight=np.full(150, 1e-3)).coupling_.any()
+
+
 @pytest.mark.parametrize("options", [
     {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "ebic", "nodewise": True},
     {"alpha": 0.05, "penalty": "elasticnet"},

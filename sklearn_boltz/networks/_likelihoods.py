@@ -45,19 +45,19 @@ class Likelihoods(BaseBoltzmann):
     """Methods of an estimator with `coupling_`, `intercept_` and a `_coding`."""
 
     def _parameters(self):
-        terms = Terms.of(self.terms_, self.term_weights_)
-        return [self.coupling_, self.intercept_, *terms, self.count_potential_]
+        terms, weights, potential = self._beyond_pairs()
+        return [self.coupling_, self.intercept_, *Terms.of(terms, weights), potential]
+
+    def _beyond_pairs(self):
+        """Terms of three columns and more, their weights, and a potential of the number of ones."""
+        nothing = [], np.zeros(0), np.zeros(self.n_features_in_ + 1)
+        return *(getattr(self, name) for name in self._further), *nothing[len(self._further) :]
 
     def _model(self):
         """The distribution."""
-        if self.terms_ or self.count_potential_.any():
-            return InteractionModel(
-                self.coupling_,
-                self.intercept_,
-                self.terms_,
-                self.term_weights_,
-                self.count_potential_,
-            )
+        terms, weights, potential = self._beyond_pairs()
+        if terms or potential.any():
+            return InteractionModel(self.coupling_, self.intercept_, terms, weights, potential)
         if self._coding.is_binary:
             return SpinModel(self.coupling_, self.intercept_)
         return PottsModel(self.coupling_, self.intercept_, self._coding.n_values)
@@ -523,10 +523,9 @@ class Likelihoods(BaseBoltzmann):
             )
         pairs = np.argwhere(np.triu(self.coupling_))
         terms = [(j,) for j in range(self.n_features_in_)]
-        terms += [*map(tuple, pairs.tolist()), *self.terms_]
-        weights = np.concatenate(
-            [self.intercept_, self.coupling_[tuple(pairs.T)], self.term_weights_]
-        )
+        further, further_weights, _ = self._beyond_pairs()
+        terms += [*map(tuple, pairs.tolist()), *further]
+        weights = np.concatenate([self.intercept_, self.coupling_[tuple(pairs.T)], further_weights])
         order = np.argsort(-np.abs(weights), kind="stable")
         order = order[weights[order] != 0]
         names, terms = self._input_names(), [terms[place] for place in order]

@@ -176,6 +176,7 @@ class MaximumEntropy(Network):
     """
 
     _objective = "likelihood"
+    _further = "terms_", "term_weights_", "count_potential_"
 
     _parameter_constraints = CONSTRAINTS | {
         "terms": [list, tuple, None],

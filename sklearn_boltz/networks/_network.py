@@ -44,6 +44,9 @@ class Network(Drawing, Likelihoods):
     _takes_codes = _takes_signs = True
     # What the fit maximises.
     _objective = "pseudo-likelihood"
+    # The fitted attributes of what is in the model besides pairs, of these three in their order:
+    # terms, their weights, and a potential of the number of ones.
+    _further = ()
 
     @with_callbacks
     @_fit_context(prefer_skip_nested_validation=True)
@@ -206,14 +209,13 @@ class Network(Drawing, Likelihoods):
     def _attributes(self, rows, task, coupling, intercept, terms=(), weights=(), potential=()):
         """The fitted attributes that make a model."""
         potential = potential if len(potential) else np.zeros(self.n_features_in_ + 1)
+        further = list(terms), np.array(weights, dtype=np.float64), potential
         values = {"values_": rows.coding.values(0)} if rows.coding.is_binary else {}
         return values | {
             "n_values_": rows.coding.n_values,
             "coupling_": coupling,
             "intercept_": intercept,
-            "terms_": list(terms),
-            "term_weights_": np.array(weights, dtype=np.float64),
-            "count_potential_": potential,
+            **dict(zip(self._further, further, strict=False)),
             "_coding": rows.coding,
             "_n_features_out": len(intercept),
             "_base": task.base,

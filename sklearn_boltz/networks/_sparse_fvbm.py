@@ -301,6 +301,8 @@ class SparseFVBM(Network):
         self.unseen = unseen
         self.verbose = verbose
 
+    _further = "terms_", "term_weights_"
+
     def _plan(self, rows, batches, initial, label):
         check_rows(self, rows)
         task = make_task(self, rows, batches)

@@ -216,8 +216,8 @@ def separated_parameters(network, codes, weights):
     estimate = named_parameters(network)["estimate"]
     # Where there is no maximum, a fit has not converged.
     may_be = not (network.converged_ or network._ridge() or network._no_errors())
-    is_pairwise = not (network.terms_ or network.count_potential_.any())
-    if not (may_be and is_pairwise) or len(estimate) > MAX_NEWTON_PARAMETERS:
+    terms, _, potential = network._beyond_pairs()
+    if not may_be or terms or potential.any() or len(estimate) > MAX_NEWTON_PARAMETERS:
         return np.zeros(len(estimate), dtype=bool)
     curvature, spread = find_curvature(network, codes, weights)
     return spread.separated(curvature)

@@ -51,8 +51,6 @@ SHORT = {"max_iter": 3, "early_stopping": False, "random_state": 0}
 DENSITIES = [
     FSLLDensity(),
     FVBMPseudoLikelihood(),
-    SparseFVBM(),
-    MaximumEntropy(random_state=0),
     SDCPRBM(n_components=4, **SHORT),
     TAPRBM(n_components=4, **SHORT),
     TAPDBM(hidden_layer_sizes=(4, 3), pretrain_max_iter=2, **SHORT),
@@ -64,9 +62,13 @@ DENSITIES = [
         early_stopping=False,
         random_state=0,
     ),
+    SparseFVBM(alpha=0.1),
+    MaximumEntropy(random_state=0),
 ]
 # With all methods of a model; META has estimators that use one.
 MODELS = [*DENSITIES, RBMClassifier(n_components=4, **SHORT)]
+# Maximum entropy is for binary columns.
+OF_ANY_TABLE = [e for e in MODELS if not isinstance(e, MaximumEntropy)]
 META = [
     BoltzmannClassifier(joint=False, calibration=True, random_state=0),
     BoltzmannMixture(

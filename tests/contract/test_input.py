@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from conftest import cases
-from contract.estimators import ALL, DENSITIES, MACHINES, MODELS, each, name_of
+from contract.estimators import ALL, DENSITIES, MACHINES, MODELS, OF_ANY_TABLE, each, name_of
 from contract.frames import ODD, REFUSED, all_states, bits, gaps
 from contract.test_messages import said
 from hypothesis import given, settings
@@ -347,7 +347,7 @@ def test_all_machines_refuse_tables_in_the_same_words(estimator):
     assert legal(estimator, votes, binarize=0.5) == legal(quick, votes, binarize=0.5) != ""
 
 
-@each(MODELS)
+@each(OF_ANY_TABLE)
 def test_what_is_no_missing_code_is_not_told_of(estimator):
     X = bits()
     assert legal(estimator, 2 * X - 1, binarize=0.0) == ""

@@ -10,7 +10,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import skops.io
-from contract.estimators import ALL, MODELS, as_public, each, fitted, labels, name_of
+from contract.estimators import (
+    META,
+    MODELS,
+    OF_ANY_TABLE,
+    as_public,
+    each,
+    fitted,
+    labels,
+    name_of,
+)
 from contract.frames import bits
 from contract.state import assert_same
 from sklearn.base import clone
@@ -83,7 +92,7 @@ def through_skops(model):
 
 
 @every_library
-@each(ALL)
+@each([*OF_ANY_TABLE, *META])
 def test_skops_gives_back_a_model_that_was_fitted_to_a_frame(estimator, library):
     X = FRAMES[library](60)
     X = X.drop(columns=["arrow", "nullable text"]) if library == "pandas" else X  # a small table

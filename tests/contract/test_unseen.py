@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from conftest import cases
-from contract.estimators import DENSITIES, META, MODELS, each
+from contract.estimators import DENSITIES, META, MODELS, OF_ANY_TABLE, each
 from contract.frames import bits, people
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,7 +28,7 @@ EXACT = [FSLLDensity(), FVBMPseudoLikelihood(alpha=0.01), SDCPRBM(3, **BRIEF)]
 UNPENALISED = FVBMPseudoLikelihood(alpha=0)
 
 
-@each([*MODELS, UNPENALISED, *META[:2]])
+@each([*OF_ANY_TABLE, UNPENALISED, *META[:2]])
 @settings(max_examples=cases(3))
 @given(seed=st.integers(0, 2**20), gaps=st.booleans(), container=st.sampled_from(["pd", "pl"]))
 @pytest.mark.filterwarnings("ignore:.*no row that counts has a value")
@@ -74,7 +74,7 @@ def test_probabilities_sum_to_one_with_all_other_values(estimator, seed):
     assert summed == pytest.approx(logsumexp(model.score_samples(rows[:4])), abs=1e-5)
 
 
-@each(MODELS)
+@each(OF_ANY_TABLE)
 @pytest.mark.parametrize("weight", [1.0, 0.01])
 def test_an_unseen_value_is_never_more_probable_than_the_rarest(estimator, weight):
     for seed in range(2):
@@ -101,7 +101,7 @@ def test_the_probability_of_an_unseen_value():
     assert 0 < p[0] <= p[1]
 
 
-@each(MODELS)
+@each(OF_ANY_TABLE)
 def test_other_ways_to_treat_unseen_values(estimator):
     table = people(seed=1)
     model = clone(estimator).fit(table)
@@ -171,7 +171,7 @@ def test_columns_without_a_value(estimator, container):
         model.score_samples(later)
 
 
-@each([*MODELS, UNPENALISED])
+@each([*OF_ANY_TABLE, UNPENALISED])
 def test_declared_categories_are_kept(estimator):
     table = people(seed=2)
     levels = pl.col("size").cast(pl.Enum(list("sml")))

@@ -151,7 +151,7 @@ def ebic(network, state, gamma):
     """
     present, size = neighbours(network, state.theta), network.n_values - 1
     n_couplings, n_neighbours = size * (present @ size), present.sum(axis=1)
-    value = 2 * network.total * state.losses + n_couplings * np.log(network.total)
+    value = 2 * network.total * state.losses + n_couplings * np.log(max(network.total, 1))
     value += 2 * gamma * n_neighbours * np.log(max(network.n_columns - 1, 1))
     return network.layout.by_part(value, network.layout.part_of_column)
 

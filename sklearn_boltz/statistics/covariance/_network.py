@@ -36,10 +36,11 @@ from sklearn_boltz.statistics.covariance._separation import (
 def check_pairwise(network):
     """Refuse terms of three columns and more, and a potential of the number of ones."""
     further, remedy = None, "Fit pairs only"
-    if network.terms_:
-        count = "1 term" if len(network.terms_) == 1 else f"{len(network.terms_)} terms"
+    terms, _, potential = network._beyond_pairs()
+    if terms:
+        count = "1 term" if len(terms) == 1 else f"{len(terms)} terms"
         further = f"{count} of more columns"
-    elif network.count_potential_.any():
+    elif potential.any():
         further, remedy = "a potential of the number of ones", "Set count_potential=False"
     if further is not None:
         raise ValueError(
