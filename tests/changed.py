@@ -1,15 +1,19 @@
 """Print the tests of what has changed since a commit: the files that `make check` runs.
 
 A test file is near a change if it is changed itself, or takes a private name from a changed module
-(private.py says where each lives), or if the module is named after the same subject.
+(private.py says where each lives), or if the module is named after the same subject, or if it
+imports the changed public room.
 """
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 TESTS = Path(__file__).parent
+# Rooms whose functions are public, so that tests do not import private names of them.
+PUBLIC = {"datasets", "inspection", "metrics", "statistics"}
 ROOT = TESTS.parent
 
 
@@ -51,14 +55,24 @@ def imports_of(path):
     }
 
 
+def imports_room(path, rooms):
+    """Whether a file of tests imports one of these rooms, or from it."""
+    text = path.read_text(encoding="utf-8")
+    found = re.findall(r"^from sklearn_boltz(.*) import ([^(]*|[(][^)]*[)])$", text, re.M)
+    words = set(re.findall(r"\w+", " ".join(" ".join(pair) for pair in found)))
+    return bool(words & rooms)
+
+
 def main():
     changed = changed_files(sys.argv[1])
     sources = {p for p in changed if p.parts[0] == "sklearn_boltz" and p.suffix in (".py", ".pyx")}
     names = names_of({module_of(path) for path in sources})
     subjects = {path.stem.strip("_") for path in sources}
+    rooms = {path.parts[1] for path in sources} & PUBLIC
     for path in sorted(TESTS.rglob("test_*.py")):
         here = path.relative_to(ROOT)
         near = imports_of(path) & names or any(s in path.stem for s in subjects)
+        near = near or imports_room(path, rooms)
         if here in changed or near:
             print(here)
 
