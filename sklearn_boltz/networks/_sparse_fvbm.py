@@ -3,7 +3,7 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
 from sklearn_boltz.networks.fitting._tasks import make_task
@@ -20,13 +20,14 @@ class SparseFVBM(Network):
 
     Parameters
     ----------
-    penalty : {"group", "l1", "elasticnet", "l2"}, default="group"
+    penalty : {"group", "l1", "elasticnet", "l2"} or object, default="group"
         What is subtracted from the mean log pseudo-likelihood of the rows. Intercepts are never
         penalised. ``"group"``: the block of a pair is kept or set to 0 as a whole; with binary
         variables it is ``"l1"``, α Σ_{j<k} w_jk abs(m_jk). ``"elasticnet"``: α Σ_{j<k} [ρ w_jk
         abs(m_jk) + (1 - ρ)/2 w_jk² m_jk²] with ρ = `l1_ratio`. Both of these are for binary
         variables. ``"l2"``: ½ α Σ_{j<k} m_jk², which selects nothing, for `edges`, `nodewise` and
-        `max_order`. The weights w are those of `standardize`.
+        `max_order`. The weights w are those of `standardize`. An object of your own with methods
+        `value` and `prox` is a penalty of blocks, too: see :ref:`own_penalty`.
 
     alpha : float, "ebic" or "cv", default="ebic"
         Strength α of the penalty, per row. With 0, `edges` are fitted without a penalty.
@@ -245,7 +246,7 @@ class SparseFVBM(Network):
     """
 
     _parameter_constraints = CONSTRAINTS | {
-        "penalty": [StrOptions({"group", "l1", "elasticnet", "l2"})],
+        "penalty": [StrOptions({"group", "l1", "elasticnet", "l2"}), HasMethods(["value", "prox"])],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"ebic", "cv"})],
         "l1_ratio": [Interval(Real, 0, 1, closed="right")],
         "standardize": ["boolean"],

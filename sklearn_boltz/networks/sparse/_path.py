@@ -18,8 +18,6 @@ LAST, LAST_OF_FEW_ROWS = 1e-4, 1e-2
 SHARE = 1e-3
 # The ratio of one penalty to the next on the way to a single one.
 STEP = 0.5
-# An elastic net with a smaller share of L1 has the first penalty of this one.
-LEAST_RATIO = 1e-3
 
 
 class Path:
@@ -32,13 +30,13 @@ class Path:
         Where to begin: intercepts, and no coupling.
     weights : ndarray of shape (n_groups,)
         Of the penalties of groups; 0 for intercepts.
-    l1_ratio : float
+    form : Norms or OfUser
     tol : float
     max_iter : int
     """
 
-    def __init__(self, network, theta, weights, l1_ratio, tol, max_iter):
-        self.network, self.weights, self.l1_ratio = network, weights, l1_ratio
+    def __init__(self, network, theta, weights, form, tol, max_iter):
+        self.network, self.weights, self.form = network, weights, form
         self.tol, self.max_iter, self.solver = tol, max_iter, Solver(network)
         self.state = network.at(theta)
         self.go(np.full(network.layout.n_parts, ENORMOUS), tol)
@@ -46,7 +44,7 @@ class Path:
     def go(self, alpha, tol=None):
         """Go to the minima for a penalty of each part; -> the state."""
         layout = self.network.layout
-        penalty = Penalty.of(layout.groups, self.weights, alpha[layout.parts], self.l1_ratio)
+        penalty = self.form.of(layout.groups, self.weights, alpha[layout.parts])
         tol = np.maximum(self.tol, SHARE * alpha) if tol is None else tol
         self.state, _ = self.solver.solve(penalty, self.state, tol, self.max_iter)
         return self.state
@@ -67,7 +65,7 @@ class Path:
         slopes = free.norms(self.solver.gradient(self.state))
         kept = (weights > 0) & np.isfinite(weights)
         needed = np.divide(slopes, weights, out=np.zeros_like(weights), where=kept)
-        return layout.largest_of_part(needed) / max(self.l1_ratio, LEAST_RATIO)
+        return self.form.alpha_max(layout.largest_of_part(needed))
 
 
 def alpha_grid(first, n_alphas, network):

@@ -1,11 +1,60 @@
-"""Penalties that choose pairs of columns."""
+"""Penalties that choose pairs of columns.
+
+A form makes the penalty of groups from their weights and a strength α: `Norms` those that have
+names, `OfUser` what a user has written.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
+
+from sklearn_boltz.networks.sparse._descent import descend
 
 # That of pairs where only intercepts are wanted: finite, so that 0 times it is 0.
 ENORMOUS = 1e300
+# An elastic net with a smaller share of L1 has the first penalty of this one.
+LEAST_RATIO = 1e-3
+# The same of users' penalties, whose squares are finite, too.
+LARGE = 1e30
+# A norm near 0.
+SMALL = 1e-6
+# Sweeps of coordinate descent at most.
+MAX_SWEEPS = 1000
+
+
+class Norms(NamedTuple):
+    """α Σ_g [ρ w_g ‖θ_g‖ + (1 - ρ)/2 w_g² ‖θ_g‖²], ρ = `l1_ratio`: L1, L2, elastic net, groups."""
+
+    l1_ratio: float
+
+    def of(self, groups, weights, alpha):
+        """For a strength α, or one for each group."""
+        return Penalty.of(groups, weights, alpha, self.l1_ratio)
+
+    def alpha_max(self, slopes):
+        """The least α that keeps groups at 0 where the loss has these slopes, per weight."""
+        return slopes / max(self.l1_ratio, LEAST_RATIO)
+
+
+class OfUser(NamedTuple):
+    """α Σ_g w_g value(s ‖θ_g‖) / s, by the functions of an object that a user has written.
+
+    With the scale s, a group of one parameter and the block of two binary columns have the same
+    size.
+    """
+
+    penalty: object
+    scale: float
+
+    def of(self, groups, weights, alpha):
+        """For a strength α, or one for each group."""
+        strength = np.where(np.isfinite(weights), np.minimum(alpha, LARGE) * weights, np.inf)
+        return UserPenalty(groups, strength / self.scale, self.penalty, self.scale)
+
+    def alpha_max(self, slopes):
+        """The least α that keeps groups at 0 where the loss has these slopes, per weight."""
+        return getattr(self.penalty, "alpha_max", np.asarray)(slopes)
 
 
 class Penalty(NamedTuple):
@@ -68,3 +117,92 @@ class Penalty(NamedTuple):
         unit = np.divide(np.where(kept, self.l1, 0.0), norms, out=np.zeros_like(norms), where=kept)
         off = self.norms(gradient + (unit + self.l2)[self.groups] * theta)
         return np.where(kept, off, np.maximum(off - self.l1, 0.0))
+
+    def descend(self, expansion, theta, slope, tol):
+        """Lower a quadratic function and the penalty; see `_descent.descend`."""
+        _, groups, starts, values, columns, rows, curvature = expansion
+        descend(
+            values, columns, rows, starts, self.l1[groups], self.l2[groups], curvature,
+            theta, slope, np.empty(len(theta)), tol, MAX_SWEEPS,
+        )  # fmt: skip
+
+
+class UserPenalty(NamedTuple):
+    """Σ_g strength_g value(scale ‖θ_g‖), as `Penalty` is.
+
+    Attributes
+    ----------
+    groups : ndarray of int of shape (n_parameters,)
+    strength : ndarray of shape (n_groups,)
+        0 for groups that are free, infinite for those that have to be 0.
+    penalty : object
+        With `value` and `prox`.
+    scale : float
+    """
+
+    groups: np.ndarray
+    strength: np.ndarray
+    penalty: object
+    scale: float
+
+    @property
+    def l1(self):
+        """About the slope of each group's penalty at 0."""
+        return self.strength * float(self.penalty.value(np.array([self.scale * SMALL]))[0]) / SMALL
+
+    def allowed(self, theta):
+        """θ with 0 for the groups that have to be 0."""
+        return np.where(np.isinf(self.strength)[self.groups], 0.0, theta)
+
+    def norms(self, theta):
+        """‖θ_g‖ of each group."""
+        return np.sqrt(np.bincount(self.groups, theta * theta, len(self.strength)))
+
+    def costs(self, theta):
+        """The penalty of each group, of shape (n_groups,)."""
+        costs, kept = np.zeros(len(self.strength)), self._penalised()
+        costs[kept] = self.strength[kept] * self.penalty.value(self.scale * self.norms(theta)[kept])
+        return costs
+
+    def _penalised(self):
+        return (self.strength > 0) & np.isfinite(self.strength)
+
+    def prox(self, z, curvature):
+        """argmin_θ Σ_g [ ½ c_g ‖θ_g - z_g‖² ] + penalty, for a curvature c_g of each group."""
+        norms, kept = self.norms(z), self._penalised()
+        new = np.where(np.isinf(self.strength), 0.0, norms)
+        new[kept] = self._prox(norms[kept], (self.strength / curvature)[kept])
+        ratio = np.divide(new, norms, out=np.zeros_like(norms), where=norms > 0)
+        return ratio[self.groups] * z
+
+    def _prox(self, norms, step):
+        return self.penalty.prox(self.scale * norms, self.scale**2 * step) / self.scale
+
+    def violation(self, theta, gradient):
+        """How far θ is from the minimum of itself after a step of the gradient, for each group."""
+        return self.norms(theta - self.prox(theta - gradient, np.ones(len(self.strength))))
+
+    def descend(self, expansion, theta, slope, tol):
+        """Lower a quadratic function and the penalty, in place, block by block."""
+        _, groups, starts, values, columns, rows, curvature = expansion
+        matrix = csr_array((values, columns, rows), (len(theta), len(theta)))
+        blocks = [
+            (slice(a, b), matrix[a:b], group, bound)
+            for a, b, group, bound in zip(starts[:-1], starts[1:], groups, curvature, strict=True)
+        ]
+        for _ in range(MAX_SWEEPS):
+            most = 0.0
+            for block, lines, group, bound in blocks:
+                z = theta[block] - slope[block] / bound
+                norm, strength = np.sqrt(z @ z), self.strength[group] / bound
+                new = norm
+                if strength > 0 and norm > 0:
+                    new = self._prox(np.array([norm]), np.array([strength]))[0]
+                step = (z * (new / norm) if norm > 0 else z) - theta[block]
+                size = np.abs(step).max(initial=0)
+                if size > 0:
+                    theta[block] += step
+                    slope += step @ lines
+                    most = max(most, bound * size)
+            if most <= tol:
+                return

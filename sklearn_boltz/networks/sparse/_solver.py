@@ -12,8 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 
-from sklearn_boltz.networks.sparse._descent import descend
-
 # Groups whose derivative exceeds this share of the penalty enter the working set with the others:
 # with 100 penalties a path, those of the next few, for which the expansion will do then.
 SOON = 0.5
@@ -21,7 +19,6 @@ SOON = 0.5
 SLOW = 0.2
 # The quadratic problem is solved to this share of the violation.
 SHARE = 0.1
-MAX_SWEEPS = 1000
 # A bound on how far a step moves any field: beyond, the expansion is worth little.
 MAX_MOVE = 10.0
 # Part of the promised fall that a step must bring; halvings of a step at most; and what a loss may
@@ -131,7 +128,7 @@ class Solver:
         if not renewed:
             return
         soon = penalty.norms(gradient) > SOON * penalty.l1
-        wanted = soon | (penalty.norms(state.theta) > 0) | (penalty.l1 == 0)
+        wanted = soon | (penalty.norms(state.theta) > 0) | (penalty.l1 == 0) | (violation > 0)
         used = np.append(wanted[layout.groups], False)[layout.places]
         for p in renewed:
             groups = np.flatnonzero(wanted & (layout.parts == p))
@@ -157,12 +154,9 @@ class Solver:
         """The step to the minimum of the penalty and the expansions."""
         new = theta.copy()
         for p in parts:
-            parameters, groups, starts, values, columns, rows, curvature = self._expansions[p]
-            inner, slope, room = theta[parameters], gradient[parameters], np.empty(len(parameters))
-            descend(
-                values, columns, rows, starts, penalty.l1[groups], penalty.l2[groups], curvature,
-                inner, slope, room, SHARE * worst[p], MAX_SWEEPS,
-            )  # fmt: skip
+            parameters = self._expansions[p].parameters
+            inner, slope = theta[parameters], gradient[parameters]
+            penalty.descend(self._expansions[p], inner, slope, SHARE * worst[p])
             new[parameters] = inner
         return new - theta
 

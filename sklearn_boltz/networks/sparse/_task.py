@@ -19,7 +19,7 @@ from sklearn_boltz.networks.sparse._path import (
     neighbours,
     select,
 )
-from sklearn_boltz.networks.sparse._penalty import Penalty
+from sklearn_boltz.networks.sparse._penalty import Norms, OfUser
 from sklearn_boltz.networks.sparse._solver import Solver
 from sklearn_boltz.networks.training._fit import MAX_ITER
 from sklearn_boltz.networks.training._objective import PseudoLikelihood
@@ -49,7 +49,8 @@ class SparseTask:
     ----------
     task : Task or CodesTask
         Without a penalty of its own.
-    penalty : {"l2", "l1", "elasticnet", "group"}
+    penalty : {"l2", "l1", "elasticnet", "group"} or object
+        The latter with `value` and `prox`.
     alpha : float or ndarray of shape (d,)
         By node, one for each column that varies.
     l1_ratio : float
@@ -63,9 +64,13 @@ class SparseTask:
 
     def __init__(self, task, *, penalty, alpha, l1_ratio, edges, nodewise, rule, standardize, tol):
         self.inner_task, self.penalty, self.alpha, self.tol = task, penalty, alpha, tol
-        self.l1_ratio = {"l2": 0.0, "elasticnet": l1_ratio}.get(penalty, 1.0)
+        is_binary = isinstance(task.problem, PseudoLikelihood)
+        self.form = OfUser(penalty, 1.0 if is_binary else 0.5)
+        if isinstance(penalty, str):
+            self.form = Norms({"l2": 0.0, "elasticnet": l1_ratio}.get(penalty, 1.0))
         self.nodewise, self.rule = nodewise, rule
         self.standardize = standardize and penalty != "l2"
+        self.is_of_blocks = penalty not in ("l1", "elasticnet", "l2")
         self.edges = None if edges is None else edges[np.ix_(task.varying, task.varying)]
         self.start = None
 
@@ -139,7 +144,7 @@ class SparseTask:
         matrix = spread * np.ones((len(size), 1)) if self.nodewise else np.outer(spread, spread)
         if network.is_categorical:
             # The norm of the block of two binary columns is twice their m_jk.
-            matrix = matrix / 2 * (np.sqrt(np.outer(size, size)) if self.penalty == "group" else 1)
+            matrix = matrix / 2 * (np.sqrt(np.outer(size, size)) if self.is_of_blocks else 1)
         if self.edges is not None:
             matrix = np.where(self.edges, matrix, np.inf)
         np.fill_diagonal(matrix, 0)
@@ -157,7 +162,7 @@ class SparseTask:
         network = self.network if own else network_of(problem, self.nodewise)
         layout = network.layout
         alpha, weights = np.broadcast_to(self.alpha, layout.n_parts), self.weights(network)
-        penalty = Penalty.of(layout.groups, weights, alpha[layout.parts], self.l1_ratio)
+        penalty = self.form.of(layout.groups, weights, alpha[layout.parts])
         theta = self.start if own and self.start is not None else network.theta(point)
 
         def found(state):
@@ -172,7 +177,7 @@ class SparseTask:
         if penalty.norms(theta)[weights > 0].any():
             solver = Solver(network)
         else:
-            path = Path(network, theta, weights, self.l1_ratio, self.tol, PATH_ITER)
+            path = Path(network, theta, weights, self.form, self.tol, PATH_ITER)
             solver, state = path.solver, path.lead_to(alpha)
         state, converged = solver.solve(penalty, state, self.tol, monitor.max_iter, report)
         if converged:
@@ -266,7 +271,7 @@ class Choice(NamedTuple):
 def task_path(task, network):
     """The path of a network, begun at independent columns."""
     theta = network.theta(Point(*task.initial(None, None), np.nan))
-    return Path(network, theta, task.weights(network), task.l1_ratio, task.tol, PATH_ITER)
+    return Path(network, theta, task.weights(network), task.form, task.tol, PATH_ITER)
 
 
 def problem_of(task, codes, weights):
