@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import chi2
 
 from private import BinaryModel, InteractionModel, PottsModel, SpinModel
-from sklearn_boltz import FVBMPseudoLikelihood
+from sklearn_boltz import FVBMPseudoLikelihood, MaximumEntropy
 
 # Probability of a false alarm of a chi-square test.
 FALSE_ALARM = 1e-6
@@ -65,7 +65,8 @@ def estimator_of(model, low=0):
     """A fitted network with the parameters of a model; `low` is the first value of bits."""
     codes = np.arange(max(model.n_values))[:, None] % model.n_values
     if isinstance(model, BinaryModel):
-        found = FVBMPseudoLikelihood(alpha=1.0).fit(np.where(codes, 1, low))
+        kind = MaximumEntropy if isinstance(model, InteractionModel) else FVBMPseudoLikelihood
+        found = kind(alpha=1.0).fit(np.where(codes, 1, low))
     else:
         found = FVBMPseudoLikelihood(alpha=1.0, n_values=model.n_values.tolist()).fit(codes)
     found.coupling_, found.intercept_ = model.coupling, model.intercept

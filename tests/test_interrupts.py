@@ -40,7 +40,6 @@ def places(n_calls):
 
 
 def test_all_estimators_are_interrupted_often_enough():
-    assert len(ALL) == 11
     assert N_ANYWHERE + N_LAST >= 40 and len(ALL) * (N_ANYWHERE + N_LAST) >= N_INTERRUPTS
 
 

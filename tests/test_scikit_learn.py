@@ -43,7 +43,9 @@ SOLVERS = [
 TUNED = {
     "FSLLDensity": ("alpha", 0.5, 50.0),
     "FVBMPseudoLikelihood": ("alpha", 0.005, 50.0),
+    "MaximumEntropy": ("alpha", 0.005, 50.0),
     "SDCPRBM": ("weight_decay", 0.0, 10.0),
+    "SparseFVBM": ("alpha", 0.005, 50.0),
     "InfiniteRBM": ("alpha", 0.01, 50.0),
     "TAPDBM": ("weights_init", 0.01, 1.5),
     "TAPRBM": ("weights_init", 0.01, 3.0),
