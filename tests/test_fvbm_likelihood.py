@@ -45,7 +45,7 @@ def maximum(x, penalty):
 
 
 def problem_of(x, weights, alpha=0.0):
-    return Likelihood.of(PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha))
+    return Likelihood(PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha))
 
 
 def rows(seed, d, n=60):

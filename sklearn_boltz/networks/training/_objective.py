@@ -46,6 +46,11 @@ class Line(NamedTuple):
             fields,
         )
 
+    @property
+    def bound(self):
+        """What `move` is at most, at less cost."""
+        return largest_move(self.coupling, self.intercept)
+
     def move(self):
         """By how much a whole step moves the field of any row, at most."""
         step = self.step[:, : self.problem.n_rows]
@@ -69,19 +74,16 @@ class PlainLine(NamedTuple):
 
     problem: object
     point: NamedTuple
-    coupling: np.ndarray
-    intercept: np.ndarray
+    direction: np.ndarray
+    bound: float
 
     def __call__(self, size):
         """The point after a step of that size."""
-        return self.problem.at(
-            self.point.coupling + size * self.coupling,
-            self.point.intercept + size * self.intercept,
-        )
+        return self.problem.after(self.point, size * self.direction)
 
     def move(self):
         """By how much a whole step moves any field, at most."""
-        return self.problem.move(self.coupling, self.intercept)
+        return self.problem.move(self.direction)
 
     def reject(self, new):
         """No-op: there are no arrays to take back."""
@@ -332,6 +334,11 @@ def pair_curvature(features, residuals, spread, weights):
 def penalty_of_sum(alpha, total):
     """The penalty on a sum over rows, from its strength per row; finite."""
     return min(alpha * total, 1e300)
+
+
+def largest_move(coupling, intercept):
+    """A bound on how far a direction moves the field of any row."""
+    return (np.abs(coupling).sum(axis=1) + np.abs(intercept)).max(initial=0)
 
 
 def unpack(theta, d):

@@ -15,6 +15,7 @@ from sklearn_boltz._batches import distinct_states
 from sklearn_boltz.networks.training._objective import (
     PlainLine,
     PseudoLikelihood,
+    largest_move,
     penalty_of_sum,
 )
 
@@ -141,7 +142,11 @@ class StreamedPseudoLikelihood:
 
     def line(self, point, direction):
         """From a point in a direction."""
-        return PlainLine(self, point, *self.unpack(direction))
+        return PlainLine(self, point, direction, largest_move(*self.unpack(direction)))
+
+    def after(self, point, step):
+        """The point after a step."""
+        return self.at(*self.unpack(self.pack(point.coupling, point.intercept) + step))
 
     def cell_sums(self):
         """Number of rows, Σ x_j x_k and Σ x_j."""
@@ -152,9 +157,9 @@ class StreamedPseudoLikelihood:
         low, high = self._sum(_gains, coupling, intercept, merge=np.maximum)
         return -low, high
 
-    def move(self, coupling, intercept):
+    def move(self, direction):
         """By how much a direction moves the field of any row, at most."""
-        least, greatest = self.gains(coupling, intercept)
+        least, greatest = self.gains(*self.unpack(direction))
         return max(greatest.max(initial=0), -least.min(initial=0))
 
 
