@@ -414,6 +414,41 @@ def test_counts_are_those_of_the_rows(alpha):
     assert_allclose(model.energy(ALL), -model._model().log_weight(CODES))
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
+@settings(max_examples=cases(15))
+def test_after_a_step_the_numbers_of_ones_are_those_of_the_rows(seed, alpha):
+    """And at each number, the rows are distributed as after the step alone."""
+    x, rng = neurons(seed, 100), np.random.default_rng(seed)
+    likelihood = Likelihood(*problem_and_further(x, np.ones(len(x)), alpha))
+    theta = rng.normal(0, 0.5, likelihood.n_parameters)
+    start, step = likelihood.evaluate(theta), rng.normal(0, 0.5, len(theta))
+    found, alone = likelihood.after(start, step), likelihood.evaluate(theta + step)
+    ones = CODES.sum(axis=1)
+    weights = np.exp([likelihood.model(point).log_weight(CODES) for point in (found, alone)])
+    p, q = weights / weights.sum(axis=1, keepdims=True)
+    expected = np.bincount((x > 0).sum(axis=1), minlength=D + 1) + 1 / (D + 1)
+    assert_allclose(np.bincount(ones, p), expected / (len(x) + 1))
+    assert_allclose(p / np.bincount(ones, p)[ones], q / np.bincount(ones, q)[ones])
+    if alpha:
+        assert_allclose(found.coupling, alone.coupling)
+    assert found.value >= alone.value
+    penalised = np.arange(D, len(likelihood.terms))
+    assert_allclose(np.delete(likelihood.gradient(found), penalised)[D:], 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_numbers_of_ones_that_no_model_of_pairs_expects(alpha):
+    """Independent columns, where it begins, have P(K = 10) = 1e-13, and the rows 1e-4."""
+    rng = np.random.default_rng(0)
+    x = rng.random((1000, 10)) < 0.05
+    model = fit(x, count_potential=True, alpha=alpha, **LIKELIHOOD)
+    assert model.converged_ and model.n_iter_ < 15
+    p = np.exp(model.score_samples(states([2] * 10).astype(bool)))
+    found = np.bincount(states([2] * 10).sum(axis=1), p)
+    expected = np.bincount(x.sum(axis=1), minlength=11) + 1 / 11
+    assert_allclose(found, expected / 1001, rtol=1e-6)
+
+
 def test_products_of_given_terms_are_those_of_the_rows():
     x = neurons(1)
     model = fit(x, terms=TERMS, **LIKELIHOOD)

@@ -21,7 +21,6 @@ from sklearn_boltz.networks.training._objective import (
     PlainLine,
     PseudoLikelihood,
     largest_move,
-    unpack,
 )
 
 # Columns of a table of all states, of 2**25 float64 numbers, or 256 MiB, at most.
@@ -101,7 +100,10 @@ class Likelihood:
 
     def unpack(self, theta):
         """Couplings and intercepts."""
-        return unpack(theta[: self.n_pairs], len(self.means))
+        d = len(self.means)
+        coupling = np.zeros((d, d))
+        coupling[self.upper] = theta[d : self.n_pairs]
+        return coupling + coupling.T, theta[:d].copy()
 
     def _theta(self, coupling, intercept):
         """θ of a network of pairs."""

@@ -27,6 +27,16 @@ class Point(NamedTuple):
     value: float
 
 
+class GradientPoint(NamedTuple):
+    """Parameters, the objective there and its gradient."""
+
+    theta: np.ndarray
+    coupling: np.ndarray
+    intercept: np.ndarray
+    value: float
+    gradient: np.ndarray
+
+
 class Line(NamedTuple):
     """Points on the way from one in some direction."""
 
