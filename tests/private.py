@@ -88,11 +88,8 @@ from sklearn_boltz.networks.categorical._fit import CategoricalTask, fit_categor
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.categorical._ordered import CONTRAST, TREND
 from sklearn_boltz.networks.categorical._task import CodesTask
-from sklearn_boltz.networks.higher_order import _likelihood
 from sklearn_boltz.networks.higher_order._candidates import best_triples, heirs
 from sklearn_boltz.networks.higher_order._evidence import gains
-from sklearn_boltz.networks.higher_order._further import Further, FurtherStatistics
-from sklearn_boltz.networks.higher_order._likelihood import TableLikelihood
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
 from sklearn_boltz.networks.higher_order._selection import Network, refit
 from sklearn_boltz.networks.model import _incomplete as _network_incomplete
@@ -143,8 +140,10 @@ from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_
 from sklearn_boltz.networks.training._existence import empty_cells, rarest_cell
 from sklearn_boltz.networks.training._fit import Task
 from sklearn_boltz.networks.training._fit import maximise as maximise_network
+from sklearn_boltz.networks.training._further import Further, FurtherStatistics
 from sklearn_boltz.networks.training._likelihood import Likelihood
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows, unpack
+from sklearn_boltz.networks.training._recorder import Recorder
 from sklearn_boltz.networks.training._sampled_likelihood import Sampler, Statistics
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
 from sklearn_boltz.networks.training._solvers import bslm

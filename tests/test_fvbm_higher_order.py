@@ -21,10 +21,9 @@ from private import (
     FurtherStatistics,
     InteractionModel,
     InteractionPseudoLikelihood,
+    Likelihood,
     Network,
     PseudoLikelihood,
-    TableLikelihood,
-    _likelihood,
     _moment_matching,
     best_triples,
     gains,
@@ -358,10 +357,10 @@ def neurons(seed, n=2000):
     return np.where(rng.normal(size=(n, D)) + rng.normal(size=(n, 1)) > 0.8, 1.0, -1.0)
 
 
-def statistics_of(x, weights, alpha=0.0):
+def problem_and_further(x, weights, alpha=0.0):
     problem = PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha)
     frequencies = np.bincount((x > 0).sum(axis=1), weights, D + 1)
-    return FurtherStatistics(problem, Further(D, TERMS, frequencies, alpha > 0))
+    return problem, Further(D, TERMS, frequencies, alpha > 0)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
@@ -370,29 +369,33 @@ def test_likelihood_gradient_and_information_are_those_of_brute_force(seed, alph
     x = neurons(seed, 100)
     rng = np.random.default_rng(seed)
     weights = rng.integers(1, 3, len(x)).astype(float)
-    statistics = statistics_of(x, weights, alpha)
-    likelihood, counts = TableLikelihood(statistics), statistics.further.counts
+    likelihood = Likelihood(*problem_and_further(x, weights, alpha))
+    total, counts = likelihood.total, likelihood.further.counts
     assert len(counts) == D + 1 - (2 if alpha else 3)
     features = terms_of(ALL, counts)
     # One more row: each number of ones is as likely, and each row with as many.
     ones = CODES.sum(axis=1)
     even = 1 / np.bincount(ones)[ones] / (D + 1)
     moments = (weights @ terms_of(x, counts) + even @ features) / (weights.sum() + 1)
-    assert_allclose(likelihood.moments, moments)
+    assert_allclose(likelihood.sums / total, moments)
+    assert_allclose(total, weights.sum() + 1)
     theta = rng.normal(0, 0.5, len(moments))
     n_penalised = 15 + len(TERMS)
 
     def value(theta):
-        penalty = statistics.alpha / 2 * (theta[D:n_penalised] ** 2).sum()
+        penalty = alpha * weights.sum() / total / 2 * (theta[D:n_penalised] ** 2).sum()
         return theta @ moments - np.logaddexp.reduce(features @ theta) - penalty
 
-    found, gradient = likelihood(theta)
-    assert_allclose(found, value(theta))
+    point = likelihood.evaluate(theta)
+    assert_allclose(point.value / total, value(theta))
+    gradient = likelihood.gradient(point) / total
     assert_allclose(gradient, approx_fprime(theta, value, 1e-6), atol=1e-4)
     p = np.exp(features @ theta)
-    information = np.cov(features.T, aweights=p, ddof=0) + np.diag(likelihood.penalty)
-    assert_allclose(likelihood.information(theta), information, atol=1e-10)
-    model = likelihood.model(theta)
+    information = np.cov(features.T, aweights=p, ddof=0)
+    penalised = np.arange(D, n_penalised)
+    information[penalised, penalised] += alpha * weights.sum() / total
+    assert_allclose(likelihood.information(point) / total, information, atol=1e-10)
+    model = likelihood.model(point)
     assert_allclose(np.exp(model.log_weight(CODES) - model.log_partition()), p / p.sum())
 
 
@@ -409,6 +412,41 @@ def test_counts_are_those_of_the_rows(alpha):
     assert_allclose(found, expected / (len(x) + 1), atol=1e-6)
     assert model.count_potential_.any()
     assert_allclose(model.energy(ALL), -model._model().log_weight(CODES))
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3]))
+@settings(max_examples=cases(15))
+def test_after_a_step_the_numbers_of_ones_are_those_of_the_rows(seed, alpha):
+    """And at each number, the rows are distributed as after the step alone."""
+    x, rng = neurons(seed, 100), np.random.default_rng(seed)
+    likelihood = Likelihood(*problem_and_further(x, np.ones(len(x)), alpha))
+    theta = rng.normal(0, 0.5, likelihood.n_parameters)
+    start, step = likelihood.evaluate(theta), rng.normal(0, 0.5, len(theta))
+    found, alone = likelihood.after(start, step), likelihood.evaluate(theta + step)
+    ones = CODES.sum(axis=1)
+    weights = np.exp([likelihood.model(point).log_weight(CODES) for point in (found, alone)])
+    p, q = weights / weights.sum(axis=1, keepdims=True)
+    expected = np.bincount((x > 0).sum(axis=1), minlength=D + 1) + 1 / (D + 1)
+    assert_allclose(np.bincount(ones, p), expected / (len(x) + 1))
+    assert_allclose(p / np.bincount(ones, p)[ones], q / np.bincount(ones, q)[ones])
+    if alpha:
+        assert_allclose(found.coupling, alone.coupling)
+    assert found.value >= alone.value
+    penalised = np.arange(D, len(likelihood.terms))
+    assert_allclose(np.delete(likelihood.gradient(found), penalised)[D:], 0, atol=1e-9)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+def test_numbers_of_ones_that_no_model_of_pairs_expects(alpha):
+    """Independent columns, where it begins, have P(K = 10) = 1e-13, and the rows 1e-4."""
+    rng = np.random.default_rng(0)
+    x = rng.random((1000, 10)) < 0.05
+    model = fit(x, count_potential=True, alpha=alpha, **LIKELIHOOD)
+    assert model.converged_ and model.n_iter_ < 15
+    p = np.exp(model.score_samples(states([2] * 10).astype(bool)))
+    found = np.bincount(states([2] * 10).sum(axis=1), p)
+    expected = np.bincount(x.sum(axis=1), minlength=11) + 1 / 11
+    assert_allclose(found, expected / 1001, rtol=1e-6)
 
 
 def test_products_of_given_terms_are_those_of_the_rows():
@@ -435,17 +473,20 @@ def test_chains_find_what_a_table_finds(monkeypatch):
     """All moments within half a standard error of the data, and the chains' own."""
     x, options = neurons(2), dict(LIKELIHOOD, terms=TERMS, count_potential=True, alpha=0.01)
     exact = fit(x, **options)
-    monkeypatch.setattr(_likelihood, "MAX_COLUMNS", 1)
     monkeypatch.setattr(_moment_matching, "MAX_COLUMNS", 1)
     sampled = fit(x, **options, random_state=0)
     assert sampled.solver_ == "sampling"
     assert sampled.converged_
-    statistics = statistics_of(x, np.ones(len(x)), 0.01)
+    problem, further = problem_and_further(x, np.ones(len(x)), 0.01)
+    statistics = FurtherStatistics(problem, further)
     theta = np.concatenate([
         sampled.intercept_, sampled.coupling_[statistics.upper], sampled.term_weights_,
-        sampled.count_potential_[statistics.further.counts],
+        sampled.count_potential_[further.counts],
     ])  # fmt: skip
-    value, gradient = TableLikelihood(statistics)(theta)
+    likelihood = Likelihood(problem, further)
+    point = likelihood.evaluate(theta)
+    value = point.value / likelihood.total
+    gradient = likelihood.gradient(point) / likelihood.total
     errors = np.sqrt(statistics.variances / len(x))
     # Raw moments of pairs vary more than centred ones: the mean is in them.
     for part in (slice(0, D), slice(15, None)):

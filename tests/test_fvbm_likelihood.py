@@ -45,7 +45,7 @@ def maximum(x, penalty):
 
 
 def problem_of(x, weights, alpha=0.0):
-    return Likelihood.of(PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha))
+    return Likelihood(PseudoLikelihood(np.ascontiguousarray(x.T), weights, alpha))
 
 
 def rows(seed, d, n=60):
@@ -136,6 +136,13 @@ def test_where_pairs_never_meet_a_penalty_makes_a_maximum():
     assert np.isfinite(model.coupling_).all()
     assert not model.converged_
     assert model.set_params(alpha=0.01).fit(x).converged_
+
+
+def test_small_weights_leave_no_pair_of_values_without_a_row():
+    x = rows(1, 4, 100)
+    model = likeliest(x, np.full(len(x), 1e-3))
+    assert model.converged_
+    assert_allclose(model.coupling_, likeliest(x, tol=1e-9).coupling_, atol=1e-3)
 
 
 def test_missing_cells_raise_the_likelihood_of_what_is_observed():

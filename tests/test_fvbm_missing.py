@@ -15,6 +15,7 @@ from private import (
     Contrasts,
     Coordinates,
     PseudoLikelihood,
+    Recorder,
     SpinModel,
     _completed,
     _em,
@@ -129,11 +130,15 @@ def test_ctrl_c_leaves_the_last_round(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="EM ended at max_iter=2"):
         expected.fit(X)
 
-    def stop(history):
-        if len(history.values) == 2:
-            raise KeyboardInterrupt
+    original = Recorder.stop
 
-    monkeypatch.setattr(_em.History, "stop", stop)
+    def stop(recorder):
+        # A round, not an iteration of its refit.
+        if type(recorder) is Recorder and len(recorder.values) == 2:
+            raise KeyboardInterrupt
+        return original(recorder)
+
+    monkeypatch.setattr(Recorder, "stop", stop)
     model = FVBMPseudoLikelihood(tol=1e-9, warm_start=True, alpha=0.0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X)

@@ -89,7 +89,7 @@ def test_initial_values_are_where_it_begins(alpha):
     model = FVBMPseudoLikelihood(solver="bslm", alpha=alpha).fit(X, None, None, *start)
     # One sweep from there, and what it raises.
     problem = PseudoLikelihood(*distinct_rows(X > 0, np.ones(len(X))), alpha)
-    monitor = Monitor(1e-300, 1, lambda: False, 0)
+    monitor = Monitor(1e-300, 1)
     point, _ = bslm(problem, problem.at(*start), monitor)
     assert model.history_["log_pseudo_likelihood"][0] == pytest.approx(
         point.value / len(X), rel=1e-12

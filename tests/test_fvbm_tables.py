@@ -97,7 +97,7 @@ def test_two_values_everywhere_are_spins(alpha, missing):
     spins = FVBMPseudoLikelihood(alpha=alpha, tol=1e-12, missing="observed").fit(table)
     task = CodesTask(codes, np.ones(len(codes)), np.full(4, 2), alpha)
     name, solve = task.choose_solver("newton")
-    monitor = Monitor(1e-12, 100, lambda: False, 0)
+    monitor = Monitor(1e-12, 100)
     result = maximise(task, (None, None), solve, monitor, lambda j, *a: str(j))
     coupling, intercept = to_binary(result.coupling, result.intercept, task.n_values())
     assert name == "newton"

@@ -223,7 +223,7 @@ class MaximumEntropy(Network):
             # The pseudo-likelihood of pairs is where the search begins.
             task = LikelihoodTask(*task)
             terms = self._checked_terms(task, rows)
-            way = WithFurther(task, terms, self.count_potential, **by_chains)
+            way = WithFurther(task, terms, self.count_potential, tol=self.tol, **by_chains)
             return Plan(task, way, found, initial)
         task = LikelihoodTask.of(task)
         if not task.is_exact():

@@ -13,7 +13,13 @@ import numpy as np
 from scipy.linalg import block_diag, helmert
 
 from sklearn_boltz.networks.model._gauge import column_of_state
-from sklearn_boltz.networks.training._objective import CHUNK, PseudoLikelihood, pair_curvature
+from sklearn_boltz.networks.training._objective import (
+    CHUNK,
+    PlainLine,
+    PseudoLikelihood,
+    largest_move,
+    pair_curvature,
+)
 
 
 class ContrastPoint(NamedTuple):
@@ -24,30 +30,6 @@ class ContrastPoint(NamedTuple):
     slope: np.ndarray
     coupling: np.ndarray
     intercept: np.ndarray
-
-
-class ContrastLine(NamedTuple):
-    """Points on the way from one in some direction."""
-
-    problem: "Contrasts"
-    point: ContrastPoint
-    direction: np.ndarray
-    coupling: np.ndarray
-    intercept: np.ndarray
-
-    def __call__(self, size):
-        """The point after a step of that size."""
-        return self.problem.at(self.point.z + size * self.direction)
-
-    def move(self):
-        """By how much a whole step moves the field of any row, at most."""
-        return np.abs(self.problem.fields(self.direction)).max(initial=0)
-
-    def reject(self, new):
-        """Nothing to take back."""
-
-    def leave(self, *, old=False):
-        """Nothing to take back."""
 
 
 class Contrasts:
@@ -139,7 +121,15 @@ class Contrasts:
 
     def line(self, point, direction):
         """From a point in a direction: the function of a step's size that gives the new point."""
-        return ContrastLine(self, point, direction, *self.unpack(direction))
+        return PlainLine(self, point, direction, largest_move(*self.unpack(direction)))
+
+    def after(self, point, step):
+        """The point after a step."""
+        return self.at(point.z + step)
+
+    def move(self, direction):
+        """By how much a direction moves the field of any row, at most."""
+        return np.abs(self.fields(direction)).max(initial=0)
 
     def places(self):
         """Where K_rs stands in z, and on the diagonal η_r; of shape (D, D)."""

@@ -19,7 +19,8 @@ from sklearn_boltz.networks.training._existence import (
     never_together,
     remedies,
 )
-from sklearn_boltz.networks.training._solvers import information_solver, largest_move
+from sklearn_boltz.networks.training._objective import largest_move
+from sklearn_boltz.networks.training._solvers import information_solver
 
 NO_MAXIMUM = (
     "The log pseudo-likelihood has no maximum: {}. Parameters would grow without bound. All "

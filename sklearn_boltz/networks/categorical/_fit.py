@@ -182,13 +182,13 @@ def maximise_categorical(task, theta, solver, monitor, label):
             maximise_lbfgs(problem, problem.at(theta), monitor)
             message = large_warning(problem, monitor, named(task, label))
     except KeyboardInterrupt:
-        if monitor.last is None or monitor.last[0] < 1:
+        if not monitor.n_kept:
             raise
         message, monitor.status = None, "interrupted"
-    n_iter, coupling, intercept = monitor.last
+    n_iter = monitor.n_kept
     means = np.array(monitor.values[1 : n_iter + 1]) / max(problem.total, 1e-300)
     return Result(
-        *task.whole(coupling, intercept),
+        *task.whole(*monitor.last),
         objective=means + task.constant,
         seconds=np.array(monitor.seconds[:n_iter]),
         n_iter=n_iter,
@@ -243,7 +243,7 @@ def fit_categorical(
     weights = np.ones(len(codes)) if weights is None else weights
     task = CategoricalTask.of_rows(codes, n_values, weights, **options)
     solver, max_iter = choose_categorical_solver(solver, task, max_iter)
-    monitor = Monitor(tol, max_iter, lambda: False, 0)
+    monitor = Monitor(tol, max_iter)
     label = label or (lambda i, a=None: f"x{i}" + ("" if a is None else f" = {a}"))
     return maximise_categorical(task, task.initial(), solver, monitor, label)
 
@@ -284,9 +284,9 @@ def fit_sites(
     intercept = independent_intercept(state_counts(codes, cells.offsets, weights), n_values)
     for group in cells.groups(np.arange(len(n_values))):
         problem = SitePseudoLikelihood(cells, group, coupling_penalty, intercept_penalty)
-        monitor = Monitor(tol, max_iter, lambda: False, 0)
+        monitor = Monitor(tol, max_iter)
         maximise_lbfgs(problem, problem.at(problem.initial(intercept)), monitor)
-        problem.unpack(np.concatenate(monitor.last[:0:-1]), whole, intercept)
+        problem.unpack(np.concatenate(monitor.last[::-1]), whole, intercept)
     row_means = block_means(whole, n_values)
     means = block_means(row_means.T, n_values).T
     intercept = intercept + (row_means - means[column]).sum(axis=1)

@@ -12,9 +12,13 @@ from sklearn_boltz._random import make_generator
 from sklearn_boltz.networks.higher_order import _fit as _terms
 from sklearn_boltz.networks.higher_order import _likelihood as _further
 from sklearn_boltz.networks.higher_order._selection import MAX_ROUNDS
-from sklearn_boltz.networks.training import _em, _sampled_likelihood
+from sklearn_boltz.networks.training import _em
 from sklearn_boltz.networks.training._fit import MAX_ITER, maximise
-from sklearn_boltz.networks.training._solvers import Monitor
+from sklearn_boltz.networks.training._further import FurtherStatistics
+from sklearn_boltz.networks.training._likelihood import Likelihood
+from sklearn_boltz.networks.training._recorder import Recorder
+from sklearn_boltz.networks.training._sampled_likelihood import maximise_by_sampling
+from sklearn_boltz.networks.training._solvers import Monitor, newton
 
 
 class Plan(NamedTuple):
@@ -46,12 +50,8 @@ class Direct:
 
     def run(self, task, initial, label, end_iteration):
         """Fit."""
-        monitor = Monitor(
-            self._tol,
-            self.max_iter,
-            lambda: end_iteration(*task.whole(*monitor.last[1:])),
-            self._verbose,
-        )
+        asked = of_pairs(task, end_iteration)
+        monitor = Monitor(self._tol, self.max_iter, asked, self._verbose)
         return maximise(task, initial, self._solve, monitor, label)
 
 
@@ -65,9 +65,9 @@ class ByEM:
 
     def run(self, task, initial, label, end_iteration):
         """Fit."""
-        history = _em.History(lambda: end_iteration(*task.whole(*history.last[:2])), self._verbose)
+        recorder = Recorder(of_pairs(task, end_iteration), self._verbose)
         return _em.fit_incomplete(
-            task, initial, self.solver, self._solve, self._tol, self.max_iter, history, label,
+            task, initial, self.solver, self._solve, self._tol, self.max_iter, recorder, label,
             self._n_draws,
         )  # fmt: skip
 
@@ -84,12 +84,9 @@ class BySampling:
 
     def run(self, task, initial, label, end_iteration):
         """Fit."""
-        history = _sampled_likelihood.History(
-            lambda: end_iteration(*task.whole(history.last.coupling, history.last.intercept)),
-            self._verbose,
-        )
-        return _sampled_likelihood.maximise_by_sampling(
-            task, initial, self._tol, self.max_iter, history, label, self._generator
+        recorder = Recorder(of_pairs(task, end_iteration), self._verbose)
+        return maximise_by_sampling(
+            task, initial, self._tol, self.max_iter, recorder, label, self._generator
         )
 
 
@@ -112,35 +109,55 @@ class WithTerms:
             if found.status == "interrupted":
                 raise KeyboardInterrupt
             initial, allowed = found.network[:2], found.coupling != 0
-        history = _terms.History(
-            lambda: end_iteration(*_terms.whole(task, history.rounds[-1])),
-            self.max_iter,
-            self._verbose,
+        recorder = Recorder(
+            lambda network: end_iteration(*_terms.whole(task, network)), self._verbose
         )
         return _terms.fit_terms(
-            task, initial, allowed, self._max_order, self._price, self._tol, history, label
-        )
+            task, initial, allowed, self._max_order, self._price, self._tol, self.max_iter,
+            recorder, label,
+        )  # fmt: skip
 
 
 class WithFurther:
     """By likelihood: given terms of three columns and more, a potential of the number of ones."""
 
     def __init__(
-        self, task, terms, count_potential, *, moment_tol, max_iter, verbose, random_state
+        self, task, terms, count_potential, *, tol, moment_tol, max_iter, verbose, random_state
     ):
-        self.solver = "newton" if _further.has_table(task) else "sampling"
+        self.solver = "newton" if task.is_exact() else "sampling"
         self.max_iter = max_iter or MAX_ITER[self.solver]
         self._terms, self._count_potential = terms, count_potential
-        self._tol, self._verbose = moment_tol, verbose
+        self._tol, self._moment_tol, self._verbose = tol, moment_tol, verbose
         self._generator = make_generator(random_state)
 
     def run(self, task, initial, label, end_iteration):
         """Fit."""
-        has_table = _further.has_table(task)
-        history = (_further.TableHistory if has_table else _sampled_likelihood.History)(
-            lambda: end_iteration(*_further.whole(task, history.last)), self._verbose
-        )
-        statistics = _further.statistics_of(task, self._terms, self._count_potential)
-        return _further.fit_by_likelihood(
-            task, initial, statistics, self._tol, history, self.max_iter, label, self._generator
-        )
+        further = _further.further_of(task, self._terms, self._count_potential)
+        fit = self._by_table if task.is_exact() else self._by_chains
+
+        def asked(model):
+            return end_iteration(*_further.whole(task, model))
+
+        result, model = fit(task, initial, further, label, asked)
+        _, _, terms, weights, potential = _further.whole(task, model)
+        return result._replace(terms=terms, weights=weights, potential=potential)
+
+    def _by_table(self, task, initial, further, label, asked):
+        problem = Likelihood(task.problem, further)
+        monitor = Monitor(self._tol, self.max_iter, asked, self._verbose, problem.model)
+        task = _further.FurtherTask(*task)._replace(problem=problem)
+        return maximise(task, initial, newton, monitor, label), monitor.last
+
+    def _by_chains(self, task, initial, further, label, asked):
+        recorder = Recorder(asked, self._verbose)
+        statistics = FurtherStatistics(task.problem, further)
+        result = maximise_by_sampling(
+            task, initial, self._moment_tol, self.max_iter, recorder, label, self._generator,
+            statistics,
+        )  # fmt: skip
+        return result, recorder.last
+
+
+def of_pairs(task, end_iteration):
+    """A function that asks after an iteration whose state has couplings and intercepts."""
+    return lambda state: end_iteration(*task.whole(state.coupling, state.intercept))

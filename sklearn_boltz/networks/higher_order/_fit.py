@@ -1,52 +1,14 @@
 """Fit a network with terms of three columns and more: from a task to a result."""
 
-import time
-
 import numpy as np
 
 from sklearn_boltz.networks.higher_order._evidence import empty_term
 from sklearn_boltz.networks.higher_order._selection import ROUGH, Network, refit, select
 from sklearn_boltz.networks.training._existence import without_maximum
-from sklearn_boltz.networks.training._fit import Result
+from sklearn_boltz.networks.training._fit import result_of
 
 
-class History:
-    """The rounds so far, which a user may end, or interrupt.
-
-    Parameters
-    ----------
-    end_round : callable
-        Called after each round; returns whether to stop.
-    max_rounds : int
-    verbose : int
-        Print a line for each round if greater than 1.
-
-    Attributes
-    ----------
-    rounds : list of Network
-    seconds : list of float
-        How long each round took.
-    is_over : bool
-        Whether the user, or `max_rounds`, has ended the fit.
-    """
-
-    def __init__(self, end_round, max_rounds, verbose):
-        self.end_round, self.max_rounds, self.verbose = end_round, max_rounds, verbose
-        self.rounds, self.seconds, self.is_over = [], [], False
-        self._time = time.perf_counter()
-
-    def add(self, network):
-        """Record the end of a round; -> whether to stop."""
-        self.rounds.append(network)
-        self.seconds.append(time.perf_counter() - self._time)
-        if self.verbose > 1:
-            print(f"round {len(self.rounds)}: {len(network.terms)} terms, {network.value:.8f}")
-        self.is_over = self.end_round() or len(self.rounds) >= self.max_rounds
-        self._time = time.perf_counter()
-        return self.is_over
-
-
-def fit_terms(task, initial, allowed, max_order, price, tol, history, label):
+def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorder, label):
     """Choose terms in the columns that vary, and fit them.
 
     Parameters
@@ -62,7 +24,8 @@ def fit_terms(task, initial, allowed, max_order, price, tol, history, label):
         Factor on the description length of a term.
     tol : float
         The last iteration of the last round raises the objective by less.
-    history : History
+    max_rounds : int
+    recorder : Recorder
     label : callable
         What messages call a column.
 
@@ -74,32 +37,39 @@ def fit_terms(task, initial, allowed, max_order, price, tol, history, label):
     network, status = Network(*task.initial(*initial), [], np.zeros(0)), "interrupted"
     if allowed is not None:
         allowed = allowed[np.ix_(task.varying, task.varying)]
+    is_over = False
+
+    def end_round(network):
+        nonlocal is_over
+        _record(recorder, network)
+        is_over = recorder.stop() or len(recorder.values) >= max_rounds
+        return is_over
+
     try:
         network = refit(pairs, network, [], ROUGH, allowed)
-        if not history.add(network):
-            network = select(pairs, network, max_order, price, history.add, allowed)
-        if not history.is_over:
+        if not end_round(network):
+            network = select(pairs, network, max_order, price, end_round, allowed)
+        if not is_over:
             network = refit(pairs, network, network.terms, tol, allowed)
-            history.add(network)
-        status = _status(history, network)
+            end_round(network)
+        status = network.status
+        if is_over and len(recorder.values) > 1:
+            status = "max_iter" if len(recorder.values) >= max_rounds else "asked"
     except KeyboardInterrupt:
-        if not history.rounds:
+        if recorder.last is None:
             raise
-        network = history.rounds[-1]
-    coupling, intercept, terms, weights = whole(task, network)
-    values = np.array([network.value for network in history.rounds])
-    return Result(
-        coupling,
-        intercept,
-        objective=values / pairs.total + task.mean_of_constant_columns(),
-        seconds=np.array(history.seconds),
-        n_iter=len(values),
-        status=status,
-        message=_message(task, network, status, history, label),
-        history={"n_terms": np.array([len(network.terms) for network in history.rounds])},
-        terms=terms,
-        weights=weights,
-    )
+    message = _message(task, recorder.last, status, max_rounds, label)
+    _, _, terms, weights = whole(task, recorder.last)
+    values = np.array(recorder.values) / pairs.total
+    result = result_of(task, recorder, values, status, message)
+    return result._replace(terms=terms, weights=weights)
+
+
+def _record(recorder, network):
+    """Record the end of a round."""
+    n, n_terms = len(recorder.values) + 1, len(network.terms)
+    line = f"round {n}: {n_terms} terms, {network.value:.8f}"
+    recorder.add(network.value, network, line, n_terms=n_terms)
 
 
 def whole(task, network):
@@ -108,13 +78,7 @@ def whole(task, network):
     return *task.whole(network.coupling, network.intercept), terms, network.weights
 
 
-def _status(history, network):
-    if not history.is_over or len(history.rounds) == 1:
-        return network.status
-    return "max_iter" if len(history.rounds) >= history.max_rounds else "asked"
-
-
-def _message(task, network, status, history, label):
+def _message(task, network, status, max_rounds, label):
     """What a user should know about the end, or None."""
     reason = task.no_maximum(label)
     if reason is not None:
@@ -125,7 +89,7 @@ def _message(task, network, status, history, label):
         return without_maximum(f"some values of {columns} never occur together")
     if status == "max_iter":
         return (
-            f"The choice of terms ended at max_iter={history.max_rounds} rounds. Raise max_iter, "
+            f"The choice of terms ended at max_iter={max_rounds} rounds. Raise max_iter, "
             "or use a larger alpha."
         )
     return None

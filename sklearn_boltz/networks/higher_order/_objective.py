@@ -1,26 +1,14 @@
 """The log pseudo-likelihood of a network with terms of three columns and more."""
 
-from typing import NamedTuple
-
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_boltz.networks.training._objective import PseudoLikelihood
+from sklearn_boltz.networks.training._objective import GradientPoint, PseudoLikelihood
 
 # Entries of a temporary array that should stay in the cache.
 CACHED = 2**18
 # Of sech² of the fields of a column, a mean that is not 0.
 LEAST_SECH2 = 1e-6
-
-
-class Point(NamedTuple):
-    """Parameters, the objective there and its gradient."""
-
-    theta: np.ndarray
-    value: float
-    gradient: np.ndarray
-    coupling: np.ndarray
-    intercept: np.ndarray
 
 
 class InteractionPseudoLikelihood:
@@ -102,7 +90,7 @@ class InteractionPseudoLikelihood:
         gradient[self.pairs.n_parameters :] = self._slopes(point.tanh) - penalty * weights
         gradient[self._forbidden] = 0  # where θ is 0, and stays so
         self.pairs.recycle(point.fields, point.tanh)
-        return Point(theta, float(value), gradient, coupling, intercept)
+        return GradientPoint(theta, coupling, intercept, float(value), gradient)
 
     def _slopes(self, tanh):
         """Σ_i w_i p_it Σ_{j ∈ t} (1 - x_ij tanh F_ij) for each term."""

@@ -54,7 +54,7 @@ def refit(pairs: PseudoLikelihood, network, terms, tol, allowed=None, max_iter=M
         return network._replace(value=0.0, status="converged")
     known = dict(zip(network.terms, network.weights, strict=True))
     weights = np.array([known.get(term, 0.0) for term in terms])
-    monitor = Monitor(tol, max_iter, lambda: False, 0)
+    monitor = Monitor(tol, max_iter)
     theta = problem.pack(network.coupling, network.intercept, weights)
     problem.set_scale(theta)
     point = maximise_lbfgs(problem, problem.at(theta), monitor)

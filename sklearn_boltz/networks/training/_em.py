@@ -7,7 +7,6 @@ which `_completed_inference` derives the standard errors.
 """
 
 import math
-import time
 from functools import partial
 from typing import NamedTuple
 
@@ -39,44 +38,7 @@ class Parameters(NamedTuple):
     value: float
 
 
-class History:
-    """The rounds so far, which a user may end, or interrupt.
-
-    Parameters
-    ----------
-    end_round : callable
-        Called after each round; returns whether to stop.
-    verbose : int
-        Print a line for each round if greater than 1.
-
-    Attributes
-    ----------
-    values, seconds : list of float
-        The objective per row after each round, and how long it took.
-    last : Parameters
-    """
-
-    def __init__(self, end_round, verbose):
-        self.end_round, self.verbose = end_round, verbose
-        self.values, self.seconds, self.last = [], [], None
-        self._time = time.perf_counter()
-
-    def add(self, parameters):
-        """Record the end of a round."""
-        self.values.append(parameters.value)
-        self.seconds.append(time.perf_counter() - self._time)
-        self.last = parameters
-        if self.verbose > 1:
-            print(f"round {len(self.values)}: {parameters.value:.8f} a row")
-
-    def stop(self):
-        """Whether to end after this round."""
-        asked = self.end_round()
-        self._time = time.perf_counter()
-        return asked
-
-
-def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label, n_draws=N_DRAWS):
+def fit_incomplete(task, initial, solver, solve, tol, max_rounds, recorder, label, n_draws=N_DRAWS):
     """EM.
 
     Parameters
@@ -92,7 +54,7 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label
     tol : float
         EM ends when a round raises the objective, summed over the rows, by less.
     max_rounds : int
-    history : History
+    recorder : Recorder
     label : callable
         What messages call a column.
     n_draws : int
@@ -105,7 +67,8 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label
     """
     codes, counts = task.rows()
     if not len(task.varying):
-        return _nothing_varies(task, initial, history)
+        _record(recorder, Parameters(*task.initial(*initial), 0.0, 0.0))
+        return _fit.result_of(task, recorder, recorder.values, "converged", None)
     max_entries = MAX_CELLS * min(n_draws, N_DRAWS) // N_DRAWS
     data = IncompleteRows(codes, counts, task.n_values(), max_entries=max_entries, n_draws=n_draws)
     if solver == "newton":
@@ -115,33 +78,27 @@ def fit_incomplete(task, initial, solver, solve, tol, max_rounds, history, label
         maximum = maximise(
             data,
             _described(task, _first(task, initial, label)),
-            partial(_round, task, solver, solve, tol, history),
+            partial(_round, task, solver, solve, tol, recorder),
             tol=tol,
             max_rounds=max_rounds,
             generator=np.random.default_rng(SEED),
-            stop=history.stop,
+            stop=recorder.stop,
         )
         status = "converged" if maximum.converged else "max_iter"
-        if not maximum.converged and len(history.values) < max_rounds:
+        if recorder.asked:
             status = "asked"
     except KeyboardInterrupt:
-        if history.last is None:
+        if recorder.last is None:
             raise
-    return _fit.Result(
-        *task.whole(*history.last[:2]),
-        objective=np.array(history.values) + task.mean_of_constant_columns(),
-        seconds=np.array(history.seconds),
-        n_iter=len(history.values),
-        status=status,
-        message=_message(task, status, max_rounds, label),
-    )
+    message = _message(task, status, max_rounds, label)
+    return _fit.result_of(task, recorder, recorder.values, status, message)
 
 
 def _first(task, initial, label):
     """Where EM begins."""
     if initial[0] is None and initial[1] is None:
         solver, solve = task.choose_solver("newton")
-        monitor = Monitor(1e-3, _fit.MAX_ITER[solver], lambda: False, 0)
+        monitor = Monitor(1e-3, _fit.MAX_ITER[solver])
         initial = _fit.maximise(task, initial, solve, monitor, label)[:2]
     return Parameters(*task.initial(*initial), 0.0, np.nan)
 
@@ -158,16 +115,22 @@ def _described(task, parameters):
     )
 
 
-def _round(task, solver, solve, tol, history, rows, weights, model):
+def _round(task, solver, solve, tol, recorder, rows, weights, model):
     """The next model: the maximum of the pseudo-likelihood of the completed rows."""
     before, problem = model.fitted, task.complete(rows, weights)
-    monitor = Monitor(tol, _fit.MAX_ITER[solver], lambda: _is_enough(monitor), 0)
+    monitor = Monitor(tol, _fit.MAX_ITER[solver], lambda _: _is_enough(monitor))
     point, _ = solve(problem, task.at(problem, before.coupling, before.intercept), monitor)
     gain = max(max(point.value, monitor.values[-1]) - monitor.values[0], 0.0)
     parameters = task.parameters(problem, point)
     after = Parameters(*parameters, before.gain + gain, point.value / problem.total)
-    history.add(after)
+    _record(recorder, after)
     return _described(task, after)
+
+
+def _record(recorder, parameters):
+    """Record the end of a round."""
+    n, value = len(recorder.values) + 1, parameters.value
+    recorder.add(value, parameters, f"round {n}: {value:.8f} a row")
 
 
 def _is_enough(monitor):
@@ -195,19 +158,6 @@ class KeptNewton:
             before = gain
             point = line_search(problem, point, direction, 2 * gain)
         return point, None
-
-
-def _nothing_varies(task, initial, history):
-    """All columns are constant, and nothing is to be fitted."""
-    history.add(Parameters(*task.initial(*initial), 0.0, 0.0))
-    return _fit.Result(
-        *task.whole(*history.last[:2]),
-        objective=np.array(history.values) + task.mean_of_constant_columns(),
-        seconds=np.array(history.seconds),
-        n_iter=1,
-        status="converged",
-        message=None,
-    )
 
 
 def _message(task, status, max_rounds, label):

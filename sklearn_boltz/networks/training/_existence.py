@@ -9,11 +9,8 @@ import math
 
 import numpy as np
 
-from sklearn_boltz.networks.training._solvers import (
-    MAX_NEWTON_PARAMETERS,
-    information_solver,
-    largest_move,
-)
+from sklearn_boltz.networks.training._objective import largest_move
+from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, information_solver
 
 # Nats: what is missing moves an estimate by less than a third of its standard error.
 NEGLIGIBLE = 0.05

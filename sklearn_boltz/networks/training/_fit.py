@@ -221,6 +221,35 @@ class Result(NamedTuple):
         return self.coupling, self.intercept, self.terms, self.weights, self.potential
 
 
+def result_of(task, recorder, values, status, message):
+    """The result of a fit that was recorded.
+
+    Parameters
+    ----------
+    task : Task
+    recorder : Recorder
+    values : sequence of float
+        The objective per row of the columns that vary, after each iteration.
+    status : str
+    message : str or None
+
+    Returns
+    -------
+    result : Result
+        With what was last kept.
+    """
+    n_iter = recorder.n_kept
+    return Result(
+        *task.whole(recorder.last.coupling, recorder.last.intercept),
+        objective=np.array(values[:n_iter]) + task.mean_of_constant_columns(),
+        seconds=np.array(recorder.seconds[:n_iter]),
+        n_iter=n_iter,
+        status=status,
+        message=message,
+        history={name: np.array(found[:n_iter]) for name, found in recorder.figures.items()},
+    )
+
+
 def maximise(task, initial, solve, monitor, label):
     """Find the maximum of the objective.
 
@@ -251,18 +280,10 @@ def maximise(task, initial, solve, monitor, label):
         message = task.message(point, direction, monitor, label)
     except KeyboardInterrupt:
         # Ctrl-C may come while an iteration is being recorded.
-        if monitor.last is None or monitor.last[0] < 1:
+        if not monitor.n_kept:
             raise
         point, message, monitor.status = None, None, "interrupted"
-    n_iter, coupling, intercept = monitor.last
     if point is not None and np.isfinite(point.value):
-        n_iter, coupling, intercept = monitor.n_iter, point.coupling, point.intercept
-    means = np.array(monitor.values[1 : n_iter + 1]) / problem.total
-    return Result(
-        *task.whole(coupling, intercept),
-        objective=means + task.mean_of_constant_columns(),
-        seconds=np.array(monitor.seconds[:n_iter]),
-        n_iter=n_iter,
-        status=monitor.status,
-        message=message,
-    )
+        monitor.keep(monitor.state(point))
+    means = np.array(monitor.values[1:]) / problem.total
+    return result_of(task, monitor, means, monitor.status, message)

@@ -14,124 +14,224 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.loglinear._hadamard import fwht
-from sklearn_boltz.networks.training._objective import CHUNK, PlainLine, PseudoLikelihood
-from sklearn_boltz.networks.training._solvers import largest_move
+from sklearn_boltz.networks.model._interaction_model import InteractionModel, ones_of_states
+from sklearn_boltz.networks.training._further import Further
+from sklearn_boltz.networks.training._objective import (
+    CHUNK,
+    PlainLine,
+    PseudoLikelihood,
+    largest_move,
+)
 
 # Columns of a table of all states, of 2**25 float64 numbers, or 256 MiB, at most.
 MAX_COLUMNS = 25
 
 
 class Point(NamedTuple):
-    """Parameters, the objective there, and the moments of up to four variables."""
+    """Parameters, the objective there, and moments of the model.
 
+    Attributes
+    ----------
+    theta : ndarray of shape (n_parameters,)
+    coupling, intercept : ndarray
+        Those of θ.
+    value : float
+    expected : ndarray of shape (n_parameters,)
+        Of the sufficient statistics.
+    products : ndarray
+        Of the products of any two terms.
+    """
+
+    theta: np.ndarray
     coupling: np.ndarray
     intercept: np.ndarray
     value: float
     expected: np.ndarray
+    products: np.ndarray
 
 
 class Likelihood:
-    """Σ_i w_i [½ x_iᵀ M x_i + bᵀ x_i] - N ln Z - ½ α N Σ_{j<k} m_jk², exactly.
+    """Σ_i w_i θ·t(x_i) - N ln Z - ½ α N (Σ_{j<k} m_jk² + Σ_t θ_t²), exactly.
 
-    The solvers take it as they take `PseudoLikelihood`.
+    The sufficient statistics t(x) are the x_j, the x_j x_k, and further ones. The solvers take it
+    as they take `PseudoLikelihood`.
 
     Parameters
     ----------
+    pairs : PseudoLikelihood or StreamedPseudoLikelihood
+        Of the same rows, all of them complete.
+    further : Further, default=None
+        Terms of more columns, and a potential of the number K of ones. None for pairs only.
+
+    Attributes
+    ----------
     total : float
         N = Σ_i w_i.
-    means : ndarray of shape (d,)
-        Σ_i w_i x_ij.
-    moments : ndarray of shape (d, d)
-        Σ_i w_i x_ij x_ik.
     penalty : float
         α N.
-    rows : (ndarray, ndarray), default=None
-        Spins of shape (d, n) and their weights, which only `score_products` asks for.
+    sums : ndarray of shape (n_parameters,)
+        Σ_i w_i t(x_i).
     """
 
     name = "log-likelihood"
     observed = None  # no cell is missing
-    n_parameters = PseudoLikelihood.n_parameters
     pair_sums = PseudoLikelihood.pair_sums
-    move = staticmethod(largest_move)  # of the field of any state
     pack = PseudoLikelihood.pack
-    unpack = PseudoLikelihood.unpack
 
-    def __init__(self, total, means, moments, penalty, rows=None):
-        self.total, self.penalty, self.rows = total, penalty, rows
-        self.means, self.moments = means, moments
-        d = len(means)
+    def __init__(self, pairs, further=None):
+        self.pairs, self.further = pairs, further or Further(len(pairs.means), [])
+        self.total, self.moments, self.means = pairs.total, pairs.moments, pairs.means
+        self.penalty, self.cell_sums = pairs.penalty, pairs.cell_sums
+        d, sums = len(self.means), ()
+        if len(self.further):
+            self.total, self.moments, sums = further.sums(pairs)
         self.upper = np.triu_indices(d, 1)
-        bits = 1 << np.arange(d)
-        self.terms = np.concatenate([bits, bits[self.upper[0]] | bits[self.upper[1]]])
+        self.sums = np.append(self.pack(self.moments, self.means), sums)
+        self.n_parameters, self.n_pairs = len(self.sums), d + len(self.upper[0])
+        bits, (j, k) = 1 << np.arange(d), self.upper
+        terms = [bits[list(term)].sum() for term in self.further.terms]
+        self.terms = np.concatenate([bits, bits[j] | bits[k], terms]).astype(np.int64)
         # The product of two terms is that of the variables which are in one of them only. That of a
         # single variable with itself has none.
-        pairs = np.bitwise_xor.outer(self.terms, self.terms).ravel()
-        self.products, places = np.unique(np.append(pairs, self.terms), return_inverse=True)
-        self._pairs, self._singles = np.split(places, [len(pairs)])
+        both = np.bitwise_xor.outer(self.terms, self.terms).ravel()
+        self._products, places = np.unique(np.append(both, self.terms), return_inverse=True)
+        self._pairs, self._singles = np.split(places, [len(both)])
+        self._ones = d - ones_of_states(d) if len(self.further.counts) else None
 
-    @classmethod
-    def of(cls, problem):
-        """Of the rows of a pseudo-likelihood, all of them complete."""
-        rows = (problem.spins, problem.weights) if hasattr(problem, "spins") else None
-        return cls(problem.total, problem.means, problem.moments, problem.penalty, rows)
+    def unpack(self, theta):
+        """Couplings and intercepts."""
+        d = len(self.means)
+        coupling = np.zeros((d, d))
+        coupling[self.upper] = theta[d : self.n_pairs]
+        return coupling + coupling.T, theta[:d].copy()
+
+    def _theta(self, coupling, intercept):
+        """θ of a network of pairs."""
+        pairs = self.pack(coupling, intercept)
+        return np.append(pairs, np.zeros(self.n_parameters - self.n_pairs))
 
     def at(self, coupling, intercept):
-        """Evaluate the objective at parameters."""
-        theta = self.pack(coupling, intercept)
+        """The objective where there are pairs only, and the potential that is best for these."""
+        return self.evaluate(self._with_potential(self._theta(coupling, intercept)))
+
+    def after(self, point, step):
+        """The point after a step, with the best potential."""
+        return self.evaluate(self._with_potential(point.theta + step))
+
+    def evaluate(self, theta):
+        """The objective at θ."""
+        coupling, intercept = self.unpack(theta)
+        log_z, mass, table = self._weights(theta)
+        value = theta @ self.sums - self.total * log_z
+        value -= self.penalty / 4 * np.vdot(coupling, coupling)
+        weights = self._term_weights(theta)
+        value -= self.penalty / 2 * weights @ weights
+        counts = self.further.counts
+        if len(counts):
+            counts = np.bincount(self._ones, table)[counts] / mass
+        products = fwht(table, overwrite_a=True, n_jobs=-1)[self._products] / mass
+        expected = np.append(products[self._singles], counts)
+        return Point(theta, coupling, intercept, float(value), expected, products)
+
+    def _log_weights(self, theta):
+        """θ·t(x) of all states, without the potential."""
+        table = np.zeros(2 ** len(self.means))
+        table[self.terms] = theta[: len(self.terms)]
+        return fwht(table, overwrite_a=True, n_jobs=-1)
+
+    def _weights(self, theta):
+        """ln Z, and of all states the weights, up to a factor; their sum comes before them."""
         table = self._log_weights(theta)
+        if len(self.further.counts):
+            table += self.further.split(theta[self.n_pairs :])[1][self._ones]
         peak = table.max()
         np.exp(np.subtract(table, peak, out=table), out=table)
         mass = table.sum()
-        value = theta @ self._sums() - self.total * (peak + math.log(mass))
-        value -= self.penalty / 4 * np.vdot(coupling, coupling)
-        expected = fwht(table, overwrite_a=True, n_jobs=-1)[self.products] / mass
-        return Point(coupling, intercept, float(value), expected)
+        return peak + math.log(mass), mass, table
 
-    def _log_weights(self, theta):
-        """θ·Φ(x) of all states."""
-        table = np.zeros(2 ** len(self.means))
-        table[self.terms] = theta
-        return fwht(table, overwrite_a=True, n_jobs=-1)
+    def _with_potential(self, theta):
+        """θ with the potential that gives K its distribution in the data.
 
-    def _sums(self):
-        """The sufficient statistics of the data, of shape (n_parameters,)."""
-        return self.pack(self.moments, self.means)
+        It is the maximum while the other parameters stay, so Newton's method never strays to where
+        the model has no mass at some K, whose weight would then have no curvature. The polynomial
+        of K that is 0 in `Further` goes to intercepts and couplings, which changes no probability.
+        """
+        counts, d = self.further.counts, len(self.means)
+        if not len(counts):
+            return theta
+        table = self._log_weights(theta)
+        table = np.exp(np.subtract(table, table.max(), out=table), out=table)
+        mass = np.maximum(np.bincount(self._ones, table), np.finfo(float).tiny)
+        potential = np.log((self.further.frequencies + 1 / (d + 1)) / mass)
+        powers = np.vander(2.0 * np.arange(d + 1) - d, d + 1 - len(counts), increasing=True)
+        fixed = np.delete(np.arange(d + 1), counts)
+        polynomial = np.linalg.solve(powers[fixed], potential[fixed])
+        theta = theta.copy()
+        theta[:d] += polynomial[1]
+        if len(polynomial) > 2:
+            # (Σ x_j)² = d + 2 Σ_{j<k} x_j x_k.
+            theta[d : self.n_pairs] += 2 * polynomial[2]
+        theta[len(self.terms) :] = (potential - powers @ polynomial)[counts]
+        return theta
+
+    def _term_weights(self, theta):
+        """The weights of the terms of more columns."""
+        return theta[self.n_pairs : len(self.terms)]
+
+    def _penalised(self):
+        """The places of couplings and terms in θ."""
+        return np.arange(len(self.means), len(self.terms))
 
     def gradient(self, point):
         """∂/∂θ: the moments of the data less those of the model, of shape (n_parameters,)."""
-        penalty = self.pack(self.penalty * point.coupling, np.zeros_like(point.intercept))
-        return self._sums() - self.total * point.expected[self._singles] - penalty
+        gradient, penalised = self.sums - self.total * point.expected, self._penalised()
+        gradient[penalised] -= self.penalty * point.theta[penalised]
+        return gradient
 
     def information(self, point, dtype=np.float64):
-        """-∂²/∂θ²: the covariances of the terms, of shape (n_parameters, n_parameters)."""
-        expected = point.expected[self._singles]
-        information = point.expected[self._pairs].reshape(2 * (self.n_parameters,))
-        information = self.total * (information - np.outer(expected, expected))
-        pairs = np.arange(len(self.means), self.n_parameters)
-        information[pairs, pairs] += self.penalty
+        """-∂²/∂θ²: the covariances of the statistics, of shape (n_parameters, n_parameters)."""
+        information = point.products[self._pairs].reshape(2 * (len(self.terms),))
+        if len(self.further.counts):
+            information = self._with_counts(information, point)
+        information = self.total * (information - np.outer(point.expected, point.expected))
+        penalised = self._penalised()
+        information[penalised, penalised] += self.penalty
         return information
 
+    def _with_counts(self, products, point):
+        """The moments of all products of two statistics, from those of two terms."""
+        _, mass, table = self._weights(point.theta)
+        n, moments = len(products), np.diag(point.expected)
+        moments[:n, :n] = products
+        for place, k in enumerate(self.further.counts, start=n):
+            own = fwht(np.where(self._ones == k, table, 0.0), overwrite_a=True, n_jobs=-1)
+            moments[place, :n] = moments[:n, place] = own[self.terms] / mass
+        return moments
+
     def score_products(self, point):
-        """Σ_i w_i s_i s_iᵀ, s_i the terms of row i less their expectations by the model."""
-        (spins, weights), q = self.rows, self.n_parameters
-        expected, products = point.expected[self._singles], np.zeros((q, q))
+        """Σ_i w_i s_i s_iᵀ, s_i the terms of row i less their expectations; of pairs only."""
+        spins, weights, q = self.pairs.spins, self.pairs.weights, self.n_parameters
+        products = np.zeros((q, q))
         step = max(1, CHUNK // max(1, q))
         for start in range(0, spins.shape[1], step):
             x = spins[:, start : start + step]
             scores = np.concatenate([x, x[self.upper[0]] * x[self.upper[1]]])
-            scores -= expected[:, np.newaxis]
+            scores -= point.expected[:, np.newaxis]
             scores *= np.sqrt(weights[start : start + step])
             products += scores @ scores.T
         return products
 
     def line(self, point, direction):
         """From a point in a direction."""
-        return PlainLine(self, point, *self.unpack(direction))
+        return PlainLine(self, point, direction, self.move(direction))
 
-    def cell_sums(self):
-        """Number of rows, Σ x_j x_k and Σ x_j."""
-        return self.total, self.moments, self.means
+    def move(self, direction):
+        """By how much a direction moves the field of any state at most, but for the potential."""
+        coupling, intercept = self.unpack(direction)
+        reach = np.abs(intercept)
+        for term, weight in zip(self.further.terms, self._term_weights(direction), strict=True):
+            reach[list(term)] += abs(weight)
+        return largest_move(coupling, reach)
 
     def gains(self, coupling, intercept):
         """By how much a direction changes x_j F_j of each variable, at least and at most.
@@ -139,7 +239,13 @@ class Likelihood:
         There is no maximum if all rows have the greatest log-weight of a direction: the first bound
         is what all rows together lack of it.
         """
-        theta = self.pack(coupling, intercept)
-        lack = self.total * self._log_weights(theta).max() - theta @ self._sums()
+        theta = self._theta(coupling, intercept)
+        lack = self.total * self._log_weights(theta).max() - theta @ self.sums
         greatest = np.abs(coupling).sum(axis=1) + np.abs(intercept)
         return np.full_like(greatest, -max(lack, 0.0)), greatest
+
+    def model(self, point):
+        """The distribution."""
+        weights, potential = self.further.split(point.theta[self.n_pairs :])
+        pairs = point.coupling, point.intercept
+        return InteractionModel(*pairs, self.further.terms, weights, potential)

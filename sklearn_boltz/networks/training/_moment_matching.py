@@ -19,7 +19,7 @@ class LikelihoodTask(Task):
         """The same rows."""
         whole = cls(*task)
         if whole.is_exact() and task.problem.observed is None:
-            return whole._replace(problem=Likelihood.of(task.problem))
+            return whole._replace(problem=Likelihood(task.problem))
         return whole
 
     def is_exact(self):
@@ -28,4 +28,4 @@ class LikelihoodTask(Task):
 
     def complete(self, rows, counts):
         """The objective of complete rows of the columns that vary, in place of incomplete ones."""
-        return Likelihood.of(super().complete(rows, counts))
+        return Likelihood(super().complete(rows, counts))

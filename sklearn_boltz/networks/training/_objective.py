@@ -27,6 +27,16 @@ class Point(NamedTuple):
     value: float
 
 
+class GradientPoint(NamedTuple):
+    """Parameters, the objective there and its gradient."""
+
+    theta: np.ndarray
+    coupling: np.ndarray
+    intercept: np.ndarray
+    value: float
+    gradient: np.ndarray
+
+
 class Line(NamedTuple):
     """Points on the way from one in some direction."""
 
@@ -45,6 +55,11 @@ class Line(NamedTuple):
             self.point.intercept + size * self.intercept,
             fields,
         )
+
+    @property
+    def bound(self):
+        """What `move` is at most, at less cost."""
+        return largest_move(self.coupling, self.intercept)
 
     def move(self):
         """By how much a whole step moves the field of any row, at most."""
@@ -69,19 +84,16 @@ class PlainLine(NamedTuple):
 
     problem: object
     point: NamedTuple
-    coupling: np.ndarray
-    intercept: np.ndarray
+    direction: np.ndarray
+    bound: float
 
     def __call__(self, size):
         """The point after a step of that size."""
-        return self.problem.at(
-            self.point.coupling + size * self.coupling,
-            self.point.intercept + size * self.intercept,
-        )
+        return self.problem.after(self.point, size * self.direction)
 
     def move(self):
         """By how much a whole step moves any field, at most."""
-        return self.problem.move(self.coupling, self.intercept)
+        return self.problem.move(self.direction)
 
     def reject(self, new):
         """No-op: there are no arrays to take back."""
@@ -332,6 +344,11 @@ def pair_curvature(features, residuals, spread, weights):
 def penalty_of_sum(alpha, total):
     """The penalty on a sum over rows, from its strength per row; finite."""
     return min(alpha * total, 1e300)
+
+
+def largest_move(coupling, intercept):
+    """A bound on how far a direction moves the field of any row."""
+    return (np.abs(coupling).sum(axis=1) + np.abs(intercept)).max(initial=0)
 
 
 def unpack(theta, d):

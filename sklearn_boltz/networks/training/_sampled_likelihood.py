@@ -6,7 +6,6 @@ the likelihood rises, which the states of both models tell by Bennett's acceptan
 is tried again with more damping, as by Levenberg and Marquardt.
 """
 
-import time
 from copy import copy, deepcopy
 from typing import NamedTuple
 
@@ -24,7 +23,7 @@ from sklearn_boltz.networks.training._existence import (
     never_together,
     without_maximum,
 )
-from sklearn_boltz.networks.training._fit import Result
+from sklearn_boltz.networks.training._fit import result_of
 from sklearn_boltz.networks.training._objective import penalty_of_sum
 from sklearn_boltz.networks.training._solvers import Monitor
 
@@ -387,7 +386,7 @@ def first_visit(problem, solve, statistics, sampler):
     for k in range(N_ALPHAS):
         alpha = max(statistics.alpha, FIRST_ALPHA * ALPHA_FACTOR**k)
         problem.penalty = penalty_of_sum(alpha, problem.total)
-        monitor = Monitor(ROUGH * problem.total, MAX_FIRST_ITER, lambda: False, 0)
+        monitor = Monitor(ROUGH * problem.total, MAX_FIRST_ITER)
         point, _ = solve(problem, point, monitor)
         sampler.ladder = first
         visit = sampler.visit(statistics.theta(point.coupling, point.intercept), FIRST_ROUNDS)
@@ -398,48 +397,8 @@ def first_visit(problem, solve, statistics, sampler):
     return sampler.visit(statistics.theta(np.zeros((d, d)), sampler.base), FIRST_ROUNDS)
 
 
-class History:
-    """The iterations so far.
-
-    Parameters
-    ----------
-    end_iteration : callable
-        Called after each; returns whether to stop.
-    verbose : int
-        Print a line for each if greater than 1.
-
-    Attributes
-    ----------
-    log_likelihoods, differences, seconds : list of float
-        After each iteration, the mean log-likelihood of a row less the penalty, the largest
-        difference of moments in standard errors, and how long the iteration took.
-    last : SpinModel or InteractionModel
-        Of the columns that vary.
-    """
-
-    def __init__(self, end_iteration, verbose):
-        self.end_iteration, self.verbose, self.last = end_iteration, verbose, None
-        self.log_likelihoods, self.differences, self.seconds = [], [], []
-        self._time = time.perf_counter()
-
-    def add(self, search):
-        """Record an iteration; -> whether to stop."""
-        self.last = search.statistics.model(search.here.theta)
-        self.log_likelihoods.append(search.log_likelihood)
-        self.differences.append(np.abs(search.differences()).max())
-        self.seconds.append(time.perf_counter() - self._time)
-        if self.verbose > 1:
-            print(
-                f"iteration {len(self.seconds)}: log-likelihood {search.log_likelihood:.4f} a row, "
-                f"largest difference {self.differences[-1]:.2f} standard errors"
-            )
-        asked = self.end_iteration()
-        self._time = time.perf_counter()
-        return asked
-
-
 def maximise_by_sampling(
-    task, initial, tolerance, max_iter, history, label, generator, statistics=None
+    task, initial, tolerance, max_iter, recorder, label, generator, statistics=None
 ):
     """Find the model with the moments of the data.
 
@@ -452,7 +411,7 @@ def maximise_by_sampling(
     tolerance : float
         As of `Search`.
     max_iter : int
-    history : History
+    recorder : Recorder
     label : callable
         What messages call a column, or with -1 or 1 one of its values.
     generator : Generator
@@ -475,28 +434,32 @@ def maximise_by_sampling(
             else:
                 first = sampler.visit(statistics.theta(*task.initial(*initial)), FIRST_ROUNDS)
             search = Search(statistics, sampler, first, tolerance)
-            while len(history.seconds) < max_iter:
+            while len(recorder.values) < max_iter:
                 search.step()
-                if history.add(search):
+                _record(recorder, search)
+                if recorder.stop():
                     status = "asked"
                     break
                 if search.is_converged():
                     status = "converged"
                     break
     except KeyboardInterrupt:
-        if history.last is None:
+        if recorder.last is None:
             raise
         status = "interrupted"
-    n_iter = len(history.seconds)
-    return Result(
-        *task.whole(history.last.coupling, history.last.intercept),
-        objective=np.array(history.log_likelihoods) + task.mean_of_constant_columns(),
-        seconds=np.array(history.seconds),
-        n_iter=n_iter,
-        status=status,
-        message=_message(task, search, status, n_iter, label),
-        history={"largest_difference": np.array(history.differences)},
+    message = _message(task, search, status, recorder.n_kept, label)
+    return result_of(task, recorder, recorder.values, status, message)
+
+
+def _record(recorder, search):
+    """Record an iteration: the likelihood, and the largest difference of moments."""
+    value, largest = search.log_likelihood, np.abs(search.differences()).max()
+    line = (
+        f"iteration {len(recorder.values) + 1}: log-likelihood {value:.4f} a row, "
+        f"largest difference {largest:.2f} standard errors"
     )
+    model = search.statistics.model(search.here.theta)
+    recorder.add(value, model, line, largest_difference=largest)
 
 
 def _message(task, search, status, n_iter, label):

@@ -7,8 +7,8 @@ one.
 """
 
 import math
-import time
 from contextlib import nullcontext
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 
 from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.networks.training._bslm import bslm_sweep
+from sklearn_boltz.networks.training._recorder import Recorder, never
 
 # With more parameters than this, the matrix of Newton's method costs more than it saves.
 MAX_NEWTON_PARAMETERS = 3000
@@ -28,7 +29,19 @@ FEW = 4
 MAX_MOVE = 10.0
 
 
-class Monitor:
+class Pairs(NamedTuple):
+    """The parameters of a network of pairs."""
+
+    coupling: np.ndarray
+    intercept: np.ndarray
+
+    @classmethod
+    def of(cls, point):
+        """Copies: a solver may go on with the same arrays."""
+        return cls(point.coupling.copy(), point.intercept.copy())
+
+
+class Monitor(Recorder):
     """Record the objective, and decide when to stop.
 
     Parameters
@@ -37,26 +50,24 @@ class Monitor:
         Stop when an iteration raises the objective by less.
     max_iter : int
         Stop after so many iterations.
-    end_iteration : callable
-        Called after each iteration; returns whether to stop.
-    verbose : int
+    end_iteration : callable, default=never
+        Called with the last state after each iteration; returns whether to stop.
+    verbose : int, default=0
         Print a line for each iteration if greater than 1.
+    state : callable, default=Pairs.of
+        From a point, what is kept of it.
 
     Attributes
     ----------
     values : list of float
         The objective where the fit begins, and after each iteration.
-    seconds : list of float
-        That each iteration took.
-    last : (int, ndarray, ndarray)
-        The number of the last iteration with a finite objective, its couplings and intercepts.
+    last : object
+        The state of the last iteration with a finite objective.
     """
 
-    def __init__(self, tol, max_iter, end_iteration, verbose):
-        self.tol, self.max_iter = tol, max_iter
-        self.end_iteration, self.verbose = end_iteration, verbose
-        self.values, self.seconds, self.last = [], [], None
-        self.status, self._time = "initial", time.perf_counter()
+    def __init__(self, tol, max_iter, end_iteration=never, verbose=0, state=Pairs.of):
+        super().__init__(end_iteration, verbose)
+        self.tol, self.max_iter, self.state, self.status = tol, max_iter, state, "initial"
 
     @property
     def n_iter(self):
@@ -70,17 +81,15 @@ class Monitor:
 
     def __call__(self, point):
         """Record a point; -> whether to stop, of which `status` tells the reason."""
-        value, now = point.value, time.perf_counter()
-        if self.values:
-            self.seconds.append(now - self._time)
-        self.values.append(value)
-        if math.isfinite(value):
-            # Copies, in case the fit ends here: a solver may go on with the same arrays.
-            self.last = self.n_iter, point.coupling.copy(), point.intercept.copy()
-        if self.n_iter and self.verbose > 1:
-            print(f"iteration {self.n_iter}: {value:.8f}, rise {self.rise:.3g}")
-        asked = self.n_iter > 0 and self.end_iteration()
-        self._time = time.perf_counter()
+        value = point.value
+        state = self.state(point) if math.isfinite(value) else None
+        if not self.values:
+            self.begin(value, state)
+            asked = False
+        else:
+            rise = value - self.values[-1]
+            self.add(value, state, f"iteration {self.n_iter + 1}: {value:.8f}, rise {rise:.3g}")
+            asked = self.stop()
         # Below, the sum itself is not known any better.
         rounding = 1e-12 * abs(value)
         if not math.isfinite(value) or self.rise < -max(self.tol, rounding):
@@ -186,7 +195,7 @@ def line_search(problem, point, direction, slope):
     # Near the maximum the rise drowns in the rounding of the sum.
     floor = point.value - 1e-13 * abs(point.value)
     size = 1.0
-    if largest_move(line.coupling, line.intercept) > MAX_MOVE:
+    if line.bound > MAX_MOVE:
         size = MAX_MOVE / max(line.move(), MAX_MOVE)
     least = 1e-9 * size
     while size > least:
@@ -198,11 +207,6 @@ def line_search(problem, point, direction, slope):
         size /= 2
     line.leave()
     return point
-
-
-def largest_move(coupling, intercept):
-    """A bound on how far a direction moves the field of any row."""
-    return (np.abs(coupling).sum(axis=1) + np.abs(intercept)).max(initial=0)
 
 
 class _Stop(Exception):

@@ -13,8 +13,10 @@ import numpy as np
 
 from sklearn_boltz._batches import distinct_states
 from sklearn_boltz.networks.training._objective import (
+    GradientPoint,
     PlainLine,
     PseudoLikelihood,
+    largest_move,
     penalty_of_sum,
 )
 
@@ -76,15 +78,6 @@ def spins_in_parts(positive):
         yield 2.0 * positive[start : start + step].T - 1.0
 
 
-class Point(NamedTuple):
-    """Parameters, the objective there and its derivative."""
-
-    coupling: np.ndarray
-    intercept: np.ndarray
-    value: float
-    gradient: np.ndarray
-
-
 class StreamedPseudoLikelihood:
     """What `PseudoLikelihood` is, by a pass over the batches for each question.
 
@@ -122,7 +115,8 @@ class StreamedPseudoLikelihood:
         value = found[0] - self.penalty / 4 * np.vdot(coupling, coupling)
         zeros = np.zeros_like(intercept)
         gradient = found[1:] - self.penalty * self.pack(coupling, zeros)
-        return Point(coupling, intercept, float(value), gradient)
+        theta = self.pack(coupling, intercept)
+        return GradientPoint(theta, coupling, intercept, float(value), gradient)
 
     def gradient(self, point):
         """∂/∂θ, of shape (n_parameters,)."""
@@ -141,7 +135,11 @@ class StreamedPseudoLikelihood:
 
     def line(self, point, direction):
         """From a point in a direction."""
-        return PlainLine(self, point, *self.unpack(direction))
+        return PlainLine(self, point, direction, largest_move(*self.unpack(direction)))
+
+    def after(self, point, step):
+        """The point after a step."""
+        return self.at(*self.unpack(point.theta + step))
 
     def cell_sums(self):
         """Number of rows, Σ x_j x_k and Σ x_j."""
@@ -152,9 +150,9 @@ class StreamedPseudoLikelihood:
         low, high = self._sum(_gains, coupling, intercept, merge=np.maximum)
         return -low, high
 
-    def move(self, coupling, intercept):
+    def move(self, direction):
         """By how much a direction moves the field of any row, at most."""
-        least, greatest = self.gains(coupling, intercept)
+        least, greatest = self.gains(*self.unpack(direction))
         return max(greatest.max(initial=0), -least.min(initial=0))
 
 

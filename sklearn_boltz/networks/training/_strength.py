@@ -92,7 +92,7 @@ def choose_strength(task, initial, label, *, estimate=True):
         task.set_alpha(strength / total)
         if k == N_ESTIMATES:
             break
-        monitor = Monitor(TOL, _fit.MAX_ITER[solver], lambda: False, 0)
+        monitor = Monitor(TOL, _fit.MAX_ITER[solver])
         result = _fit.maximise(task, initial, solve, monitor, label)
         if result.status == "interrupted":
             raise KeyboardInterrupt

@@ -109,7 +109,7 @@ def likelihood_curvature(network, codes, weights, alpha):
     """Of the b_j, then of the m_jk, and of the likelihood."""
     check_likelihood_covariance(network, codes)
     kept, free = network._varying, network._free_pairs()
-    problem = Likelihood.of(spin_problem(network, codes, weights, alpha))
+    problem = Likelihood(spin_problem(network, codes, weights, alpha))
     point = problem.at(network.coupling_[np.ix_(kept, kept)], network.intercept_[kept])
     columns = np.array([np.append(kept, kept[pair]) for pair in problem.upper])
     found = restricted_curvature(

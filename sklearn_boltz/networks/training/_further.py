@@ -25,7 +25,7 @@ class Further:
     """
 
     def __init__(self, d, terms, frequencies=None, is_penalised=False):
-        self.d, self.terms = d, terms
+        self.d, self.terms, self.frequencies = d, terms, frequencies
         self.counts = np.zeros(0, dtype=np.int64)
         if frequencies is not None:
             self.counts = np.argsort(-frequencies, kind="stable")[2 if is_penalised else 3 :]
@@ -43,7 +43,20 @@ class Further:
         values[..., len(self.terms) :] = ones[..., np.newaxis] == self.counts
         return values
 
-    def uniform(self):
+    def sums(self, problem):
+        """N, Σ x_j x_k and the sums of these statistics, over the rows of a problem.
+
+        With a potential, there is one more row, spread evenly over all K: else V would be -∞ at
+        those K that never occur.
+        """
+        rows = slice(problem.n_rows)
+        values = self.values(problem.spins[:, rows].T)
+        sums = problem.weights[rows] @ values.astype(np.float64)
+        if not len(self.counts):
+            return problem.total, problem.moments, sums
+        return problem.total + 1, problem.moments + 1 / 3, sums + self._uniform()
+
+    def _uniform(self):
         """Their means if all K are equally likely, and all rows with as many ones.
 
         So is a row whose cells are 1 with a probability that is uniform itself: the mean of a
@@ -62,9 +75,6 @@ class Further:
 class FurtherStatistics(Statistics):
     """The terms of pairs, and further ones after them.
 
-    With a potential, the rows have one more, spread evenly over all K: else V would be -∞ at those
-    K that never occur.
-
     Parameters
     ----------
     problem : PseudoLikelihood
@@ -75,24 +85,13 @@ class FurtherStatistics(Statistics):
     def __init__(self, problem, further):
         super().__init__(problem)
         self.further, self.n_pairs = further, len(self.moments)
-        rows = slice(problem.n_rows)
-        values = further.values(problem.spins[:, rows].T)
-        sums = problem.weights[rows] @ values.astype(np.float64)
-        if len(further.counts):
-            self._add_row(problem)
-            sums += further.uniform()
+        self.total, moments, sums = further.sums(problem)
+        self.alpha, self.mean = problem.penalty / self.total, problem.means / self.total
+        self._set(moments / self.total)
         means = sums / self.total
         squares = np.append(np.ones(len(further.terms)), means[len(further.terms) :])
         self.moments = np.append(self.moments, means)
         self.variances = np.append(self.variances, squares - means**2)
-
-    def _add_row(self, problem):
-        d = len(self.mean)
-        self.total = problem.total + 1
-        self.mean = problem.means / self.total
-        pairs = problem.moments + np.full((d, d), 1 / 3)
-        self._set(pairs / self.total)
-        self.alpha = problem.penalty / self.total
 
     def theta(self, coupling, intercept):
         """θ of a network of pairs."""
