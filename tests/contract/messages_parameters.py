@@ -96,6 +96,9 @@ CASES = {
     "init of other units": lambda: SDCPRBM(
         5, visible="gaussian", init=network(CODES)(), max_iter=0
     ).fit(CODES.astype(float)),
+    "init of bits in truncated units": lambda: SDCPRBM(
+        5, visible="truncated_gaussian", init=FVBMPseudoLikelihood(), max_iter=0
+    ).fit(X),
     "init of more values": lambda: SDCPRBM(5, init=network(CODES)(), max_iter=0).fit(X[:, :3]),
     "column of a name, of an array": lambda: model_of_array().predict_column_proba(X, "age"),
     "no parameter of a contrast": lambda: statistics.inference(

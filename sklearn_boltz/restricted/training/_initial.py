@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn_boltz._arrays import is_foreign
 from sklearn_boltz._cells import listed
 from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
+from sklearn_boltz.units import Bernoulli
 
 
 class Start(NamedTuple):
@@ -73,7 +74,7 @@ def fitted_init(estimator, X=None, sample_weight=None):
     if not (_is_rbm(model) or _is_network(model)):
         raise ValueError(
             f"{name}: init must be an RBM of this library with one hidden layer, such as SDCPRBM, "
-            f"or FVBMPseudoLikelihood, got {type(model).__name__}."
+            f"or a network, such as FVBMPseudoLikelihood, got {type(model).__name__}."
         )
     if _is_network(model):
         _check_finite(estimator)
@@ -97,7 +98,9 @@ def _check_finite(estimator):
     """Refuse columns that a network of pairs does not take."""
     layout = estimator._layout_now()
     one_hot = np.broadcast_to(layout.one_hot, estimator.n_features_in_)
-    real = [j for j in np.flatnonzero(~one_hot) if layout.bounds_of(j) != (0, 1)]
+    kinds = [kind if isinstance(kind, type) else type(kind) for kind in layout.kinds]
+    kinds = np.broadcast_to(np.array(kinds, dtype=object), estimator.n_features_in_)
+    real = [j for j in np.flatnonzero(~one_hot) if kinds[j] is not Bernoulli]
     if real:
         raise ValueError(
             f"{type(estimator).__name__}: a network as init is for columns of finitely many "
