@@ -8,12 +8,12 @@ from sklearn_boltz.statistics._inference import PairwiseInference
 from sklearn_boltz.statistics._likelihood_ratio import likelihood_ratio
 from sklearn_boltz.statistics._stability import StabilitySelection, stability_selection
 from sklearn_boltz.statistics._standard_errors import inference
-from sklearn_boltz.statistics._tests import HypothesisTest
 from sklearn_boltz.statistics._thermodynamics import (
     local_minima,
     specific_heat,
     thermodynamics,
 )
+from sklearn_boltz.statistics.covariance._tests import HypothesisTest
 
 __all__ = [
     "GroupComparison",

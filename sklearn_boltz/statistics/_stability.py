@@ -11,8 +11,8 @@ from sklearn_boltz._base import checked_weights
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import in_parallel
 from sklearn_boltz.networks import SparseFVBM
-from sklearn_boltz.statistics._frames import pair_frame
 from sklearn_boltz.statistics._refits import Refits
+from sklearn_boltz.statistics._results import pair_frame
 
 # From the least penalty without a coupling down to its hundredth.
 N_ALPHAS, LEAST_SHARE = 50, 0.01

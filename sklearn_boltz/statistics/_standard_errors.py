@@ -10,9 +10,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._base import checked_weights, find_stack_level
 from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
-from sklearn_boltz.statistics._arguments import of_network
+from sklearn_boltz.statistics._arguments import counted, has_seen, of_network
 from sklearn_boltz.statistics._inference import PairwiseInference
-from sklearn_boltz.statistics._rows import counted, has_seen
 from sklearn_boltz.statistics.covariance._categorical import as_parameters, parameter_index
 from sklearn_boltz.statistics.covariance._network import can_leave_out, find_curvature
 

@@ -212,8 +212,10 @@ CASES = {
     # Resampling.
     "previous of other rows": resampling(SPINS[:-1]),
     "previous of the other method": resampling(method="parametric"),
-    "previous without reselection": resampling(reselect=True),
-    "resamples of regressions": lambda: statistics.bootstrap(network("by node"), SPINS, 2),
+    "previous with reselection": resampling(reselect=False),
+    "resamples of regressions": lambda: statistics.bootstrap(
+        network("by node"), SPINS, 2, reselect=False
+    ),
     "interval of one resample": lambda: resamples(1).interval(),
     "frame of one resample": lambda: resamples(1).to_frame(),
     "std_err of one resample": lambda: resamples(1).std_err,
