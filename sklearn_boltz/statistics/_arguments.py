@@ -12,8 +12,8 @@ from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz.networks._network import Network
 
 
-def of_network(constraints):
-    """Check the arguments of a function of a fitted network, as scikit-learn does."""
+def of_network(constraints, *, fitted=True):
+    """Check the arguments of a function of a network, as scikit-learn does."""
 
     def decorate(function):
         checked = validate_params(constraints, prefer_skip_nested_validation=False)(function)
@@ -25,7 +25,8 @@ def of_network(constraints):
                     f"{function.__name__} takes a fitted FVBMPseudoLikelihood, SparseFVBM or "
                     f"MaximumEntropy; got {type(network).__name__}."
                 )
-            check_is_fitted(network)
+            if fitted:
+                check_is_fitted(network)
             return checked(network, *args, **kwargs)
 
         return with_network
