@@ -1,6 +1,11 @@
 """Standard errors, tests, comparisons and figures of fitted networks."""
 
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, bootstrap
+from sklearn_boltz.statistics._centrality import (
+    CentralityStability,
+    centrality,
+    centrality_stability,
+)
 from sklearn_boltz.statistics._criteria import aic, bic, ebic
 from sklearn_boltz.statistics._graph import to_networkx
 from sklearn_boltz.statistics._groups import GroupComparison, compare_groups
@@ -16,6 +21,7 @@ from sklearn_boltz.statistics._thermodynamics import (
 from sklearn_boltz.statistics.covariance._tests import HypothesisTest
 
 __all__ = [
+    "CentralityStability",
     "GroupComparison",
     "HypothesisTest",
     "NetworkBootstrap",
@@ -24,6 +30,8 @@ __all__ = [
     "aic",
     "bic",
     "bootstrap",
+    "centrality",
+    "centrality_stability",
     "compare_groups",
     "ebic",
     "inference",
