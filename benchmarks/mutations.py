@@ -277,7 +277,7 @@ SOURCES = [
         ("(self.estimate - self.null)[places], covariance", "self.estimate[places], covariance"),
         ("adjust(p_value[known])", "adjust(p_value[known]) * len(p_value) / known.sum()"),
     ]),
-    ("statistics/_tests.py",
+    ("statistics/covariance/_tests.py",
      "test_fvbm_inference.py -k 'weights or chi or wald or rank'", [
         ("int(kept.sum())", "len(kept)"),
         ("(directions.T @ (difference / scale))", "(directions.T @ difference)"),

@@ -92,7 +92,7 @@ plt.show()
 # The bootstrap draws 500 votes with replacement and fits a network, with penalties chosen anew.
 # Among fifty of these, how often is each edge there?
 
-result = statistics.bootstrap(model, votes, 50, reselect=True, random_state=0)
+result = statistics.bootstrap(model, votes, 50, random_state=0)
 frequency = result.edge_frequency
 print(result.to_frame().filter(like="Mara", axis=0).query("edge_frequency > 0.3").round(2))
 

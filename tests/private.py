@@ -277,7 +277,6 @@ from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
 from sklearn_boltz.restricted.training._tracker import Tracked, Tracker
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, quantiles
 from sklearn_boltz.statistics._inference import holm
-from sklearn_boltz.statistics._tests import wald_test, weighted_chi2_sf
 from sklearn_boltz.statistics.covariance import _completed, _separation
 from sklearn_boltz.statistics.covariance._categorical import (
     as_matrices,
@@ -288,6 +287,7 @@ from sklearn_boltz.statistics.covariance._categorical import (
 )
 from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature
+from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _categorical_arrays
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._bernoulli_kernel import (

@@ -1,6 +1,11 @@
 """Standard errors, tests, comparisons and figures of fitted networks."""
 
 from sklearn_boltz.statistics._bootstrap import NetworkBootstrap, bootstrap
+from sklearn_boltz.statistics._centrality import (
+    CentralityStability,
+    centrality,
+    centrality_stability,
+)
 from sklearn_boltz.statistics._criteria import aic, bic, ebic
 from sklearn_boltz.statistics._graph import to_networkx
 from sklearn_boltz.statistics._groups import GroupComparison, compare_groups
@@ -8,14 +13,15 @@ from sklearn_boltz.statistics._inference import PairwiseInference
 from sklearn_boltz.statistics._likelihood_ratio import likelihood_ratio
 from sklearn_boltz.statistics._stability import StabilitySelection, stability_selection
 from sklearn_boltz.statistics._standard_errors import inference
-from sklearn_boltz.statistics._tests import HypothesisTest
 from sklearn_boltz.statistics._thermodynamics import (
     local_minima,
     specific_heat,
     thermodynamics,
 )
+from sklearn_boltz.statistics.covariance._tests import HypothesisTest
 
 __all__ = [
+    "CentralityStability",
     "GroupComparison",
     "HypothesisTest",
     "NetworkBootstrap",
@@ -24,6 +30,8 @@ __all__ = [
     "aic",
     "bic",
     "bootstrap",
+    "centrality",
+    "centrality_stability",
     "compare_groups",
     "ebic",
     "inference",

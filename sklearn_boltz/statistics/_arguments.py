@@ -1,15 +1,19 @@
-"""Checks of the arguments of functions of a fitted network."""
+"""Checks of the arguments of functions of a fitted network: the network, and its rows."""
 
+import warnings
 from functools import wraps
 
+import numpy as np
 from sklearn.utils._param_validation import validate_params
 from sklearn.utils.validation import check_is_fitted
 
+from sklearn_boltz._base import checked_weights, find_stack_level
+from sklearn_boltz._completion import distinct_incomplete, informative
 from sklearn_boltz.networks._network import Network
 
 
-def of_network(constraints):
-    """Check the arguments of a function of a fitted network, as scikit-learn does."""
+def of_network(constraints, *, fitted=True):
+    """Check the arguments of a function of a network, as scikit-learn does."""
 
     def decorate(function):
         checked = validate_params(constraints, prefer_skip_nested_validation=False)(function)
@@ -21,9 +25,43 @@ def of_network(constraints):
                     f"{function.__name__} takes a fitted FVBMPseudoLikelihood, SparseFVBM or "
                     f"MaximumEntropy; got {type(network).__name__}."
                 )
-            check_is_fitted(network)
+            if fitted:
+                check_is_fitted(network)
             return checked(network, *args, **kwargs)
 
         return with_network
 
     return decorate
+
+
+def has_seen(network, codes, weights):
+    """Whether these distinct rows are those of the fit."""
+    if network._seen is None:
+        return False
+    seen, counts = distinct_incomplete(*informative(*network._seen_rows()))
+    return np.array_equal(seen, codes) and np.allclose(counts, weights)
+
+
+def warn_of_other_rows(network, codes, weights):
+    """Warn of rows, or of weights, that the estimates do not come from."""
+    if network._seen is None:
+        return
+    is_same = network._cached(
+        "is_same",
+        lambda: has_seen(network, *distinct_incomplete(codes, weights)),
+        *(codes, weights),
+    )
+    if not is_same:
+        warnings.warn(
+            f"{type(network).__name__}: these are not the rows and weights of the fit, for which "
+            "standard errors, tests and criteria hold. Use the X and sample_weight of `fit`.",
+            stacklevel=find_stack_level(),
+        )
+
+
+def counted(network, X, sample_weight):
+    """The codes of rows that count, and their weights; a warning if they are not the fit's."""
+    codes, _ = network._codes(X)
+    codes, weights = informative(codes, checked_weights(sample_weight, codes))
+    warn_of_other_rows(network, codes, weights)
+    return codes, weights

@@ -11,11 +11,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._base import find_stack_level, fingerprint
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import in_parallel
-from sklearn_boltz.statistics._arguments import of_network
-from sklearn_boltz.statistics._frames import parameter_frame
-from sklearn_boltz.statistics._parameters import NetworkParameters
+from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._refits import Refits
-from sklearn_boltz.statistics._rows import counted
+from sklearn_boltz.statistics._results import NetworkParameters, parameter_frame
 from sklearn_boltz.statistics._standard_errors import named_parameters, separated_parameters
 
 # Sweeps of the chains that draw rows, where there are too many states to enumerate.
@@ -183,7 +181,7 @@ class NetworkBootstrap(NetworkParameters):
         if len(self.resamples) < 2:
             raise ValueError(
                 "NetworkBootstrap: standard errors and intervals need two resamples at least, and "
-                "there is one. Add more: bootstrap(X, 200, previous=result)."
+                "there is one. Add more: bootstrap(network, X, 200, previous=result)."
             )
 
     def __repr__(self):
@@ -221,7 +219,7 @@ def bootstrap(
     *,
     sample_weight=None,
     method="nonparametric",
-    reselect=False,
+    reselect=True,
     previous=None,
     confidence_level=0.95,
     n_jobs=None,
@@ -242,10 +240,11 @@ def bootstrap(
     method : {"nonparametric", "parametric"}, default="nonparametric"
         ``"nonparametric"`` draws rows from `X` with replacement. ``"parametric"`` draws rows
         from the model, with the missing cells and weights of `X`.
-    reselect : bool, default=False
+    reselect : bool, default=True
         Whether the penalty is chosen again for each resample, if ``alpha`` is ``"ebic"`` or
-        ``"cv"``. If not, all have `alpha_`. With ``penalty="l2", alpha="auto"`` neither the
-        estimate nor the resamples have a penalty, as in `inference`.
+        ``"cv"``, as in bootnet [1]_. If not, all have `alpha_`: that is faster, and leaves out the
+        uncertainty of the choice. With ``alpha="auto"`` neither the estimate nor the resamples have
+        a penalty, as in `inference`.
     previous : NetworkBootstrap, default=None
         The result of an earlier call for the same rows, to which resamples are added. The
         result is the same as if all had been asked for at once; `random_state` is not used.
@@ -265,13 +264,19 @@ def bootstrap(
     Raises
     ------
     ValueError
-        If `previous` belongs to other rows, another fit or another method; or if the penalty
-        was chosen for each variable and not `reselect`.
+        If `previous` belongs to other rows, another fit or another method; or if
+        ``reselect=False`` although a penalty was chosen for each variable.
 
     Warns
     -----
     UserWarning
         If fits of resamples did not converge, for example because there was no maximum.
+
+    References
+    ----------
+    .. [1] S. Epskamp, D. Borsboom and E. I. Fried, "Estimating Psychological Networks and Their
+       Accuracy", Behavior Research Methods 50(1), 195–212, 2018.
+       https://doi.org/10.3758/s13428-017-0862-1
 
     Examples
     --------
@@ -284,7 +289,7 @@ def bootstrap(
     >>> X = rng.choice([-1, 1], size=(200, 4))
     >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=200, p=[0.2, 0.8])
     >>> model = SparseFVBM().fit(X)
-    >>> result = statistics.bootstrap(model, X, 50, reselect=True, random_state=0)
+    >>> result = statistics.bootstrap(model, X, 50, random_state=0)
     >>> result.edge_frequency[np.triu_indices(4, 1)]
     array([0.14, 1.  , 0.18, 0.1 , 0.22, 0.14])
     """
@@ -335,8 +340,8 @@ def refits_of(network, codes, reselect):
     if np.ndim(network.alpha_):
         raise ValueError(
             f"bootstrap: alpha={network.alpha!r} has chosen a penalty for "
-            "each variable, and resamples cannot have these. Set reselect=True, or fit with a "
-            "number as alpha."
+            "each variable, and resamples cannot have these. Leave out reselect=False, or fit "
+            "with a number as alpha."
         )
     return refits.with_params(alpha=network.alpha_)
 

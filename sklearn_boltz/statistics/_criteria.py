@@ -5,8 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from sklearn_boltz.statistics._arguments import of_network
-from sklearn_boltz.statistics._rows import counted
+from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics.covariance._network import find_curvature
 
 ROWS = {"X": ["array-like"], "sample_weight": ["array-like", None]}

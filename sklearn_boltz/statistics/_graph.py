@@ -80,13 +80,13 @@ def to_networkx(network, inference=None):
     return categorical_graph(names, values, coupling, intercept, inference)
 
 
-def require_networkx():
+def require_networkx(function="to_networkx"):
     """Return networkx, or say what to do where it is missing."""
     try:
         import networkx
     except ImportError as error:
         raise ImportError(
-            "to_networkx needs networkx, which is not installed: run `pip install networkx`."
+            f"{function} needs networkx, which is not installed: run `pip install networkx`."
         ) from error
     return networkx
 

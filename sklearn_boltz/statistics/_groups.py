@@ -16,9 +16,9 @@ from sklearn_boltz._cells import is_missing
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import in_parallel
 from sklearn_boltz._warnings import find_stack_level
-from sklearn_boltz.statistics._frames import pair_frame
 from sklearn_boltz.statistics._inference import adjust_p_values
 from sklearn_boltz.statistics._refits import Refits
+from sklearn_boltz.statistics._results import pair_frame
 
 # Differences that rounding makes are not larger than others.
 ROUNDING = 1e-9

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import false_discovery_control, norm
 
-from sklearn_boltz.statistics._frames import parameter_frame
-from sklearn_boltz.statistics._parameters import NetworkParameters
-from sklearn_boltz.statistics._tests import HypothesisTest, wald_test
+from sklearn_boltz.statistics._results import NetworkParameters, parameter_frame
 from sklearn_boltz.statistics.covariance._categorical import parameter_index
+from sklearn_boltz.statistics.covariance._tests import HypothesisTest, wald_test
 
 # Why there is no standard error of what the data separate.
 NO_ERROR = "their maximum is at infinity, so they have no standard error"

@@ -5,16 +5,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from sklearn_boltz.networks._network import Network
-from sklearn_boltz.statistics._arguments import of_network
+from sklearn_boltz.statistics._arguments import counted, of_network, warn_of_other_rows
 from sklearn_boltz.statistics._criteria import ROWS, log_likelihood
-from sklearn_boltz.statistics._rows import counted, warn_of_other_rows
 from sklearn_boltz.statistics._standard_errors import check_unselected
-from sklearn_boltz.statistics._tests import (
+from sklearn_boltz.statistics.covariance._network import check_pairwise, find_curvature
+from sklearn_boltz.statistics.covariance._tests import (
     HypothesisTest,
     likelihood_ratio_weights,
     weighted_chi2_sf,
 )
-from sklearn_boltz.statistics.covariance._network import check_pairwise, find_curvature
 
 # The share by which a penalty of two fits may differ for rounding.
 SAME = 1e-9

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
+from sklearn_boltz._base import checked_weights
 from sklearn_boltz._threads import limit_blas
 
 
@@ -47,15 +47,28 @@ class Refits(NamedTuple):
     def fit(self, weights, initial=(None, None)):
         """A copy fitted to the rows whose weight is positive.
 
-        It may lack a maximum without a warning: then `converged_` is False. BLAS has one thread, so
-        that the result does not depend on how many fits there are at a time.
+        There are no warnings about these rows; if there is no maximum, `converged_` is False. BLAS
+        has one thread, so that the result does not depend on how many fits there are at a time.
         """
         kept, copy = weights > 0, clone(self.estimator)
         names = ("coupling_init", "intercept_init")
         with warnings.catch_warnings(), limit_blas(1):
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", UserWarning)
             return copy.fit(
                 self.rows[kept],
                 sample_weight=weights[kept],
                 **dict(zip(names, initial, strict=True)),
             )
+
+
+def repeated_rows(model, X, sample_weight, function):
+    """The codes of rows, each as often as its weight says."""
+    codes, _ = model._codes(X)
+    weights = checked_weights(sample_weight, codes)
+    if (weights != np.floor(weights)).any():
+        row = int(np.argmax(weights != np.floor(weights)))
+        raise ValueError(
+            f"{function} divides rows, and needs whole numbers as sample_weight; row "
+            f"{row} has {weights[row]:g}."
+        )
+    return np.repeat(codes, weights.astype(np.int64), axis=0)

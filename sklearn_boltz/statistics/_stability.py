@@ -7,12 +7,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, validate_params
 
-from sklearn_boltz._base import checked_weights
 from sklearn_boltz._random import make_generator
 from sklearn_boltz._threads import in_parallel
 from sklearn_boltz.networks import SparseFVBM
-from sklearn_boltz.statistics._frames import pair_frame
-from sklearn_boltz.statistics._refits import Refits
+from sklearn_boltz.statistics._refits import Refits, repeated_rows
+from sklearn_boltz.statistics._results import pair_frame
 
 # From the least penalty without a coupling down to its hundredth.
 N_ALPHAS, LEAST_SHARE = 50, 0.01
@@ -210,8 +209,7 @@ def stability_selection(
             "stability_selection chooses among pairs of columns that vary, so it needs two such "
             f"columns. Columns in X: {model.n_features_in_}; of these vary: {len(model._varying)}."
         )
-    codes, _ = model._codes(X)
-    codes = np.repeat(codes, whole_weights(sample_weight, codes), axis=0)
+    codes = repeated_rows(model, X, sample_weight, "stability_selection")
     allowed = model._allowed_pairs()
     allowed = np.ones((model.n_features_in_,) * 2) if allowed is None else allowed
     n_possible = int(np.triu(allowed, 1).sum())
@@ -258,15 +256,3 @@ def path_entries(refits, half, alphas, max_edges):
             break
         entered[coupled] = k
     return entered
-
-
-def whole_weights(sample_weight, codes):
-    """Weights as whole numbers."""
-    weights = checked_weights(sample_weight, codes)
-    if (weights != np.floor(weights)).any():
-        row = int(np.argmax(weights != np.floor(weights)))
-        raise ValueError(
-            "stability_selection divides rows, and needs whole numbers as sample_weight; row "
-            f"{row} has {weights[row]:g}."
-        )
-    return weights.astype(np.int64)

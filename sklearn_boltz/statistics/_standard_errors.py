@@ -5,16 +5,21 @@ from numbers import Real
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_boltz._base import checked_weights, find_stack_level
-from sklearn_boltz._completion import distinct_incomplete, informative
+from sklearn_boltz._base import find_stack_level
+from sklearn_boltz._random import make_generator
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
-from sklearn_boltz.statistics._arguments import of_network
+from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._inference import PairwiseInference
-from sklearn_boltz.statistics._rows import counted, has_seen
 from sklearn_boltz.statistics.covariance._categorical import as_parameters, parameter_index
-from sklearn_boltz.statistics.covariance._network import can_leave_out, find_curvature
+from sklearn_boltz.statistics.covariance._network import (
+    can_leave_out,
+    check_pairwise,
+    find_curvature,
+)
 
 # Rows a column, below which intervals are too narrow: benchmarks/fvbm/bench_fvbm_intervals.py.
 FEW_ROWS, FEW_ROWS_SANDWICH = 5, 20
@@ -29,8 +34,10 @@ MIN_THREADED_INFERENCE = 500
         "null": ["array-like", Real, None],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "covariance": [StrOptions({"auto", "jackknife", "sandwich"})],
-        "refit": ["boolean"],
-    }
+        "split": [Interval(Real, 0, 1, closed="neither"), "array-like", None],
+        "random_state": ["random_state", np.random.Generator],
+    },
+    fitted=False,
 )
 def inference(
     network,
@@ -40,18 +47,19 @@ def inference(
     null=None,
     confidence_level=0.95,
     covariance="auto",
-    refit=False,
+    split=None,
+    random_state=None,
 ):
     """Standard errors, Wald tests and confidence intervals of the estimates.
 
     Parameters
     ----------
     network : FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy
-        A fitted network.
+        A fitted network. With `split` only its parameters are used, and it need not be fitted.
     X : array-like of shape (n_samples, n_features)
-        The training data, or with `refit` other rows; NaN is a missing cell.
+        The training data; NaN is a missing cell.
     sample_weight : array-like of shape (n_samples,), default=None
-        The weights of the fit, or with `refit` of these rows.
+        The weights of the fit.
     null : float or array-like of shape (n_parameters,), default=None
         Values of the parameters under the null hypotheses, in the order b_1, ..., b_d,
         m_12, m_13, ..., m_{d-1,d}. If some variable has more than two values, each b_j and
@@ -64,10 +72,13 @@ def inference(
         for few rows, too. There is no jackknife for rows that EM has completed, nor for
         `MaximumEntropy`. ``"auto"`` is the jackknife where there is one, and the
         sandwich otherwise.
-    refit : bool, default=False
-        Whether to estimate the couplings that a sparse penalty has selected again from `X`,
-        without the penalty. `X` must be rows that the selection has not used. The inference is
-        then about the new estimate, and is valid given the selection.
+    split : float or array-like of bool of shape (n_samples,), default=None
+        For a penalty that selects couplings: the share of the rows, drawn at random, that select
+        them; or a mask of these rows, for example to keep rows of the same person together. From
+        the other rows the selected couplings are estimated without the penalty, and all results are
+        about this estimate. Rows are kept whole: where weights count equal rows, repeat these.
+    random_state : int, RandomState instance, Generator or None, default=None
+        Draws the rows that select.
 
     Returns
     -------
@@ -85,8 +96,8 @@ def inference(
     ------
     ValueError
         If the network has `terms_` or a `count_potential_`, if the penalty used the order of
-        values (`ordered_`), if ``nodewise=True``, if a sparse penalty has selected the
-        couplings by the same rows, if the rows do not determine all parameters, if the
+        values (`ordered_`), if a sparse penalty has selected the couplings and there is no
+        `split`, if the rows do not determine all parameters, if the
         covariance does not fit into memory, if
         ``covariance="jackknife"`` is asked for where there is none, or with
         `MaximumEntropy` if there are missing cells, or more than 25 columns that vary.
@@ -117,10 +128,14 @@ def inference(
     20. The user guide has the table.
 
     With a number ``alpha > 0`` H contains the penalty; intervals then do not account for the
-    bias of the estimates. After a sparse penalty, estimates are biased and those that were not
-    selected are missing, so there are no standard errors for the same rows. With
-    `MaximumEntropy` H and J are those of the likelihood, and the covariance is always the
-    sandwich.
+    bias of the estimates. With `MaximumEntropy` H and J are those of the likelihood, and the
+    covariance is always the sandwich.
+
+    Couplings that the same rows have selected look significant because they were selected. With
+    `split`, rows that have not selected give the estimates, and p values and intervals hold given
+    the selection [3]_. They are about the network of the selected pairs alone: a true
+    coupling that was not selected changes what the others estimate. Another split may select other
+    pairs. To split again until the result pleases would make it wrong once more.
 
     With missing cells and ``missing="em"``, the scores are the expected ones given the observed
     cells. From H the information of the missing cells is subtracted: the covariance of the
@@ -145,13 +160,15 @@ def inference(
     .. [2] C. J. Geyer, "Likelihood Inference in Exponential Families and Directions of
        Recession", Electronic Journal of Statistics 3, 259–289, 2009.
        https://doi.org/10.1214/08-EJS349
+    .. [3] D. R. Cox, "A Note on Data-Splitting for the Evaluation of Significance Levels",
+       Biometrika 62(2), 441–444, 1975. https://doi.org/10.1093/biomet/62.2.441
 
     Examples
     --------
     The third column mostly repeats the first.
 
     >>> import numpy as np
-    >>> from sklearn_boltz import FVBMPseudoLikelihood, statistics
+    >>> from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
     >>> rng = np.random.default_rng(0)
     >>> X = rng.choice([-1, 1], size=(500, 3))
     >>> X[:, 2] = X[:, 0] * rng.choice([-1, 1], size=500, p=[0.2, 0.8])
@@ -167,16 +184,17 @@ def inference(
     m[x0,x1]      0.0739    0.0566     1.30      0.19      [-0.0371, 0.1848]
     m[x0,x2]      0.6977    0.0569    12.27   1.4e-34       [0.5862, 0.8092]
     m[x1,x2]     -0.0003    0.0565    -0.01         1      [-0.1111, 0.1105]
+
+    After a selection by the half of the rows, errors are of an estimate from the other half:
+
+    >>> result = statistics.inference(SparseFVBM(), X, split=0.5, random_state=0)
+    >>> result.names[result.p_value < 0.01]
+    array(['m[x0,x2]'], dtype=object)
     """
-    if refit:
-        return inference(
-            refitted(network, X, sample_weight),
-            X,
-            sample_weight=sample_weight,
-            null=null,
-            confidence_level=confidence_level,
-            covariance=covariance,
-        )
+    if split is None:
+        check_is_fitted(network)
+    else:
+        network, X, sample_weight = selected(network, X, sample_weight, split, random_state)
     check_unselected(network)
     codes, weights = counted(network, X, sample_weight)
     model = network._unpenalised(codes, weights)
@@ -243,24 +261,55 @@ def named_parameters(network):
 def check_unselected(network):
     """Refuse standard errors of estimates whose distribution is not known."""
     reason = network._no_errors()
+    if network._has_selected():
+        reason = (
+            f"the penalty {network.penalty!r} has selected couplings by these rows, and so "
+            "ordinary standard errors would be too small. Let one half of the rows select and the "
+            "other estimate by statistics.inference(model, X, split=0.5), or use "
+            "statistics.bootstrap."
+        )
+    elif getattr(network, "nodewise", False):
+        reason = (
+            "there are no standard errors with nodewise=True, whose couplings are the means of two "
+            "estimates. Fit with nodewise=False, or use statistics.bootstrap."
+        )
     if reason is not None:
         raise ValueError(f"{type(network).__name__}: {reason}")
 
 
-def refitted(network, X, sample_weight):
-    """A copy without a sparse penalty, fitted to rows that have not selected its couplings."""
-    codes, _ = network._codes(X)
-    rows = distinct_incomplete(*informative(codes, checked_weights(sample_weight, codes)))
-    if network._has_selected() and has_seen(network, *rows):
+def selected(network, X, sample_weight, split, random_state):
+    """The couplings that some rows select, fitted to the others; these, and their weights."""
+    if getattr(network, "penalty", "l2") == "l2" or network.alpha == 0:
         raise ValueError(
-            f"{type(network).__name__}: the couplings have been selected by these very rows, and "
-            "refit=True needs others. Split the rows, for example by sklearn.model_selection."
-            "train_test_split: fit one part, and call inference with the other."
+            f"{type(network).__name__}: split is for a penalty that selects couplings, and there "
+            "is none. Give a fitted network and leave out split, or take SparseFVBM()."
         )
-    copy = clone(network)
-    if network._has_selected():
-        copy.set_params(penalty="l2", alpha=0.0, nodewise=False, edges=network._free_pairs())
-    return copy.fit(X, sample_weight=sample_weight)
+    if isinstance(split, Real):
+        order = make_generator(random_state).permutation(_num_samples(X))
+        selects = np.isin(np.arange(len(order)), order[: round(split * len(order))])
+    else:
+        selects = column_or_1d(split)
+        if selects.dtype != bool or len(selects) != _num_samples(X):
+            raise ValueError(
+                "split must be a share of the rows, or a truth value for each of the "
+                f"{_num_samples(X)} rows; got {len(selects)} values of type {selects.dtype}."
+            )
+    parts = [np.flatnonzero(part) for part in (selects, ~selects)]
+    if not all(map(len, parts)):
+        raise ValueError(
+            f"split leaves none of the {len(selects)} rows to "
+            f"{'estimate' if len(parts[0]) else 'select'}. Give a share nearer to 0.5, or more "
+            "rows."
+        )
+    (one, w), (other, v) = (
+        [None if rows is None else _safe_indexing(rows, part) for rows in (X, sample_weight)]
+        for part in parts
+    )
+    selector = clone(network).fit(one, sample_weight=w)
+    check_pairwise(selector)
+    pairs = selector._pair_norms() > 0
+    free = {"penalty": "l2", "alpha": 0.0, "nodewise": False, "max_order": 2, "edges": pairs}
+    return clone(network).set_params(**free).fit(other, sample_weight=v), other, v
 
 
 def warn_of_few_rows(network, n_rows, jackknife):

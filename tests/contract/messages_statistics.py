@@ -182,8 +182,18 @@ CASES = {
     "inference of counts": inference("counts"),
     "aic of counts": lambda: statistics.aic(network("counts"), SPINS),
     "inference of the rows that selected": inference("selected"),
-    "refit to the rows that selected": inference("selected", refit=True),
     "inference of regressions": inference("by node"),
+    "inference of regressions without a penalty": lambda: statistics.inference(
+        fit(SPINS, penalty="l1", nodewise=True), SPINS
+    ),
+    "split of what selects nothing": inference("plain", split=0.5),
+    "split of another length": inference("selected", split=[True, False]),
+    "split by numbers": inference("selected", split=np.arange(100)),
+    "split without a row to estimate": inference("selected", split=0.999),
+    "split without a row to select": inference("selected", split=np.zeros(100, dtype=bool)),
+    "split where terms are selected": lambda: statistics.inference(
+        SparseFVBM(max_order=3, term_price=1e-9), np.tile(BITS, (4, 1)), split=np.arange(400) < 200
+    ),
     # Joint tests and contrasts.
     "wald_test of no parameter": wald("m[x0,x9]"),
     "wald_test of a number": wald(3),
@@ -212,8 +222,10 @@ CASES = {
     # Resampling.
     "previous of other rows": resampling(SPINS[:-1]),
     "previous of the other method": resampling(method="parametric"),
-    "previous without reselection": resampling(reselect=True),
-    "resamples of regressions": lambda: statistics.bootstrap(network("by node"), SPINS, 2),
+    "previous with reselection": resampling(reselect=False),
+    "resamples of regressions": lambda: statistics.bootstrap(
+        network("by node"), SPINS, 2, reselect=False
+    ),
     "interval of one resample": lambda: resamples(1).interval(),
     "frame of one resample": lambda: resamples(1).to_frame(),
     "std_err of one resample": lambda: resamples(1).std_err,

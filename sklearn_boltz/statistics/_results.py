@@ -1,0 +1,92 @@
+"""What results share: the order of parameters, and tables of pandas."""
+
+import numpy as np
+
+from sklearn_boltz.statistics.covariance._categorical import as_matrices, parameter_index
+
+
+class NetworkParameters:
+    """Methods of a result with `estimate`, `names` and `n_values`."""
+
+    @property
+    def columns(self):
+        """Numbers of the two variables of each coupling, ndarray of shape (2, n_parameters).
+
+        Of an intercept, the number of its variable twice.
+        """
+        if self.n_values is not None:
+            i, _, j, _ = parameter_index(self.n_values)
+            return np.array([i, np.where(j < 0, i, j)])
+        d = round((np.sqrt(8 * len(self.estimate) + 1) - 1) / 2)
+        return np.array([np.append(np.arange(d), pair) for pair in np.triu_indices(d, 1)])
+
+    def coupling_matrix(self, values):
+        """Arrange values of the parameters like the matrix of couplings.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_parameters,)
+            For example `p_value`.
+
+        Returns
+        -------
+        matrix : ndarray of the shape of `coupling_`
+            Symmetric, NaN on the diagonal, or in the blocks of one and the same variable.
+        """
+        values = np.asarray(values, dtype=np.float64)
+        if self.n_values is not None:
+            return as_matrices(values, self.n_values)[0]
+        d = round((np.sqrt(8 * len(values) + 1) - 1) / 2)
+        matrix = np.full((d, d), np.nan)
+        j, k = np.triu_indices(d, 1)
+        matrix[j, k] = matrix[k, j] = values[d:]
+        return matrix
+
+
+def parameter_frame(names, columns):
+    """A row for each parameter, with its name as the index.
+
+    Parameters
+    ----------
+    names : ndarray of str of shape (n_parameters,)
+    columns : dict of ndarray of shape (n_parameters,)
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    """
+    pandas = import_pandas("such as `estimate` and `std_err`")
+    return pandas.DataFrame(columns, index=pandas.Index(names, name="parameter"))
+
+
+def pair_frame(feature_names, matrices):
+    """A row for each two variables, with their names as the index.
+
+    Parameters
+    ----------
+    feature_names : ndarray of str of shape (n_features,)
+    matrices : dict of ndarray of shape (n_features, n_features)
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+    """
+    pandas = import_pandas("matrices of pairs")
+    j, k = np.triu_indices(len(feature_names), 1)
+    names = [feature_names[j], feature_names[k]]
+    return pandas.DataFrame(
+        {name: matrix[j, k] for name, matrix in matrices.items()},
+        index=pandas.MultiIndex.from_arrays(names, names=["one", "other"]),
+    )
+
+
+def import_pandas(attributes):
+    """The package; where it is not installed, an error that says what is there without it."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError(
+            "to_frame needs pandas, which is not installed: run `pip install pandas`, or use "
+            f"the attributes, {attributes}."
+        ) from error
+    return pandas
