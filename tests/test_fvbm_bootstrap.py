@@ -175,6 +175,13 @@ def test_bootstrap_with_missing_cells(method):
     assert np.isfinite(result.resamples).all() and (result.std_err > 0).all()
 
 
+@pytest.mark.filterwarnings("error")
+def test_what_is_said_of_all_rows_is_not_said_of_each_resample():
+    with pytest.warns(UserWarning, match="alpha='ebic' has selected no pair"):
+        empty = SparseFVBM(ebic_gamma=20).fit(X)
+    assert not statistics.bootstrap(empty, X, 3, random_state=0).edge_frequency.any()
+
+
 def test_resamples_without_a_maximum_are_told():
     rows = [[1, 1, -1], [-1, -1, 1], [1, 1, 1], [-1, -1, -1], [1, -1, 1], [-1, 1, 1]]
     rows = np.tile(rows, (3, 1))

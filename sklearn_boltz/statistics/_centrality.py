@@ -370,7 +370,9 @@ def centrality_stability(
             f"{type(estimator).__name__}."
         )
     if statistic == "bridge_strength" and communities is None:
-        raise ValueError("statistic='bridge_strength' needs `communities`, a label a variable.")
+        raise ValueError(
+            "statistic='bridge_strength' needs `communities`, a label for each column."
+        )
     model = clone(estimator).fit(X, sample_weight=sample_weight)
     if communities is not None:
         communities = checked_communities(communities, model.n_features_in_)

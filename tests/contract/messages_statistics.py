@@ -115,6 +115,11 @@ def stable(penalty="group", **options):
     return lambda: stability_selection(SparseFVBM(penalty=penalty), SPINS, **options)
 
 
+def central(X=SPINS, estimator=None, **options):
+    estimator = SparseFVBM(alpha=0.01) if estimator is None else estimator
+    return lambda: statistics.centrality_stability(estimator, X, **options)
+
+
 def labels(*values):
     return np.resize(np.array(values, dtype=object), len(BITS))
 
@@ -232,6 +237,21 @@ CASES = {
     "stability of a penalty that selects nothing": stable(penalty="l2"),
     "stability without an error": stable(max_false=0.01),
     "stability with weights that are no counts": stable(sample_weight=np.full(100, 0.5)),
+    "centrality of an RBM": lambda: statistics.centrality(SDCPRBM(2)),
+    "centrality before fit": lambda: statistics.centrality(SparseFVBM()),
+    "communities of too few columns": lambda: statistics.centrality(
+        network("bits"), communities=[0, 1]
+    ),
+    "communities with a gap": lambda: statistics.centrality(
+        network("bits"), communities=["a", "b", None, "b"]
+    ),
+    "stability of an RBM": central(estimator=SDCPRBM(2)),
+    "stability of bridges without communities": central(statistic="bridge_strength"),
+    "stability of no coupling": central(estimator=SparseFVBM(alpha=9.0)),
+    "stability without rows": central(shares=[0.5, 1.0]),
+    "stability of centralities with weights that are no counts": central(
+        sample_weight=np.full(100, 0.5)
+    ),
     "one group": groups(np.zeros(100)),
     "three groups": groups(np.arange(100) % 3),
     "missing labels": groups(labels(1.0, np.nan)),

@@ -1,0 +1,149 @@
+"""Centralities against brute force over all paths, and their stability as rows are left out."""
+
+import sys
+from itertools import combinations, permutations
+
+import networks
+import numpy as np
+import pandas as pd
+import pytest
+from networks import categories, draw, fit, spins
+from numpy.testing import assert_allclose, assert_array_equal
+
+from private import SpinModel
+from sklearn_boltz import FVBMPseudoLikelihood, SparseFVBM, statistics
+from sklearn_boltz.statistics import CentralityStability, centrality, centrality_stability
+
+networkx = pytest.importorskip("networkx")
+LABELS = ["a", "a", "b", "b", "c"]
+
+
+def graph_of(weights):
+    return networkx.from_numpy_array(weights)
+
+
+def shortest(sizes, j, k):
+    """The length of the shortest path of all, and what it passes; (inf, ()) without a path."""
+    others = [i for i in range(len(sizes)) if i not in (j, k)]
+    best = np.inf, ()
+    for n in range(len(others) + 1):
+        for between in permutations(others, n):
+            steps = list(zip((j, *between), (*between, k), strict=True))
+            if all(sizes[step] for step in steps):
+                best = min(best, (sum(1 / sizes[step] for step in steps), between))
+    return best
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.2])
+def test_centralities_are_those_of_all_paths(share):
+    """Of complete, sparse and disconnected graphs with couplings of both signs."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        weights = np.triu(rng.normal(size=(5, 5)) * (rng.random((5, 5)) < share), 1)
+        weights += weights.T
+        sizes, labels = np.abs(weights), np.array(LABELS)
+        table = centrality(graph_of(weights), communities=LABELS)
+        length, between = np.zeros((5, 5)), np.zeros(5)
+        for j, k in combinations(range(5), 2):
+            length[j, k], passed = shortest(sizes, j, k)
+            length[k, j] = length[j, k]
+            between[list(passed)] += 1
+        reached = np.isfinite(length).sum(axis=1) - 1
+        total = np.where(np.isfinite(length), length, 0).sum(axis=1)
+        expected = np.divide(reached**2, 4 * total, where=total > 0, out=np.zeros(5))
+        assert_allclose(table["closeness"], expected)
+        assert_allclose(table["betweenness"], between)
+        assert_allclose(table["strength"], sizes.sum(axis=1))
+        bridges = [sum(sizes[j, k] for k in range(5) if labels[k] != labels[j]) for j in range(5)]
+        assert_allclose(table["bridge_strength"], bridges)
+        if share == 1:
+            # As in qgraph, but for a factor.
+            assert_allclose(table["closeness"] / 4, 1 / length.sum(axis=1))
+
+
+def test_a_network_is_its_graph():
+    rows = pd.DataFrame(spins(300, 5, same=0.8), columns=list("vwxyz"))
+    for model in (fit(rows), SparseFVBM().fit(rows), fit(categories(300), alpha=0.01)):
+        table, graph = centrality(model), statistics.to_networkx(model)
+        pd.testing.assert_frame_equal(table, centrality(graph))
+        assert_allclose(table["strength"], list(dict(graph.degree(weight="strength")).values()))
+        assert "bridge_strength" not in table
+    assert list(centrality(fit(rows)).index) == list("vwxyz")
+
+
+def test_the_table_without_pandas(monkeypatch):
+    graph = graph_of(np.ones((3, 3)))  # A loop is no coupling.
+    expected = centrality(graph)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    table = centrality(graph)
+    assert_array_equal(table.variable, [0, 1, 2])
+    assert_array_equal(table.strength, [2, 2, 2])
+    assert_array_equal(table.closeness, expected["closeness"])
+
+
+def test_without_networkx(monkeypatch):
+    X, options = spins(60, 4), {"n_samples": 1, "random_state": 0}
+    model = fit(X, alpha=0.1)
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    with pytest.raises(
+        ImportError, match="centrality needs networkx, which .*pip install networkx"
+    ):
+        centrality(model)
+    with pytest.raises(ImportError, match="closeness needs networkx"):
+        centrality_stability(model, X, statistic="closeness", **options)
+    assert centrality_stability(model, X, **options).correlations.shape == (10, 1)
+
+
+def test_the_coefficient_is_the_largest_share_that_is_stable():
+    correlations = np.array([[0.9] * 20, [0.7] * 19 + [0.1], [0.7] * 18 + [0.1] * 2, [0.6] * 20])
+    result = CentralityStability("strength", np.array([0.1, 0.2, 0.3, 0.4]), correlations, 0.7)
+    assert_allclose(result.probability, [1, 0.95, 0.9, 0])
+    assert result.coefficient == 0.2
+    frame = result.to_frame()
+    assert_array_equal(frame.index, result.shares)
+    assert_allclose(frame["mean"], correlations.mean(axis=1))
+    assert_allclose(frame["low"], np.quantile(correlations, 0.025, axis=1))
+    assert_allclose(frame["high"], np.quantile(correlations, 0.975, axis=1))
+    assert CentralityStability("strength", result.shares, correlations - 0.3, 0.7).coefficient == 0
+    assert "CentralityStability of strength: coefficient 0.2, for a correlation of 0.7" in repr(
+        result
+    )
+
+
+@pytest.mark.parametrize("statistic", ["strength", "closeness", "betweenness", "bridge_strength"])
+def test_a_sample_is_a_fit_of_fewer_rows(statistic):
+    X, w, network = spins(80, 5), np.arange(80) % 3, FVBMPseudoLikelihood(alpha=0.05, tol=1e-10)
+    options = {"statistic": statistic, "communities": LABELS, "shares": [0.5, 0.2], "n_samples": 2}
+    result = centrality_stability(network, X, sample_weight=w, random_state=3, **options)
+    repeated, generator = np.repeat(X, w, axis=0), np.random.default_rng(3)
+    n, whole = len(repeated), centrality(network.fit(repeated), communities=LABELS)[statistic]
+    assert_array_equal(result.shares, [0.2, 0.5])
+    for share, correlations in zip(result.shares, result.correlations, strict=True):
+        for correlation in correlations:
+            rows = repeated[generator.permutation(n)[: n - round(share * n)]]
+            part = centrality(network.fit(rows), communities=LABELS)[statistic]
+            assert correlation == pytest.approx(np.corrcoef(part, whole)[0, 1], abs=1e-6)
+
+
+def test_two_jobs_have_the_same_samples():
+    X, options = spins(80, 4), {"shares": [0.5], "n_samples": 3, "random_state": 0}
+    one, two = (centrality_stability(SparseFVBM(), X, **options, n_jobs=n) for n in (1, 2))
+    assert_array_equal(one.correlations, two.correlations)
+
+
+def test_a_star_is_stable_and_chance_is_not():
+    star = np.zeros((6, 6))
+    star[0, 1:] = star[1:, 0] = 0.5
+    rows, options = draw(SpinModel(star, np.zeros(6)), 600), {"n_samples": 10, "random_state": 0}
+    assert centrality_stability(SparseFVBM(), rows, **options).coefficient == 0.75
+    noise = np.random.default_rng(0).choice([-1, 1], size=(150, 6))
+    assert centrality_stability(fit(noise), noise, **options).coefficient < 0.4
+
+
+def test_samples_without_a_coupling_do_not_correlate():
+    """By this criterion, a tenth of the rows is too few for any pair."""
+    rows = draw(SpinModel(0.5 * networks.chain(4), np.zeros(4)), 300)
+    options = {"shares": [0.9], "n_samples": 5, "random_state": 0}
+    result = centrality_stability(SparseFVBM(ebic_gamma=5), rows, **options)
+    assert_array_equal(result.correlations, np.zeros((1, 5)))
+    assert result.coefficient == 0
