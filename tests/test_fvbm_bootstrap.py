@@ -179,7 +179,7 @@ def test_a_refit_is_a_fit_of_the_selected_pairs():
     assert not edges.all()
 
 
-@pytest.mark.parametrize("nodewise", [False, True])
+@pytest.mark.parametrize("nodewise", [False, "and"])
 def test_refits_and_resamples_of_a_chosen_penalty(nodewise):
     model = fit(X, penalty="l1", alpha="ebic", nodewise=nodewise)
     others = draw(chain(5, 0.4), 300, seed=1)

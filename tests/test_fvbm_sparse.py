@@ -23,7 +23,7 @@ from sklearn_boltz import SparseFVBM, statistics
 from sklearn_boltz.batches import Batches
 
 seeds = st.integers(0, 10**6)
-by_node = pytest.mark.parametrize("nodewise", [False, True])
+by_node = pytest.mark.parametrize("nodewise", [False, "and"])
 
 
 def mean_slopes(X, coupling, intercept, weights=None):
@@ -210,7 +210,7 @@ def test_joint_against_a_general_solver():
 
 def test_by_node_against_logistic_regression():
     X = spins(200, 6, 1)
-    path = fit(X, penalty="l1", alpha="ebic", nodewise=True, tol=1e-8).path_
+    path = fit(X, penalty="l1", alpha="ebic", nodewise="and", tol=1e-8).path_
     sd = standard_deviations(X)
     for k, j in product((5, 12, 20), (0, 4)):
         others = np.arange(6) != j
@@ -276,7 +276,7 @@ def test_a_group_of_two_bits_is_l1():
 @pytest.mark.parametrize("how", ["ebic", "cv"])
 def test_groups_by_node(how):
     X = categories(200, [2, 3, 3])
-    model = fit(X, penalty="group", alpha=how, nodewise=True)
+    model = fit(X, penalty="group", alpha=how, nodewise="and")
     assert model.alpha_.shape == (3,) and model.path_.coupling.shape[1:] == (8, 8)
     assert_array_equal(model.coupling_, model.coupling_.T)
     assert model.coupling_.any() and model.converged_
@@ -334,7 +334,7 @@ def test_edges_and_ridge():
 
 
 @pytest.mark.parametrize("options", [
-    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "ebic", "nodewise": True},
+    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "ebic", "nodewise": "and"},
     {"alpha": 0.05, "penalty": "elasticnet"},
 ])  # fmt: skip
 def test_what_must_not_matter(options):
@@ -367,7 +367,7 @@ def test_the_strength_is_one_per_row():
 
 
 @pytest.mark.parametrize("options", [
-    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "cv"}, {"alpha": "ebic", "nodewise": True},
+    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "cv"}, {"alpha": "ebic", "nodewise": "and"},
 ])  # fmt: skip
 @pytest.mark.parametrize("column", ["constant", "rare", "copy", "nearly a copy"])
 def test_awkward_columns(options, column):
@@ -466,15 +466,15 @@ def test_ebic_finds_few_edges_in_independent_columns():
     rng, found = np.random.default_rng(0), 0
     for _ in range(20):
         X = np.where(rng.random((500, 10)) < rng.uniform(0.2, 0.8, 10), 1, -1)
-        model = fit(X, penalty="l1", alpha="ebic", nodewise=True)
+        model = fit(X, penalty="l1", alpha="ebic", nodewise="and")
         found += np.count_nonzero(model.coupling_) // 2
     assert found <= 18
 
 
 def test_the_rules():
     X = spins(100, 8, 11)
-    options = {"penalty": "l1", "alpha": "ebic", "nodewise": True, "tol": 1e-9}
-    both, either = (fit(X, rule=rule, **options) for rule in ("and", "or"))
+    options = {"penalty": "l1", "alpha": "ebic", "tol": 1e-9}
+    both, either = (fit(X, nodewise=rule, **options) for rule in ("and", "or"))
     assert_array_equal(both.alpha_, either.alpha_)
     kept = both.coupling_ != 0
     assert_array_equal(both.coupling_[kept], either.coupling_[kept])
@@ -513,7 +513,7 @@ def test_rple(shared_data, name):
     counts, X = samples[:, 0], samples[:, 1:]
     alpha = 0.2 * np.sqrt(np.log(X.shape[1] ** 2 / 0.05) / counts.sum())
     model = fit(
-        X, counts, penalty="l1", alpha=alpha, nodewise=True, rule="or", standardize=False, tol=1e-10
+        X, counts, penalty="l1", alpha=alpha, nodewise="or", standardize=False, tol=1e-10
     )
     assert_allclose(model.coupling_ + np.diag(model.intercept_), learned, atol=1e-7)
 
@@ -554,7 +554,7 @@ def test_isingfit(shared_data, name, file, key):
         np.loadtxt(folder / f"{name}_{what}.csv", delimiter=",")
         for what in ("weights", "thresholds", "lambda")
     )
-    model = fit(X, penalty="l1", alpha="ebic", nodewise=True)
+    model = fit(X, penalty="l1", alpha="ebic", nodewise="and")
     pairs = np.triu_indices(len(weights), 1)
     assert ((model.coupling_ != 0) == (weights != 0))[pairs].mean() >= 0.97
     assert_allclose(4 * model.coupling_, weights, atol=0.02)

@@ -85,7 +85,7 @@ def inference(
     ------
     ValueError
         If the network has `terms_` or a `count_potential_`, if the penalty used the order of
-        values (`ordered_`), if ``nodewise=True``, if a sparse penalty has selected the
+        values (`ordered_`), with `nodewise`, if a sparse penalty has selected the
         couplings by the same rows, if the rows do not determine all parameters, if the
         covariance does not fit into memory, if
         ``covariance="jackknife"`` is asked for where there is none, or with

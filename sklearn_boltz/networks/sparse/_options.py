@@ -33,7 +33,6 @@ def sparse_task(estimator, task, rows):
         l1_ratio=estimator.l1_ratio,
         edges=checked_edges(estimator),
         nodewise=estimator.nodewise,
-        rule=estimator.rule,
         standardize=estimator.standardize,
         tol=estimator.tol,
     )
@@ -92,7 +91,7 @@ def check_rows(estimator, rows):
     is_completed = estimator.missing == "em" and not rows.is_complete
     if estimator.nodewise and is_completed:
         _refuse(
-            "nodewise=True fits each column by itself, and there is no model of all to complete "
+            "nodewise fits each column by itself, and there is no model of all to complete "
             "rows by",
             "Use missing='observed', or nodewise=False.",
         )

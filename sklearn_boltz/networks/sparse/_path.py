@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 
 from sklearn_boltz.networks.sparse._penalty import ENORMOUS, Penalty
 from sklearn_boltz.networks.sparse._solver import Solver
@@ -142,18 +143,40 @@ def neighbours(network, theta):
     return present
 
 
-def ebic(network, state, gamma):
+def ebic(path, state, gamma):
     """The extended Bayesian information criterion of each part.
 
-    Of the equation of a column with a log-likelihood ℓ, κ neighbours and k couplings to them, it is
-    -2 ℓ + k ln N + 2 γ κ ln(d - 1) (Chen and Chen 2008; van Borkulo et al. 2014). The joint fit has
-    the sum of these over the columns, in which every pair counts at both of its ends.
+    Of the equation of a binary column with a log-likelihood ℓ and κ neighbours, it is -2 ℓ + κ c,
+    c = ln N + 2 γ ln(d - 1) (Chen and Chen 2008; van Borkulo et al. 2014). The joint fit has the
+    sum of these over the columns, in which every pair counts at both of its ends.
+
+    For larger blocks neither term would do. The penalty shrinks all k couplings of a block, so ℓ is
+    that of a Newton step without the penalty in what is selected. And a price of k c would be far
+    above what chance gains with k couplings; see `price`.
     """
+    network, layout = path.network, path.network.layout
     present, size = neighbours(network, state.theta), network.n_values - 1
-    n_couplings, n_neighbours = size * (present @ size), present.sum(axis=1)
-    value = 2 * network.total * state.losses + n_couplings * np.log(network.total)
-    value += 2 * gamma * n_neighbours * np.log(max(network.n_columns - 1, 1))
-    return network.layout.by_part(value, network.layout.part_of_column)
+    single = np.log(network.total) + 2 * gamma * np.log(max(network.n_columns - 1, 1))
+    prices = np.where(present, price(np.outer(size, size), single), 0.0)
+    value = 2 * network.total * state.losses + prices.sum(axis=1)
+    value = layout.by_part(value, layout.part_of_column)
+    if network.is_categorical:
+        chosen = path.weights == 0
+        chosen[layout.pairs[present]] = True
+        value -= 2 * network.total * path.solver.gain_of_a_step(state, chosen)
+    return value
+
+
+def price(n_couplings, single):
+    """What -2 ℓ has to fall by for a block of so many couplings, if `single` is it for one.
+
+    A block without effect exceeds it as often as a single coupling does: the quantiles of χ² are
+    of the same level.
+    """
+    level = chi2.sf(single, 1)
+    if level == 0:  # so far out that only the order of the numbers matters
+        return n_couplings * single
+    return np.where(n_couplings == 1, single, chi2.isf(level, n_couplings))
 
 
 def held_out(path, alpha, network):

@@ -55,16 +55,16 @@ class SparseTask:
     l1_ratio : float
     edges : ndarray of bool of shape (d, d) or None
         The pairs of all columns that may be connected.
-    nodewise : bool
-    rule : {"and", "or"}
+    nodewise : {False, "and", "or"}
+        Whether each column is fitted by itself, and which pairs are then kept.
     standardize : bool
     tol : float
     """
 
-    def __init__(self, task, *, penalty, alpha, l1_ratio, edges, nodewise, rule, standardize, tol):
+    def __init__(self, task, *, penalty, alpha, l1_ratio, edges, nodewise, standardize, tol):
         self.inner_task, self.penalty, self.alpha, self.tol = task, penalty, alpha, tol
         self.l1_ratio = {"l2": 0.0, "elasticnet": l1_ratio}.get(penalty, 1.0)
-        self.nodewise, self.rule = nodewise, rule
+        self.nodewise, self.rule = bool(nodewise), nodewise
         self.standardize = standardize and penalty != "l2"
         self.edges = None if edges is None else edges[np.ix_(task.varying, task.varying)]
         self.start = None
@@ -249,7 +249,7 @@ class Choice(NamedTuple):
         network, path = task.network, task_path(task, task.network)
         alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)
         if self.how == "ebic":
-            return select(path, alphas, lambda _, state: ebic(network, state, self.gamma))
+            return select(path, alphas, lambda _, state: ebic(path, state, self.gamma))
         pairs = [
             (task_path(task, network_of(problem_of(task, codes[fit], weights[fit]), task.nodewise)),
              network_of(problem_of(task, codes[held], weights[held]), task.nodewise))
