@@ -161,10 +161,17 @@ def ebic(path, state, gamma):
     value = 2 * network.total * state.losses + prices.sum(axis=1)
     value = layout.by_part(value, layout.part_of_column)
     if network.is_categorical:
-        chosen = path.weights == 0
-        chosen[layout.pairs[present]] = True
-        value -= 2 * network.total * path.solver.gain_of_a_step(state, chosen)
+        falls = path.solver.gradient(state) * refitting_step(path, state) / 2
+        value += 2 * network.total * layout.by_part(falls, layout.part_of_parameter)
     return value
+
+
+def refitting_step(path, state):
+    """Newton's step to the estimate without a penalty, in the pairs that are not 0."""
+    layout = path.network.layout
+    chosen = path.weights == 0
+    chosen[layout.pairs[neighbours(path.network, state.theta)]] = True
+    return path.solver.newton_step(state, chosen)
 
 
 def price(n_couplings, single):

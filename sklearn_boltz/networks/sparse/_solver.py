@@ -156,21 +156,17 @@ class Solver:
         starts = np.append(starts, len(parameters)).astype(np.int32)
         return Expansion(parameters, groups, starts, *matrix, block_curvature(*matrix, starts))
 
-    def gain_of_a_step(self, state, chosen):
-        """By how much a Newton step without a penalty lessens the mean loss of each part.
-
-        To second order, in the parameters of the groups where `chosen` is true.
-        """
+    def newton_step(self, state, chosen):
+        """Newton's step without a penalty, in the groups where `chosen` is true; 0 elsewhere."""
         layout, gradient = self.layout, self.gradient(state)
         used = np.append(chosen[layout.groups], False)[layout.places]
-        gains = np.empty(layout.n_parts)
+        step = np.zeros(layout.n_parameters)
         for p in range(layout.n_parts):
             part = self._expand(state, p, np.flatnonzero(chosen & (layout.parts == p)), used)
             matrix = csr_array((part.values, part.columns, part.rows)).toarray()
             matrix[np.diag_indices_from(matrix)] += RIDGE * matrix.diagonal().max()
-            slope = gradient[part.parameters]
-            gains[p] = slope @ solve(matrix, slope, assume_a="pos") / 2
-        return gains
+            step[part.parameters] = solve(matrix, -gradient[part.parameters], assume_a="pos")
+        return step
 
     def _step(self, penalty, theta, gradient, parts, worst):
         """The step to the minimum of the penalty and the expansions."""
