@@ -104,10 +104,16 @@ def likert(rng, n_items=12, strength=0.7):
     return np.clip(np.round(answers), 0, 4).astype(int)
 
 
+@pytest.mark.filterwarnings("error")
+def test_dependent_items_are_no_empty_network():
+    model = SparseFVBM().fit(likert(np.random.default_rng(0)))
+    assert model.coupling_.any()
+
+
 def test_an_empty_network_of_dependent_columns_is_told():
     X = likert(np.random.default_rng(0))
     with pytest.warns(UserWarning, match="no pair.*of 66 pairs dependent.* more. Use alpha='cv'"):
-        empty = SparseFVBM().fit(X)
+        empty = SparseFVBM(ebic_gamma=20).fit(X)
     assert not empty.coupling_.any()
 
 

@@ -8,7 +8,13 @@ from sklearn.utils._param_validation import Interval, Options, StrOptions
 from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
 from sklearn_boltz.networks.fitting._tasks import make_task
 from sklearn_boltz.networks.fitting._ways import ByEM, Direct, Plan, WithTerms
-from sklearn_boltz.networks.sparse._options import check_rows, checked_edges, sparse_task
+from sklearn_boltz.networks.sparse._options import (
+    check_rows,
+    checked_edges,
+    relaxed_task,
+    sparse_task,
+)
+from sklearn_boltz.networks.sparse._relaxed import Relaxed
 
 
 class SparseFVBM(Network):
@@ -72,6 +78,12 @@ class SparseFVBM(Network):
         ``"or"`` if one does; `coupling_` is their mean, or 0. With ``alpha="ebic",
         nodewise="and"`` the result for binary columns is that of IsingFit, whose λ is α/2 and whose
         weights, for 0 and 1, are 4 m_jk.
+
+    relax : bool, default=False
+        Whether the selected pairs are fitted again without a penalty, so that `coupling_` is not
+        shrunk: the estimate with these pairs as `edges` and ``alpha=0``, which is joint with
+        `nodewise`, too. If some values of a pair never occur together it may have no maximum, of
+        which a warning tells.
 
     max_order : int, default=2
         Largest number of (binary) variables in a term. With 3, those terms of three variables are
@@ -250,6 +262,7 @@ class SparseFVBM(Network):
         "cv": ["cv_object"],
         "edges": ["array-like", None],
         "nodewise": [Options(bool, {False}), StrOptions({"and", "or"})],
+        "relax": ["boolean"],
         "max_order": [Interval(Integral, 2, None, closed="left")],
         "term_price": [Interval(Real, 0, None, closed="neither")],
         "n_values": N_VALUES,
@@ -267,6 +280,7 @@ class SparseFVBM(Network):
         cv=5,
         edges=None,
         nodewise=False,
+        relax=False,
         max_order=2,
         term_price=1.0,
         n_values="auto",
@@ -285,6 +299,7 @@ class SparseFVBM(Network):
         self.cv = cv
         self.edges = edges
         self.nodewise = nodewise
+        self.relax = relax
         self.max_order = max_order
         self.term_price = term_price
         self.n_values = n_values
@@ -302,6 +317,11 @@ class SparseFVBM(Network):
         sparse, found = sparse_task(self, task, rows)
         fit = ByEM if self.missing == "em" and not rows.is_complete else Direct
         way = fit(sparse, "newton", **options)
+        if self.max_order == 2 and self.relax:
+            refit = relaxed_task(self, task)
+            return Plan(
+                refit, Relaxed((sparse, way), fit(refit, "newton", **options)), found, initial
+            )
         if self.max_order == 2:
             return Plan(sparse, way, found, initial)
         selection = sparse, way

@@ -172,6 +172,7 @@ VALUES = {
     "power_t": [0.0, 0.5, 1e300],
     "pretrain_max_iter": [0, 2, "auto"],
     "random_state": [0, None, np.random.RandomState(0)],
+    "relax": [False, True],
     "sampler": ["gibbs", "tempered"],
     "scoring": ["accuracy", "neg_log_loss"],
     "solver": ["newton", "greedy", "lbfgs", "bslm", "ga"],

@@ -146,24 +146,26 @@ def neighbours(network, theta):
 def ebic(path, state, gamma):
     """The extended Bayesian information criterion of each part.
 
-    Of the equation of a binary column with a log-likelihood ℓ and κ neighbours, it is -2 ℓ + κ c,
-    c = ln N + 2 γ ln(d - 1) (Chen and Chen 2008; van Borkulo et al. 2014). The joint fit has the
-    sum of these over the columns, in which every pair counts at both of its ends.
+    Of the equation of a binary column with a log-likelihood ℓ and κ neighbours, it is
+    -2 ℓ + κ ln N + 2 γ κ ln(d - 1) (Chen and Chen 2008; van Borkulo et al. 2014). The joint fit has
+    the sum of these over the columns, in which every pair counts at both of its ends.
 
-    For larger blocks neither term would do. The penalty shrinks all k couplings of a block, so ℓ is
-    that of a Newton step without the penalty in what is selected. And a price of k c would be far
-    above what chance gains with k couplings; see `price`.
+    Larger blocks need another likelihood and another price. The penalty shrinks all couplings of a
+    block at once, so ℓ is that after a Newton step without the penalty in the selected pairs. And
+    ln N for each coupling is far above what chance gains with so many; see `price`.
     """
-    network, layout = path.network, path.network.layout
-    present, size = neighbours(network, state.theta), network.n_values - 1
-    single = np.log(network.total) + 2 * gamma * np.log(max(network.n_columns - 1, 1))
-    prices = np.where(present, price(np.outer(size, size), single), 0.0)
-    value = 2 * network.total * state.losses + prices.sum(axis=1)
-    value = layout.by_part(value, layout.part_of_column)
-    if network.is_categorical:
-        falls = path.solver.gradient(state) * refitting_step(path, state) / 2
-        value += 2 * network.total * layout.by_part(falls, layout.part_of_parameter)
-    return value
+    network, layout, total = path.network, path.network.layout, path.network.total
+    present, n_others = neighbours(network, state.theta), max(network.n_columns - 1, 1)
+    n_neighbours = present.sum(axis=1)
+    value = 2 * total * state.losses + n_neighbours * np.log(total)
+    value += 2 * gamma * n_neighbours * np.log(n_others)
+    if not network.is_categorical:
+        return layout.by_part(value, layout.part_of_column)
+    size, single = network.n_values - 1, np.log(total) + 2 * gamma * np.log(n_others)
+    value += np.where(present, price(np.outer(size, size), single) - single, 0.0).sum(axis=1)
+    slopes = 2 * total * path.solver.gradient(state)
+    change = layout.by_part(slopes * refitting_step(path, state) / 2, layout.part_of_parameter)
+    return layout.by_part(value, layout.part_of_column) + change
 
 
 def refitting_step(path, state):

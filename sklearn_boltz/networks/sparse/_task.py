@@ -59,15 +59,19 @@ class SparseTask:
         Whether each column is fitted by itself, and which pairs are then kept.
     standardize : bool
     tol : float
+    remedy : str
+        What makes sure of a maximum where there is no penalty.
     """
 
-    def __init__(self, task, *, penalty, alpha, l1_ratio, edges, nodewise, standardize, tol):
+    def __init__(
+        self, task, *, penalty, alpha, l1_ratio, edges, nodewise, standardize, tol, remedy
+    ):
         self.inner_task, self.penalty, self.alpha, self.tol = task, penalty, alpha, tol
         self.l1_ratio = {"l2": 0.0, "elasticnet": l1_ratio}.get(penalty, 1.0)
         self.nodewise, self.rule = bool(nodewise), nodewise
         self.standardize = standardize and penalty != "l2"
         self.edges = None if edges is None else edges[np.ix_(task.varying, task.varying)]
-        self.start = None
+        self.start, self.remedy = None, remedy
 
     @cached_property
     def network(self):
@@ -121,6 +125,13 @@ class SparseTask:
     def has_pairs(self):
         """Whether the fit begins with a coupling."""
         return bool(neighbours(self.network, self.start).any())
+
+    def keep_pairs(self, coupling):
+        """Allow only the pairs of columns that are coupled, by the coupling of all columns."""
+        starts = state_offsets(self.column_sizes)[:-1]
+        rows = np.logical_or.reduceat(coupling != 0, starts, axis=0)
+        present = np.logical_or.reduceat(rows, starts, axis=1)
+        self.edges = present[np.ix_(self.varying, self.varying)]
 
     def candidates(self):
         """The pairs that may be connected, as lists of two columns of the table."""
@@ -210,8 +221,7 @@ class SparseTask:
         return (
             f"The coupling of {label(column[r])} and {label(column[s])} is {coupling[r, s]:.2g}: "
             "some of their values hardly ever, or never, occur together, and the log "
-            "pseudo-likelihood may have no maximum. With alpha > 0, for example alpha=0.01, it has "
-            "one."
+            f"pseudo-likelihood may have no maximum. With {self.remedy}, it has one."
         )
 
     def no_maximum(self, label):
