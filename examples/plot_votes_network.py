@@ -55,10 +55,10 @@ print(votes.iloc[:3, :8])
 # %%
 # The network
 # -----------
-# ``nodewise=True`` fits a regression for each member. With ``rule="and"``, the default, there is an
-# edge where both regressions have it.
+# ``nodewise="and"`` fits a regression for each member. There is an edge where both regressions have
+# it.
 
-model = SparseFVBM(nodewise=True).fit(votes)
+model = SparseFVBM(nodewise="and").fit(votes)
 
 display = CouplingDisplay.from_estimator(model, kind="graph", groups=party, random_state=2)
 display.ax_.set_title("Allies (solid) and opponents (dashed)")

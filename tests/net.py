@@ -63,7 +63,7 @@ NETWORKS = {
     "L1 by EBIC": (SPARSE, {"penalty": "l1"}),
     "group": (SPARSE, {"alpha": 0.02}),
     "elastic net by cross-validation": (SPARSE, {"penalty": "elasticnet", "alpha": "cv", "cv": 3}),
-    "nodewise": (SPARSE, {"penalty": "l1", "nodewise": True}),
+    "nodewise": (SPARSE, {"penalty": "l1", "nodewise": "and"}),
     "likelihood": (ENTROPY, {}),
     "triples": (SPARSE, {"penalty": "l2", "alpha": 0.0, "max_order": 3}),
     "given terms": (ENTROPY, {"terms": [(0, 1, 2)]}),

@@ -128,6 +128,7 @@ from sklearn_boltz.networks.sampling._tempering import (
 )
 from sklearn_boltz.networks.sampling._tempering import Rung as NetworkRung
 from sklearn_boltz.networks.sparse._descent import descend
+from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
 from sklearn_boltz.networks.training import (
     _em,

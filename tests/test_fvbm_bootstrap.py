@@ -52,7 +52,7 @@ def test_two_jobs_and_single_resamples():
 
 @pytest.mark.parametrize(
     "params", [{}, {"penalty": "l1", "alpha": "ebic"}, {"penalty": "l1", "alpha": "ebic",
-               "nodewise": True}, {"penalty": "l1", "alpha": "cv"}],
+               "nodewise": "and"}, {"penalty": "l1", "alpha": "cv"}],
 )  # fmt: skip
 def test_a_resample_is_a_fit_of_drawn_rows(params):
     """Which chooses the penalty anew, if it is to be chosen."""
@@ -207,7 +207,7 @@ def test_a_split_estimates_the_pairs_that_the_other_rows_select():
     assert not edges.all() and not hasattr(sparse, "coupling_")
 
 
-@pytest.mark.parametrize("params", [{}, {"nodewise": True}, {"alpha": "cv"}, {"max_order": 3}])
+@pytest.mark.parametrize("params", [{}, {"nodewise": "and"}, {"alpha": "cv"}, {"max_order": 3}])
 def test_a_share_of_the_rows_selects(params):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame(X, columns=list("abcde")).replace({-1: "no", 1: "yes"})

@@ -17,7 +17,7 @@ BIT = np.arange(20)[:, None] % 2
     ids=["constant", "one column", "one that varies", "one of three values"],
 )
 @pytest.mark.parametrize("alpha", ["ebic", "cv"])
-@pytest.mark.parametrize("nodewise", [False, True])
+@pytest.mark.parametrize("nodewise", [False, "and"])
 def test_no_pair_to_choose(X, alpha, nodewise):
     penalty = "l1" if X.max() < 2 else "group"
     model = SparseFVBM(penalty=penalty, alpha=alpha, nodewise=nodewise).fit(X)
@@ -78,8 +78,8 @@ def test_scores_without_a_letter():
         (SparseFVBM(), True),
         (SparseFVBM(max_order=3), False),
         (SparseFVBM(max_order=3, missing="observed"), True),
-        (SparseFVBM(nodewise=True), False),
-        (SparseFVBM(nodewise=True, missing="observed"), True),
+        (SparseFVBM(nodewise="and"), False),
+        (SparseFVBM(nodewise="and", missing="observed"), True),
         (MaximumEntropy(), True),
         (MaximumEntropy(count_potential=True), False),
         (MaximumEntropy(terms=[(0, 1, 2)]), False),
@@ -104,10 +104,16 @@ def likert(rng, n_items=12, strength=0.7):
     return np.clip(np.round(answers), 0, 4).astype(int)
 
 
+@pytest.mark.filterwarnings("error")
+def test_dependent_items_are_no_empty_network():
+    model = SparseFVBM().fit(likert(np.random.default_rng(0)))
+    assert model.coupling_.any()
+
+
 def test_an_empty_network_of_dependent_columns_is_told():
     X = likert(np.random.default_rng(0))
     with pytest.warns(UserWarning, match="no pair.*of 66 pairs dependent.* more. Use alpha='cv'"):
-        empty = SparseFVBM().fit(X)
+        empty = SparseFVBM(ebic_gamma=20).fit(X)
     assert not empty.coupling_.any()
 
 

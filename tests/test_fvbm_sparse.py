@@ -1,5 +1,6 @@
 """Sparse networks: the penalties, the solver, the path and the choice on it."""
 
+import math
 import pickle
 from itertools import product
 
@@ -11,19 +12,20 @@ from hypothesis import strategies as st
 from networks import categories, chain, fit, spins
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
+from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.utils._param_validation import InvalidParameterError
 
-from private import CategoricalPseudoLikelihood, PseudoLikelihood, descend
+from private import CategoricalPseudoLikelihood, PseudoLikelihood, descend, price
 from private import SparsePenalty as Penalty
 from sklearn_boltz import SparseFVBM, statistics
 from sklearn_boltz.batches import Batches
 
 seeds = st.integers(0, 10**6)
-by_node = pytest.mark.parametrize("nodewise", [False, True])
+by_node = pytest.mark.parametrize("nodewise", [False, "and"])
 
 
 def mean_slopes(X, coupling, intercept, weights=None):
@@ -210,7 +212,7 @@ def test_joint_against_a_general_solver():
 
 def test_by_node_against_logistic_regression():
     X = spins(200, 6, 1)
-    path = fit(X, penalty="l1", alpha="ebic", nodewise=True, tol=1e-8).path_
+    path = fit(X, penalty="l1", alpha="ebic", nodewise="and", tol=1e-8).path_
     sd = standard_deviations(X)
     for k, j in product((5, 12, 20), (0, 4)):
         others = np.arange(6) != j
@@ -276,7 +278,7 @@ def test_a_group_of_two_bits_is_l1():
 @pytest.mark.parametrize("how", ["ebic", "cv"])
 def test_groups_by_node(how):
     X = categories(200, [2, 3, 3])
-    model = fit(X, penalty="group", alpha=how, nodewise=True)
+    model = fit(X, penalty="group", alpha=how, nodewise="and")
     assert model.alpha_.shape == (3,) and model.path_.coupling.shape[1:] == (8, 8)
     assert_array_equal(model.coupling_, model.coupling_.T)
     assert model.coupling_.any() and model.converged_
@@ -340,7 +342,7 @@ def test_rows_that_hardly_count_select_nothing():
 
 
 @pytest.mark.parametrize("options", [
-    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "ebic", "nodewise": True},
+    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "ebic", "nodewise": "and"},
     {"alpha": 0.05, "penalty": "elasticnet"},
 ])  # fmt: skip
 def test_what_must_not_matter(options):
@@ -373,7 +375,7 @@ def test_the_strength_is_one_per_row():
 
 
 @pytest.mark.parametrize("options", [
-    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "cv"}, {"alpha": "ebic", "nodewise": True},
+    {"alpha": 0.05}, {"alpha": "ebic"}, {"alpha": "cv"}, {"alpha": "ebic", "nodewise": "and"},
 ])  # fmt: skip
 @pytest.mark.parametrize("column", ["constant", "rare", "copy", "nearly a copy"])
 def test_awkward_columns(options, column):
@@ -437,6 +439,101 @@ def test_the_criterion_is_what_it_says(nodewise):
     assert model.alpha_ == 0.1 and not hasattr(model, "path_")
 
 
+def refitted(codes, n_values, present, coupling, intercept, both_ends):
+    """-2 ℓ after a Newton step in the present couplings, as a sum over the columns i in `present`.
+
+    By the conditional probabilities of all rows, with the couplings J(a, b), a, b > 0, as
+    parameters. With `both_ends` J_ij and J_ji are one parameter.
+    """
+    one_hot = [np.eye(q)[column] for column, q in zip(codes.T, n_values, strict=True)]
+    numbers, deviance, slope, curvature = {}, 0.0, 0.0, 0.0
+    n_parameters = sum((q - 1) * (1 + (n_values - 1).sum()) for q in n_values)
+
+    def number(*key):
+        return numbers.setdefault(key, len(numbers))
+
+    ends = np.cumsum(n_values)
+    for i, row in present.items():
+        fields = np.hstack(one_hot) @ coupling[ends[i] - n_values[i] : ends[i]].T
+        p = np.exp(fields + intercept[ends[i] - n_values[i] : ends[i]])
+        p /= p.sum(axis=1, keepdims=True)
+        deviance -= 2 * np.log((p * one_hot[i]).sum(axis=1)).sum()
+        by_field = np.zeros((len(codes), n_values[i], n_parameters))
+        for a in range(1, n_values[i]):
+            by_field[:, a, number(i, a)] = 1
+            for j in np.flatnonzero(row):
+                for b in range(1, n_values[j]):
+                    pair = (j, i, b, a) if both_ends and j < i else (i, j, a, b)
+                    by_field[:, a, number(*pair)] = one_hot[j][:, b]
+        mean = np.einsum("na,nap->np", p, by_field)
+        slope = slope + (np.einsum("na,nap->np", one_hot[i], by_field) - mean).sum(axis=0)
+        curvature = curvature + np.einsum("na,nap,naq->pq", p, by_field, by_field) - mean.T @ mean
+    used = slice(len(numbers))
+    return deviance - slope[used] @ np.linalg.solve(curvature[used, used], slope[used])
+
+
+@by_node
+def test_the_criterion_of_groups_is_what_it_says(nodewise):
+    n_values, gamma = np.array([2, 3, 4, 2]), 0.5
+    codes = categories(400, n_values, 1)
+    model = fit(codes, penalty="group", alpha="ebic", ebic_gamma=gamma, nodewise=nodewise)
+    path, single = model.path_, np.log(400) + 2 * gamma * np.log(3)
+    starts = np.cumsum(n_values) - n_values
+    for k in range(0, len(path.alphas), 5):
+        coupling = path.coupling[k]
+        blocks = np.logical_or.reduceat(np.nan_to_num(coupling) != 0, starts, axis=0)
+        blocks = np.logical_or.reduceat(blocks, starts, axis=1)
+        prices = blocks * price(np.outer(n_values - 1, n_values - 1), single)
+        parts = [[0], [1], [2], [3]] if nodewise else [range(4)]
+        for columns, found in zip(parts, np.atleast_1d(path.ebic[k]), strict=True):
+            if np.isnan(found):
+                continue
+            present = {j: blocks[j] for j in columns}
+            value = refitted(codes, n_values, present, coupling, path.intercept[k], not nodewise)
+            assert_allclose(found, value + prices[columns].sum(), rtol=1e-6)
+    best = np.nanargmin(path.ebic, axis=0)
+    chosen = path.alphas[best, np.arange(4)] if nodewise else path.alphas[best]
+    assert_array_equal(model.alpha_, chosen)
+
+
+def test_the_price_of_a_block():
+    """It is exceeded by chance as often as that of one coupling, which is as given."""
+    for single in (3.0, 7.3, 40.0):
+        sizes = np.array([[1, 2, 16], [2, 1, 4]])
+        found = price(sizes, single)
+        assert (found[sizes == 1] == single).all()
+        assert_allclose(chi2.sf(found, sizes), math.erfc(math.sqrt(single / 2)), rtol=1e-9)
+        assert (np.diff(price(np.arange(1, 20), single)) > 0).all()
+    assert_array_equal(price(np.array([1, 16]), 1e301), [1e301, 1.6e302])
+
+
+@by_node
+def test_items_on_a_chain(nodewise):
+    """Each of 8 items of five levels tells of the next one; 500 rows."""
+    rng, true = np.random.default_rng(0), chain(8)
+    z = rng.normal(size=(500, 8))
+    for j in range(1, 8):
+        z[:, j] = 0.5 * z[:, j - 1] + np.sqrt(0.75) * z[:, j]
+    X = np.digitize(z, [-1.2, -0.4, 0.4, 1.2])
+    found = fit(X, penalty="group", alpha="ebic", nodewise=nodewise)._pair_norms() > 0
+    assert found[true].all() and (found & ~true).sum() <= 2
+
+
+def test_ebic_finds_few_edges_in_independent_items():
+    """Of 10 tables with 45 pairs each, in all.
+
+    A pair enters if its fall of -2 ℓ exceeds the price in both regressions, which by its definition
+    has a probability of .007 or less: 3.1 edges are expected at most, and more than 10 have a
+    probability of 4e-4.
+    """
+    rng, found = np.random.default_rng(0), 0
+    for _ in range(10):
+        X = rng.choice(5, size=(500, 10), p=[0.1, 0.2, 0.4, 0.2, 0.1])
+        model = fit(X, penalty="group", alpha="ebic", nodewise="and")
+        found += np.triu(model._pair_norms() > 0).sum()
+    assert found <= 10
+
+
 @pytest.mark.parametrize("l1_ratio", [0.3, 1.0])
 def test_a_path_begins_with_the_least_penalty_without_a_pair(l1_ratio):
     X, options = spins(200, 4, 3), {"penalty": "elasticnet", "l1_ratio": l1_ratio, "tol": 1e-8}
@@ -472,15 +569,57 @@ def test_ebic_finds_few_edges_in_independent_columns():
     rng, found = np.random.default_rng(0), 0
     for _ in range(20):
         X = np.where(rng.random((500, 10)) < rng.uniform(0.2, 0.8, 10), 1, -1)
-        model = fit(X, penalty="l1", alpha="ebic", nodewise=True)
+        model = fit(X, penalty="l1", alpha="ebic", nodewise="and")
         found += np.count_nonzero(model.coupling_) // 2
     assert found <= 18
 
 
+@pytest.mark.parametrize(
+    ("X", "options", "atol"),
+    [
+        (spins(200, 6, 3), {}, 1e-7),
+        (spins(200, 6, 3), {"nodewise": "and"}, 1e-7),
+        (spins(200, 6, 3), {"nodewise": "or", "alpha": 0.1}, 1e-7),
+        (spins(200, 6, 3, missing=0.1), {}, 1e-5),
+        (spins(200, 6, 3, missing=0.1), {"penalty": "elasticnet", "missing": "observed"}, 1e-7),
+        (categories(400, [2, 3, 4, 2], 1), {}, 1e-6),
+        (categories(400, [2, 3, 4, 2], 1), {"nodewise": "or", "alpha": 0.1}, 1e-6),
+    ],
+)
+def test_relaxed_fits(X, options, atol):
+    """The pairs are those of the penalty, and the estimate that of these pairs without one."""
+    options = {"penalty": "group", "alpha": "ebic", "tol": 1e-9} | options
+    shrunk, relaxed = fit(X, **options), fit(X, relax=True, **options)
+    kept = shrunk._pair_norms() > 0
+    assert kept.any() and not kept[~np.eye(len(kept), dtype=bool)].all()
+    missing = options.get("missing", "em")
+    expected = fit(X, edges=kept, alpha=0, missing=missing, tol=1e-9)
+    assert_array_equal(relaxed._pair_norms() > 0, kept)
+    assert_allclose(relaxed.coupling_, expected.coupling_, atol=atol)
+    assert_allclose(relaxed.intercept_, expected.intercept_, atol=atol)
+    assert_array_equal(relaxed.alpha_, shrunk.alpha_)
+    assert relaxed.converged_ and np.abs(relaxed.coupling_ - shrunk.coupling_).max() > 100 * atol
+    with pytest.raises(ValueError, match="no standard errors|has selected"):
+        statistics.inference(relaxed, X)
+
+
+def test_relaxed_fits_at_their_limits():
+    X = spins(200, 4, 2)
+    none = fit(X, penalty="l1", alpha=1e6, relax=True)
+    assert not none.coupling_.any() and none.converged_
+    copies = np.column_stack([X[:, 0], X])
+    with pytest.warns(ConvergenceWarning, match="column 0 and column 1 is .*With relax=False"):
+        assert not fit(copies, penalty="l1", alpha=0.1, relax=True).converged_
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 "):
+        assert not fit(X, penalty="l1", alpha=0.01, relax=True, max_iter=1).converged_
+    with pytest.raises(InvalidParameterError, match="penalty='l2' keeps all"):
+        fit(X, penalty="l2", alpha=0.1, relax=True)
+
+
 def test_the_rules():
     X = spins(100, 8, 11)
-    options = {"penalty": "l1", "alpha": "ebic", "nodewise": True, "tol": 1e-9}
-    both, either = (fit(X, rule=rule, **options) for rule in ("and", "or"))
+    options = {"penalty": "l1", "alpha": "ebic", "tol": 1e-9}
+    both, either = (fit(X, nodewise=rule, **options) for rule in ("and", "or"))
     assert_array_equal(both.alpha_, either.alpha_)
     kept = both.coupling_ != 0
     assert_array_equal(both.coupling_[kept], either.coupling_[kept])
@@ -518,9 +657,7 @@ def test_rple(shared_data, name):
     learned = np.loadtxt(folder / f"{name}_RPLE_learned.csv", delimiter=",")
     counts, X = samples[:, 0], samples[:, 1:]
     alpha = 0.2 * np.sqrt(np.log(X.shape[1] ** 2 / 0.05) / counts.sum())
-    model = fit(
-        X, counts, penalty="l1", alpha=alpha, nodewise=True, rule="or", standardize=False, tol=1e-10
-    )
+    model = fit(X, counts, penalty="l1", alpha=alpha, nodewise="or", standardize=False, tol=1e-10)
     assert_allclose(model.coupling_ + np.diag(model.intercept_), learned, atol=1e-7)
 
 
@@ -560,7 +697,7 @@ def test_isingfit(shared_data, name, file, key):
         np.loadtxt(folder / f"{name}_{what}.csv", delimiter=",")
         for what in ("weights", "thresholds", "lambda")
     )
-    model = fit(X, penalty="l1", alpha="ebic", nodewise=True)
+    model = fit(X, penalty="l1", alpha="ebic", nodewise="and")
     pairs = np.triu_indices(len(weights), 1)
     assert ((model.coupling_ != 0) == (weights != 0))[pairs].mean() >= 0.97
     assert_allclose(4 * model.coupling_, weights, atol=0.02)

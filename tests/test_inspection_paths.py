@@ -135,7 +135,7 @@ def test_path_of_a_fit(chain, alpha):
 
 
 def test_path_of_a_nodewise_fit(chain):
-    estimator = SparseFVBM(penalty="l1", nodewise=True).fit(chain)
+    estimator = SparseFVBM(penalty="l1", nodewise="and").fit(chain)
     for node in range(6):
         display = PathDisplay.from_estimator(estimator, node)
         alphas = display.lines_[0].get_xdata()

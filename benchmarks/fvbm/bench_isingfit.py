@@ -51,7 +51,7 @@ def by_r(rscript, X, folder):
 def by_us(X):
     """Weights for 0 and 1, seconds, and those of processor."""
     wall, processor = time.perf_counter(), time.process_time()
-    model = SparseFVBM(ebic_gamma=GAMMA, nodewise=True)
+    model = SparseFVBM(ebic_gamma=GAMMA, nodewise="and")
     coupling = 4 * model.fit(X).coupling_
     return coupling, time.perf_counter() - wall, time.process_time() - processor
 
@@ -107,7 +107,7 @@ def quality(true, found):
 
 def weights_of_the_penalty():
     """Print how edges are found with and without weights."""
-    ways = [(nodewise, weighted) for nodewise in (False, True) for weighted in (False, True)]
+    ways = [(nodewise, weighted) for nodewise in (False, "and") for weighted in (False, True)]
     figures = {way: [] for way in ways}
     for seed in range(N_NETWORKS):
         rng = np.random.default_rng(seed)
@@ -131,9 +131,9 @@ def likelihood_of_dna(train, test):
     ways = {
         "l2, alpha=0.1": FVBMPseudoLikelihood(alpha=0.1),
         "l1, ebic": SparseFVBM(),
-        "l1, ebic, by node": SparseFVBM(nodewise=True),
+        "l1, ebic, by node": SparseFVBM(nodewise="and"),
         "l1, cv": SparseFVBM(alpha="cv", cv=3),
-        "l1, cv, by node": SparseFVBM(alpha="cv", cv=3, nodewise=True),
+        "l1, cv, by node": SparseFVBM(alpha="cv", cv=3, nodewise="and"),
     }
     rows = []
     for name, model in ways.items():

@@ -150,7 +150,7 @@ VALIDATED = {
         "4 networks": [
             *network(alpha="cv"),
             *network(),
-            *network(alpha="cv", nodewise=True),
+            *network(alpha="cv", nodewise="and"),
             *network(alpha=0.1, **TRIPLES),
         ],
     },

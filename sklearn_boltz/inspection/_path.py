@@ -89,7 +89,7 @@ class PathDisplay:
             Fitted with ``alpha="ebic"`` or ``"cv"``.
         node : int or str, default=None
             Number or name of a variable: only its couplings are drawn. None means all pairs. It is
-            required for a fit with ``nodewise=True``, where each variable has its own path.
+            required for a fit with `nodewise`, where each variable has its own path.
         ax : sequence of two matplotlib Axes, default=None
             Axes of the couplings and of the criterion. None means a new figure.
         **plot_kw : dict
@@ -127,7 +127,7 @@ class PathDisplay:
         if np.ndim(alphas) == 2:
             if node is None:
                 raise ValueError(
-                    "In a fit with nodewise=True, each variable has its own path. Pass node, the "
+                    "In a fit with nodewise, each variable has its own path. Pass node, the "
                     "number or name of a variable."
                 )
             alphas, criterion, alpha = alphas[:, node], criterion[:, node], alpha[node]

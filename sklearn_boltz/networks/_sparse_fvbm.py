@@ -3,12 +3,18 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
 from sklearn_boltz.networks.fitting._tasks import make_task
 from sklearn_boltz.networks.fitting._ways import ByEM, Direct, Plan, WithTerms
-from sklearn_boltz.networks.sparse._options import check_rows, checked_edges, sparse_task
+from sklearn_boltz.networks.sparse._options import (
+    check_rows,
+    checked_edges,
+    relaxed_task,
+    sparse_task,
+)
+from sklearn_boltz.networks.sparse._relaxed import Relaxed
 
 
 class SparseFVBM(Network):
@@ -66,16 +72,19 @@ class SparseFVBM(Network):
         `numpy.argwhere`; or a symmetric mask, whose diagonal is ignored. All other couplings are 0.
         None means all pairs.
 
-    nodewise : bool, default=False
-        Whether each variable is fitted by itself, by its regression on all others (eLasso, the
-        algorithm of the R package IsingFit [3]_). If α is chosen, each variable has its own. A pair
-        then has two estimates; `coupling_` is their mean, or 0 by `rule`. With
-        ``alpha="ebic", nodewise=True`` the result for binary columns is that of IsingFit, whose λ
-        is α/2 and whose weights, for 0 and 1, are 4 m_jk.
+    nodewise : {False, "and", "or"}, default=False
+        With ``"and"`` and ``"or"``, each variable is fitted by itself, by its regression on all
+        others (eLasso, the algorithm of the R package IsingFit [3]_). If α is chosen, each variable
+        has its own. A pair then has two estimates. ``"and"`` keeps it if both differ from 0,
+        ``"or"`` if one does; `coupling_` is their mean, or 0. With ``alpha="ebic",
+        nodewise="and"`` the result for binary columns is that of IsingFit, whose λ is α/2 and whose
+        weights, for 0 and 1, are 4 m_jk.
 
-    rule : {"and", "or"}, default="and"
-        With ``nodewise=True``, whether a pair is kept if both estimates differ from 0, or if one
-        does.
+    relax : bool, default=False
+        Whether the selected pairs are fitted again without a penalty, so that `coupling_` is not
+        shrunk: the estimate with these pairs as `edges` and ``alpha=0``, which is joint with
+        `nodewise`, too. If some values of a pair never occur together it may have no maximum, of
+        which a warning tells.
 
     max_order : int, default=2
         Largest number of (binary) variables in a term. With 3, those terms of three variables are
@@ -140,18 +149,18 @@ class SparseFVBM(Network):
 
     alpha_ : float or ndarray of shape (n_features,)
         The strength of the penalty that was used, given or chosen. If it was chosen with
-        ``nodewise=True``, that of each variable, NaN if its column is constant.
+        `nodewise`, that of each variable, NaN if its column is constant.
 
     alphas_ : ndarray of shape (n,) or (n, n_features)
         With ``alpha="ebic"`` or ``"cv"``, the path: n <= 100 falling values. With
-        ``nodewise=True`` each variable has its own path, with NaN after its end. If fewer than two
+        `nodewise` each variable has its own path, with NaN after its end. If fewer than two
         columns vary, there is no pair to choose: n is 0, `alpha_` is 0, and there is no `path_`.
 
     path_ : Bunch
         The fits along the path, with a row for each value. ``alphas``, as above; ``coupling`` and
         ``intercept`` of the shapes (n, \\*coupling_.shape) and (n, \\*intercept_.shape);
         ``n_edges``, the number of pairs, of shape (n,); and the criterion, ``ebic`` or
-        ``cv_score``, the mean of held-out rows in nats. With ``nodewise=True``, row j of a coupling
+        ``cv_score``, the mean of held-out rows in nats. With `nodewise`, row j of a coupling
         has the coefficients of the regression of variable j, so it is not symmetric. ``n_edges``
         then counts the neighbours of each variable, and is, like the criterion, of shape (n,
         n_features). A fit on the path ends within a 1,000th of α, or within `tol` if that is
@@ -253,8 +262,8 @@ class SparseFVBM(Network):
         "ebic_gamma": [Interval(Real, 0, None, closed="left")],
         "cv": ["cv_object"],
         "edges": ["array-like", None],
-        "nodewise": ["boolean"],
-        "rule": [StrOptions({"and", "or"})],
+        "nodewise": [Options(bool, {False}), StrOptions({"and", "or"})],
+        "relax": ["boolean"],
         "max_order": [Interval(Integral, 2, None, closed="left")],
         "term_price": [Interval(Real, 0, None, closed="neither")],
         "n_values": N_VALUES,
@@ -272,7 +281,7 @@ class SparseFVBM(Network):
         cv=5,
         edges=None,
         nodewise=False,
-        rule="and",
+        relax=False,
         max_order=2,
         term_price=1.0,
         n_values="auto",
@@ -291,7 +300,7 @@ class SparseFVBM(Network):
         self.cv = cv
         self.edges = edges
         self.nodewise = nodewise
-        self.rule = rule
+        self.relax = relax
         self.max_order = max_order
         self.term_price = term_price
         self.n_values = n_values
@@ -311,6 +320,11 @@ class SparseFVBM(Network):
         sparse, found = sparse_task(self, task, rows)
         fit = ByEM if self.missing == "em" and not rows.is_complete else Direct
         way = fit(sparse, "newton", **options)
+        if self.max_order == 2 and self.relax:
+            refit = relaxed_task(self, task)
+            return Plan(
+                refit, Relaxed((sparse, way), fit(refit, "newton", **options)), found, initial
+            )
         if self.max_order == 2:
             return Plan(sparse, way, found, initial)
         selection = sparse, way
@@ -333,20 +347,17 @@ class SparseFVBM(Network):
         return self.penalty != "l2" and np.any(self.alpha_ != 0)
 
     def _no_errors(self):
-        remedy = (
-            "or fit some of the rows and call statistics.inference(model, others, refit=True) with "
-            "the others."
-        )
-        if self.nodewise:
-            return (
-                "there are no standard errors with nodewise=True, whose couplings are the means of "
-                f"two estimates. Fit with nodewise=False, or use statistics.bootstrap; {remedy}"
-            )
         if self._has_selected():
             return (
                 f"the penalty {self.penalty!r} has selected couplings by these rows, and so "
-                "ordinary standard errors would be too small. Use statistics.bootstrap; "
-                f"{remedy}"
+                "ordinary standard errors would be too small. Let one half of the rows select and "
+                "the other estimate by statistics.inference(model, X, split=0.5), or use "
+                "statistics.bootstrap."
+            )
+        if self.nodewise:
+            return (
+                "there are no standard errors with nodewise, whose couplings are the means of two "
+                "estimates. Fit with nodewise=False, or use statistics.bootstrap."
             )
         return None
 

@@ -261,18 +261,6 @@ def named_parameters(network):
 def check_unselected(network):
     """Refuse standard errors of estimates whose distribution is not known."""
     reason = network._no_errors()
-    if network._has_selected():
-        reason = (
-            f"the penalty {network.penalty!r} has selected couplings by these rows, and so "
-            "ordinary standard errors would be too small. Let one half of the rows select and the "
-            "other estimate by statistics.inference(model, X, split=0.5), or use "
-            "statistics.bootstrap."
-        )
-    elif getattr(network, "nodewise", False):
-        reason = (
-            "there are no standard errors with nodewise=True, whose couplings are the means of two "
-            "estimates. Fit with nodewise=False, or use statistics.bootstrap."
-        )
     if reason is not None:
         raise ValueError(f"{type(network).__name__}: {reason}")
 

@@ -125,7 +125,7 @@ CASES = {
     "path of a node that is not there": show(PathDisplay, sparse, "z"),
     "path of a node beyond the last": show(PathDisplay, sparse, 4),
     "one Axes for a path": show(PathDisplay, sparse, ax=Figure().subplots()),
-    "paths of all nodes": show(PathDisplay, partial(sparse, nodewise=True)),
+    "paths of all nodes": show(PathDisplay, partial(sparse, nodewise="and")),
     "contacts beyond the last column": contact_map([[0, 4]]),
     "contacts that are no pairs": contact_map(np.eye(4)),
     "distances of another shape": contact_map(distances=np.ones((3, 3))),

@@ -47,7 +47,7 @@ FITS = {
     "term": (SPINS, {"terms": [(0, 1, 2)], **LIKELIHOOD}),
     "counts": (SPINS, {"count_potential": True, **LIKELIHOOD}),
     "selected": (SPINS, {"penalty": "l1", "alpha": "ebic"}),
-    "by node": (SPINS, {"penalty": "l1", "alpha": "ebic", "nodewise": True}),
+    "by node": (SPINS, {"penalty": "l1", "alpha": "ebic", "nodewise": "and"}),
     "in order": (RATINGS, {"alpha": 0.1, "ordered": "auto"}),
     "bits": (BITS, {"alpha": 0.1}),
     "signs": (2 * BITS - 1, {"alpha": 0.1}),
@@ -189,7 +189,7 @@ CASES = {
     "inference of the rows that selected": inference("selected"),
     "inference of regressions": inference("by node"),
     "inference of regressions without a penalty": lambda: statistics.inference(
-        fit(SPINS, penalty="l1", nodewise=True), SPINS
+        fit(SPINS, penalty="l1", nodewise="and"), SPINS
     ),
     "split of what selects nothing": inference("plain", split=0.5),
     "split of another length": inference("selected", split=[True, False]),
@@ -269,7 +269,7 @@ CASES = {
     "path of l2 and three values": lambda: PathDisplay.from_estimator(network("threes")),
     "path of a density": lambda: PathDisplay.from_estimator(density("bits")),
     "l1 of three values": fitting(THREES, penalty="l1", alpha=0.1),
-    "regressions by EM": fitting(GAPS, nodewise=True),
+    "regressions by EM": fitting(GAPS, nodewise="and"),
     "alpha='cv' of batches": lambda: BY_CV.fit(Batches([SPINS, SPINS])),
     "alpha='cv' of parts": lambda: BY_CV.partial_fit(SPINS).partial_fit(SPINS),
     "edges of another shape": fitting(edges=np.ones((3, 3), dtype=bool)),

@@ -33,9 +33,9 @@ def sparse_task(estimator, task, rows):
         l1_ratio=estimator.l1_ratio,
         edges=checked_edges(estimator),
         nodewise=estimator.nodewise,
-        rule=estimator.rule,
         standardize=estimator.standardize,
         tol=estimator.tol,
+        remedy="alpha > 0, for example alpha=0.01",
     )
     alpha = estimator.alpha
     if not isinstance(alpha, str):
@@ -48,6 +48,21 @@ def sparse_task(estimator, task, rows):
     if alpha == "ebic" and not sparse.has_pairs():
         _warn_of_empty(estimator, sparse, rows)
     return sparse, found
+
+
+def relaxed_task(estimator, task):
+    """The task without a penalty, for the pairs that one has selected."""
+    return SparseTask(
+        task,
+        penalty="l2",
+        alpha=0.0,
+        l1_ratio=0.0,
+        edges=None,
+        nodewise=False,
+        standardize=False,
+        tol=estimator.tol,
+        remedy="relax=False",
+    )
 
 
 def _warn_of_empty(estimator, sparse, rows):
@@ -73,6 +88,11 @@ def check_rows(estimator, rows):
             "alpha='ebic' compares sets of pairs, and penalty='l2' keeps all",
             "Use penalty='group', alpha='cv', or a number as alpha.",
         )
+    if penalty == "l2" and alpha != 0 and estimator.relax:
+        _refuse(
+            "relax=True fits the pairs that a penalty has selected, and penalty='l2' keeps all",
+            "Use penalty='group', or relax=False.",
+        )
     if penalty in ("l1", "elasticnet") and not is_binary:
         _refuse(
             f"penalty={penalty!r} is for binary columns: which entries of a larger block are 0 "
@@ -92,8 +112,7 @@ def check_rows(estimator, rows):
     is_completed = estimator.missing == "em" and not rows.is_complete
     if estimator.nodewise and is_completed:
         _refuse(
-            "nodewise=True fits each column by itself, and there is no model of all to complete "
-            "rows by",
+            "nodewise fits each column by itself, and there is no model of all to complete rows by",
             "Use missing='observed', or nodewise=False.",
         )
     if estimator.max_order > 2 and not is_binary:

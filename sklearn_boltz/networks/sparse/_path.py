@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 
 from sklearn_boltz.networks.sparse._penalty import ENORMOUS, Penalty
 from sklearn_boltz.networks.sparse._solver import Solver
@@ -140,18 +141,50 @@ def neighbours(network, theta):
     return present
 
 
-def ebic(network, state, gamma):
+def ebic(path, state, gamma):
     """The extended Bayesian information criterion of each part.
 
-    Of the equation of a column with a log-likelihood ℓ, κ neighbours and k couplings to them, it is
-    -2 ℓ + k ln N + 2 γ κ ln(d - 1) (Chen and Chen 2008; van Borkulo et al. 2014). The joint fit has
+    Of the equation of a binary column with a log-likelihood ℓ and κ neighbours, it is
+    -2 ℓ + κ ln N + 2 γ κ ln(d - 1) (Chen and Chen 2008; van Borkulo et al. 2014). The joint fit has
     the sum of these over the columns, in which every pair counts at both of its ends.
+
+    Larger blocks need another likelihood and another price. The penalty shrinks all couplings of a
+    block at once, so ℓ is that after a Newton step without the penalty in the selected pairs. And
+    ln N for each coupling is far above what chance gains with so many; see `price`.
     """
-    present, size = neighbours(network, state.theta), network.n_values - 1
-    n_couplings, n_neighbours = size * (present @ size), present.sum(axis=1)
-    value = 2 * network.total * state.losses + n_couplings * np.log(max(network.total, 1))
-    value += 2 * gamma * n_neighbours * np.log(max(network.n_columns - 1, 1))
-    return network.layout.by_part(value, network.layout.part_of_column)
+    network, layout, total = path.network, path.network.layout, path.network.total
+    present, n_others = neighbours(network, state.theta), max(network.n_columns - 1, 1)
+    log_total = np.log(max(total, 1))  # of rows that hardly count, too
+    n_neighbours = present.sum(axis=1)
+    value = 2 * total * state.losses + n_neighbours * log_total
+    value += 2 * gamma * n_neighbours * np.log(n_others)
+    if not network.is_categorical:
+        return layout.by_part(value, layout.part_of_column)
+    size, single = network.n_values - 1, log_total + 2 * gamma * np.log(n_others)
+    value += np.where(present, price(np.outer(size, size), single) - single, 0.0).sum(axis=1)
+    slopes = 2 * total * path.solver.gradient(state)
+    change = layout.by_part(slopes * refitting_step(path, state) / 2, layout.part_of_parameter)
+    return layout.by_part(value, layout.part_of_column) + change
+
+
+def refitting_step(path, state):
+    """Newton's step to the estimate without a penalty, in the pairs that are not 0."""
+    layout = path.network.layout
+    chosen = path.weights == 0
+    chosen[layout.pairs[neighbours(path.network, state.theta)]] = True
+    return path.solver.newton_step(state, chosen)
+
+
+def price(n_couplings, single):
+    """What -2 ℓ has to fall by for a block of so many couplings, if `single` is it for one.
+
+    A block without effect exceeds it as often as a single coupling does: the quantiles of χ² are
+    of the same level.
+    """
+    level = chi2.sf(single, 1)
+    if level == 0:  # so far out that only the order of the numbers matters
+        return n_couplings * single
+    return np.where(n_couplings == 1, single, chi2.isf(level, n_couplings))
 
 
 def held_out(path, alpha, network):

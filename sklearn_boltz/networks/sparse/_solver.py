@@ -10,7 +10,8 @@ derivatives are kept, along a path too, while the steps with them converge fast.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array
+from scipy.linalg import solve
+from scipy.sparse import coo_array, csr_array
 
 # Groups whose derivative exceeds this share of the penalty enter the working set with the others:
 # with 100 penalties a path, those of the next few, for which the expansion will do then.
@@ -26,6 +27,8 @@ MAX_MOVE = 10.0
 ENOUGH, MAX_HALVINGS, ROUNDING = 1e-4, 40, 1e-14
 # Least curvature of a parameter: that of a column which is nearly constant underflows.
 TINY = 1e-200
+# Added to second derivatives that may be singular, relative to the largest.
+RIDGE = 1e-10
 
 
 class Expansion(NamedTuple):
@@ -149,6 +152,18 @@ class Solver:
         starts = np.searchsorted(layout.groups[parameters], groups)
         starts = np.append(starts, len(parameters)).astype(np.int32)
         return Expansion(parameters, groups, starts, *matrix, block_curvature(*matrix, starts))
+
+    def newton_step(self, state, chosen):
+        """Newton's step without a penalty, in the groups where `chosen` is true; 0 elsewhere."""
+        layout, gradient = self.layout, self.gradient(state)
+        used = np.append(chosen[layout.groups], False)[layout.places]
+        step = np.zeros(layout.n_parameters)
+        for p in range(layout.n_parts):
+            part = self._expand(state, p, np.flatnonzero(chosen & (layout.parts == p)), used)
+            matrix = csr_array((part.values, part.columns, part.rows)).toarray()
+            matrix[np.diag_indices_from(matrix)] += RIDGE * matrix.diagonal().max()
+            step[part.parameters] = solve(matrix, -gradient[part.parameters], assume_a="pos")
+        return step
 
     def _step(self, penalty, theta, gradient, parts, worst):
         """The step to the minimum of the penalty and the expansions."""

@@ -56,23 +56,27 @@ class SparseTask:
     l1_ratio : float
     edges : ndarray of bool of shape (d, d) or None
         The pairs of all columns that may be connected.
-    nodewise : bool
-    rule : {"and", "or"}
+    nodewise : {False, "and", "or"}
+        Whether each column is fitted by itself, and which pairs are then kept.
     standardize : bool
     tol : float
+    remedy : str
+        What makes sure of a maximum where there is no penalty.
     """
 
-    def __init__(self, task, *, penalty, alpha, l1_ratio, edges, nodewise, rule, standardize, tol):
+    def __init__(
+        self, task, *, penalty, alpha, l1_ratio, edges, nodewise, standardize, tol, remedy
+    ):
         self.inner_task, self.penalty, self.alpha, self.tol = task, penalty, alpha, tol
         is_binary = isinstance(task.problem, PseudoLikelihood)
         self.form = OfUser(penalty, 1.0 if is_binary else 0.5)
         if isinstance(penalty, str):
             self.form = Norms({"l2": 0.0, "elasticnet": l1_ratio}.get(penalty, 1.0))
-        self.nodewise, self.rule = nodewise, rule
+        self.nodewise, self.rule = bool(nodewise), nodewise
         self.standardize = standardize and penalty != "l2"
         self.is_of_blocks = penalty not in ("l1", "elasticnet", "l2")
         self.edges = None if edges is None else edges[np.ix_(task.varying, task.varying)]
-        self.start = None
+        self.start, self.remedy = None, remedy
 
     @cached_property
     def network(self):
@@ -126,6 +130,13 @@ class SparseTask:
     def has_pairs(self):
         """Whether the fit begins with a coupling."""
         return bool(neighbours(self.network, self.start).any())
+
+    def keep_pairs(self, coupling):
+        """Allow only the pairs of columns that are coupled, by the coupling of all columns."""
+        starts = state_offsets(self.column_sizes)[:-1]
+        rows = np.logical_or.reduceat(coupling != 0, starts, axis=0)
+        present = np.logical_or.reduceat(rows, starts, axis=1)
+        self.edges = present[np.ix_(self.varying, self.varying)]
 
     def candidates(self):
         """The pairs that may be connected, as lists of two columns of the table."""
@@ -215,8 +226,7 @@ class SparseTask:
         return (
             f"The coupling of {label(column[r])} and {label(column[s])} is {coupling[r, s]:.2g}: "
             "some of their values hardly ever, or never, occur together, and the log "
-            "pseudo-likelihood may have no maximum. With alpha > 0, for example alpha=0.01, it has "
-            "one."
+            f"pseudo-likelihood may have no maximum. With {self.remedy}, it has one."
         )
 
     def no_maximum(self, label):
@@ -254,7 +264,7 @@ class Choice(NamedTuple):
         network, path = task.network, task_path(task, task.network)
         alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)
         if self.how == "ebic":
-            return select(path, alphas, lambda _, state: ebic(network, state, self.gamma))
+            return select(path, alphas, lambda _, state: ebic(path, state, self.gamma))
         pairs = [
             (task_path(task, network_of(problem_of(task, codes[fit], weights[fit]), task.nodewise)),
              network_of(problem_of(task, codes[held], weights[held]), task.nodewise))
