@@ -31,15 +31,14 @@ def strength(sizes, communities=None):
 
 def closeness(sizes, communities=None):
     """How near all others are, on the shortest paths."""
-    networkx = require_networkx("closeness")
-    return _of_nodes(networkx.closeness_centrality(_distances(sizes), distance="weight"))
+    found = require_networkx("closeness").closeness_centrality(_graph(sizes), distance="weight")
+    return np.array(list(found.values()))
 
 
 def betweenness(sizes, communities=None):
     """How many pairs of others have their shortest path through each variable."""
-    networkx = require_networkx("betweenness")
-    graph = _distances(sizes)
-    return _of_nodes(networkx.betweenness_centrality(graph, weight="weight", normalized=False))
+    find = require_networkx("betweenness").betweenness_centrality
+    return np.array(list(find(_graph(sizes), weight="weight", normalized=False).values()))
 
 
 def bridge_strength(sizes, communities):
@@ -50,14 +49,10 @@ def bridge_strength(sizes, communities):
 MEASURES = {f.__name__: f for f in (strength, closeness, betweenness, bridge_strength)}
 
 
-def _distances(sizes):
+def _graph(sizes):
     """A graph of networkx whose weights are distances, 1 / size."""
     distances = np.divide(1, sizes, where=sizes > 0, out=np.zeros(sizes.shape))
     return require_networkx("centrality").from_numpy_array(distances)
-
-
-def _of_nodes(values):
-    return np.array(list(values.values()), dtype=np.float64)
 
 
 def centrality(network, *, communities=None):
@@ -152,12 +147,10 @@ def centrality(network, *, communities=None):
             "centrality takes a fitted FVBMPseudoLikelihood, SparseFVBM or MaximumEntropy, or an "
             f"undirected graph of networkx; got {type(network).__name__}."
         )
-    measures = MEASURES.copy()
-    if communities is None:
-        measures.pop("bridge_strength")
-    else:
+    columns = {find.__name__: find(sizes) for find in (strength, closeness, betweenness)}
+    if communities is not None:
         communities = checked_communities(communities, len(names))
-    columns = {name: find(sizes, communities) for name, find in measures.items()}
+        columns["bridge_strength"] = bridge_strength(sizes, communities)
     try:
         from pandas import DataFrame, Index
     except ImportError:
@@ -242,12 +235,8 @@ class CentralityStability:
         """
         pandas = import_pandas("`shares` and `correlations`")
         low, high = np.quantile(self.correlations, [0.025, 0.975], axis=1)
-        columns = {
-            "mean": self.correlations.mean(axis=1),
-            "low": low,
-            "high": high,
-            "probability": self.probability,
-        }
+        columns = {"mean": self.correlations.mean(axis=1), "low": low, "high": high}
+        columns["probability"] = self.probability
         return pandas.DataFrame(columns, index=pandas.Index(self.shares, name="share"))
 
     def __repr__(self):
