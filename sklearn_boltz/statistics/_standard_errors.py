@@ -296,7 +296,14 @@ def selected(network, X, sample_weight, split, random_state):
     selector = clone(network).fit(one, sample_weight=w)
     check_pairwise(selector)
     pairs = selector._pair_norms() > 0
-    free = {"penalty": "l2", "alpha": 0.0, "nodewise": False, "max_order": 2, "edges": pairs}
+    free = {
+        "penalty": "l2",
+        "alpha": 0.0,
+        "nodewise": False,
+        "max_order": 2,
+        "edges": pairs,
+        "relax": False,
+    }
     return clone(network).set_params(**free).fit(other, sample_weight=v), other, v
 
 
