@@ -42,10 +42,10 @@ class SparseFVBM(Network):
         smallest α that leaves no pair, and ends at a 10,000th of it, or at a 100th if there are
         fewer rows than parameters. It ends earlier if 15 values in a row have not improved the
         criterion. ``"ebic"`` minimises the extended Bayesian information criterion [2]_: -2 ℓ +
-        k ln N + 2 γ κ ln(d - 1), for a variable with the log-likelihood ℓ given the others, κ
-        neighbours and k couplings to them (κ = k if they are binary), N rows and d columns. With
-        ``nodewise=False`` it is the sum of these over the variables, in which each pair counts at
-        both of its ends. ``"cv"`` maximises the log pseudo-likelihood of held-out rows. With
+        κ [ln N + 2 γ ln(d - 1)], for a binary variable with the log-likelihood ℓ given the others,
+        κ neighbours, N rows and d columns. With ``nodewise=False`` it is the sum of these over the
+        variables, in which each pair counts at both of its ends. For variables with more than two
+        values see Notes. ``"cv"`` maximises the log pseudo-likelihood of held-out rows. With
         missing cells α is chosen as with ``missing="observed"``, also if EM follows.
 
     l1_ratio : float, default=0.5
@@ -83,8 +83,8 @@ class SparseFVBM(Network):
     relax : bool, default=False
         Whether the selected pairs are fitted again without a penalty, so that `coupling_` is not
         shrunk: the estimate with these pairs as `edges` and ``alpha=0``, which is joint with
-        `nodewise`, too. If some values of a pair never occur together it may have no maximum, of
-        which a warning tells.
+        `nodewise`, too. If some values of a pair never occur together, it may have no maximum, of
+        which a warning tells. With ``max_order > 2`` the pairs are fitted again in any case.
 
     max_order : int, default=2
         Largest number of (binary) variables in a term. With 3, those terms of three variables are
@@ -209,6 +209,15 @@ class SparseFVBM(Network):
     Along a path each fit starts from the previous one, and keeps its second derivatives as long as
     they are accurate enough.
 
+    If some variable has more than two values, ``alpha="ebic"`` compares fits of the selected pairs
+    without the penalty, which shrinks large blocks most: to ℓ it adds ½ gᵀ H⁻¹ g, what one Newton
+    step in these pairs gains, with the derivatives g and the information H of ℓ. A block of k =
+    (q_j - 1)(q_k - 1) couplings adds c_k with P(χ²_k > c_k) = P(χ²_1 > c_1), c_1 = ln N + 2 γ
+    ln(d - 1): without an effect, it lowers -2 ℓ by c_k as often as a single coupling does by c_1.
+    A price of k ln N leaves most networks of Likert items empty, and so, with a few hundred rows,
+    does ln N for each of the effective degrees of freedom of the group lasso, 1 + (k - 1) ‖β‖ /
+    ‖β_LS‖ for a block ([1]_, eq. 6.3); see ``benchmarks/fvbm/bench_likert.py``.
+
     Couplings that were selected by the same rows have no ordinary standard errors; see
     :func:`~sklearn_boltz.statistics.inference` for a fit to other rows, and
     :func:`~sklearn_boltz.statistics.bootstrap`.
@@ -322,9 +331,8 @@ class SparseFVBM(Network):
         way = fit(sparse, "newton", **options)
         if self.max_order == 2 and self.relax:
             refit = relaxed_task(self, task)
-            return Plan(
-                refit, Relaxed((sparse, way), fit(refit, "newton", **options)), found, initial
-            )
+            way = Relaxed((sparse, way), fit(refit, "newton", **options))
+            return Plan(refit, way, found, initial)
         if self.max_order == 2:
             return Plan(sparse, way, found, initial)
         selection = sparse, way
