@@ -4,9 +4,9 @@ Each mutation is a small error of the kind that a hand makes: a sign, a factor o
 a degree of freedom, a weight that is left out. One whose tests pass survives: something is not
 tested. The source is put back after each, also after Ctrl-C. It takes twenty minutes.
 
-    python benchmarks/mutations.py                 # all of them
-    python benchmarks/mutations.py tap units       # those in files with these words in their paths
-    python benchmarks/mutations.py --list
+    python tests/mutations.py                 # all of them
+    python tests/mutations.py tap units       # those in files with these words in their paths
+    python tests/mutations.py --list
 """
 
 import argparse
@@ -331,8 +331,15 @@ SOURCES = [
      "test_fvbm_sparse.py -k 'criterion or cross_validation or path_begins'", [
         ("value += 2 * gamma * n_neighbours", "value += gamma * n_neighbours"),
         ("max(network.n_columns - 1, 1)", "network.n_columns"),
-        ("/ max(self.l1_ratio, LEAST_RATIO)", ""),
         ("other.losses * network.total", "other.losses"),
+    ]),
+    ("networks/sparse/_penalty.py", "test_fvbm_sparse.py -k 'path_begins'", [
+        ("/ max(self.l1_ratio, LEAST_RATIO)", ""),
+    ]),
+    ("networks/sparse/_penalty.py", "test_fvbm_own_penalty.py", [
+        ("self.scale**2 * step", "self.scale * step"),
+        ("strength / self.scale", "strength"),
+        ("- slope[block] / bound", "- slope[block]"),
     ]),
     ("networks/sparse/_penalty.py", "test_fvbm_sparse.py -k 'prox or kkt'", [
         ("(1 - l1_ratio) * alpha * w**2", "(1 - l1_ratio) * alpha * w"),
