@@ -265,6 +265,7 @@ CASES = {
     # Penalties.
     "alpha='ebic' of l2": fitting(alpha="ebic"),
     "alpha='ebic' of l2 and three values": fitting(THREES, alpha="ebic"),
+    "relax of l2": fitting(alpha=0.1, relax=True),
     "path of l2": lambda: PathDisplay.from_estimator(network("bits")),
     "path of l2 and three values": lambda: PathDisplay.from_estimator(network("threes")),
     "path of a density": lambda: PathDisplay.from_estimator(density("bits")),
