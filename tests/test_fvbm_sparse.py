@@ -335,6 +335,28 @@ def test_edges_and_ridge():
     assert not model.coupling_[~allowed].any()
 
 
+@pytest.mark.parametrize("nodewise", [False, "and"])
+def test_of_equal_pairs_the_least_shrunk_are_taken(nodewise):
+    """The next penalty of the path selects other pairs; that of least criterion the same ones."""
+    rng, n = np.random.default_rng(3), 400
+    first = rng.random(n) < 0.3
+    second = rng.random(n) < np.where(first, 0.6, 0.2)
+    X = np.column_stack([first, second, *rng.integers(3, size=(2, n))])
+    model = SparseFVBM(nodewise=nodewise).fit(X)
+    path, starts = model.path_, np.cumsum(model.n_values_) - model.n_values_
+    norms = np.add.reduceat(np.add.reduceat(path.coupling**2, starts, axis=1), starts, axis=2)
+    for j in range(4) if nodewise else [slice(None)]:
+        alphas, ebic = (a[:, j] if nodewise else a for a in (path.alphas, path.ebic))
+        alpha = model.alpha_[j] if nodewise else model.alpha_
+        (taken,) = np.flatnonzero(alphas == alpha)
+        pairs = norms[:, j] > 0
+        best = np.nanargmin(ebic)
+        assert_array_equal(pairs[taken], pairs[best])
+        assert nodewise or taken > best
+        if taken + 1 < len(alphas) and np.isfinite(ebic[taken + 1]):
+            assert not np.array_equal(pairs[taken], pairs[taken + 1])
+
+
 def test_rows_that_hardly_count_select_nothing():
     """ln N would be negative, and reward couplings."""
     X = spins(150, 4, 6)

@@ -96,6 +96,22 @@ class Selected(NamedTuple):
     best: np.ndarray
     theta: np.ndarray
 
+    def least_shrunk(self, network):
+        """The same pairs with the smallest penalty of the path that selects them."""
+        layout, best = network.layout, self.best.copy()
+        present = [neighbours(network, np.nan_to_num(theta)) for theta in self.thetas]
+        columns = [layout.part_of_column == part for part in range(layout.n_parts)]
+        for part, own in enumerate(columns):
+            chosen = present[best[part]][own]
+            while (
+                best[part] + 1 < len(present)
+                and not np.isnan(self.criterion[best[part] + 1, part])
+                and np.array_equal(present[best[part] + 1][own], chosen)
+            ):
+                best[part] += 1
+        places = best[layout.part_of_parameter], np.arange(len(self.theta))
+        return self._replace(best=best, theta=np.array(self.thetas)[places])
+
 
 def select(path, alphas, criterion):
     """Follow a path until the criterion of every part has long passed its minimum.

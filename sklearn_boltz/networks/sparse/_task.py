@@ -264,7 +264,9 @@ class Choice(NamedTuple):
         network, path = task.network, task_path(task, task.network)
         alphas = alpha_grid(path.first_alphas(), N_ALPHAS, network)
         if self.how == "ebic":
-            return select(path, alphas, lambda _, state: ebic(path, state, self.gamma))
+            selected = select(path, alphas, lambda _, state: ebic(path, state, self.gamma))
+            # Of blocks, the criterion is that of a refit: it tells pairs, not how much they shrink.
+            return selected.least_shrunk(network) if network.is_categorical else selected
         pairs = [
             (task_path(task, network_of(problem_of(task, codes[fit], weights[fit]), task.nodewise)),
              network_of(problem_of(task, codes[held], weights[held]), task.nodewise))
