@@ -7,14 +7,13 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 
 from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
 from sklearn_boltz.networks.fitting._tasks import make_task
-from sklearn_boltz.networks.fitting._ways import ByEM, Direct, Plan, WithTerms
+from sklearn_boltz.networks.fitting._ways import ByEM, Direct, Plan, Relaxed, WithTerms
 from sklearn_boltz.networks.sparse._options import (
     check_rows,
     checked_edges,
     relaxed_task,
     sparse_task,
 )
-from sklearn_boltz.networks.sparse._relaxed import Relaxed
 
 
 class SparseFVBM(Network):

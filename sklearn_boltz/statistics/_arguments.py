@@ -35,9 +35,7 @@ def of_network(constraints, *, fitted=True):
 
 
 def has_seen(network, codes, weights):
-    """Whether these distinct rows are those of the fit."""
-    if network._seen is None:
-        return False
+    """Whether these distinct rows are those of the fit, which have been kept."""
     seen, counts = distinct_incomplete(*informative(*network._seen_rows()))
     return np.array_equal(seen, codes) and np.allclose(counts, weights)
 

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from sklearn_boltz._base import find_stack_level
 from sklearn_boltz._random import make_generator
+from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._inference import PairwiseInference
@@ -267,7 +268,7 @@ def check_unselected(network):
 
 def selected(network, X, sample_weight, split, random_state):
     """The couplings that some rows select, fitted to the others; these, and their weights."""
-    if getattr(network, "penalty", "l2") == "l2" or network.alpha == 0:
+    if not isinstance(network, SparseFVBM) or network.penalty == "l2" or network.alpha == 0:
         raise ValueError(
             f"{type(network).__name__}: split is for a penalty that selects couplings, and there "
             "is none. Give a fitted network and leave out split, or take SparseFVBM()."

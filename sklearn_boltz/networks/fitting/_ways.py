@@ -90,6 +90,29 @@ class BySampling:
         )
 
 
+class Relaxed:
+    """Select pairs by a penalty, and fit these without it.
+
+    Parameters
+    ----------
+    selection : (SparseTask, Direct or ByEM)
+        The task with the penalty, and the way to fit it.
+    way : Direct or ByEM
+        That of the task without the penalty.
+    """
+
+    def __init__(self, selection, way):
+        self.solver, self.max_iter = way.solver, way.max_iter
+        self._selection, self._way = selection, way
+
+    def run(self, task, initial, label, end_iteration):
+        """Fit."""
+        found = run_selection(self._selection, initial, label)
+        task.keep_pairs(found.coupling)
+        result = self._way.run(task, found.network[:2], label, end_iteration)
+        return result._replace(message=result.message or found.message)
+
+
 class WithTerms:
     """Terms of three columns and more, chosen in rounds, besides all pairs or those selected."""
 
@@ -104,10 +127,7 @@ class WithTerms:
         """Fit."""
         allowed = None
         if self._selection is not None:
-            pairs, way = self._selection
-            found = way.run(pairs, initial, label, lambda *network: False)
-            if found.status == "interrupted":
-                raise KeyboardInterrupt
+            found = run_selection(self._selection, initial, label)
             initial, allowed = found.network[:2], found.coupling != 0
         recorder = Recorder(
             lambda network: end_iteration(*_terms.whole(task, network)), self._verbose
@@ -156,6 +176,15 @@ class WithFurther:
             statistics,
         )  # fmt: skip
         return result, recorder.last
+
+
+def run_selection(selection, initial, label):
+    """The result of a task with a penalty, by the way to fit it, which tells of no iteration."""
+    task, way = selection
+    found = way.run(task, initial, label, lambda *network: False)
+    if found.status == "interrupted":
+        raise KeyboardInterrupt
+    return found
 
 
 def of_pairs(task, end_iteration):

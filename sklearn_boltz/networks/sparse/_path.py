@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import chi2
 
-from sklearn_boltz.networks.sparse._penalty import ENORMOUS, Penalty
+from sklearn_boltz.networks.sparse._penalty import ENORMOUS, group_norms
 from sklearn_boltz.networks.sparse._solver import Solver
 
 # A path ends when its criterion has not fallen below its minimum for so many penalties. Of 1,200
@@ -62,8 +62,7 @@ class Path:
     def first_alphas(self):
         """The least penalties with which all couplings of a part are 0; before the first `go`."""
         layout, weights = self.network.layout, self.weights
-        free = Penalty.of(layout.groups, np.zeros_like(weights), 0.0, 1.0)
-        slopes = free.norms(self.solver.gradient(self.state))
+        slopes = group_norms(layout.groups, self.solver.gradient(self.state), layout.n_groups)
         kept = (weights > 0) & np.isfinite(weights)
         needed = np.divide(slopes, weights, out=np.zeros_like(weights), where=kept)
         return self.form.alpha_max(layout.largest_of_part(needed))
@@ -151,8 +150,7 @@ def select(path, alphas, criterion):
 def neighbours(network, theta):
     """Which columns enter the equation of each column, of shape (d, d)."""
     layout = network.layout
-    free = Penalty.of(layout.groups, np.zeros(layout.n_groups), 0.0, 1.0)
-    present = (free.norms(theta) > 0)[layout.pairs]
+    present = (group_norms(layout.groups, theta, layout.n_groups) > 0)[layout.pairs]
     np.fill_diagonal(present, False)
     return present
 
@@ -179,15 +177,16 @@ def ebic(path, state, gamma):
     size, single = network.n_values - 1, log_total + 2 * gamma * np.log(n_others)
     value += np.where(present, price(np.outer(size, size), single) - single, 0.0).sum(axis=1)
     slopes = 2 * total * path.solver.gradient(state)
-    change = layout.by_part(slopes * refitting_step(path, state) / 2, layout.part_of_parameter)
+    change = layout.by_part(
+        slopes * refitting_step(path, state, present) / 2, layout.part_of_parameter
+    )
     return layout.by_part(value, layout.part_of_column) + change
 
 
-def refitting_step(path, state):
-    """Newton's step to the estimate without a penalty, in the pairs that are not 0."""
-    layout = path.network.layout
+def refitting_step(path, state, present):
+    """Newton's step to the estimate without a penalty, in the pairs that are present."""
     chosen = path.weights == 0
-    chosen[layout.pairs[neighbours(path.network, state.theta)]] = True
+    chosen[path.network.layout.pairs[present]] = True
     return path.solver.newton_step(state, chosen)
 
 

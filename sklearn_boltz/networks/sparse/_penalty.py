@@ -23,6 +23,11 @@ SMALL = 1e-6
 MAX_SWEEPS = 1000
 
 
+def group_norms(groups, theta, n_groups):
+    """‖θ_g‖ of each group; `groups` has that of each parameter."""
+    return np.sqrt(np.bincount(groups, theta * theta, n_groups))
+
+
 class Norms(NamedTuple):
     """α Σ_g [ρ w_g ‖θ_g‖ + (1 - ρ)/2 w_g² ‖θ_g‖²], ρ = `l1_ratio`: L1, L2, elastic net, groups."""
 
@@ -93,7 +98,7 @@ class Penalty(NamedTuple):
 
     def norms(self, theta):
         """‖θ_g‖ of each group."""
-        return np.sqrt(np.bincount(self.groups, theta * theta, len(self.l1)))
+        return group_norms(self.groups, theta, len(self.l1))
 
     def costs(self, theta):
         """The penalty of each group, of shape (n_groups,)."""
@@ -156,7 +161,7 @@ class UserPenalty(NamedTuple):
 
     def norms(self, theta):
         """‖θ_g‖ of each group."""
-        return np.sqrt(np.bincount(self.groups, theta * theta, len(self.strength)))
+        return group_norms(self.groups, theta, len(self.strength))
 
     def costs(self, theta):
         """The penalty of each group, of shape (n_groups,)."""
