@@ -11,6 +11,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 PACKAGE = Path("sklearn_boltz")
+NUMERICS = PACKAGE / "numerics"
 # Cython's own code for memory views, compiled once instead of into each module: half of the time.
 SHARED = "sklearn_boltz._cyutility"
 DIRECTIVES = {
@@ -22,7 +23,7 @@ DIRECTIVES = {
     "freethreading_compatible": True,
 }
 # No -march=native: the wheels must run on any processor of the architecture.
-# Wider instruction sets are chosen at run time, see sklearn_boltz/_simd.h.
+# Wider instruction sets are chosen at run time, see sklearn_boltz/numerics/_simd.h.
 # Nobody traps floating-point exceptions; with traps, GCC leaves conditional loops unvectorised.
 # MSVC knows C's `restrict` only with /std:c11.
 MSVC = ["/O2", "/std:c11"]
@@ -37,9 +38,8 @@ def headers(path):
     found = set()
     for name in re.findall(r'"([\w/]+\.h)"|from sklearn_boltz\.(\S+) cimport', path.read_text()):
         name = name[0] or name[1].replace(".", "/") + ".pxd"
-        beside, below = path.parent / name, PACKAGE / name
-        header = beside if beside.exists() else below
-        if header.exists():
+        places = [folder / name for folder in (path.parent, NUMERICS, PACKAGE)]
+        for header in [place for place in places if place.exists()][:1]:
             found |= {header.as_posix()} | headers(header)
     return found
 
@@ -49,7 +49,7 @@ def extension(name, path):
         name,
         [path.as_posix()],
         depends=sorted(headers(path)),
-        include_dirs=[PACKAGE.as_posix()],
+        include_dirs=[NUMERICS.as_posix()],
         extra_compile_args=FLAGS + EXTRA,
         extra_link_args=[flag for flag in EXTRA if flag.startswith("-fsanitize")],
     )

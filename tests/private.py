@@ -5,43 +5,7 @@ A room that moves changes this file, not the tests.
 
 # ruff: noqa: F401
 
-from sklearn_boltz import _batches, _ladder, _memory, _random_kernel
-from sklearn_boltz._arrays import _compiled, as_numpy, is_foreign, namespace_of
-from sklearn_boltz._base import dense, unchanged_on_error
-from sklearn_boltz._batches import (
-    ATTEMPTS,
-    _Dask,
-    as_batches,
-    distinct_states,
-    mini_batches,
-    outlive_workers,
-)
-from sklearn_boltz._cells import is_date_or_time, is_empty, missing_code, true_of
-from sklearn_boltz._completion import (
-    IncompleteRows,
-    distinct_incomplete,
-    independent_columns,
-    patterns,
-)
-from sklearn_boltz._completion import Model as CompletionModel
-from sklearn_boltz._completion import all_states as completion_states
-from sklearn_boltz._completion import maximise as maximise_completion
-from sklearn_boltz._estimates import (
-    contradiction,
-    estimate_from_value,
-    estimate_from_weights,
-    greater,
-    temperature_ladder,
-)
-from sklearn_boltz._headers import Header
-from sklearn_boltz._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
-from sklearn_boltz._ladder_record import Record, mean_and_error, ratios_by_chain
-from sklearn_boltz._memory import available_memory, check_memory, shown_bytes
-from sklearn_boltz._random import Stream, make_generator
-from sklearn_boltz._random_arrays import uniform as uniform_of_arrays
-from sklearn_boltz._random_kernel import normal, uniform
-from sklearn_boltz._tables import Table, has_numbers_only, learn_table
-from sklearn_boltz._threads import OneThread, Workers, _blas, _disown_blas, limit_blas, row_blocks
+from sklearn_boltz._estimator import dense, unchanged_on_error
 from sklearn_boltz.datasets import _fetch, _files
 from sklearn_boltz.inspection import _ladder as _ladder_display
 from sklearn_boltz.inspection._network import (
@@ -81,6 +45,15 @@ from sklearn_boltz.meta._coding import MAX_BINS, Bins, Coding
 from sklearn_boltz.meta._completed import left_out, quantile
 from sklearn_boltz.meta._mixture import likeliest_weights
 from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
+from sklearn_boltz.missing._completion import (
+    IncompleteRows,
+    distinct_incomplete,
+    independent_columns,
+    patterns,
+)
+from sklearn_boltz.missing._completion import Model as CompletionModel
+from sklearn_boltz.missing._completion import all_states as completion_states
+from sklearn_boltz.missing._completion import maximise as maximise_completion
 from sklearn_boltz.networks import _likelihoods
 from sklearn_boltz.networks.categorical._cells import distinct_codes, find_patterns
 from sklearn_boltz.networks.categorical._contrasts import Contrasts
@@ -154,6 +127,30 @@ from sklearn_boltz.networks.training._strength import (
     least_strength,
     next_strength,
 )
+from sklearn_boltz.numerics import _memory, _random_kernel
+from sklearn_boltz.numerics._arrays import _compiled, as_numpy, is_foreign, namespace_of
+from sklearn_boltz.numerics._memory import available_memory, check_memory, shown_bytes
+from sklearn_boltz.numerics._random import Stream, make_generator
+from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
+from sklearn_boltz.numerics._random_kernel import normal, uniform
+from sklearn_boltz.numerics._threads import (
+    OneThread,
+    Workers,
+    _blas,
+    _disown_blas,
+    limit_blas,
+    row_blocks,
+)
+from sklearn_boltz.partition import _ladder
+from sklearn_boltz.partition._estimates import (
+    contradiction,
+    estimate_from_value,
+    estimate_from_weights,
+    greater,
+    temperature_ladder,
+)
+from sklearn_boltz.partition._ladder import BLOCK_ROUNDS, Ladder, Pair, bennett
+from sklearn_boltz.partition._ladder_record import Record, mean_and_error, ratios_by_chain
 from sklearn_boltz.restricted import _rbm_classifier
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.mean_field import _second_order, _tap
@@ -289,6 +286,18 @@ from sklearn_boltz.statistics.covariance._categorical import (
 from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature
 from sklearn_boltz.statistics.covariance._tests import wald_test, weighted_chi2_sf
+from sklearn_boltz.tables import _batches
+from sklearn_boltz.tables._batches import (
+    ATTEMPTS,
+    _Dask,
+    as_batches,
+    distinct_states,
+    mini_batches,
+    outlive_workers,
+)
+from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
+from sklearn_boltz.tables._headers import Header
+from sklearn_boltz.tables._table import Table, has_numbers_only, learn_table
 from sklearn_boltz.units import _bernoulli, _bernoulli_arrays, _categorical_arrays
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._bernoulli_kernel import (

@@ -411,7 +411,9 @@ def test_the_parameters_are_the_same_with_and_without(followed):
 
 def test_the_same_bits_whatever_the_threads(followed, monkeypatch):
     """Also of mini-batches, samples and chains that two threads share: 150 rows and more."""
-    monkeypatch.setattr("sklearn_boltz._threads.MIN_WORK", 1)  # threads are worth their while
+    monkeypatch.setattr(
+        "sklearn_boltz.numerics._threads.MIN_WORK", 1
+    )  # threads are worth their while
     size = {"n_model_samples": 150} if followed is grown else {"batch_size": 200}
     one, other = (
         followed(n_jobs=n, track_likelihood=1.0, **size).fit(table()) for n in (1, 2)

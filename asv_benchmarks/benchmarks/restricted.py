@@ -3,9 +3,9 @@
 import numpy as np
 
 from benchmarks._common import DTYPES, bits, generator
-from sklearn_boltz._random import Stream
-from sklearn_boltz._random_kernel import normal, uniform
-from sklearn_boltz._threads import Workers
+from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.numerics._random_kernel import normal, uniform
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (

@@ -16,8 +16,8 @@ from _sdcp import near_its_best, settings_with_points
 from joblib import Parallel, delayed
 
 from sklearn_boltz import SDCPRBM
-from sklearn_boltz._threads import Workers
 from sklearn_boltz.datasets import make_bars_and_stripes, make_shifting_bar
+from sklearn_boltz.numerics._threads import Workers
 
 FULL = dict(epochs=50_000, trials=25, points=200, jobs=2)
 QUICK = dict(epochs=6_000, trials=3, points=60)

@@ -25,7 +25,7 @@ from _reproduction import compare, keep_curves, kept, plt, reproduction, save_pi
 from sklearn.utils import Bunch
 
 from sklearn_boltz import TAPRBM
-from sklearn_boltz._threads import Workers
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import Iteration

@@ -6,10 +6,10 @@ the distribution is a product of factors.
 
 import numpy as np
 
-from sklearn_boltz._completion import all_completions, patterns
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._factor import Factor
 from sklearn_boltz.loglinear._given import CHUNK, GivenRows, log_probabilities
+from sklearn_boltz.missing._completion import all_completions, patterns
 
 # Rows with so few completions are completed, so many at once.
 FEW, ROWS = 64, 2**12

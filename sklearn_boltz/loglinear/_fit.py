@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._completion import IncompleteRows, distinct_incomplete, informative
-from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._dual_table import DualTable
 from sklearn_boltz.loglinear._incomplete import IncompleteSearch, initial_cost
 from sklearn_boltz.loglinear._search import History, State, search
+from sklearn_boltz.missing._completion import IncompleteRows, distinct_incomplete, informative
+from sklearn_boltz.numerics._threads import limit_blas
 
 
 class Counts(NamedTuple):

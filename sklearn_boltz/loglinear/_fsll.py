@@ -15,25 +15,25 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import (
+from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._estimator import (
     BaseBoltzmann,
     checked_weights,
     find_stack_level,
     unchanged_on_error,
     validate_arguments,
 )
-from sklearn_boltz._batches import as_batches, summarise
-from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz._cells import ROWS_TO_TELL, first_of, is_whole
-from sklearn_boltz._completion import distinct_incomplete, informative
-from sklearn_boltz._estimates import estimate_from_value
-from sklearn_boltz._memory import check_drawn
-from sklearn_boltz._random import make_generator
-from sklearn_boltz._unseen import Unseen
 from sklearn_boltz.loglinear._basis import StateSpace
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._fit import Counts, Settings, independent_groups, learn
 from sklearn_boltz.loglinear._size import check_size
+from sklearn_boltz.missing._completion import distinct_incomplete, informative
+from sklearn_boltz.numerics._memory import check_drawn
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.partition._estimates import estimate_from_value
+from sklearn_boltz.tables._batches import as_batches, summarise
+from sklearn_boltz.tables._cells import ROWS_TO_TELL, first_of, is_whole
+from sklearn_boltz.tables._unseen import Unseen
 
 
 class FSLLDensity(BaseBoltzmann):

@@ -5,10 +5,10 @@ import math
 import numpy as np
 from scipy.sparse import csr_array
 
-from sklearn_boltz._completion import Model, independent_columns, maximise, patterns
-from sklearn_boltz._random import make_generator
 from sklearn_boltz.loglinear._distribution import LogLinearModel
 from sklearn_boltz.loglinear._search import FINAL, N_JOINT, choose, refit, rounding, search
+from sklearn_boltz.missing._completion import Model, independent_columns, maximise, patterns
+from sklearn_boltz.numerics._random import make_generator
 
 # A round of EM that lowers the cost by less than this share of `tol` is the last. The rounds that
 # follow lower it by some multiple of that.

@@ -2,8 +2,8 @@
 
 import math
 
-from sklearn_boltz._memory import SMALL, available_memory, shown_bytes
 from sklearn_boltz.loglinear._basis import is_power_of_two
+from sklearn_boltz.numerics._memory import SMALL, available_memory, shown_bytes
 
 # Binary columns that fit in the memory of a laptop.
 USUAL_COLUMNS = 26

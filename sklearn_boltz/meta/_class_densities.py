@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import _safe_indexing
 
-from sklearn_boltz._threads import in_parallel
 from sklearn_boltz.meta._default import timed_fit
+from sklearn_boltz.numerics._threads import in_parallel
 
 # Number of transitions of an RBM for a row whose missing cells have too many joint states.
 N_STEPS = 200

@@ -11,9 +11,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_is_fitted
 
-from sklearn_boltz._base import checked_weights, unchanged_on_error
-from sklearn_boltz._cells import also, as_array, columns_of, is_missing, missing_cells
-from sklearn_boltz._labels import check_one_type, check_unmasked
+from sklearn_boltz._estimator import checked_weights, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._calibration import calibrate, held_out
 from sklearn_boltz.meta._class_densities import DensityOfEachClass, JointDensity
@@ -27,6 +25,8 @@ from sklearn_boltz.meta._default import (
     with_values,
 )
 from sklearn_boltz.meta._priors import checked_priors
+from sklearn_boltz.tables._cells import also, as_array, columns_of, is_missing, missing_cells
+from sklearn_boltz.tables._labels import check_one_type, check_unmasked
 
 # Penalty of the network of columns and classes, and of the networks of single classes, which have
 # fewer rows.

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._cells import columns_of, is_frame, listed, missing_cells
-from sklearn_boltz._tables import Column, learn_table, ordered_columns
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.tables._cells import columns_of, is_frame, listed, missing_cells
+from sklearn_boltz.tables._table import Column, learn_table, ordered_columns
 
 # Number of bins of a column of numbers. On three tables of scikit-learn, 4 and 6 give lower
 # accuracy, and 12 no higher one.

@@ -6,7 +6,7 @@ from zlib import crc32
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from sklearn_boltz._cells import columns_of, missing_cells
+from sklearn_boltz.tables._cells import columns_of, missing_cells
 
 # Number of completions of a row with missing cells.
 N_DRAWS = 10

@@ -9,10 +9,17 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, unmasked, unusable_cell
-from sklearn_boltz._tables import check_form, learn_table
 from sklearn_boltz.networks import FVBMPseudoLikelihood
 from sklearn_boltz.restricted import SDCPRBM
+from sklearn_boltz.tables._cells import (
+    MOST_LEVELS,
+    as_array,
+    is_frame,
+    is_whole,
+    unmasked,
+    unusable_cell,
+)
+from sklearn_boltz.tables._table import check_form, learn_table
 from sklearn_boltz.units import Categorical
 
 # Tolerance of the fit of a network, in nats.

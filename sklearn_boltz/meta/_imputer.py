@@ -9,16 +9,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import unchanged_on_error
-from sklearn_boltz._cells import (
-    MISSING_CODES,
-    columns_of,
-    is_frame,
-    looks_missing,
-    missing_cells,
-)
-from sklearn_boltz._tables import learn_table, ordered_columns
-from sklearn_boltz._threads import in_parallel, row_blocks
+from sklearn_boltz._estimator import unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._coding import some_columns
 from sklearn_boltz.meta._default import (
@@ -31,6 +22,15 @@ from sklearn_boltz.meta._default import (
     timed_fit,
 )
 from sklearn_boltz.networks._network import Network
+from sklearn_boltz.numerics._threads import in_parallel, row_blocks
+from sklearn_boltz.tables._cells import (
+    MISSING_CODES,
+    columns_of,
+    is_frame,
+    looks_missing,
+    missing_cells,
+)
+from sklearn_boltz.tables._table import learn_table, ordered_columns
 
 # Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
 # equally good on two and worse on one.

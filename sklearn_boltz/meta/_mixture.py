@@ -18,13 +18,13 @@ from sklearn.utils._param_validation import Interval, InvalidParameterError, Str
 from sklearn.utils.metaestimators import _BaseComposition, available_if
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._base import checked_weights, unchanged_on_error, validate_arguments
-from sklearn_boltz._cells import MOST_LEVELS, as_array, is_frame, is_whole, missing_cells
-from sklearn_boltz._memory import check_drawn
-from sklearn_boltz._random import make_generator
-from sklearn_boltz._tables import learn_table, without_column
-from sklearn_boltz._threads import in_parallel
+from sklearn_boltz._estimator import checked_weights, unchanged_on_error, validate_arguments
 from sklearn_boltz.meta._default import checked_table, joined, named, tell, timed_fit
+from sklearn_boltz.numerics._memory import check_drawn
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.tables._cells import MOST_LEVELS, as_array, is_frame, is_whole, missing_cells
+from sklearn_boltz.tables._table import learn_table, without_column
 
 # How far the weights may be from the best, in nats of the mean log-likelihood.
 TOL = 1e-5

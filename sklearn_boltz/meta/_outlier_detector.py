@@ -8,9 +8,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sklearn_boltz._base import checked_weights, unchanged_on_error
-from sklearn_boltz._tables import learn_table
-from sklearn_boltz._threads import in_parallel
+from sklearn_boltz._estimator import checked_weights, unchanged_on_error
 from sklearn_boltz.meta._coding import Coding
 from sklearn_boltz.meta._completed import completed_log_weights, left_out, quantile
 from sklearn_boltz.meta._default import (
@@ -21,6 +19,8 @@ from sklearn_boltz.meta._default import (
     tell,
     timed_fit,
 )
+from sklearn_boltz.numerics._threads import in_parallel
+from sklearn_boltz.tables._table import learn_table
 
 # Penalty of the network. From .01 to .3, the area under the ROC curve increases by .02 on votes
 # and decreases by .08 on ALARM.

@@ -7,13 +7,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import find_stack_level, validate_arguments
-from sklearn_boltz._memory import check_drawn
-from sklearn_boltz._random import make_generator
-from sklearn_boltz._threads import Workers
+from sklearn_boltz._estimator import find_stack_level, validate_arguments
 from sklearn_boltz.networks.model import _incomplete
 from sklearn_boltz.networks.sampling._sampling import gibbs_sample
 from sklearn_boltz.networks.sampling._tempering import Path, draw, find_betas
+from sklearn_boltz.numerics._memory import check_drawn
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.numerics._threads import Workers
 
 
 def tempered_sample(path, n_samples, n_steps, n_temperatures, generator):

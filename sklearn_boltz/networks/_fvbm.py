@@ -7,7 +7,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._base import find_stack_level, fingerprint
+from sklearn_boltz._estimator import find_stack_level, fingerprint
 from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
 from sklearn_boltz.networks.fitting._columns import given_order
 from sklearn_boltz.networks.fitting._rows import Rows

@@ -8,16 +8,12 @@ from sklearn.utils import Bunch
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import BaseBoltzmann, find_stack_level, fingerprint, validate_arguments
-from sklearn_boltz._cells import first_of
-from sklearn_boltz._estimates import (
-    contradiction,
-    distrust,
-    estimate_from_value,
-    raise_floor,
-    temperature_ladder,
+from sklearn_boltz._estimator import (
+    BaseBoltzmann,
+    find_stack_level,
+    fingerprint,
+    validate_arguments,
 )
-from sklearn_boltz._random import make_generator
 from sklearn_boltz.networks.fitting._columns import value_names
 from sklearn_boltz.networks.model import _model
 from sklearn_boltz.networks.model._interaction_model import InteractionModel, Terms
@@ -32,6 +28,15 @@ from sklearn_boltz.networks.sampling._tempering import (
     Path,
     ladder_log_partition,
 )
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.partition._estimates import (
+    contradiction,
+    distrust,
+    estimate_from_value,
+    raise_floor,
+    temperature_ladder,
+)
+from sklearn_boltz.tables._cells import first_of
 
 # Nats of standard error, above which an estimate of the normalising constant is not trusted.
 DOUBTFUL = 0.2

@@ -10,15 +10,15 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._base import find_stack_level, fingerprint, unchanged_on_error
-from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz._unseen import Unseen
+from sklearn_boltz._estimator import find_stack_level, fingerprint, unchanged_on_error
 from sklearn_boltz.networks._drawing import Drawing
 from sklearn_boltz.networks._likelihoods import Likelihoods
 from sklearn_boltz.networks.fitting._rows import Rows, read, read_batches
 from sklearn_boltz.networks.model._interaction_model import Terms
 from sklearn_boltz.networks.training._solvers import blas_threads
+from sklearn_boltz.tables._batches import as_batches
+from sklearn_boltz.tables._unseen import Unseen
 
 # With fewer parameters the matrices of a fit are so small that threads of BLAS mostly wait for
 # each other.

@@ -14,11 +14,10 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._arrays import as_numpy, copied_as, dispatched, is_foreign, like
-from sklearn_boltz._base import dense, validate_arguments
-from sklearn_boltz._cells import having
-from sklearn_boltz._random import make_generator
-from sklearn_boltz._threads import Workers
+from sklearn_boltz._estimator import dense, validate_arguments
+from sklearn_boltz.numerics._arrays import as_numpy, copied_as, dispatched, is_foreign, like
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import IMPUTE_CONSTRAINTS, TRACKED, by_processor
 from sklearn_boltz.restricted._mini_batches import MiniBatchEstimator
 from sklearn_boltz.restricted.mean_field import _tap
@@ -35,6 +34,7 @@ from sklearn_boltz.restricted.training._optimizers import SGD
 from sklearn_boltz.restricted.training._rows import evenly_spaced, relative
 from sklearn_boltz.restricted.training._tap_monitor import TAPMonitor
 from sklearn_boltz.restricted.training._tap_steps import Learner, Scheme
+from sklearn_boltz.tables._cells import having
 from sklearn_boltz.units._truncated import TruncatedGaussBernoulli, TruncatedGaussian
 from sklearn_boltz.units._unit import UnitType
 

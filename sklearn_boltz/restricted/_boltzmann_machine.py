@@ -12,7 +12,14 @@ from sklearn.utils import Bunch, gen_batches
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._arrays import (
+from sklearn_boltz._estimator import (
+    BaseBoltzmann,
+    checked_weights,
+    dense,
+    find_stack_level,
+    validate_arguments,
+)
+from sklearn_boltz.numerics._arrays import (
     as_numpy,
     as_type,
     dispatched,
@@ -24,27 +31,16 @@ from sklearn_boltz._arrays import (
     taken,
     zeros,
 )
-from sklearn_boltz._base import (
-    BaseBoltzmann,
-    checked_weights,
-    dense,
-    find_stack_level,
-    validate_arguments,
-)
-from sklearn_boltz._batches import fresh, rows_of
-from sklearn_boltz._cells import N_NAMES, shown
-from sklearn_boltz._estimates import (
+from sklearn_boltz.numerics._memory import check_drawn
+from sklearn_boltz.numerics._random import Stream, make_generator
+from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.partition._estimates import (
     LogPartition,
     contradiction,
     greater,
     raise_floor,
     temperature_ladder,
 )
-from sklearn_boltz._memory import check_drawn
-from sklearn_boltz._random import Stream, make_generator
-from sklearn_boltz._tables import Table
-from sklearn_boltz._threads import Workers
-from sklearn_boltz._unseen import Unseen
 from sklearn_boltz.restricted.mean_field._inference import by_tap
 from sklearn_boltz.restricted.mean_field._tap import (
     Iteration,
@@ -82,6 +78,10 @@ from sklearn_boltz.restricted.training._rows import (
     of_some,
     with_information,
 )
+from sklearn_boltz.tables._batches import fresh, rows_of
+from sklearn_boltz.tables._cells import N_NAMES, shown
+from sklearn_boltz.tables._table import Table
+from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian

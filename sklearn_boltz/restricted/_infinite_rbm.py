@@ -10,11 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._base import find_stack_level, unchanged_on_error
-from sklearn_boltz._batches import as_batches
 from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz._random import Stream, make_generator
-from sklearn_boltz._threads import Workers
+from sklearn_boltz._estimator import find_stack_level, unchanged_on_error
+from sklearn_boltz.numerics._random import Stream, make_generator
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted._sdcp_rbm import SDCPRBM
@@ -34,6 +33,7 @@ from sklearn_boltz.restricted.training._rows import (
 )
 from sklearn_boltz.restricted.training._sdcp import Scheme
 from sklearn_boltz.restricted.training._tracker import Tracker
+from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.units import Bernoulli
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate or a larger alpha."

@@ -9,17 +9,16 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign, namespace_of
-from sklearn_boltz._base import (
+from sklearn_boltz._callbacks import iterations, with_callbacks
+from sklearn_boltz._estimator import (
     checked_weights,
     dense,
     find_stack_level,
     unchanged_on_error,
 )
-from sklearn_boltz._batches import as_batches
-from sklearn_boltz._callbacks import iterations, with_callbacks
-from sklearn_boltz._memory import SMALL, check_memory
-from sklearn_boltz._threads import Workers
+from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, namespace_of
+from sklearn_boltz.numerics._memory import SMALL, check_memory
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import TRACKED, BaseBoltzmannMachine
 from sklearn_boltz.restricted._rbm import BaseRBM
 from sklearn_boltz.restricted.model._enumeration import n_enumerated
@@ -44,6 +43,7 @@ from sklearn_boltz.restricted.training._rows import (
     with_information,
 )
 from sklearn_boltz.restricted.training._tracker import Tracker
+from sklearn_boltz.tables._batches import as_batches
 from sklearn_boltz.units._unit import UnitType
 
 DIVERGED = "The parameters diverged. Use a smaller learning_rate."

@@ -6,7 +6,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._arrays import (
+from sklearn_boltz._estimator import validate_arguments
+from sklearn_boltz.numerics._arrays import (
     as_type,
     copied,
     dispatched,
@@ -15,9 +16,8 @@ from sklearn_boltz._arrays import (
     namespace_of,
     numpy_dtype,
 )
-from sklearn_boltz._base import validate_arguments
-from sklearn_boltz._random import Stream, make_generator
-from sklearn_boltz._threads import Workers
+from sklearn_boltz.numerics._random import Stream, make_generator
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import (
     _COUNT,
     _RANDOM_STATE,

@@ -11,7 +11,9 @@ from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from sklearn_boltz._arrays import (
+from sklearn_boltz._callbacks import with_callbacks
+from sklearn_boltz._estimator import checked_weights, dense, unchanged_on_error, validate_arguments
+from sklearn_boltz.numerics._arrays import (
     as_numpy,
     as_type,
     concatenated,
@@ -23,13 +25,9 @@ from sklearn_boltz._arrays import (
     numpy_dtype,
     taken,
 )
-from sklearn_boltz._base import checked_weights, dense, unchanged_on_error, validate_arguments
-from sklearn_boltz._batches import as_batches, with_labels
-from sklearn_boltz._callbacks import with_callbacks
-from sklearn_boltz._labels import encode_labels, is_labelled, learn_classes, split_labels
-from sklearn_boltz._memory import check_drawn
-from sklearn_boltz._random import Stream, make_generator
-from sklearn_boltz._threads import Workers
+from sklearn_boltz.numerics._memory import check_drawn
+from sklearn_boltz.numerics._random import Stream, make_generator
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted._boltzmann_machine import (
     DEVICE_ROWS,
     IMPUTE_CONSTRAINTS,
@@ -71,6 +69,8 @@ from sklearn_boltz.restricted.training._rows import (
     relative,
     that_count,
 )
+from sklearn_boltz.tables._batches import as_batches, with_labels
+from sklearn_boltz.tables._labels import encode_labels, is_labelled, learn_classes, split_labels
 from sklearn_boltz.units import Bernoulli, Categorical
 
 OPTIMIZERS = {"adam": Adam, "sgd": SGD}

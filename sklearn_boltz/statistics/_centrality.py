@@ -9,14 +9,14 @@ from sklearn.utils import Bunch, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._cells import is_missing
-from sklearn_boltz._random import make_generator
-from sklearn_boltz._threads import in_parallel
 from sklearn_boltz.networks._network import Network
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._graph import require_networkx
 from sklearn_boltz.statistics._groups import block_norms
 from sklearn_boltz.statistics._refits import Refits, repeated_rows
 from sklearn_boltz.statistics._results import import_pandas
+from sklearn_boltz.tables._cells import is_missing
 
 # The probability of the correlation stability coefficient.
 PROBABILITY = 0.95

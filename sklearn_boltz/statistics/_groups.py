@@ -11,14 +11,14 @@ from sklearn.base import clone
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from sklearn_boltz._base import BaseBoltzmann
-from sklearn_boltz._cells import is_missing
-from sklearn_boltz._random import make_generator
-from sklearn_boltz._threads import in_parallel
+from sklearn_boltz._estimator import BaseBoltzmann
 from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._inference import adjust_p_values
 from sklearn_boltz.statistics._refits import Refits
 from sklearn_boltz.statistics._results import pair_frame
+from sklearn_boltz.tables._cells import is_missing
 
 # Differences that rounding makes are not larger than others.
 ROUNDING = 1e-9

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_boltz._base import checked_weights
-from sklearn_boltz._threads import limit_blas
+from sklearn_boltz._estimator import checked_weights
+from sklearn_boltz.numerics._threads import limit_blas
 
 
 class Refits(NamedTuple):

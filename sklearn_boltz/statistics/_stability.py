@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils._param_validation import Interval, validate_params
 
-from sklearn_boltz._random import make_generator
-from sklearn_boltz._threads import in_parallel
 from sklearn_boltz.networks import SparseFVBM
+from sklearn_boltz.numerics._random import make_generator
+from sklearn_boltz.numerics._threads import in_parallel
 from sklearn_boltz.statistics._refits import Refits, repeated_rows
 from sklearn_boltz.statistics._results import pair_frame
 

@@ -9,10 +9,10 @@ from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from sklearn_boltz._base import find_stack_level
-from sklearn_boltz._random import make_generator
+from sklearn_boltz._estimator import find_stack_level
 from sklearn_boltz.networks import SparseFVBM
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, blas_threads
+from sklearn_boltz.numerics._random import make_generator
 from sklearn_boltz.statistics._arguments import counted, of_network
 from sklearn_boltz.statistics._inference import PairwiseInference
 from sklearn_boltz.statistics.covariance._categorical import as_parameters, parameter_index

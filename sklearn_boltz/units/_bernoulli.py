@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 from scipy.special import expit, logit
 
-from sklearn_boltz._arrays import is_foreign, widened, zeros
+from sklearn_boltz.numerics._arrays import is_foreign, widened, zeros
 from sklearn_boltz.units import _bernoulli_arrays
 from sklearn_boltz.units._bernoulli_kernel import bernoulli_sample, softplus_sums
 from sklearn_boltz.units._unit import FLOATS, UnitType, as_floats, observed_sums

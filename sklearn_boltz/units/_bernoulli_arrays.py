@@ -4,7 +4,7 @@ Each function gives the same result as the compiled kernel of the same name, and
 same random numbers. Tensors in the memory of the CPU are drawn by the kernels themselves.
 """
 
-from sklearn_boltz._arrays import (
+from sklearn_boltz.numerics._arrays import (
     at_least,
     converted,
     expit,
@@ -13,7 +13,7 @@ from sklearn_boltz._arrays import (
     namespace_of,
     widest,
 )
-from sklearn_boltz._random_arrays import uniform
+from sklearn_boltz.numerics._random_arrays import uniform
 from sklearn_boltz.units import _bernoulli_kernel as kernels
 
 

@@ -5,8 +5,8 @@ from numbers import Integral
 
 import numpy as np
 
-from sklearn_boltz._arrays import is_foreign, widened
-from sklearn_boltz._memory import check_memory
+from sklearn_boltz.numerics._arrays import is_foreign, widened
+from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.units import _categorical_arrays
 from sklearn_boltz.units._categorical_kernel import (
     categorical_log_partition,

@@ -5,7 +5,7 @@ the memory of the processor are drawn by the kernel itself. `runs` are those of 
 and how many units in turn have each of them.
 """
 
-from sklearn_boltz._arrays import (
+from sklearn_boltz.numerics._arrays import (
     concatenated,
     converted,
     cumulative_sum,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_boltz._arrays import concatenated, for_kernels, is_foreign
+from sklearn_boltz.numerics._arrays import concatenated, for_kernels, is_foreign
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._unit import UnitType

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_boltz._base import find_stack_level
-from sklearn_boltz._cells import IF_A_VALUE, first_of, is_whole, shown
-from sklearn_boltz._tables import ordered_columns
+from sklearn_boltz._estimator import find_stack_level
+from sklearn_boltz.tables._cells import IF_A_VALUE, first_of, is_whole, shown
+from sklearn_boltz.tables._table import ordered_columns
 
 # Without `n_values`, a column with more values than this is taken for amounts.
 MOST_VALUES = 64

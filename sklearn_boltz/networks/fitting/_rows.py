@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._base import checked_weights
-from sklearn_boltz._batches import summarise
-from sklearn_boltz._completion import distinct_incomplete, informative
-from sklearn_boltz._memory import SMALL, check_memory
+from sklearn_boltz._estimator import checked_weights
+from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks.fitting._columns import Coding, find_coding
 from sklearn_boltz.networks.training._streamed import Sums
+from sklearn_boltz.numerics._memory import SMALL, check_memory
+from sklearn_boltz.tables._batches import summarise
 
 # Codes of the distinct rows of batches that are kept, at most.
 MOST_CODES = 2**27

@@ -2,12 +2,12 @@
 
 from functools import partial
 
-from sklearn_boltz._batches import fresh
-from sklearn_boltz._completion import distinct_incomplete
+from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.fitting._rows import positive_of_batch
 from sklearn_boltz.networks.training._fit import Task
 from sklearn_boltz.networks.training._objective import distinct_rows
+from sklearn_boltz.tables._batches import fresh
 
 
 def make_task(estimator, rows, batches, alpha=0.0, ordered=None):

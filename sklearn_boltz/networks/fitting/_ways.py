@@ -8,7 +8,6 @@ are any.
 
 from typing import NamedTuple
 
-from sklearn_boltz._random import make_generator
 from sklearn_boltz.networks.higher_order import _fit as _terms
 from sklearn_boltz.networks.higher_order import _likelihood as _further
 from sklearn_boltz.networks.higher_order._selection import MAX_ROUNDS
@@ -19,6 +18,7 @@ from sklearn_boltz.networks.training._likelihood import Likelihood
 from sklearn_boltz.networks.training._recorder import Recorder
 from sklearn_boltz.networks.training._sampled_likelihood import maximise_by_sampling
 from sklearn_boltz.networks.training._solvers import Monitor, newton
+from sklearn_boltz.numerics._random import make_generator
 
 
 class Plan(NamedTuple):

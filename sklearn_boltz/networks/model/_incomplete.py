@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse.csgraph import connected_components
 from scipy.special import softmax
 
-from sklearn_boltz._completion import patterns
+from sklearn_boltz.missing._completion import patterns
 from sklearn_boltz.networks.model._joint import CHUNK, log_sum_exp
 from sklearn_boltz.networks.sampling._sampling import (
     annealed_log_partition,

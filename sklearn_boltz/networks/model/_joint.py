@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sklearn_boltz._completion import all_states
+from sklearn_boltz.missing._completion import all_states
 
 # Entries of a temporary array of rows by joint states, and by values.
 CHUNK = 2**22

@@ -5,9 +5,7 @@ import warnings
 import numpy as np
 from sklearn.utils import Bunch
 
-from sklearn_boltz._base import find_stack_level
-from sklearn_boltz._ladder_record import mean_and_error
-from sklearn_boltz._threads import Workers
+from sklearn_boltz._estimator import find_stack_level
 from sklearn_boltz.networks.sampling._tempering import (
     N_CHAINS,
     Path,
@@ -15,6 +13,8 @@ from sklearn_boltz.networks.sampling._tempering import (
     find_betas,
     make_ladder,
 )
+from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.partition._ladder_record import mean_and_error
 
 # Below this temperature, for log-weights of the order of 1, rounding errors are greater than a nat.
 COLDEST = 1e-13

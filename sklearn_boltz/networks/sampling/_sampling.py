@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sklearn_boltz._estimates import estimate_from_weights
+from sklearn_boltz.partition._estimates import estimate_from_weights
 
 
 def draw_seed(generator):

@@ -9,12 +9,12 @@ import math
 
 import numpy as np
 
-from sklearn_boltz._estimates import temperature_ladder
-from sklearn_boltz._ladder import Exchanges, Ladder
-from sklearn_boltz._ladder_record import RECORD_ROUNDS, Block, Record, ratios_by_chain
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
 from sklearn_boltz.networks.sampling._sampling import draw_seed
+from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.partition._estimates import temperature_ladder
+from sklearn_boltz.partition._ladder import Exchanges, Ladder
+from sklearn_boltz.partition._ladder_record import RECORD_ROUNDS, Block, Record, ratios_by_chain
 
 # Chains of a rung; rungs at most, and chains that find them.
 N_CHAINS, MAX_RUNGS, N_PILOT = 100, 200, 100

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_boltz._base import N_NAMES, find_stack_level
+from sklearn_boltz._estimator import N_NAMES, find_stack_level
 from sklearn_boltz.networks.sparse._dependent import LEVEL, dependent_pairs
 from sklearn_boltz.networks.sparse._task import Choice, SparseTask
 

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch
 
-from sklearn_boltz._completion import distinct_incomplete, informative
+from sklearn_boltz.missing._completion import distinct_incomplete, informative
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets
 from sklearn_boltz.networks.sparse._network import network_of

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._completion import IncompleteRows, Model, maximise
+from sklearn_boltz.missing._completion import IncompleteRows, Model, maximise
 from sklearn_boltz.networks.sampling._sampling import gibbs_complete
 from sklearn_boltz.networks.training import _fit
 from sklearn_boltz.networks.training._solvers import Monitor, information_solver, line_search

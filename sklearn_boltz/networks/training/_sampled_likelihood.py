@@ -12,9 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
-from sklearn_boltz._ladder import Exchanges, Ladder, bennett
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._spurious import strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
@@ -26,6 +23,9 @@ from sklearn_boltz.networks.training._existence import (
 from sklearn_boltz.networks.training._fit import result_of
 from sklearn_boltz.networks.training._objective import penalty_of_sum
 from sklearn_boltz.networks.training._solvers import Monitor
+from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.numerics._threads import Workers
+from sklearn_boltz.partition._ladder import Exchanges, Ladder, bennett
 
 # Chains of a temperature, in groups whose differences tell the error of a moment.
 N_CHAINS, N_GROUPS = 200, 20

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import minimize
 
-from sklearn_boltz._threads import limit_blas
 from sklearn_boltz.networks.training._bslm import bslm_sweep
 from sklearn_boltz.networks.training._recorder import Recorder, never
+from sklearn_boltz.numerics._threads import limit_blas
 
 # With more parameters than this, the matrix of Newton's method costs more than it saves.
 MAX_NEWTON_PARAMETERS = 3000

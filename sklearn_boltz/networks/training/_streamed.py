@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._batches import distinct_states
 from sklearn_boltz.networks.training._objective import (
     GradientPoint,
     PlainLine,
@@ -19,6 +18,7 @@ from sklearn_boltz.networks.training._objective import (
     largest_move,
     penalty_of_sum,
 )
+from sklearn_boltz.tables._batches import distinct_states
 
 # Entries of the distinct rows that are kept, at most, and of the part of a batch that is worked
 # on at once: ten arrays of float64 of that size exist at a time.

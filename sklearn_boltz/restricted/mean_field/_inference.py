@@ -1,6 +1,6 @@
 """Mean-field inference by name: TAP, relaxed belief propagation, adaptive TAP."""
 
-from sklearn_boltz._arrays import as_numpy, is_foreign
+from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
 from sklearn_boltz.restricted.mean_field import _rbp, _tap, _vamp
 from sklearn_boltz.restricted.mean_field._second_order import has_wide_units
 from sklearn_boltz.restricted.mean_field._tap_arrays import at_home

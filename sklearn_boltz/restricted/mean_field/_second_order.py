@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.mean_field._spread_kernel import act, differences, gathered, spreads
 from sklearn_boltz.restricted.model._layered import BlockWeights
 

@@ -17,8 +17,8 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import Bunch
 
-from sklearn_boltz._arrays import is_foreign
-from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.numerics._arrays import is_foreign
+from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.mean_field import _tap_arrays
 from sklearn_boltz.restricted.mean_field._grouped import grouped
 from sklearn_boltz.restricted.mean_field._second_order import (

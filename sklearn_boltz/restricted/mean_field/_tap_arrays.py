@@ -2,7 +2,7 @@
 
 from sklearn.utils import Bunch
 
-from sklearn_boltz._arrays import as_numpy, device_of, namespace_of, zeros
+from sklearn_boltz.numerics._arrays import as_numpy, device_of, namespace_of, zeros
 
 # Iterations between two looks at whether a start is still on its way, where there are many: a look
 # waits for the device.

@@ -6,7 +6,7 @@ times units are in memory, but of no more classes at once than `MOST_NUMBERS` al
 
 from sklearn.utils import gen_batches
 
-from sklearn_boltz._arrays import (
+from sklearn_boltz.numerics._arrays import (
     at_least,
     concatenated,
     converted,

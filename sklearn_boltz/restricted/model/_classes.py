@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
-from sklearn_boltz._arrays import (
+from sklearn_boltz.numerics._arrays import (
     concatenated,
     is_foreign,
     logsumexp,

@@ -12,11 +12,11 @@ from numbers import Integral
 import numpy as np
 from scipy.sparse import issparse
 
-from sklearn_boltz._arrays import as_type
-from sklearn_boltz._base import dense
-from sklearn_boltz._cells import also, columns_of
-from sklearn_boltz._memory import SMALL, check_memory
-from sklearn_boltz._tables import holds_numbers
+from sklearn_boltz._estimator import dense
+from sklearn_boltz.numerics._arrays import as_type
+from sklearn_boltz.numerics._memory import SMALL, check_memory
+from sklearn_boltz.tables._cells import also, columns_of
+from sklearn_boltz.tables._table import holds_numbers
 from sklearn_boltz.units._bernoulli import Bernoulli
 from sklearn_boltz.units._categorical import Categorical
 from sklearn_boltz.units._gaussian import Gaussian

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils import gen_batches
 
-from sklearn_boltz._arrays import as_numpy, is_foreign
-from sklearn_boltz._estimates import estimate_from_value
+from sklearn_boltz.numerics._arrays import as_numpy, is_foreign
+from sklearn_boltz.partition._estimates import estimate_from_value
 from sklearn_boltz.restricted.model._model import check_normalisable
 
 # Bits of the states of a layer up to which enumeration takes seconds, and at most.

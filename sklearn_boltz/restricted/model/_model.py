@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.extmath import safe_sparse_dot
 
-from sklearn_boltz._arrays import is_foreign, like, namespace_of, widened, zeros
+from sklearn_boltz.numerics._arrays import is_foreign, like, namespace_of, widened, zeros
 from sklearn_boltz.units._bernoulli_arrays import log_partition_sum
 from sklearn_boltz.units._unit import mixed_states
 

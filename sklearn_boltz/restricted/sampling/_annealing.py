@@ -9,7 +9,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logsumexp
 
-from sklearn_boltz._arrays import (
+from sklearn_boltz.numerics._arrays import (
     as_numpy,
     copied,
     device_of,
@@ -20,12 +20,12 @@ from sklearn_boltz._arrays import (
     widest,
     zeros,
 )
-from sklearn_boltz._estimates import (
+from sklearn_boltz.numerics._threads import has_other_processes, limit_blas, row_blocks
+from sklearn_boltz.partition._estimates import (
     MARKOV,
     estimate_from_weights,
     judged,
 )
-from sklearn_boltz._threads import has_other_processes, limit_blas, row_blocks
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.sampling._gibbs import (
     fields_by_kernels,

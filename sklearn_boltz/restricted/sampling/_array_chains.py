@@ -1,6 +1,6 @@
 """Markov chains of which the states are arrays of other libraries than NumPy."""
 
-from sklearn_boltz._arrays import namespace_of, zeros
+from sklearn_boltz.numerics._arrays import namespace_of, zeros
 
 
 def move_chains(model, V, n_steps, stream, H=None):

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import as_numpy, concatenated, like, namespace_of, widest
-from sklearn_boltz._ladder import Ladder
+from sklearn_boltz.numerics._arrays import as_numpy, concatenated, like, namespace_of, widest
+from sklearn_boltz.partition._ladder import Ladder
 from sklearn_boltz.units._unit import UnitType
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from sklearn_boltz._arrays import is_foreign
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.numerics._arrays import is_foreign
+from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields
 from sklearn_boltz.restricted.sampling._observed import (
     ROW_CHAINS,

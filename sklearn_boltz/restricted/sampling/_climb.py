@@ -4,9 +4,9 @@ from copy import deepcopy
 
 import numpy as np
 
-from sklearn_boltz._arrays import as_numpy, concatenated, copied, taken
-from sklearn_boltz._ladder import Exchanges
-from sklearn_boltz._ladder_record import Record
+from sklearn_boltz.numerics._arrays import as_numpy, concatenated, copied, taken
+from sklearn_boltz.partition._ladder import Exchanges
+from sklearn_boltz.partition._ladder_record import Record
 from sklearn_boltz.restricted.model._model import check_normalisable
 from sklearn_boltz.restricted.sampling._rungs import (
     Rung,

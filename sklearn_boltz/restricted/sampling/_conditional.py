@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from sklearn_boltz._random import Stream
+from sklearn_boltz.numerics._random import Stream
 from sklearn_boltz.restricted.model._enumeration import all_states, n_bits
 from sklearn_boltz.restricted.sampling._modes import coordinate_ascent, mode_of_mixture
 

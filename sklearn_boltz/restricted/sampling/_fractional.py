@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._random import Stream, make_generator
-from sklearn_boltz._threads import Workers
+from sklearn_boltz.numerics._random import Stream, make_generator
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.model._enumeration import log_sum_over_states
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import run_chains

@@ -5,9 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from sklearn_boltz._arrays import is_foreign
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.numerics._arrays import is_foreign
+from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.sampling import _array_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     gibbs_chains,

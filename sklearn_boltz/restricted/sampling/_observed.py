@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_boltz._random import Stream
+from sklearn_boltz.numerics._random import Stream
 
 # Bits of the missing cells or of the hidden units up to which their states are summed out: for a
 # log-probability, and where each state is looked at.

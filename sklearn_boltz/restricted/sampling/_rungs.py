@@ -4,9 +4,9 @@ from copy import deepcopy
 
 import numpy as np
 
-from sklearn_boltz._arrays import as_numpy, copied, is_foreign, like, namespace_of, zeros
-from sklearn_boltz._ladder import Ladder, Pair
-from sklearn_boltz._threads import OneThread
+from sklearn_boltz.numerics._arrays import as_numpy, copied, is_foreign, like, namespace_of, zeros
+from sklearn_boltz.numerics._threads import OneThread
+from sklearn_boltz.partition._ladder import Ladder, Pair
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._annealing import base_log_partition
 from sklearn_boltz.restricted.sampling._array_ladder import ArrayLadder

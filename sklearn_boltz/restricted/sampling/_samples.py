@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_boltz._arrays import empty, is_foreign, like, namespace_of, numpy_dtype
+from sklearn_boltz.numerics._arrays import empty, is_foreign, like, namespace_of, numpy_dtype
 from sklearn_boltz.restricted.sampling._array_chains import clamped_chains
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 

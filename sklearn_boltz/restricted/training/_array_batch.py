@@ -1,6 +1,6 @@
 """A mini-batch on a device: the sums that S-DCP asks for, by functions of its library."""
 
-from sklearn_boltz._arrays import like, namespace_of
+from sklearn_boltz.numerics._arrays import like, namespace_of
 from sklearn_boltz.restricted.sampling._array_chains import move_chains
 from sklearn_boltz.restricted.sampling._gibbs import rows_to_start_at
 from sklearn_boltz.units._bernoulli_arrays import draw

@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from sklearn_boltz._arrays import (
+from sklearn_boltz.numerics._arrays import (
     as_numpy,
     as_type,
     is_foreign,

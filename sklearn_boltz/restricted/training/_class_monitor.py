@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_boltz._arrays import as_numpy
+from sklearn_boltz.numerics._arrays import as_numpy
 from sklearn_boltz.restricted.sampling._class_probabilities import quick_log_probability
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS, Comparison, weighted_mean
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._base import dense
-from sklearn_boltz._batches import outlive_workers
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import Workers
+from sklearn_boltz._estimator import dense
+from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.numerics._threads import Workers
 from sklearn_boltz.restricted.mean_field._clamped import visible_side
 from sklearn_boltz.restricted.sampling._gibbs import (
     rows_to_start_at,
@@ -34,6 +33,7 @@ from sklearn_boltz.restricted.training._sdcp import (
     shape_slopes,
 )
 from sklearn_boltz.restricted.training._tap_steps import Workspace, difference
+from sklearn_boltz.tables._batches import outlive_workers
 
 # Dask advises against tasks that hold more than 10 MB; parameters of any size have to travel.
 QUIET = {"distributed.admin.large-graph-warning-threshold": "1 TB"}

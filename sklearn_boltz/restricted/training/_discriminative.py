@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import (
+from sklearn_boltz.numerics._arrays import (
     as_type,
     concatenated,
     converted,
@@ -30,7 +30,7 @@ from sklearn_boltz._arrays import (
     taken,
     widened,
 )
-from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.model._classes import gradient_sums
 from sklearn_boltz.restricted.sampling._gibbs import run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import hidden_fields, moments

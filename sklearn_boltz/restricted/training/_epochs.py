@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import all_finite, is_foreign
+from sklearn_boltz.numerics._arrays import all_finite, is_foreign
 from sklearn_boltz.restricted.training._cluster import teach
 from sklearn_boltz.restricted.training._progress import (
     Fall,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._random import Stream
-from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.sampling._observed import Gaps, rows_with_gaps, start
 
 # Transitions of a row that goes on from its last visit, and of one that starts anew.

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from sklearn_boltz._arrays import is_foreign
-from sklearn_boltz._cells import listed
+from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.restricted.model._columns import published, rescaled, with_published
+from sklearn_boltz.tables._cells import listed
 from sklearn_boltz.units import Bernoulli
 
 

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import is_foreign, taken
-from sklearn_boltz._base import dense
+from sklearn_boltz._estimator import dense
+from sklearn_boltz.numerics._arrays import is_foreign, taken
 
 
 class _Labelled:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
-from sklearn_boltz._arrays import as_numpy, is_foreign, like, numpy_dtype
-from sklearn_boltz._base import dense
-from sklearn_boltz._estimates import temperature_ladder
-from sklearn_boltz._random import Stream
+from sklearn_boltz._estimator import dense
+from sklearn_boltz.numerics._arrays import as_numpy, is_foreign, like, numpy_dtype
+from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.partition._estimates import temperature_ladder
 from sklearn_boltz.restricted.model._enumeration import exact_log_partition, n_enumerated
 from sklearn_boltz.restricted.model._model import Model, log_pseudo_likelihood
 from sklearn_boltz.restricted.sampling._annealing import (

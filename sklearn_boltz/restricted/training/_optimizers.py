@@ -11,7 +11,7 @@ from copy import copy
 import numpy as np
 from scipy.linalg import svd
 
-from sklearn_boltz._arrays import is_foreign, namespace_of, zeros
+from sklearn_boltz.numerics._arrays import is_foreign, namespace_of, zeros
 from sklearn_boltz.restricted.training._adam_kernel import adam_step
 
 

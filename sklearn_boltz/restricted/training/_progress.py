@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import copied
+from sklearn_boltz.numerics._arrays import copied
 
 # Epochs over which an uncertain log-likelihood is averaged before it is compared.
 AVERAGED = 5

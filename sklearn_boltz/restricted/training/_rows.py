@@ -8,15 +8,15 @@ import numpy as np
 from scipy.sparse import issparse, vstack
 from sklearn.utils import gen_batches
 
-from sklearn_boltz._arrays import as_numpy
-from sklearn_boltz._base import checked_weights, dense
-from sklearn_boltz._batches import fresh, mini_batches, rows_of, summarise
+from sklearn_boltz._estimator import checked_weights, dense
+from sklearn_boltz.numerics._arrays import as_numpy
 from sklearn_boltz.restricted.sampling._observed import rows_with_gaps
 from sklearn_boltz.restricted.training._array_rows import DeviceRows
 from sklearn_boltz.restricted.training._cluster import Parts, find_cluster
 from sklearn_boltz.restricted.training._gaps import Incomplete, KeptValues, mask_digest
 from sklearn_boltz.restricted.training._labelled_rows import LabelledDeviceRows
 from sklearn_boltz.restricted.training._monitor import LIKELIHOOD_ROWS
+from sklearn_boltz.tables._batches import fresh, mini_batches, rows_of, summarise
 from sklearn_boltz.units._bernoulli import smoothed_log_odds
 from sklearn_boltz.units._unit import observed_sums
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import copied, is_foreign
-from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.numerics._arrays import copied, is_foreign
+from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.model._model import Model
 from sklearn_boltz.restricted.sampling._gibbs import draw, rows_to_start_at, run_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import moments

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sklearn_boltz._arrays import as_numpy, like, taken
+from sklearn_boltz.numerics._arrays import as_numpy, like, taken
 from sklearn_boltz.restricted.mean_field._clamped import clamp
 from sklearn_boltz.restricted.mean_field._inference import INFERENCES
 from sklearn_boltz.restricted.mean_field._tap import distinct, select, total_log_partition

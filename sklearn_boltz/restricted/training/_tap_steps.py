@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import copied, is_foreign, like, namespace_of
-from sklearn_boltz._threads import row_blocks
+from sklearn_boltz.numerics._arrays import copied, is_foreign, like, namespace_of
+from sklearn_boltz.numerics._threads import row_blocks
 from sklearn_boltz.restricted.mean_field._clamped import clamp, fields_of_layers
 from sklearn_boltz.restricted.mean_field._second_order import features_of_pair, weight_gradient
 from sklearn_boltz.restricted.mean_field._tap import Iteration, Scratch, solve

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._arrays import copied
-from sklearn_boltz._estimates import temperature_ladder
-from sklearn_boltz._ladder import Pair, bennett
-from sklearn_boltz._random import Stream
+from sklearn_boltz.numerics._arrays import copied
+from sklearn_boltz.numerics._random import Stream
+from sklearn_boltz.partition._estimates import temperature_ladder
+from sklearn_boltz.partition._ladder import Pair, bennett
 from sklearn_boltz.restricted.sampling._annealing import (
     annealed_importance_sampling,
     resampled,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz._completion import (
+from sklearn_boltz.missing._completion import (
     IncompleteRows,
     Model,
     distinct_incomplete,

@@ -4,8 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from sklearn_boltz._completion import distinct_incomplete
-from sklearn_boltz._memory import check_memory
+from sklearn_boltz.missing._completion import distinct_incomplete
 from sklearn_boltz.networks.categorical._objective import block_starts
 from sklearn_boltz.networks.categorical._task import CodesTask
 from sklearn_boltz.networks.model._potts_model import PottsModel
@@ -17,6 +16,7 @@ from sklearn_boltz.networks.training._objective import (
     distinct_rows,
     parameter_places,
 )
+from sklearn_boltz.numerics._memory import check_memory
 from sklearn_boltz.statistics.covariance._categorical import contrasts_curvature, fitted_places
 from sklearn_boltz.statistics.covariance._completed import Coordinates, completed_curvature
 from sklearn_boltz.statistics.covariance._curvature import (

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from sklearn_boltz._estimates import MAX_STD_ERR, LogPartition, distrust
-from sklearn_boltz._ladder import BROKEN, bennett
+from sklearn_boltz.partition._estimates import MAX_STD_ERR, LogPartition, distrust
+from sklearn_boltz.partition._ladder import BROKEN, bennett
 
 # Rounds of a block of a record; blocks before the first look at them; and the share of all
 # blocks, at the beginning, that is not used.

@@ -5,7 +5,7 @@ libraries have unsigned integers that can be multiplied, so these are signed one
 around to the same bits, and a shift to the right is followed by a mask.
 """
 
-from sklearn_boltz._arrays import at_least, converted, device_of, namespace_of
+from sklearn_boltz.numerics._arrays import at_least, converted, device_of, namespace_of
 
 MASK64 = 2**64 - 1
 # Steps whose keys are made at once: launching a kernel takes longer than the work for one.

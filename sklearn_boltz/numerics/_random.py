@@ -3,10 +3,10 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
-from sklearn_boltz._arrays import device_of, namespace_of
-from sklearn_boltz._random_arrays import Numbers
-from sklearn_boltz._random_arrays import uniform as uniform_of_arrays
-from sklearn_boltz._random_kernel import normal, uniform
+from sklearn_boltz.numerics._arrays import device_of, namespace_of
+from sklearn_boltz.numerics._random_arrays import Numbers
+from sklearn_boltz.numerics._random_arrays import uniform as uniform_of_arrays
+from sklearn_boltz.numerics._random_kernel import normal, uniform
 
 
 def make_generator(random_state):

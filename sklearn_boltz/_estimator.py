@@ -23,9 +23,11 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from sklearn_boltz._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz._callbacks import CallbackSupportMixin
-from sklearn_boltz._cells import (
+from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
+from sklearn_boltz.numerics._memory import check_memory
+from sklearn_boltz.tables._cells import (
     N_NAMES,
     also,
     as_numbers,
@@ -47,8 +49,7 @@ from sklearn_boltz._cells import (
     unusable_cell,
     without_objects,
 )
-from sklearn_boltz._memory import check_memory
-from sklearn_boltz._tables import (
+from sklearn_boltz.tables._table import (
     Table,
     check_form,
     given_n_values,
@@ -57,7 +58,6 @@ from sklearn_boltz._tables import (
     learn_table,
     without_column,
 )
-from sklearn_boltz._warnings import find_stack_level
 
 VERSION = version("sklearn_boltz")
 

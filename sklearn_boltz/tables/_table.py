@@ -10,7 +10,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_boltz._cells import (
+from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.tables._cells import (
     MISSING_CODES,
     MOST_LEVELS,
     also,
@@ -26,8 +27,7 @@ from sklearn_boltz._cells import (
     looks_missing,
     missing_cells,
 )
-from sklearn_boltz._headers import Header
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.tables._headers import Header
 
 # Categories in a message.
 N_SHOWN = 5

@@ -1,0 +1,1 @@
+"""Missing cells of any model."""

@@ -1,0 +1,1 @@
+"""Random numbers, threads, memory, and arrays of any library."""

@@ -1,0 +1,1 @@
+"""Estimates of ln Z."""
