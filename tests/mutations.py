@@ -402,7 +402,7 @@ SOURCES = [
         (".sum(axis=1) * np.log(n_rows + 1)", ".sum(axis=1)"),
     ]),
     ("tables/_bins.py", "test_bins.py", [
-        ("mass > 2 * n / most", "mass > n / most"),
+        ("mass > ATOM * n", "mass > 0.6 * n"),
         ("(n / (n + 1))", "1"),
         ("- 3 * beyond", "- 2 * beyond"),
         ("np.log1p(at / after)", "np.log(2)"),

@@ -134,6 +134,15 @@ def test_atoms_and_equal_bins():
     assert_array_equal(np.bincount(bins.encode(numbers).astype(int)), [100, 20, 20, 20, 20, 20])
 
 
+@pytest.mark.parametrize("most", [2, 5, 32])
+def test_atoms_do_not_depend_on_the_number_of_bins(most):
+    """So that likelihoods of all models have the same measure."""
+    numbers = np.where(RNG.random(900) < 0.2, 40.0, RNG.normal(size=900))
+    assert Bins.learn(numbers, most=most).atoms.tolist() == [40.0]
+    few = RNG.choice([0.5, 1.5, 2.5, 7.25], 900)
+    assert Bins.learn(few, most=most).atoms.tolist() == [0.5, 1.5, 2.5, 7.25]
+
+
 def test_quantiles_are_those_of_the_mixture():
     bins = Bins.learn(NUMBERS["normal"])
     p = RNG.dirichlet(np.ones(bins.n_bins), 4)

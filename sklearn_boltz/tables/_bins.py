@@ -15,8 +15,11 @@ import numpy as np
 LEAST, MOST = 8, 32
 # Numbers of a bin that are kept for samples: quantiles of its training cells.
 N_KEPT = 64
-# Cells of a bin for each piece inside of it, and pieces at most.
-PER_PIECE, MOST_PIECES = 8, 8
+# Pieces inside of a bin at most, and different numbers for each of them at least.
+PIECES = 8
+# A value of more than this share of the cells is an atom, whatever the number of bins: likelihoods
+# of two models of a column must have the same measure.
+ATOM = 0.1
 
 
 class Bins(NamedTuple):
@@ -37,7 +40,7 @@ class Bins(NamedTuple):
     log_share : ndarray of float64 of shape (n_atoms,)
         Of the atoms, in their bins.
     values : ndarray of float64 of shape (n_bins, N_KEPT)
-        Quantiles of the training cells of each bin.
+        Quantiles of the training cells of each bin, from the least to the greatest.
     means : ndarray of float64 of shape (n_bins,)
         Of the training cells of each bin.
     is_whole, is_rounded : bool
@@ -66,7 +69,7 @@ class Bins(NamedTuple):
         weights : ndarray of float64 of shape (n_samples,) or None
             How often each counts.
         most : int
-            Bins at most, 2 or more; there are one or two more where atoms lie between them.
+            Bins at most, 2 or more, but for atoms and what lies between two of them.
 
         Returns
         -------
@@ -81,9 +84,9 @@ class Bins(NamedTuple):
         codes, is_atom = _grouped(x, mass, most)
         first = np.flatnonzero(np.diff(codes, prepend=-1))
         groups = zip(np.split(x, first[1:]), np.split(mass, first[1:]), strict=True)
-        groups = [(own, cells[_quantiles(own)], cells) for cells, own in groups]
-        means = np.array([np.average(cells, weights=own) for own, _, cells in groups])
-        values = np.array([kept for _, kept, _ in groups])
+        groups = [(cells, own, _kept(cells, own, is_rounded)) for cells, own in groups]
+        means = np.array([np.average(cells, weights=own) for cells, own, _ in groups])
+        values = np.array([kept for *_, kept in groups])
         pieces = _pieces(x, mass, first, is_atom[first], is_whole)
         return cls(*pieces, values, np.clip(means, *values[:, [0, -1]].T), is_whole, is_rounded)
 
@@ -194,7 +197,7 @@ def _grouped(x, mass, most):
     """The bin of each different number, in order, and whether it is an atom."""
     n = mass.sum()
     most = min(most, int(np.clip(round(2 * n**0.25), LEAST, MOST)))
-    is_atom = np.full(len(x), True) if len(x) <= most else mass > 2 * n / most
+    is_atom = np.full(len(x), True) if len(x) <= LEAST else mass > ATOM * n
     if is_atom.all():
         return np.arange(len(x)), is_atom
     others = np.where(is_atom, 0, mass)
@@ -212,12 +215,15 @@ def _grouped(x, mass, most):
     return np.cumsum(is_first) - 1, is_atom
 
 
-def _quantiles(mass):
-    """Places of N_KEPT quantiles of sorted numbers, from the first to the last of these."""
+def _kept(cells, mass, is_rounded):
+    """N_KEPT quantiles of sorted numbers, from first to last; real ones are interpolated."""
     up_to = np.cumsum(mass)
-    places = np.searchsorted(up_to, (np.arange(N_KEPT) + 0.5) / N_KEPT * up_to[-1])
-    places[0], places[-1] = 0, len(mass) - 1
-    return np.minimum(places, len(mass) - 1)
+    levels = np.linspace(0, 1, N_KEPT)
+    if not is_rounded:
+        middle = up_to - mass / 2
+        return np.interp(middle[0] + levels * (middle[-1] - middle[0]), middle, cells)
+    places = np.searchsorted(up_to, levels * up_to[-1])
+    return cells[np.minimum(places, len(cells) - 1)]
 
 
 def _pieces(x, mass, first, is_atom, is_whole):
@@ -260,7 +266,7 @@ def _pieces(x, mass, first, is_atom, is_whole):
 
 def _inside(cells, counts, low, high, code, is_whole):
     """The pieces of a bin: a histogram, to which one more cell is added that may be anywhere."""
-    n_pieces = int(np.clip(len(cells) // PER_PIECE, 1, MOST_PIECES))
+    n_pieces = int(np.clip(len(cells) // PIECES, 1, PIECES))
     ends = np.linspace(low, high, n_pieces + 1)
     if is_whole:
         ends = np.floor(ends[1:-1]) + 0.5

@@ -165,9 +165,7 @@ def _columns_where(columns, of_object, of_float):
 
 
 def has_dates(X):
-    """Whether X is an array of dates, or a frame with differences of times."""
-    if hasattr(X, "dtype"):
-        return X.dtype.kind in "mM"
+    """Whether a frame has a column of differences of times, which NumPy takes for numbers."""
     return any(getattr(dtype, "kind", "") == "m" for dtype in getattr(X, "dtypes", ()))
 
 

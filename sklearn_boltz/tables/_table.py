@@ -461,6 +461,10 @@ def check_form(X):
             "X is Batches, which only `fit` and `partial_fit` of density models can read. Call "
             "this with the rows of one batch at a time."
         )
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(
+            "X is an array of dates or times. Pass a data frame, whose columns may hold dates."
+        )
     shape = getattr(X, "shape", None)
     if isinstance(X, (list, tuple)) and X and all(isinstance(cell, str) for cell in X):
         shape = (len(X),)

@@ -1,5 +1,6 @@
 """Columns of numbers, in every estimator: bins, densities inside, and values that can be."""
 
+import datetime
 import pickle
 import warnings
 from itertools import pairwise
@@ -165,7 +166,7 @@ def test_numbers_of_all_sorts(estimator, what):
     assert np.isfinite(model.score_samples(AMOUNTS[what])).all()
     drawn, rows = (pd.DataFrame(r) for r in (model.sample(5, random_state=0), AMOUNTS[what]))
     assert (drawn.dtypes == rows.dtypes).all()
-    if what != "seven columns of amounts":  # of 40 different numbers: others between them
+    if what not in ("seven columns of amounts", "rates above one"):  # others between them
         assert set(drawn.iloc[:, 0]) <= set(rows.iloc[:, 0])
 
 
@@ -194,3 +195,34 @@ def test_a_copula_is_found():
     drawn = FVBMPseudoLikelihood().fit(X).sample(2000, random_state=0)
     found, true = (rows.corr(method="spearman").iloc[0, 1] for rows in (drawn, X))
     assert abs(found - true) < 0.1  # the error of either is .02
+
+
+DAYS = [datetime.date(2020, 1, 1) + datetime.timedelta(days=7 * k) for k in range(60)]
+DATES = {
+    "pandas": pd.DataFrame({"day": pd.to_datetime(DAYS), "vote": ["no", "yes"] * 30}),
+    "Python": pd.DataFrame({"day": DAYS, "vote": ["no", "yes"] * 30}),
+    "polars": pl.DataFrame({"day": DAYS, "vote": ["no", "yes"] * 30}),
+    "times of polars": pl.DataFrame({
+        "day": [datetime.datetime(2020, 1, 1, k % 24, 30) for k in range(60)],
+        "vote": ["no", "yes"] * 30,
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DATES)
+def test_dates_come_back(kind):
+    X = DATES[kind]
+    gaps = {name: list(X[name]) for name in X.columns}
+    gaps["day"][:3] = [None] * 3
+    gaps = type(X)(gaps)
+    model = FVBMPseudoLikelihood().fit(gaps)
+    days = set(list(X["day"])[3:])
+    assert set(model.sample(50, random_state=0)["day"]) <= days
+    filled = model.impute(gaps, how="sample", random_state=0)
+    assert list(filled["day"])[3:] == list(X["day"])[3:] and set(filled["day"]) <= days
+    mean = list(model.impute(gaps)["day"])[0]
+    assert min(days) < mean < max(days)
+    given = model.sample(4, random_state=0, given={"day": list(X["day"])[7]})
+    assert set(given["day"]) == {list(X["day"])[7]}
+    with pytest.raises(ValueError, match="has cells that are no dates"):
+        model.score_samples(type(X)({"day": [True], "vote": ["no"]}))
