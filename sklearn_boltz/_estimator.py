@@ -27,9 +27,11 @@ from sklearn_boltz._callbacks import CallbackSupportMixin
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.numerics._arrays import as_numpy, dispatched, is_foreign, place_of
 from sklearn_boltz.numerics._memory import check_memory
+from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import (
     N_NAMES,
     also,
+    as_array,
     as_numbers,
     columns_of,
     columns_with_codes,
@@ -51,6 +53,7 @@ from sklearn_boltz.tables._cells import (
 )
 from sklearn_boltz.tables._table import (
     Table,
+    amounts,
     check_form,
     given_n_values,
     has_numbers_only,
@@ -280,13 +283,16 @@ class BaseBoltzmann(
     _takes_codes = False
     # Whether a table of -1 and 1 stands for itself.
     _takes_signs = False
+    # Whether numbers that are no codes are put into bins.
+    _bins_numbers = False
     # Whether rows come in batches: these hold numbers, as the model takes them.
     _reads_batches = False
 
-    def _validate(self, X, *, reset, allow_nan=False, **options):
+    def _validate(self, X, *, reset, allow_nan=False, sample_weight=None, **options):
         """Check a table as scikit-learn does; -> an array of numbers, for words of their codes.
 
-        With `reset`, the values of the columns are learned. An error names the cell and the remedy.
+        With `reset`, the values of the columns are learned, from rows that count as often as
+        `sample_weight` says. An error names the cell and the remedy.
         """
         self._check_library(X)
         X = unmasked(X) if isinstance(X, np.ma.MaskedArray) else X
@@ -311,7 +317,8 @@ class BaseBoltzmann(
                 raise TypeError("The values of X must be numbers.")
         with self._named():
             if reset:
-                self._table = self._learned(X, checked if numbers_only else None)
+                numbers = checked if numbers_only else None
+                self._table = self._learned(X, numbers, sample_weight)
             table = vars(self).get("_table") or Table.of_numbers(checked)
             encode = table.encode_numbers if numbers_only else table.encode
             coded = encode(checked, self.unseen)
@@ -363,7 +370,7 @@ class BaseBoltzmann(
                 raise
             raise ValueError(f"{type(self).__name__}: {description}") from error
 
-    def _learned(self, X, numbers):
+    def _learned(self, X, numbers, sample_weight):
         """The columns of the training table, of which `numbers` are the same if it has no words."""
         if self._reads_batches:
             if numbers is None:
@@ -373,7 +380,25 @@ class BaseBoltzmann(
                 )
             return Table.of_numbers(numbers, X)
         options = {"codes": self._takes_codes, "signs": self._takes_signs}
-        return learn_table(X, numbers, kinds=self._kinds(X), **options)
+        table = learn_table(X, numbers, kinds=self._kinds(X), **options)
+        codes_given = not isinstance(getattr(self, "n_values", "auto"), str)
+        if not self._bins_numbers or self.binarize is not None or issparse(X) or codes_given:
+            return table
+        binned = amounts(table, X)
+        if binned.any():
+            binned &= self._left_open(X)
+        if not binned.any():
+            return table
+        weights = None if sample_weight is None else checked_weights(sample_weight, X)
+        return table.with_bins(X, binned, weights, self._most_bins(table, binned))
+
+    def _left_open(self, X):
+        """Of which columns the user does not say what they are."""
+        return np.ones(X.shape[1], dtype=bool)
+
+    def _most_bins(self, table, binned):
+        """Bins of a column at most."""
+        return MOST
 
     def _kinds(self, X):
         """What the user says of each column: "number", "categories", or None to look."""
@@ -451,7 +476,7 @@ class BaseBoltzmann(
             return without_column(X, j)
         return X
 
-    def _fill(self, X, missing, how, impute):
+    def _fill(self, X, missing, how, impute, generator):
         """A copy of a table in which missing cells have values.
 
         Parameters
@@ -462,21 +487,35 @@ class BaseBoltzmann(
             Words and levels have no mean: the mode is taken for that.
         impute : callable
             From `how`, the rows as numbers without missing cells.
+        generator : Generator
+            Draws numbers from their bins.
         """
-        words = self._table.n_categories > 0
-        if how == "mean" and words.all():
+        table, numbers = self._table, {}
+        if how == "mean":
+            for j in np.flatnonzero(table.is_binned & missing.any(axis=0)):
+                numbers[j] = self._mean_numbers(X, missing[:, j], j)
+        if how == "mean" and table.is_word.all():
             how = "mode"
         filled = impute(how)
-        if how == "mean" and words.any():
-            filled = np.where(words, impute("mode"), filled)
-        return self._table.fill(X, filled, missing)
+        if how == "mean" and table.is_word.any():
+            filled = np.where(table.is_word, impute("mode"), filled)
+        return table.fill(X, filled, missing, generator if how == "sample" else None, numbers)
+
+    def _mean_numbers(self, X, rows, j):
+        """Means of the missing cells of a column of numbers in bins, NaN in other rows."""
+        table = X if is_frame(X) else as_array(X)
+        some = table.iloc[rows] if hasattr(table, "iloc") else table[np.flatnonzero(rows)]
+        means = np.full(len(rows), np.nan)
+        means[rows] = self.predict_column_proba(some, j) @ self._table.columns[j].bins.means
+        return means
 
     @property
     def categories_(self):
         """Values of each column in the order of their codes, or None for a column of numbers.
 
         A column of words, truth values or levels is coded by its place in this order: that of
-        its type, if that has one, else the alphabet or the size.
+        its type, if that has one, else the alphabet or the size. Of numbers in bins, the values
+        are names of the bins.
         """
         check_is_fitted(self)
         return [column.categories for column in self._table.columns]
@@ -523,7 +562,8 @@ class BaseBoltzmann(
         table = self._table
         is_code = table.header is not None or table.dtype is None
         numbers = n_values if is_code and self.binarize is None else -1
-        return np.where(table.is_word, table.n_categories, numbers)
+        numbers = np.where(table.is_binned, -1, numbers)  # a bin for every number
+        return np.where(table.is_word & ~table.is_binned, table.n_categories, numbers)
 
     def _without_empty(self, empty):
         """Note columns of which nothing is learned, as no cell has a value, with a warning.
@@ -541,8 +581,13 @@ class BaseBoltzmann(
         )
         self._table = self._table.without_values(empty)
 
-    def _with_unseen(self, X, log_probability):
-        """ln p of rows whose unseen cells were taken as missing, with the probability of these."""
+    def _with_cells(self, X, log_probability):
+        """ln p of rows from that of their codes: with the densities of numbers in their bins.
+
+        And with the probabilities of unseen cells, which were taken as missing.
+        """
+        if self._table.is_binned.any():
+            log_probability = log_probability + self._table.log_density(X)
         if self.unseen != "smooth" or self._unseen is None or is_foreign(X):
             return log_probability
 
@@ -569,6 +614,11 @@ class BaseBoltzmann(
             )
         return n_values
 
+    def _given_numbers(self, given):
+        """The given values of columns of numbers in bins, by the numbers of the columns."""
+        found = {self._variable(feature): value for feature, value in (given or {}).items()}
+        return {j: value for j, value in found.items() if self._table.is_binned[j]}
+
     def _given(self, given, values):
         """The columns for which a user gives values, and which of their values these are.
 
@@ -588,8 +638,10 @@ class BaseBoltzmann(
         places = {}
         for feature, value in (given or {}).items():
             j = self._variable(feature)
-            legal = self._labels(j, values(j))
+            bins, legal = self._table.columns[j].bins, self._labels(j, values(j))
             place = np.flatnonzero(legal == value) if np.ndim(value) == 0 else []
+            if bins is not None:
+                place = self._table.columns[j].bin_of(value)
             if j in places or not len(place):
                 problem = (
                     f"`given` has the value {value!r} for {self._column(j)}"

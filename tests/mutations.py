@@ -400,7 +400,16 @@ SOURCES = [
     ("meta/_coding.py",
      "test_meta_classifier.py test_meta_outlier_detector.py -k 'coding or a_word or bins'", [
         (".sum(axis=1) * np.log(n_rows + 1)", ".sum(axis=1)"),
-        ("edges[0] - numbers[low], weights=weights[low]", "edges[0] - numbers[low]"),
+    ]),
+    ("tables/_bins.py", "test_bins.py", [
+        ("mass > ATOM * n", "mass > 0.6 * n"),
+        ("(n / (n + 1))", "1"),
+        ("- 3 * beyond", "- 2 * beyond"),
+        ("np.log1p(at / after)", "np.log(2)"),
+        ("room = high - low - 2 * half", "room = high - low"),
+        ("borders[1] - cells[0], weights=counts[0]", "borders[1] - cells[0]"),
+        ("1 / (mass.sum() + 1), np.nan", "1.0, np.nan"),
+        ("level * up_to[:, -1] - (up_to[rows, codes] - own)", "level * up_to[:, -1]"),
     ]),
     ("meta/_completed.py", "test_meta_outlier_detector.py -k 'quantiles or left_out'", [
         ("np.maximum(left[one] - 1, 0)", "0"),

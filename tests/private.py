@@ -41,7 +41,7 @@ from sklearn_boltz.loglinear._dual_update import (
 )
 from sklearn_boltz.loglinear._hadamard import _transform_axis_parallel, transform_axis
 from sklearn_boltz.meta._calibration import calibrate
-from sklearn_boltz.meta._coding import MAX_BINS, Bins, Coding
+from sklearn_boltz.meta._coding import MAX_BINS, Coding
 from sklearn_boltz.meta._completed import left_out, quantile
 from sklearn_boltz.meta._mixture import likeliest_weights
 from sklearn_boltz.metrics._similar_rows import BLOCK, count_similar
@@ -295,6 +295,7 @@ from sklearn_boltz.tables._batches import (
     mini_batches,
     outlive_workers,
 )
+from sklearn_boltz.tables._bins import Bins
 from sklearn_boltz.tables._cells import is_date_or_time, is_empty, missing_code, true_of
 from sklearn_boltz.tables._headers import Header
 from sklearn_boltz.tables._table import Table, has_numbers_only, learn_table

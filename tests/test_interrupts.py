@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone, is_classifier
 
+from private import _em
 from sklearn_boltz import SDCPRBM, FVBMPseudoLikelihood
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -176,3 +177,17 @@ def test_an_interrupted_pairwise_fit_has_its_last_iteration(solver):
         assert model.history_["log_pseudo_likelihood"][0] >= at_the_end - 1e-12
         assert model.score(X) == pytest.approx(whole.score(X), abs=1e-3)
     assert len(seen) >= 2
+
+
+def test_an_interrupt_of_the_fit_that_em_begins_with_ends_the_fit(monkeypatch):
+    """It used to be taken for the end of that fit, and EM went on."""
+    complete = _em._fit.maximise
+
+    def ended(*args):
+        return complete(*args)._replace(status="interrupted")
+
+    monkeypatch.setattr(_em._fit, "maximise", ended)
+    model = FVBMPseudoLikelihood(alpha=0.1)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X)
+    assert_not_fitted(model)

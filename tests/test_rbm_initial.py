@@ -18,6 +18,7 @@ from sklearn_boltz import (
     TAPRBM,
     FSLLDensity,
     FVBMPseudoLikelihood,
+    InfiniteRBM,
     RBMClassifier,
 )
 from sklearn_boltz.batches import Batches
@@ -84,6 +85,17 @@ def test_a_network_is_where_the_training_begins(X):
     assert trained.score(X) > network.score(X) - 0.02
     assert_allclose(trained.init_.coupling_, network.coupling_)
     assert not hasattr(trained.init, "coupling_")
+
+
+@pytest.mark.parametrize("visible", ["categorical", {1: "categorical"}], ids=str)
+def test_a_network_of_bits_begins_units_of_categories(visible):
+    X = bits()
+    network = FVBMPseudoLikelihood(alpha=0.01).fit(X)
+    d = 2 * len(network.coupling_)
+    model = SDCPRBM(d * d, init=network, visible=visible, unseen="missing", **UNTRAINED).fit(X)
+    assert_allclose(model.score_samples(X), network.score_samples(X), rtol=1e-10)
+    grown = InfiniteRBM(2, init=network, visible=visible, n_model_samples=16, random_state=0)
+    assert np.isfinite(grown.fit(X).score_samples(X)).all()
 
 
 def test_fewer_units_than_couplings(network):

@@ -125,7 +125,7 @@ def test_rows_of_a_plain_table_are_not_copied():
 @pytest.mark.parametrize(
     ("visible", "kinds"),
     [
-        ("auto", [Bernoulli, Categorical, Gaussian]),
+        ("auto", [Bernoulli, Categorical, Categorical]),
         ({"c": "bernoulli"}, [Bernoulli, Categorical, Bernoulli]),
         (Bernoulli, [Bernoulli] * 3),
         (["bernoulli", "auto", "gaussian"], [Bernoulli, Categorical, Gaussian]),
@@ -143,14 +143,13 @@ def test_what_may_be_said_of_columns(visible, kinds):
 @every_estimator
 @pytest.mark.parametrize("library", [pd, pl])
 def test_rates_in_a_frame_are_numbers(estimator, library, capsys):
-    """Rates come back as such: none is the probability of a bit unless that is asked for."""
+    """In bins: none is the probability of a bit unless that is asked for."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"bit": rng.integers(2, size=80), "rate": rng.uniform(0.2, 0.7, 80)})
     X.loc[:9, "rate"] = np.nan
     bits, X = X.to_numpy(), X if library is pd else pl.from_pandas(X)
-    model = clone(estimator).set_params(verbose=1).fit(X)
-    assert "takes fractions between 0 and 1 in 1 column as numbers" in capsys.readouterr().out
-    assert model.set_params(verbose=0)._layout.kinds == [Bernoulli, Gaussian]
+    model = clone(estimator).fit(X)
+    assert model._layout.kinds == [Bernoulli, Categorical]
     drawn = np.asarray(model.sample(50, 0)["rate"])
     assert len(np.unique(drawn)) == 50
     filled = np.asarray(model.impute(X)["rate"])[:10]
@@ -179,13 +178,6 @@ def test_numbers_of_an_array_that_are_categories(estimator):
     units = Stacked([Categorical([3]), Bernoulli(np.zeros(1))])
     drawn = clone(estimator).set_params(visible=units).fit(codes).sample(20, 0)
     assert set(drawn[:, 0]) <= {0, 1, 2}
-
-
-def test_the_remedy_of_the_message_helps():
-    X = pd.DataFrame({"wet": [0.0, 1.0], "age": [33.5, 41.25]})
-    with pytest.raises(ValueError, match=r"column 'age'.*visible=\{'age': 'gaussian'\}"):
-        SDCPRBM(2).fit(X)
-    SDCPRBM(2, max_iter=1, visible={"age": "gaussian"}).fit(X)
 
 
 # All verbs.

@@ -35,6 +35,9 @@ from sklearn_boltz.tables._batches import as_batches, summarise
 from sklearn_boltz.tables._cells import ROWS_TO_TELL, first_of, is_whole
 from sklearn_boltz.tables._unseen import Unseen
 
+# Binary columns that have as many joint states as tables of numbers in bins are to have.
+BITS = 16
+
 
 class FSLLDensity(BaseBoltzmann):
     """Full-span log-linear model of discrete data.
@@ -57,7 +60,7 @@ class FSLLDensity(BaseBoltzmann):
 
     binarize : float, default=None
         Threshold: larger values become 1, all others 0, except in columns of words. If None,
-        columns of numbers must be integers 0, 1, 2, ...
+        other numbers than codes 0, 1, 2, ... are put into bins: see :ref:`numbers`.
 
     alpha : float, default=1.0
         Factor of the description length of the terms. 1 is the cost of the paper; smaller values
@@ -206,7 +209,7 @@ class FSLLDensity(BaseBoltzmann):
     -2.08
     """
 
-    _takes_codes = True
+    _takes_codes = _bins_numbers = True
     _parameter_constraints = {
         "n_values": [
             StrOptions({"auto"}),
@@ -266,8 +269,8 @@ class FSLLDensity(BaseBoltzmann):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or batches
-            Words, truth values, levels and integers 0, 1, 2, ...: see :ref:`tables`. Any real
-            numbers if `binarize` is set. NaN, None and pandas.NA are missing cells.
+            Words, truth values, levels and integers 0, 1, 2, ...; other numbers and dates are put
+            into bins. See :ref:`tables`. NaN, None and pandas.NA are missing cells.
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections are read
             once; only the distinct rows and their counts are kept in memory.
         y : Ignored
@@ -388,7 +391,7 @@ class FSLLDensity(BaseBoltzmann):
         batches = as_batches(X, sample_weight)
         if batches is not None:
             return summarise(self, batches, _counts_of_batch, _merge_counts, reset=reset).result
-        X = self._validate(X, reset=reset, allow_nan=True)
+        X = self._validate(X, reset=reset, allow_nan=True, sample_weight=sample_weight)
         dtype, weights = X.dtype, checked_weights(sample_weight, X)
         X = self._whole_numbers(X)
         n_values = self._initial_n_values(X)
@@ -402,6 +405,11 @@ class FSLLDensity(BaseBoltzmann):
             return Counts(dtype, n_values, *informative(rows, weights))
         rows = X.astype(np.min_scalar_type(int(n_values.max()) - 1))
         return Counts(dtype, n_values, rows[weights > 0], weights[weights > 0])
+
+    def _most_bins(self, table, binned):
+        """So many that the joint states are about as many as those of BITS bits."""
+        others = np.log2(np.maximum(table.n_categories[~binned], 2)).sum()
+        return int(max(2, 2 ** (max(BITS - others, 0) / binned.sum())))
 
     def _observed(self, counts):
         """The rows where a column without an observed cell has one value, which says nothing."""
@@ -554,7 +562,7 @@ class FSLLDensity(BaseBoltzmann):
         states, missing, _ = self._incomplete_states(X)
         log_probability = self._log_weight(states, missing) - self.log_partition_
         log_probability[missing.all(axis=1)] = 0.0
-        return self._with_unseen(X, log_probability)
+        return self._with_cells(X, log_probability)
 
     def _log_weight(self, states, missing):
         """Σ_y θ_y Φ_y(x); with missing cells, the log of the sum of its exp over them."""
@@ -791,9 +799,10 @@ class FSLLDensity(BaseBoltzmann):
         check_drawn(self, n_samples)
         columns, values = self._given(given, lambda j: np.arange(self.n_values_[j]))
         model = self._model().tempered(temperature).given(columns, values)
-        states = model.sample(n_samples, make_generator(random_state))
+        generator = make_generator(random_state)
+        states = model.sample(n_samples, generator)
         states[:, columns] = values
-        return self._table.decode(states)
+        return self._table.decode(states, generator, self._given_numbers(given))
 
     @validate_arguments(
         {
@@ -831,7 +840,7 @@ class FSLLDensity(BaseBoltzmann):
             states = np.where(missing, 0, cells).astype(np.int64)
             return self._model().impute(states, missing, how, generator)
 
-        return self._fill(X, missing, how, impute)
+        return self._fill(X, missing, how, impute, generator)
 
     def predict_column_proba(self, X, column):
         """Return the probability of each value of one column, given the other columns.

@@ -54,7 +54,7 @@ def checked_table(estimator, X, reset):
     X : ndarray or data frame
     """
     X = unmasked(X)
-    if not isinstance(X, np.ndarray) or X.dtype.kind == "O":
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
         with named(estimator):
             check_form(X)
     if not is_frame(X):

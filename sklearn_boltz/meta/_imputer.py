@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils._param_validation import HasMethods, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sklearn_boltz._estimator import unchanged_on_error
+from sklearn_boltz._estimator import checked_weights, unchanged_on_error
 from sklearn_boltz._warnings import find_stack_level
 from sklearn_boltz.meta._coding import some_columns
 from sklearn_boltz.meta._default import (
@@ -30,7 +30,7 @@ from sklearn_boltz.tables._cells import (
     looks_missing,
     missing_cells,
 )
-from sklearn_boltz.tables._table import learn_table, ordered_columns
+from sklearn_boltz.tables._table import amounts, learn_table, ordered_columns
 
 # Penalty of the network for tables of categories. On three tables of 339 to 683 rows, .12 is
 # equally good on two and worse on one.
@@ -53,19 +53,19 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
     ----------
     estimator : estimator, default=None
         A density model with a method `impute`, such as
-        :class:`~sklearn_boltz.FVBMPseudoLikelihood`. None chooses a model for the table. If all
-        columns contain words, levels or booleans, it is a network of all pairs of columns with a
-        weak L2 penalty, or an RBM if the table is too large for that. Levels are whole numbers
-        with at most 20 different values. If a column contains other numbers, it is an RBM with
-        Gaussian units for these columns. The penalty takes the order of levels and of ordered
-        categories into account: it is weak for trends and strong for jumps between neighbouring
-        levels.
+        :class:`~sklearn_boltz.FVBMPseudoLikelihood`. None means a network of all pairs of
+        columns with a weak L2 penalty, or an RBM if the table is too large for that. Whole numbers
+        with at most 20 different values are levels; other numbers, and dates, are in bins. The
+        penalty takes the order of levels and of bins into account: it is weak for trends and
+        strong for jumps between neighbours.
 
     how : {"mode", "mean", "sample"}, default="mode"
-        ``"mode"`` fills the most probable value of each missing cell, which is most often correct.
-        ``"mean"`` fills the mean; words and levels have no mean and get their mode. ``"sample"``
-        draws from the joint distribution of the missing cells of a row. For an RBM and for a given
-        `estimator`, ``"mode"`` is the most probable joint state of the missing cells.
+        ``"mode"`` fills the most probable value of each missing cell, which is most often correct,
+        and the mean of numbers, rounded where the column has whole numbers only. ``"mean"`` fills
+        means of numbers as they are; words and levels have no mean and get their mode.
+        ``"sample"`` draws from the joint distribution of the missing cells of a row. For an RBM
+        and for a given `estimator`, ``"mode"`` is the most probable joint state of the missing
+        cells.
 
     add_indicator : bool, default=False
         Whether to append indicator columns: one for each column with missing cells in `fit`, which
@@ -107,9 +107,8 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
     cells are returned unchanged.
 
     In a pipeline, encode the words after the imputer and leave numbers as they are, with a
-    :class:`~sklearn.compose.ColumnTransformer`. Tables with real numbers need an RBM, whose fit
-    takes some seconds. If a search does not change the imputer, ``memory`` of the pipeline
-    avoids fitting it again.
+    :class:`~sklearn.compose.ColumnTransformer`. If a search does not change the imputer,
+    ``memory`` of the pipeline avoids fitting it again.
 
     References
     ----------
@@ -199,7 +198,9 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
         with named(self):
             self._table = None
             if self.estimator is None:
-                self._table = learn_table(X, kinds=_kinds(X))
+                table = learn_table(X, kinds=_kinds(X))
+                weights = checked_weights(sample_weight, X)
+                self._table = table.with_bins(X, amounts(table, X), weights)
         rows = X if self._table is None else self._table.encode(X)
         estimator = clone(self.estimator) if self._table is None else self._chosen(rows)
         if "random_state" in estimator.get_params():
@@ -292,20 +293,29 @@ class BoltzmannImputer(TransformerMixin, BaseEstimator):
             return self._in_blocks(_impute, X, self.how)
         with named(self):
             codes = self._table.encode(X, "missing")
-        how, words = self.how, self._table.n_categories > 0
-        if how == "mode" or (how == "mean" and words.all()):
-            filled = self._modes(codes)
+        generator = check_random_state(self.random_state)
+        if self.how == "sample" or not isinstance(self.estimator_, Network):
+            filled, numbers = self._in_blocks(_impute, codes, self.how), {}
         else:
-            filled = self._in_blocks(_impute, codes, how)
-        if how == "mean" and words.any() and not words.all():
-            filled = np.where(words, self._modes(codes), filled)
-        return self._table.fill(X, filled, missing)
+            filled, numbers = self._cell_by_cell(codes)
+        drawn = np.random.default_rng(generator.randint(2**31)) if self.how == "sample" else None
+        return self._table.fill(X, filled, missing, drawn, numbers)
 
-    def _modes(self, codes):
-        """The most probable values of missing cells, each by itself if the model allows it."""
-        if not isinstance(self.estimator_, Network):
-            return self._in_blocks(_impute, codes, "mode")
-        return self._in_blocks(_likeliest_cells, codes)
+    def _cell_by_cell(self, codes):
+        """-> the most probable code of each cell, or the mean of a bit, and means of numbers."""
+        p = self._in_blocks(_cell_probabilities, codes)
+        ends = np.cumsum(self.estimator_.n_values_)[:-1]
+        filled, numbers = np.empty(codes.shape), {}
+        pairs = zip(self._table.columns, np.split(p, ends, axis=1), strict=True)
+        for j, (column, shares) in enumerate(pairs):
+            filled[:, j] = shares.argmax(axis=1)
+            if column.bins is not None:
+                numbers[j] = shares[:, : column.bins.n_bins] @ column.bins.means
+                if self.how == "mode" and column.bins.is_whole:
+                    numbers[j] = np.rint(numbers[j])
+            elif column.categories is None and self.how == "mean":
+                filled[:, j] = shares @ np.arange(shares.shape[1])
+        return filled, numbers
 
     def _in_blocks(self, fill, rows, *options):
         """Rows that are filled in blocks, whatever the number of processes."""
@@ -322,8 +332,8 @@ def _impute(estimator, rows, seed, how):
     return estimator.impute(rows, how=how, random_state=seed)
 
 
-def _likeliest_cells(network, codes, seed):
-    return network._likeliest_cells(codes, MAX_STATES, N_STEPS, seed)
+def _cell_probabilities(network, codes, seed):
+    return network._cell_probabilities(codes, MAX_STATES, N_STEPS, seed)
 
 
 def _kinds(X):

@@ -121,7 +121,8 @@ class Drawing:
             codes[:, free] = tempered_sample(path, n_samples, n_steps, n_temperatures, generator)
         if not len(columns) and temperature == 1:
             self._warn_if_far_from_data("In these samples,", codes, None, n_samples)
-        return self._table.decode(self._coding.decode(codes))
+        codes, numbers = self._coding.decode(codes), self._given_numbers(given)
+        return self._table.decode(codes, generator, numbers)
 
     @validate_arguments(
         {
@@ -167,21 +168,13 @@ class Drawing:
                 filled[rows] = np.where(missing[rows], self._coding.decode(found), cells[rows])
             return filled
 
-        return self._fill(X, missing, how, impute)
+        return self._fill(X, missing, how, impute, generator)
 
     def _cell_probabilities(self, X, max_states, n_steps, random_state):
         """Of the missing cells given the observed ones, each by itself, in the one-hot layout."""
         cells = self._known_cells(X)
         codes, generator = self._coding.codes(self, cells), make_generator(random_state)
         return _incomplete.cell_probabilities(self._model(), codes, max_states, n_steps, generator)
-
-    def _likeliest_cells(self, X, max_states, n_steps, random_state):
-        """A copy in which each missing cell has its most probable value."""
-        p = self._cell_probabilities(X, max_states, n_steps, random_state)
-        ends = np.cumsum(self._model().n_values)
-        columns = np.split(p, ends[:-1], axis=1)
-        found = np.column_stack([column.argmax(axis=1) for column in columns])
-        return np.where(np.isnan(X), self._coding.decode(found), X)
 
     def predict_column_proba(self, X, column):
         """Return the probabilities of the values of one column given the rest of each row.

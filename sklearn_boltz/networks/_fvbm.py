@@ -48,13 +48,14 @@ class FVBMPseudoLikelihood(Network):
         neighbouring values. This matters for variables with more than two values and
         ``alpha > 0``. For two such variables, a block that is a trend, linear in the positions of
         both values, is penalised 5 times less than `alpha` says, and one that jumps up and down in
-        both 24 times more. ``"auto"`` takes whole numbers, and categories declared as ordered. The
-        solver is ``"lbfgs"``, and there are no standard errors.
+        both 24 times more. ``"auto"`` takes whole numbers, and categories declared as ordered; bins
+        of numbers always have an order. The solver is ``"lbfgs"``, and there are no standard
+        errors.
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere, except in columns of words. If None, columns of numbers must consist of -1 and
-        1, of bool, or of integers from 0 on.
+        elsewhere, except in columns of words. If None, other numbers than -1 and 1, or codes
+        from 0 on, are put into bins: see :ref:`numbers`.
 
     alpha : float or "auto", default="auto"
         Strength α of the penalty ½ α Σ_{j<k} m_jk², which is subtracted from the mean log
@@ -330,16 +331,17 @@ class FVBMPseudoLikelihood(Network):
 
     def _ordered_columns(self, coding):
         """The columns whose order makes a difference to the penalty."""
-        ordered = given_order(self.ordered, self._table) & (coding.n_values > 2)
+        ordered = given_order(self.ordered, self._table) | self._table.is_binned
+        ordered &= coding.n_values > 2
         return ordered if self.alpha == "auto" or self.alpha > 0 else np.zeros_like(ordered)
 
     def _no_errors(self):
         if not self.ordered_.any():
             return None
         return (
-            "there are no standard errors with the penalty by the order of values "
-            f"(ordered), which {self._have(np.flatnonzero(self.ordered_))}: they would not "
-            "account for its bias. Fit with ordered=False."
+            "there are no standard errors with the penalty by the order of values, which "
+            f"{self._have(np.flatnonzero(self.ordered_))}: they would not account for its bias. "
+            "Fit with ordered=False, and numbers cut into categories by pandas.cut."
         )
 
     def _unpenalised(self, codes, weights):

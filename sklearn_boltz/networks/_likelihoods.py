@@ -150,7 +150,7 @@ class Likelihoods(BaseBoltzmann):
             sampling with a fixed seed estimates it. Values that `fit` did not see count as
             `unseen` says.
         """
-        return self._with_unseen(X, -self.free_energy(X) - self.log_partition_)
+        return self._with_cells(X, -self.free_energy(X) - self.log_partition_)
 
     def energy(self, X):
         """Return the energy of each row.

@@ -175,6 +175,7 @@ class MaximumEntropy(Network):
     0.6
     """
 
+    _bins_numbers = False  # it is for columns of two values
     _objective = "likelihood"
     _further = "terms_", "term_weights_", "count_potential_"
 

@@ -41,7 +41,7 @@ class Network(Drawing, Likelihoods):
     A child defines `_plan`: from rows to what a fit does.
     """
 
-    _takes_codes = _takes_signs = True
+    _takes_codes = _takes_signs = _bins_numbers = True
     # What the fit maximises.
     _objective = "pseudo-likelihood"
     # The fitted attributes of what is in the model besides pairs, of these three in their order:
@@ -56,8 +56,8 @@ class Network(Drawing, Likelihoods):
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features), or batches
-            Strings, booleans, categories, integers from 0 on, or -1 and 1: see :ref:`tables`. Any
-            real numbers if `binarize` is set. NaN, None and pandas.NA are missing cells. From
+            Strings, booleans, categories, integers from 0 on, or -1 and 1; other numbers and dates
+            are put into bins. See :ref:`tables`. NaN, None and pandas.NA are missing cells. From
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, the distinct
             rows are kept in memory if they have no more than four million entries. If they have
             more, there is a pass over the batches for each evaluation of the objective. Rows with

@@ -15,6 +15,9 @@ from sklearn_boltz.networks.sparse._options import (
     sparse_task,
 )
 
+# Bins of a column of numbers.
+MOST_BINS = 5
+
 
 class SparseFVBM(Network):
     """Fully visible Boltzmann machine that selects which variables interact.
@@ -102,7 +105,8 @@ class SparseFVBM(Network):
 
     binarize : float, default=None
         If given, a value counts as 1 where it is greater than this threshold and as 0
-        elsewhere, except in columns of words.
+        elsewhere, except in columns of words. If None, other numbers than -1 and 1, or codes
+        from 0 on, are put into bins, 5 or a few more: see :ref:`numbers`.
 
     missing : {"em", "observed"}, default="em"
         How `fit` learns from rows with missing cells, as in `FVBMPseudoLikelihood`. `nodewise` and
@@ -321,6 +325,10 @@ class SparseFVBM(Network):
         self.verbose = verbose
 
     _further = "terms_", "term_weights_"
+
+    def _most_bins(self, table, binned):
+        """Few, as it is asked which columns interact: blocks of more are slow to select."""
+        return MOST_BINS
 
     def _plan(self, rows, batches, initial, label):
         check_rows(self, rows)

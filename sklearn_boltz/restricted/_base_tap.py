@@ -517,7 +517,7 @@ class BaseTAP(MiniBatchEstimator):
             rows = X[by_tap], missing[by_tap]
             found = self._imputed_by_tap(model, *rows)
             filled[by_tap] = self._ascended(model, *rows, found) if how == "mode" else found
-        return self._filled(table, filled, missing)
+        return self._filled(table, filled, missing, how, rng)
 
     def _quiet_free_energy(self, V):
         """F of rows by TAP, without a warning if it does not converge."""

@@ -56,7 +56,6 @@ from sklearn_boltz.restricted.model._columns import (
     kinds_of,
     learn_layout,
     specified,
-    with_numbers,
 )
 from sklearn_boltz.restricted.sampling import (
     _annealing,
@@ -79,7 +78,7 @@ from sklearn_boltz.restricted.training._rows import (
     with_information,
 )
 from sklearn_boltz.tables._batches import fresh, rows_of
-from sklearn_boltz.tables._cells import N_NAMES, shown
+from sklearn_boltz.tables._cells import GREY_LEVELS, N_NAMES, as_array, is_frame, is_whole, shown
 from sklearn_boltz.tables._table import Table
 from sklearn_boltz.tables._unseen import Unseen
 from sklearn_boltz.units._bernoulli import Bernoulli
@@ -149,6 +148,16 @@ def by_processor(method):
     return brought_home
 
 
+def _are_probabilities(X):
+    """Whether all cells of an array lie within [0, 1], or are whole numbers of grey levels."""
+    X = as_array(X)
+    if X.dtype.kind == "O":
+        return False
+    low, high = np.nanmin(X, initial=0), np.nanmax(X, initial=1)
+    is_grey = GREY_LEVELS / 2 < high <= GREY_LEVELS and (is_whole(X) | np.isnan(X)).all()
+    return low >= -ROUNDING and (high <= 1 + ROUNDING or is_grey)
+
+
 class BaseBoltzmannMachine(BaseBoltzmann):
     """A model whose units are on two sides. The units of a side are independent given the other.
 
@@ -169,6 +178,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     it with ``reset=True``.
     """
 
+    _bins_numbers = True
     _parameter_constraints = {
         "early_stopping": ["boolean"],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
@@ -234,6 +244,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             dtype=[np.float32, np.float64],
             allow_nan=allow_nan and not issparse(X),
             reset=reset,
+            sample_weight=sample_weight,
         )
         X = X.astype(X.dtype.type, copy=False)  # to the native byte order
         # With batches, the columns are learned from the first one.
@@ -265,7 +276,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _learned_unseen(self, X, weights):
         """What is known of other values than those of the training rows."""
         table, layout = self._table, self._layout
-        n_values = np.where(table.is_word, table.n_categories, -1)
+        n_values = np.where(table.is_word & ~table.is_binned, table.n_categories, -1)
         if self.binarize is None and (table.header is not None or table.dtype is None):
             codes = ~table.is_word & layout.one_hot
             n_values[codes] = layout.n_states[codes]
@@ -282,8 +293,6 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 "Give its units, for example visible={0: Categorical([3])} for the codes 0, "
                 "1 and 2."
             )
-        if self.binarize is None and self._table.header is not None:
-            specs = with_numbers(specs, self._table, X)
         layout = learn_layout(specs, self._table, X, self._column, self._unit_options(), weights)
         if self.verbose and self.binarize is None:
             self._tell_fractions(have_fractions(X), layout)
@@ -528,6 +537,16 @@ class BaseBoltzmannMachine(BaseBoltzmann):
     def _kinds(self, X):
         return kinds_of(self._specs(), X, self.binarize)
 
+    def _left_open(self, X):
+        """Of which columns `visible` does not say what they are.
+
+        In an array, numbers in [0, 1] are probabilities of a 1, as of pixels, if all columns are.
+        """
+        specs = self._specs()
+        if isinstance(specs, UnitType) or not is_frame(X) and _are_probabilities(X):
+            return np.zeros(X.shape[1], dtype=bool)
+        return np.array([spec == "auto" for spec in specs])
+
     def _unit_options(self):
         """The range of truncated visible units, if it is not the default."""
         return {}
@@ -578,11 +597,15 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         names = self._layout_now().names(self._input_names(), self._table)
         return np.array(names, dtype=object)
 
-    def _as_table(self, V):
-        """Convert rows of the visible units to a table like the training data."""
+    def _as_table(self, V, generator=None, given=None):
+        """Convert rows of the visible units to a table like the training data.
+
+        The generator draws numbers from their bins, but those that are `given`.
+        """
         if is_foreign(V):
             return V[:, : self._n_numbers()]
-        return self._table.decode(self._layout_now().collapse(V[:, : self._n_numbers()]))
+        codes = self._layout_now().collapse(V[:, : self._n_numbers()])
+        return self._table.decode(codes, generator, self._given_numbers(given))
 
     def _near(self, units, weights):
         """Units on the device of the weights, in their dtype."""
@@ -666,7 +689,7 @@ class BaseBoltzmannMachine(BaseBoltzmann):
             observed ones. With ``unseen="smooth"``, a table with columns of categories also has the
             probabilities of unseen and of seen values there.
         """
-        return self._with_unseen(X, -self.free_energy(X) - self.log_partition_)
+        return self._with_cells(X, -self.free_energy(X) - self.log_partition_)
 
     @property
     def log_partition_(self):
@@ -980,15 +1003,13 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 n_temperatures=n_temperatures,
             )  # fmt: skip
             return like(self.components_, rows)
-        values = self._given_values(given) if given else None
-        states = self._drawn(
-            n_samples, random_state, values, temperature, n_steps, init, n_temperatures
-        )
-        return self._as_table(states)
+        values, rng = self._given_values(given) if given else None, make_generator(random_state)
+        states = self._drawn(n_samples, rng, values, temperature, n_steps, init, n_temperatures)
+        return self._as_table(states, rng, given)
 
-    def _drawn(self, n_samples, random_state, values, temperature, n_steps, init, n_temperatures):
+    def _drawn(self, n_samples, rng, values, temperature, n_steps, init, n_temperatures):
         """Samples of the visible side given the numbers of `values` that are not NaN."""
-        model, rng = self._model(), make_generator(random_state)
+        model = self._model()
         stream = Stream.from_generator(rng)
         if isinstance(init, str):
             if values is not None or temperature != 1 or n_temperatures != 1:
@@ -1069,6 +1090,8 @@ class BaseBoltzmannMachine(BaseBoltzmann):
                 )
             return value
         place = np.flatnonzero(column.categories == value) if np.ndim(value) == 0 else []
+        if column.bins is not None:
+            place = column.bin_of(value)
         if not len(place):
             raise ValueError(
                 f"`given` has the value {value!r} for {self._column(j)}, which has "
@@ -1082,11 +1105,18 @@ class BaseBoltzmannMachine(BaseBoltzmann):
         V = np.array(self._validated(X, allow_nan=True, clip=True))
         return V, np.isnan(V), self._model()
 
-    def _filled(self, X, V, missing):
+    def _filled(self, X, V, missing, how, generator):
         """The table with its missing cells replaced by the values of rows of the model."""
-        layout = self._layout_now()
+        layout, table, numbers = self._layout_now(), self._table, {}
+        if how == "mean":
+            for j in np.flatnonzero(table.is_binned):
+                shares = V[:, layout.numbers_of(j)]
+                shares = shares if shares.shape[1] > 1 else np.hstack([1 - shares, shares])
+                means = table.columns[j].bins.means
+                numbers[j] = shares[:, : len(means)] @ means
+        generator = generator if how == "sample" else None
         starts = layout.starts[:-1]
-        return self._table.fill(X, layout.collapse(V), missing[:, starts])
+        return table.fill(X, layout.collapse(V), missing[:, starts], generator, numbers)
 
     @by_processor
     @validate_arguments(

@@ -59,14 +59,13 @@ class InfiniteRBM(BaseRBM):
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or
-        more categories, Gaussian units to columns of a data frame with fractions between 0 and 1,
-        and Bernoulli units to all others: fractions in an array are probabilities of a 1, those of
-        a data frame only with ``"bernoulli"``. A string (``"bernoulli"``,
-        ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
-        ``"truncated_gauss_bernoulli"``) or a class of `sklearn_boltz.units` applies to all
-        columns. A list has one entry for each column. A dict names some columns, as in
-        ``{"age": "gaussian"}``, by name or number; the others are ``"auto"``. In a
-        ``"categorical"`` column, numbers are taken as categories.
+        more categories, and to numbers, which are put into bins, and Bernoulli units to all others:
+        numbers in an array whose columns all lie in [0, 1] are probabilities of a 1, those of a
+        data frame only with ``"bernoulli"``. A string (``"bernoulli"``, ``"categorical"``,
+        ``"gaussian"``, ``"truncated_gaussian"`` or ``"truncated_gauss_bernoulli"``) or a class of
+        `sklearn_boltz.units` applies to all columns. A list has one entry for each column. A dict
+        names some columns, as in ``{"age": "gaussian"}``, by name or number; the others are
+        ``"auto"``. In a ``"categorical"`` column, numbers are taken as categories.
 
         A ``"gaussian"`` column is standardised with its mean and standard deviation in the training
         data, so that all real columns are learned equally fast. The parameters refer to the
@@ -357,7 +356,8 @@ class InfiniteRBM(BaseRBM):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Values in [0, 1], words and levels, or any real numbers if `binarize` is set. NaN is a
+            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `visible` gives
+            may limit the values. NaN is a
             missing value: the model is fitted to the observed values.
         y : Ignored
             Present for API consistency.

@@ -102,7 +102,8 @@ class MiniBatchEstimator(BaseBoltzmannMachine):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
-            Legal values of the visible units, or any real numbers if `binarize` is set. NaN is a
+            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `visible` gives
+            may limit the values. NaN is a
             missing value: the model is fitted to the observed values. For
             :class:`~sklearn_boltz.batches.Batches`, memory maps and Dask collections, only a few
             batches are in memory at a time. If Dask has a cluster, its workers share each

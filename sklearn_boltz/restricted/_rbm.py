@@ -226,8 +226,9 @@ class BaseRBM(BaseBoltzmannMachine):
             Values of the columns, in a table like the training data.
         """
         H = self._checked_hidden(H)
-        stream, model = Stream.from_generator(make_generator(random_state)), self._model()
-        return self._as_table(model.visible.sample(model.visible_field(H), stream))
+        rng, model = make_generator(random_state), self._model()
+        stream = Stream.from_generator(rng)
+        return self._as_table(model.visible.sample(model.visible_field(H), stream), rng)
 
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _COUNT, "random_state": _RANDOM_STATE}
@@ -252,10 +253,11 @@ class BaseRBM(BaseBoltzmannMachine):
         """
         V = self._checked(V)
         V = V.toarray() if issparse(V) else copied(V)
-        stream = Stream.from_generator(make_generator(random_state))
+        rng = make_generator(random_state)
+        stream = Stream.from_generator(rng)
         with Workers(self.n_jobs) as workers:
             states = _samples.chain_samples(self._model(), V, n_steps, stream, workers)
-        return self._as_table(states)
+        return self._as_table(states, rng)
 
     # Energies and likelihoods.
 
@@ -373,4 +375,5 @@ class BaseRBM(BaseBoltzmannMachine):
             filled = _array_chains.impute(self._model(), V, missing, how, n_steps, stream)
             return namespace_of(V).where(missing, filled, V)
         V, missing, model = self._to_impute(X)
-        return self._filled(X, _conditional.impute(model, V, missing, how, n_steps, rng), missing)
+        V = _conditional.impute(model, V, missing, how, n_steps, rng)
+        return self._filled(X, V, missing, how, rng)

@@ -108,14 +108,13 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or
-        more categories, Gaussian units to columns of a data frame with fractions between 0 and 1,
-        and Bernoulli units to all others: fractions in an array are probabilities of a 1, those of
-        a data frame only with ``"bernoulli"``. A string (``"bernoulli"``,
-        ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
-        ``"truncated_gauss_bernoulli"``) or a class of `sklearn_boltz.units` applies to all
-        columns. A list has one entry for each column. A dict names some columns, as in
-        ``{"age": "gaussian"}``, by name or number; the others are ``"auto"``. For more, see
-        :class:`~sklearn_boltz.SDCPRBM`.
+        more categories, and to numbers, which are put into bins, and Bernoulli units to all others:
+        numbers in an array whose columns all lie in [0, 1] are probabilities of a 1, those of a
+        data frame only with ``"bernoulli"``. A string (``"bernoulli"``, ``"categorical"``,
+        ``"gaussian"``, ``"truncated_gaussian"`` or ``"truncated_gauss_bernoulli"``) or a class of
+        `sklearn_boltz.units` applies to all columns. A list has one entry for each column. A dict
+        names some columns, as in ``{"age": "gaussian"}``, by name or number; the others are
+        ``"auto"``. In a ``"categorical"`` column, numbers are taken as categories.
 
     alpha : float, default=0.01
         Weight of the generative term. Training maximises the mean of ln p(y | x) over labelled
@@ -416,7 +415,8 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         Parameters
         ----------
         X : {array-like, sparse matrix} of shape (n_samples, n_features), or batches
-            Legal values of the visible units, or any real numbers if `binarize` is set. NaN is a
+            Words, levels, bits, numbers and dates, see :ref:`tables`; units that `visible` gives
+            may limit the values. NaN is a
             missing value, which is summed out.
         y : array-like of shape (n_samples,)
             The label of each row. None, NaN and, if labels are numbers, -1 mean that a row has no
@@ -1089,7 +1089,7 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
         The generative term makes it a density of the data: with ``alpha=0`` the machine knows
         labels given rows and nothing of the rows.
         """
-        return self._with_unseen(X, -self.free_energy(X, y) - self.log_partition_)
+        return self._with_cells(X, -self.free_energy(X, y) - self.log_partition_)
 
     @by_processor
     def log_pseudo_likelihood(self, X):
@@ -1194,16 +1194,16 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             )
         codes = encode_labels(labels, labelled, self._known_classes, type(self).__name__)
         codes, rng = np.broadcast_to(codes, n_samples), make_generator(random_state)
-        given = self._given_values(given) if given else np.full(self._n_numbers(), np.nan)
+        numbers = self._given_values(given) if given else np.full(self._n_numbers(), np.nan)
         drawn = []
         for code, n_rows in zip(*np.unique(codes, return_counts=True), strict=True):
-            values = np.append(given, np.eye(len(self._known_classes))[code])
+            values = np.append(numbers, np.eye(len(self._known_classes))[code])
             drawn.append(
                 self._drawn(int(n_rows), rng, values, temperature, n_steps, init, n_temperatures)
             )
         places = np.argsort(np.argsort(codes, kind="stable"))
         states = taken(concatenated(drawn), places)
-        return self._as_table(as_type(states, numpy_dtype(self.components_)))
+        return self._as_table(as_type(states, numpy_dtype(self.components_)), rng, given)
 
     def _draws_exactly(self, init):
         """Whether rows of a class are drawn without Markov chains."""
@@ -1235,14 +1235,14 @@ class RBMClassifier(ClassifierMixin, MiniBatchEstimator):
             return self._impute_array(X, how, n_steps, make_generator(random_state))
         V, missing, model = self._to_impute(X)
         machine, some = self._class_model(), missing.any(axis=1)
-        filled = np.zeros(V.shape)
+        filled, rng = np.zeros(V.shape), make_generator(random_state)
         rows = machine.joint_rows(V[some])
         filled[some] = _conditional.impute(
-            model, rows, np.isnan(rows), how, n_steps, make_generator(random_state),
+            model, rows, np.isnan(rows), how, n_steps, rng,
             features=machine.visible,
             free_energy=lambda rows: machine.free_energy(rows, machine.hidden_field(rows)),
         )[:, : V.shape[1]]  # fmt: skip
-        return self._filled(X, filled, missing)
+        return self._filled(X, filled, missing, how, rng)
 
     def _impute_array(self, X, how, n_steps, rng):
         """`impute` where the rows lie, by Markov chains."""

@@ -53,6 +53,8 @@ SHARED = (
 class LayerRBM(TAPRBM):
     """An RBM of two layers of a deep machine. Its rows hold the numbers of the lower layer."""
 
+    _bins_numbers = False
+
     def _kinds(self, X):
         return None
 
@@ -83,14 +85,13 @@ class TAPDBM(BaseTAP):
 
     visible : str, UnitType, type, list or dict, default="auto"
         The unit type of each column. ``"auto"`` gives categorical units to columns of three or
-        more categories, Gaussian units to columns of a data frame with fractions between 0 and 1,
-        and Bernoulli units to all others: fractions in an array are probabilities of a 1, those of
-        a data frame only with ``"bernoulli"``. A string (``"bernoulli"``,
-        ``"categorical"``, ``"gaussian"``, ``"truncated_gaussian"`` or
-        ``"truncated_gauss_bernoulli"``) or a class of `sklearn_boltz.units` applies to all
-        columns. A list has one entry for each column. A dict names some columns, as in
-        ``{"age": "gaussian"}``, by name or number; the others are ``"auto"``. In a
-        ``"categorical"`` column, numbers are taken as categories.
+        more categories, and to numbers, which are put into bins, and Bernoulli units to all others:
+        numbers in an array whose columns all lie in [0, 1] are probabilities of a 1, those of a
+        data frame only with ``"bernoulli"``. A string (``"bernoulli"``, ``"categorical"``,
+        ``"gaussian"``, ``"truncated_gaussian"`` or ``"truncated_gauss_bernoulli"``) or a class of
+        `sklearn_boltz.units` applies to all columns. A list has one entry for each column. A dict
+        names some columns, as in ``{"age": "gaussian"}``, by name or number; the others are
+        ``"auto"``. In a ``"categorical"`` column, numbers are taken as categories.
 
         A ``"gaussian"`` column is standardised with its mean and standard deviation in the
         training data (in the first batch, if data come in batches), so that all real columns are
@@ -758,7 +759,8 @@ class TAPDBM(BaseTAP):
             returned. With several of them, two calls with one step are therefore not the same as
             one call with ``n_steps=2``.
         """
-        return self._as_table(self._chains(self._checked(V), n_steps, random_state)[0])
+        rng = make_generator(random_state)
+        return self._as_table(self._chains(self._checked(V), n_steps, rng)[0], rng)
 
     @validate_arguments(
         {"V": ["array-like", "sparse matrix"], "n_steps": _POSITIVE, "random_state": _RANDOM_STATE}
@@ -810,8 +812,9 @@ class TAPDBM(BaseTAP):
             Values of the columns, in a table like the training data.
         """
         H, layered = self._checked_hidden(H), self._layered()
-        stream = Stream.from_generator(make_generator(random_state))
-        return self._as_table(layered.layers[0].sample(H[0] @ layered.weights[0], stream))
+        rng = make_generator(random_state)
+        stream = Stream.from_generator(rng)
+        return self._as_table(layered.layers[0].sample(H[0] @ layered.weights[0], stream), rng)
 
     # Energies and likelihoods.
 

@@ -114,8 +114,9 @@ def dates_in(titles):
     if len(titles) == 1:
         them = "it"
     return (
-        f"{listed(titles)} contain{'s'[: len(titles) == 1]} datetimes, which are not supported. "
-        f"Drop {them}, or convert {them} to numbers (for example days since a date)."
+        f"{listed(titles)} contain{'s'[: len(titles) == 1]} times of day, differences of times or "
+        f"dates with a time zone, which are not supported. Convert {them} to dates without a zone, "
+        "by .dt.tz_localize(None), or to numbers."
     )
 
 
@@ -137,7 +138,8 @@ def unusable_cell(X, complete):
     dates = [
         name
         for name, cells in columns
-        if cells.dtype.kind in "mM" or len(_where(cells, is_date_or_time))
+        if unit_of_dates(cells) is None
+        and (cells.dtype.kind == "m" or len(_where(cells, is_date_or_time)))
     ]
     if dates:
         return dates_in(dates)
@@ -163,9 +165,8 @@ def _columns_where(columns, of_object, of_float):
 
 
 def has_dates(X):
-    """Whether a table has a column of dates or times, which NumPy takes for numbers."""
-    dtypes = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", ())
-    return any(getattr(dtype, "kind", "") in ("m", "M") for dtype in dtypes)
+    """Whether a frame has a column of differences of times, which NumPy takes for numbers."""
+    return any(getattr(dtype, "kind", "") == "m" for dtype in getattr(X, "dtypes", ()))
 
 
 def _where(cells, of_object, of_float=None):
@@ -202,6 +203,32 @@ def is_date_or_time(value):
     """Whether a cell is a date, a time or a difference of times, as of Python or pandas."""
     is_period = hasattr(value, "start_time") and hasattr(value, "end_time")
     return isinstance(value, (date, time, timedelta)) or is_period
+
+
+def unit_of_dates(cells):
+    """The unit of a column of dates: days if it has no time, else microseconds; None of others.
+
+    Dates with a time zone, times and differences are None, too.
+    """
+    if cells.dtype.kind == "O":
+        known = [cell for cell in cells.tolist() if not is_missing(cell)]
+        is_date = known and all(
+            isinstance(cell, date) and getattr(cell, "tzinfo", None) is None for cell in known
+        )
+        if not is_date:
+            return None
+    elif cells.dtype.kind != "M":
+        return None
+    dates = as_dates(cells, "us")
+    dates = dates[~np.isnat(dates)]
+    return "D" if (dates == dates.astype("datetime64[D]")).all() else "us"
+
+
+def as_dates(cells, unit):
+    """Cells of dates, NaT for missing ones, in a unit of NumPy."""
+    if cells.dtype.kind == "O":
+        cells = [None if is_missing(cell) else cell for cell in cells.tolist()]
+    return np.array(cells, dtype="datetime64[us]").astype(f"datetime64[{unit}]")
 
 
 def is_missing(value):
@@ -269,6 +296,7 @@ def missing_cells(X):
     """
     return np.column_stack([
         np.isnan(cells) if cells.dtype.kind == "f" else
+        np.isnat(cells) if cells.dtype.kind == "M" else
         true_of(is_empty, cells) if cells.dtype.kind in "OU" else
         np.zeros(len(cells), dtype=bool)
         for _, cells in columns_of(X)

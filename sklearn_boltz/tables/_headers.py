@@ -111,6 +111,8 @@ def _described_by_polars(dtype):
         options = (dtype.categories.to_list(),)
     elif name == "Decimal":
         options = dtype.precision, dtype.scale
+    elif name == "Datetime":
+        options = dtype.time_unit, dtype.time_zone
     return Dtype(name, options)
 
 

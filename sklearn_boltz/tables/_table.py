@@ -1,105 +1,35 @@
 """Tables in, tables out: the values of columns as codes, and the way back."""
 
-import warnings
 from collections import Counter
 from functools import partial
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils._param_validation import InvalidParameterError
 
-from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.tables._bins import MOST
 from sklearn_boltz.tables._cells import (
-    MISSING_CODES,
     MOST_LEVELS,
     also,
     as_array,
-    as_numbers,
     columns_of,
-    columns_with_codes,
     dates_in,
-    is_date_or_time,
-    is_empty,
     is_frame,
     is_missing,
-    looks_missing,
+    is_whole,
     missing_cells,
+    unit_of_dates,
+)
+from sklearn_boltz.tables._column import (
+    MOST_CODES,
+    Column,
+    UnfitColumn,
+    are_amounts,
+    categories_of,
+    plain,
 )
 from sklearn_boltz.tables._headers import Header
-
-# Categories in a message.
-N_SHOWN = 5
-# Texts that in many files stand for a missing cell, and are seldom a category of their own.
-DOUBTFUL_TEXTS = {"?", "na", "n/a", "nan", "null", "."}
-
-
-class Column(NamedTuple):
-    """What is known of a column.
-
-    Attributes
-    ----------
-    title : str
-        What messages call it.
-    categories : ndarray or None
-        Its values in order, of which the codes are the places; None for a column of numbers,
-        which stand for themselves.
-    """
-
-    title: str
-    categories: np.ndarray | None = None
-
-    def encode(self, cells, unseen):
-        """Numbers for cells: their codes, or they themselves; NaN where a cell is missing.
-
-        Parameters
-        ----------
-        cells : ndarray of shape (n_samples,)
-        unseen : {"smooth", "error", "missing"}
-            What to do about values that are no category: raise an error, or take them as missing.
-
-        Returns
-        -------
-        codes : ndarray of shape (n_samples,)
-            Of a float type if a cell is missing.
-        """
-        if self.categories is None:
-            return _numbers(cells, self.title)
-        place_of = {value: code for code, value in enumerate(self.categories.tolist())}
-        cells = cells.tolist()
-        place_of = {cell: place_of.get(_plain(cell), -1) for cell in _different(cells)}
-        codes = np.array([place_of[cell] for cell in cells], dtype=np.float64)
-        strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
-        if strange and unseen == "error":
-            known = f"there are {self.shown()}" if len(self.categories) else "it had no value there"
-            raise UnfitColumn(
-                "unseen",
-                f"{self.title} has the value {cells[strange[0]]!r} in row {strange[0]}, which no "
-                f"row of the training data has; {known}. Replace it by NaN, or leave `unseen` at "
-                "'smooth', which gives such values a small probability.",
-            )
-        codes[codes < 0] = np.nan
-        return codes if np.isnan(codes).any() else codes.astype(np.int64)
-
-    def decode(self, codes):
-        """Values of codes, the inverse of `encode`; of fractions, the nearest category."""
-        if self.categories is None:
-            return codes
-        if not len(self.categories):  # no cell of the training had a value
-            return np.full(len(codes), None, dtype=object)
-        places = np.clip(np.rint(np.nan_to_num(codes)), 0, len(self.categories) - 1)
-        values = self.categories[places.astype(np.intp)]
-        missing = np.isnan(codes)
-        if missing.any():
-            values = values.astype(object)
-            values[missing] = None
-        return values
-
-    def shown(self):
-        """The categories in a message."""
-        some = ", ".join(map(repr, self.categories[:N_SHOWN].tolist()))
-        return some + (", ..." if len(self.categories) > N_SHOWN else "")
 
 
 class Table:
@@ -123,6 +53,8 @@ class Table:
         Which columns have categories.
     is_empty : ndarray of bool of shape (n_columns,)
         Which of them have none, as no cell of the training had a value.
+    is_binned : ndarray of bool of shape (n_columns,)
+        Which columns hold numbers in bins.
     """
 
     def __init__(self, columns, header=None, dtype=None):
@@ -132,6 +64,7 @@ class Table:
         self.n_categories = np.array([0 if v is None else len(v) for v in values], dtype=int)
         self.is_word = np.array([v is not None for v in values], dtype=bool)
         self.is_empty = self.is_word & (self.n_categories == 0)
+        self.is_binned = np.array([column.bins is not None for column in columns], dtype=bool)
 
     @classmethod
     def of_numbers(cls, numbers, X=None):
@@ -158,6 +91,56 @@ class Table:
             for column, is_empty in zip(self.columns, empty, strict=True)
         ]
         return Table(columns, self.header, self.dtype)
+
+    def with_bins(self, X, binned, sample_weight=None, most=MOST):
+        """The table where some columns of numbers have bins.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            The rows of the training.
+        binned : ndarray of bool of shape (n_columns,)
+            Which columns; of the others, -1 and 1 become levels.
+        sample_weight : ndarray of float64 of shape (n_samples,) or None
+        most : int
+            Bins of a column at most.
+        """
+        columns = []
+        for column, is_number, (_, cells) in zip(self.columns, binned, columns_of(X), strict=True):
+            if is_number:
+                column = column.with_bins(cells, sample_weight, most)
+            elif column.categories is None:
+                column = column.with_signs(cells)
+            columns.append(column)
+        return Table(columns, self.header, self.dtype)
+
+    def log_density(self, X, codes=None):
+        """ln of the densities of numbers given their bins, summed over the cells of each row.
+
+        Parameters
+        ----------
+        X : data frame or array of shape (n_samples, n_columns)
+        codes : ndarray of shape (n_samples, n_columns), default=None
+            Codes of all cells: a missing number then has the mean ln of the density of its bin. A
+            code that is NaN leaves its cell out.
+
+        Returns
+        -------
+        log_density : ndarray of float64 of shape (n_samples,)
+        """
+        total = np.zeros(X.shape[0])
+        for j, (column, (_, cells)) in enumerate(zip(self.columns, columns_of(X), strict=True)):
+            if column.bins is None:
+                continue
+            numbers = column.finite(cells)
+            found = column.bins.log_density(numbers)
+            if codes is not None:
+                completed = np.isnan(numbers) & ~np.isnan(codes[:, j])
+                means = column.bins.mean_log_density
+                found[completed] = means[codes[completed, j].astype(np.intp)]
+                found[np.isnan(codes[:, j])] = 0
+            total += found
+        return total
 
     def encode(self, X, unseen="error"):
         """The rows of a table in the same columns as an array of numbers.
@@ -200,9 +183,20 @@ class Table:
             coded[:, j] = codes
         return coded
 
-    def decode(self, codes):
-        """Rows of codes as a table like the training data."""
-        values = [column.decode(codes[:, j]) for j, column in enumerate(self.columns)]
+    def decode(self, codes, generator=None, given=()):
+        """Rows of codes as a table like the training data.
+
+        Parameters
+        ----------
+        codes : ndarray of shape (n_samples, n_columns)
+        generator : Generator or None
+            Draws numbers from their bins.
+        given : dict
+            From columns of numbers in bins to the value that all rows have.
+        """
+        values = [column.decode(codes[:, j], generator) for j, column in enumerate(self.columns)]
+        for j, value in dict(given).items():
+            values[j][:] = value
         template = self.template
         if template is not None:
             return _frame(template, values)
@@ -210,7 +204,7 @@ class Table:
             return _cast(codes, self.dtype)
         return _object_array(values) if self.dtype is None else _as_numbers(values, self.dtype)
 
-    def fill(self, X, codes, missing):
+    def fill(self, X, codes, missing, generator=None, numbers=()):
         """A copy of a table in which the missing cells have values; all others are as they were.
 
         Parameters
@@ -218,38 +212,43 @@ class Table:
         X : array-like or data frame
         codes : ndarray of shape (n_samples, n_features)
         missing : ndarray of bool of the same shape
+        generator : Generator or None
+            Draws numbers from their bins.
+        numbers : dict
+            From columns of numbers in bins to the numbers themselves, where they are known.
 
         Returns
         -------
         filled : of the type of X
         """
-        if not is_frame(X):
-            return self._fill_array(as_array(X), codes, missing)
-        names, missing = list(X.columns), missing & missing_cells(X)
-        filled = X.copy() if hasattr(X, "copy") else X.clone()
+        X = X if is_frame(X) else as_array(X)
+        missing, values, known = missing & missing_cells(X), {}, dict(numbers)
         for j in np.flatnonzero(missing.any(axis=0)):
+            rows = missing[:, j]
+            found = self.columns[j].decode(codes[rows, j].astype(np.float64), generator)
+            values[j] = self.columns[j].back(known[j][rows]) if j in known else found
+        if not is_frame(X):
+            return _filled_array(X, values, missing)
+        names = list(X.columns)
+        filled = X.copy() if hasattr(X, "copy") else X.clone()
+        for j, found in values.items():
             cells, rows = X[names[j]], missing[:, j]
-            values = np.array(np.asarray(cells), dtype=object)
-            values[rows] = self.columns[j].decode(codes[rows, j].astype(np.float64))
-            series = _series(cells, values)
+            column = np.asarray(cells)
+            column = column.copy() if column.dtype.kind == "M" else column.astype(object)
+            column[rows] = found
+            series = _series(cells, column)
             if hasattr(filled, "with_columns"):
                 filled = filled.with_columns(series)
             else:
                 filled[names[j]] = series
         return filled
 
-    def _fill_array(self, X, codes, missing):
-        missing = missing & missing_cells(X)
-        if X.dtype.kind in "biuf":
-            values = np.column_stack([
-                column.decode(codes[:, j]) for j, column in enumerate(self.columns)
-            ])  # fmt: skip
-            return np.where(missing, values, X).astype(X.dtype)
-        X = np.array(X, dtype=object)
-        for j, column in enumerate(self.columns):
-            rows = missing[:, j]
-            X[rows, j] = column.decode(codes[rows, j].astype(np.float64))
-        return X
+
+def _filled_array(X, values, missing):
+    filled = np.array(X, dtype=X.dtype if X.dtype.kind in "biuf" else object)
+    for j, found in values.items():
+        filled[missing[:, j], j] = found
+    return filled
 
 
 def without_column(X, j):
@@ -335,28 +334,19 @@ def learn_table(X, numbers=None, *, kinds=None, codes=False, signs=False):
         if frame is None and numbers is not None and kind is None:
             kind = "number"  # numbers in an array stand for themselves
         order = _declared_order(frame, j)
-        tasks.append((title, partial(_categories, cells, title, kind, order, codes)))
+        if unit_of_dates(cells) is not None:
+            tasks.append((title, lambda: None))  # numbers
+            continue
+        tasks.append((title, partial(categories_of, cells, title, kind, order, codes)))
     values = _of_each(tasks)
     titles = [title for title, _ in found]
-    columns = [Column(title, of_it) for title, of_it in zip(titles, values, strict=True)]
+    units = [unit_of_dates(cells) for _, cells in found]
+    columns = [
+        Column(title, of_it, unit=unit)
+        for title, of_it, unit in zip(titles, values, units, strict=True)
+    ]
     header = None if frame is None else Header.of(frame)
     return Table(columns, header, None if numbers is None else _dtype_of(X, numbers))
-
-
-class UnfitColumn(ValueError):
-    """A column of cells that cannot be learned or encoded.
-
-    Parameters
-    ----------
-    reason : str
-        One word, which is the same for all columns of which one error is to tell.
-    message : str
-        What is wrong with this column, and the remedy.
-    """
-
-    def __init__(self, reason, message):
-        super().__init__(message)
-        self.reason = reason
 
 
 def _of_each(tasks):
@@ -408,8 +398,42 @@ def given_n_values(n_values, n_columns):
     return given.astype(np.int64)
 
 
+def amounts(table, X):
+    """Which columns hold numbers that are no codes: fractions, many values, or negative ones.
+
+    Not those in which a code seems to stand for a missing value: what it means has to be asked.
+
+    Parameters
+    ----------
+    table : Table
+    X : array-like or data frame
+        The rows of the training.
+
+    Returns
+    -------
+    found : ndarray of bool of shape (n_columns,)
+    """
+    most = MOST_LEVELS if is_frame(X) else MOST_CODES
+    found = np.array([column.categories is None for column in table.columns])
+    if isinstance(X, np.ndarray) and X.dtype.kind in "biuf":  # most arrays hold codes
+        codes = (is_whole(X) | np.isnan(X)).all(axis=0)
+        found &= ~(codes & (np.fmax.reduce(X, axis=0, initial=0) < MOST_CODES))
+    for j, (_, cells) in enumerate(columns_of(X) if found.any() else ()):
+        found[j] = found[j] and are_amounts(table.columns[j].numbers(cells), most)
+    return found
+
+
+def ordered_numbers(table):
+    """Which columns hold numbers or dates, also those that are levels; an array of bool."""
+    return np.array([
+        column.categories is None or column.bins is not None
+        or column.categories.dtype.kind in "iuf"
+        for column in table.columns
+    ])  # fmt: skip
+
+
 def ordered_columns(table):
-    """Which columns have ordered values: whole numbers, or categories declared as ordered.
+    """Which columns have ordered values: numbers, or categories declared as ordered.
 
     Parameters
     ----------
@@ -419,10 +443,7 @@ def ordered_columns(table):
     -------
     ordered : ndarray of bool of shape (n_columns,)
     """
-    ordered = np.array([
-        column.categories is None or column.categories.dtype.kind in "iuf"
-        for column in table.columns
-    ])  # fmt: skip
+    ordered = ordered_numbers(table)
     if table.header is not None:
         ordered |= [dtype.is_ordered for dtype in table.header.dtypes]
     return ordered
@@ -439,6 +460,10 @@ def check_form(X):
         raise ValueError(
             "X is Batches, which only `fit` and `partial_fit` of density models can read. Call "
             "this with the rows of one batch at a time."
+        )
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        raise ValueError(
+            "X is an array of dates or times. Pass a data frame, whose columns may hold dates."
         )
     shape = getattr(X, "shape", None)
     if isinstance(X, (list, tuple)) and X and all(isinstance(cell, str) for cell in X):
@@ -470,153 +495,7 @@ def _declared_order(frame, j):
     if type(dtype).__name__ == "Categorical":  # of polars, whose categories have no order
         return None
     declared = getattr(dtype, "categories", None)
-    return None if declared is None else [_plain(value) for value in declared]
-
-
-def _categories(cells, title, kind, order, codes):
-    """The categories of a column in order; None for numbers."""
-    if order is None and kind != "categories" and cells.dtype.kind in "iuf":
-        return None if kind == "number" else _levels(cells, codes, title)
-    is_date = cells.dtype.kind in "mM"
-    cells = cells.tolist()
-    try:
-        different = _different(cells)
-    except TypeError:  # a cell that is no value
-        for row, cell in enumerate(cells):
-            _check_cell(cell, title, row)
-        raise
-    if is_date or any(map(is_date_or_time, different)):
-        raise UnfitColumn("dates", dates_in([title]))
-    values = dict.fromkeys(_plain(cell) for cell in different if not is_empty(cell))
-    if order is not None:
-        return _as_column(order)
-    if values and all(isinstance(value, bool) for value in values):
-        return np.array([False, True])
-    texts = [value for value in values if isinstance(value, bool) or not isinstance(value, Real)]
-    if not texts and kind != "categories":
-        numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)
-        return None if kind == "number" else _levels(numbers, codes, title)
-    if kind == "number":
-        raise UnfitColumn(
-            "declared", f"{title} is declared to hold numbers, but has the value {texts[0]!r}."
-        )
-    n_numbers = len(values) - len(texts)
-    if texts and n_numbers > MOST_LEVELS and kind != "categories":
-        raise UnfitColumn(
-            "text",
-            f"{title} has {n_numbers:,} different numbers, and the text {texts[0]!r} in row "
-            f"{cells.index(texts[0])}. Replace the text by a number or NaN; if all are "
-            "categories, convert the column by .astype(str).",
-        )
-    _check_texts(texts, title, len(cells))
-    return _as_column(_in_order(values))
-
-
-def _different(cells):
-    """The different values among cells, in the order of their first places."""
-    return dict.fromkeys(cells)
-
-
-def _check_texts(texts, title, n_rows):
-    """Warn of texts that are perhaps no categories."""
-    doubtful = [text for text in texts if str(text).strip().lower() in DOUBTFUL_TEXTS]
-    if len(texts) > max(MOST_LEVELS, n_rows // 2):
-        others = [text for text in texts if not _is_number(text)]
-        if not others:
-            remedy = "They are numbers: convert the column, for example by .astype(float)."
-        elif others == doubtful:
-            remedy = (
-                f"All but {others[0]!r} are numbers: convert the column, for example by "
-                "pandas.to_numeric(column, errors='coerce')."
-            )
-        else:
-            remedy = (
-                "This looks like an ID column: it carries no information about other rows. Drop it."
-            )
-        raise UnfitColumn(
-            remedy, f"{title} has {len(texts):,} different texts in {n_rows:,} rows. {remedy}"
-        )
-    if doubtful:
-        warnings.warn(
-            f"{title} has the category {doubtful[0]!r}, which looks like a missing value. If it "
-            "is one, replace it by NaN.",
-            stacklevel=find_stack_level(),
-        )
-
-
-def _is_number(text):
-    try:
-        float(text)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _levels(numbers, codes, title):
-    """The values of a column of numbers, if they are but names of a few levels."""
-    values = np.unique(numbers[np.isfinite(numbers)])
-    if not len(values) or (values != np.floor(values)).any() or len(values) > MOST_LEVELS:
-        return None
-    if values[0] >= 0 and values[-1] <= 1:
-        return None
-    whole = set(values.tolist())
-    if any(whole - {code} == {0, 1} for code in MISSING_CODES):
-        return None  # what this code means has to be asked
-    if codes and values[0] == 0:
-        return None
-    for _, code, found in columns_with_codes(numbers[:, None]):
-        warnings.warn(
-            f"{title}: {looks_missing(code, found)}. If it is one, replace it by NaN.",
-            stacklevel=find_stack_level(),
-        )
-    return values
-
-
-def _in_order(values):
-    try:
-        return sorted(values)
-    except TypeError:  # of several types
-        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
-
-
-def _as_column(values):
-    """Values as an array of their own type, of objects where NumPy has none."""
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    if values and all(isinstance(v, Real) and not isinstance(v, bool) for v in values):
-        return array.astype(np.float64)
-    return array
-
-
-def _check_cell(cell, title, row):
-    if isinstance(cell, (dict, list, set, np.ndarray)):
-        raise TypeError(
-            f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string or "
-            "a number."
-        )
-
-
-def _plain(cell):
-    """A cell as it is looked up: bytes and NumPy's scalars as Python has them."""
-    return cell.item() if isinstance(cell, np.generic) else cell
-
-
-def _numbers(cells, title):
-    """Cells of a column of numbers in a type of numbers; NaN for missing ones."""
-    if cells.dtype.kind in "biuf":
-        return cells
-    numbers = np.empty(len(cells), dtype=object)
-    for row, cell in enumerate(cells.tolist()):
-        try:
-            is_number = isinstance(cell, Real) and not is_missing(cell)
-            numbers[row] = cell if is_number else np.nan if is_empty(cell) else float(cell)
-        except (TypeError, ValueError):
-            raise UnfitColumn(
-                "numbers",
-                f"{title} has the value {cell!r} in row {row}, but held numbers when the model "
-                "was fitted. Replace it by a number or NaN.",
-            ) from None
-    return as_numbers(numbers)
+    return None if declared is None else [plain(value) for value in declared]
 
 
 def _dtype_of(X, numbers):
@@ -665,9 +544,11 @@ def _frame(template, values):
 
 def _series(like, values):
     """Values as a column of the type of another one, if it can hold them."""
+    if values.dtype.kind == "M":
+        return _series_of_dates(like, values)
     whole = all(is_missing(v) or (isinstance(v, Real) and v == int(v)) for v in values.tolist())
     if hasattr(like, "alias"):  # of polars
-        values = [None if is_missing(value) else _plain(value) for value in values.tolist()]
+        values = [None if is_missing(value) else plain(value) for value in values.tolist()]
         if not like.dtype.is_integer():
             return type(like)(like.name, values, dtype=like.dtype)
         if whole:
@@ -679,3 +560,12 @@ def _series(like, values):
         values = np.array([np.nan if is_missing(v) else v for v in values], dtype=np.float64)
     fits = kind not in "iub" or whole
     return type(like)(values, index, like.dtype if fits else None, like.name)
+
+
+def _series_of_dates(like, dates):
+    if hasattr(like, "alias"):  # of polars
+        return type(like)(like.name, dates.astype("datetime64[us]")).cast(like.dtype)
+    index = like.index if len(like) == len(dates) else None
+    if getattr(like.dtype, "kind", "O") == "O":  # of Python
+        dates = dates.astype(object)
+    return type(like)(dates, index, like.dtype, like.name)

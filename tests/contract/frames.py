@@ -86,7 +86,8 @@ REFUSED = {
     "seven columns of names": seven(NAMES),
     "an ID column": seven(np.arange(40) % 2, id=NAMES),
     "dates of NumPy": np.full((2, 2), np.datetime64("2020-01-01")),
-    "seven columns of dates": seven(DAYS),
+    "seven columns of differences of times": seven(DAYS - DAYS[0]),
+    "seven columns of dates with a zone": seven(DAYS.tz_localize("UTC")),
     "two columns of a name": pd.concat([people(), people()[["city"]]], axis=1),
     "a column alone": people()["city"],
     "a list of cells": people()["city"].tolist(),
@@ -96,14 +97,22 @@ REFUSED = {
         {"c": [*np.linspace(0, 1, 59), "oops"]}, dtype=object
     ),
 }  # fmt: skip
-# Refused by models of bits and codes; machines, and what bins numbers, take some of them.
+# Refused, or taken with a warning.
+# Taken as numbers.
+AMOUNTS = {
+    "amounts": changed(slice(None), 1, np.linspace(0, 30, 60)),
+    "seven columns of amounts": seven(np.arange(40) / 4 + 0.1),
+    "temperatures": changed(slice(None), 0, np.arange(60) % 15 - 7, dtype=int),
+    "rates above one": pd.DataFrame({"rate": np.arange(40) / 23}),
+    "days": pd.DataFrame({"seen": DAYS, "smoker": np.arange(40) % 2}),
+    "years": pd.DataFrame({"born": 1950 + np.arange(60) % 41, "smoker": np.arange(60) % 2}),
+}
 ODD = {
     "spins": 2 * bits() - 1,
     "minus one beside bits": changed(4, 2, -1),
     "minus one beside even numbers": changed(3, 1, -1, 2 * bits()),
     "a column of spins": changed(slice(None), 1, 2 * bits()[:, 1] - 1, bits() + bits()[:, ::-1]),
     "votes of three values": people().assign(vote=np.arange(60) % 3 - 1),
-    "amounts": changed(slice(None), 1, np.linspace(0, 30, 60)),
     "a share": changed(2, 1, 1.2),
     "two columns with values outside": changed([2, 7], [1, 2], [1.2, -0.25]),
     "far outside": changed(0, 1, 1e300),
@@ -114,7 +123,6 @@ ODD = {
     "nine": changed([4, 5, 6, 7], [1, 1, 1, 3], 9, dtype=int),
     "nine among five": changed([4, 5, 7], [1, 1, 3], 9, changed(8, 1, 3, bits() + 1), int),
     "nine in a frame": pd.DataFrame({"answer": np.r_[9, 9, np.arange(58) % 3 + 1]}),
-    "seven columns of amounts": seven(np.arange(40) / 4 + 0.1),
     "a column without a value": changed(slice(None), 3, np.nan),
     "seven columns without a value": seven(np.full(40, np.nan)),
     "a category that looks missing": pd.DataFrame({"a": ["x", "?", "y"] * 10}),

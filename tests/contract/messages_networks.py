@@ -74,7 +74,7 @@ CASES = {
     "n_values that are no integers": lambda: fit(BITS, n_values=["2"] * 4),
     "three values where two were meant": lambda: fit(changed(SIGNS, 2)),
     "a 0 among -1 and 1": lambda: of_signs().score_samples(changed(SIGNS, 0)),
-    "a number that is no value": lambda: fit(np.full((4, 2), -7)),
+    "a number that is no value": lambda: fit(np.full((4, 2), -7), n_values=2),
     "signs after bits": lambda: fit(BITS > 0).transform(SIGNS),
     "weights of 0": lambda: fit(BITS, np.zeros(40)),
     "coupling_init of one number": lambda: fit(BITS, coupling_init=[[1.0]]),

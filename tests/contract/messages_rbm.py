@@ -128,7 +128,7 @@ ONE_EACH = np.where(np.arange(40) < 3, LABELS, -1)
 
 CASES = {
     # Values, trainings and weights.
-    "rates above 1": lambda: SDCPRBM().fit(RATES),
+    "rates above 1": lambda: SDCPRBM(visible="bernoulli").fit(RATES),
     "sparse rates above 1": lambda: SDCPRBM().fit(sp.csr_array(RATES)),
     "values of 2 in a growing model": lambda: InfiniteRBM(2).fit(2 * BITS),
     "values of 3 in a classifier": lambda: classifier().fit(3 * BITS, LABELS),

@@ -196,7 +196,6 @@ OF_COLUMNS = {
     "units of four columns": fit_table(visible=Bernoulli(np.zeros(4))),
     "three words as two": fit_table(visible={"b": Categorical([2])}),
     "a class that is no unit type": fit_table(visible=int),
-    "real numbers by default": fit(SDCPRBM(2), TABLE.assign(a=[33.5, 41.25, 7.0])),
     "whole numbers by default": fit(SDCPRBM(2), np.arange(12).reshape(4, 3) % 5),
     "categories of batches": fit(SDCPRBM(3, visible={1: "categorical"}), Batches([CODES, CODES])),
     "a code beyond those of the units": fit(SDCPRBM(3, visible=WORDS_BESIDE_BITS), CODES),

@@ -53,8 +53,8 @@ class Rows(NamedTuple):
 
 def read(estimator, X, sample_weight, coding=None):
     """Check rows, in a coding or, if that is None, in any; rows without an observed cell go."""
-    X = estimator._validate(X, reset=coding is None, allow_nan=True)
     is_first = coding is None
+    X = estimator._validate(X, reset=is_first, allow_nan=True, sample_weight=sample_weight)
     if is_first:
         coding = find_coding(estimator, X)
         _check_size(estimator, coding)

@@ -99,7 +99,10 @@ def _first(task, initial, label):
     if initial[0] is None and initial[1] is None:
         solver, solve = task.choose_solver("newton")
         monitor = Monitor(1e-3, _fit.MAX_ITER[solver])
-        initial = _fit.maximise(task, initial, solve, monitor, label)[:2]
+        found = _fit.maximise(task, initial, solve, monitor, label)
+        if found.status == "interrupted":
+            raise KeyboardInterrupt
+        initial = found[:2]
     return Parameters(*task.initial(*initial), 0.0, np.nan)
 
 

@@ -77,34 +77,6 @@ def specified(visible, variable, n_columns):
     return [_spec(visible)] * n_columns
 
 
-def with_numbers(specs, table, X):
-    """What a user says of each column, and numbers where a frame has fractions and nothing is said.
-
-    In an array, fractions between 0 and 1 are probabilities of a 1, as of pixels. In a frame they
-    are rates or shares, from which samples and imputed cells would not come back.
-
-    Parameters
-    ----------
-    specs : list of {"auto", type, UnitType}, or UnitType
-        As of `specified`.
-    table : Table
-        Of a data frame.
-    X : {ndarray, sparse matrix} of shape (n_rows, n_columns)
-        The codes and numbers of the training.
-
-    Returns
-    -------
-    specs : list of {"auto", type, UnitType}, or UnitType
-    """
-    if isinstance(specs, UnitType):
-        return specs
-    fractions = have_fractions(X) & (table.n_categories == 0)
-    return [
-        Gaussian if spec == "auto" and has_fractions else spec
-        for spec, has_fractions in zip(specs, fractions, strict=True)
-    ]
-
-
 def have_fractions(X):
     """Which columns lie within [0, 1], and not at its ends only.
 

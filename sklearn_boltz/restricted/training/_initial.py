@@ -194,7 +194,12 @@ def _of_network(estimator, model, n_units):
 def _of_numbers(model, layout):
     """Couplings and biases of a network between the numbers of the visible units, all 0 or 1."""
     if hasattr(model, "values_"):  # in values -1 and 1
-        return 4 * model.coupling_, 2 * (model.intercept_ - model.coupling_.sum(axis=1))
+        coupling, bias = 4 * model.coupling_, 2 * (model.intercept_ - model.coupling_.sum(axis=1))
+        if layout.is_plain:
+            return coupling, bias
+        T = np.zeros((len(bias), layout.n_numbers))  # of two categories, the second is the 1
+        T[np.arange(len(bias)), layout.starts[1:] - 1] = 1
+        return T.T @ coupling @ T, T.T @ bias
     # One-hot columns are T v + t: of a column of two values, 1 - v and v.
     n_values = model.n_values_
     T, t = np.zeros((n_values.sum(), layout.n_numbers)), np.zeros(n_values.sum())

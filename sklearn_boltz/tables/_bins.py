@@ -1,0 +1,291 @@
+"""Numbers in bins: p(x) = P(bin) f(x | bin), where a model of codes has P and this file has f.
+
+The line is divided into pieces, one after another. Each belongs to a bin and has a share of it,
+spread evenly, in the two outermost with a tail (of Lomax: a typing error of 1e9 does not outweigh
+all other rows). A value that many rows have is an
+atom: a point that has a share of its own. Of whole numbers, f is a probability, else a density.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# Bins of n rows: 2 n^(1/4), within these bounds. More do not raise the likelihood of new rows, in
+# which the dependence of columns counts for more than the form of a marginal, and cost time.
+LEAST, MOST = 8, 32
+# Numbers of a bin that are kept for samples: quantiles of its training cells.
+N_KEPT = 64
+# Pieces inside of a bin at most, and different numbers for each of them at least.
+PIECES = 8
+# A value of more than this share of the cells is an atom, whatever the number of bins: likelihoods
+# of two models of a column must have the same measure.
+ATOM = 0.1
+
+
+class Bins(NamedTuple):
+    """Bins of a column of numbers.
+
+    Attributes
+    ----------
+    breaks : ndarray of float64 of shape (n_pieces - 1,)
+        Where one piece ends and the next begins; of whole numbers, halves.
+    bin_of : ndarray of int of shape (n_pieces,)
+        The bin of each piece.
+    log_height : ndarray of float64 of shape (n_pieces,)
+        ln of the share of a piece divided by its width, or by how many whole numbers it has; of
+        the outermost ones, ln of their share.
+    scales : ndarray of float64 of shape (2,)
+        Of the tails below the first break and above the last one.
+    atoms : ndarray of float64 of shape (n_atoms,)
+    log_share : ndarray of float64 of shape (n_atoms,)
+        Of the atoms, in their bins.
+    values : ndarray of float64 of shape (n_bins, N_KEPT)
+        Quantiles of the training cells of each bin, from the least to the greatest.
+    means : ndarray of float64 of shape (n_bins,)
+        Of the training cells of each bin.
+    is_whole, is_rounded : bool
+        Whether all training cells are whole numbers; whether many are equal.
+    """
+
+    breaks: np.ndarray
+    bin_of: np.ndarray
+    log_height: np.ndarray
+    scales: np.ndarray
+    atoms: np.ndarray
+    log_share: np.ndarray
+    values: np.ndarray
+    means: np.ndarray
+    is_whole: bool
+    is_rounded: bool
+
+    @classmethod
+    def learn(cls, numbers, weights=None, most=MOST):
+        """Bins of about the same number of training cells.
+
+        Parameters
+        ----------
+        numbers : ndarray of float64 of shape (n_samples,)
+            With at least one finite number; NaN is a missing cell.
+        weights : ndarray of float64 of shape (n_samples,) or None
+            How often each counts.
+        most : int
+            Bins at most, 2 or more, but for atoms and what lies between two of them.
+
+        Returns
+        -------
+        bins : Bins
+        """
+        weights = np.ones(len(numbers)) if weights is None else weights
+        known = ~np.isnan(numbers) & (weights > 0)
+        x, where = np.unique(numbers[known], return_inverse=True)
+        mass = np.bincount(where, weights[known])
+        is_whole = bool((x == np.floor(x)).all() and np.abs(x).max() < 2**50)
+        is_rounded = is_whole or len(x) < 0.9 * mass.sum()
+        codes, is_atom = _grouped(x, mass, most)
+        first = np.flatnonzero(np.diff(codes, prepend=-1))
+        groups = zip(np.split(x, first[1:]), np.split(mass, first[1:]), strict=True)
+        groups = [(cells, own, _kept(cells, own, is_rounded)) for cells, own in groups]
+        means = np.array([np.average(cells, weights=own) for cells, own, _ in groups])
+        values = np.array([kept for *_, kept in groups])
+        pieces = _pieces(x, mass, first, is_atom[first], is_whole)
+        return cls(*pieces, values, np.clip(means, *values[:, [0, -1]].T), is_whole, is_rounded)
+
+    @property
+    def n_bins(self):
+        """Number of bins."""
+        return len(self.means)
+
+    @property
+    def typical(self):
+        """A number of each bin that training cells have: their median."""
+        return self.values[:, N_KEPT // 2]
+
+    def labels(self, unit=None):
+        """What messages and names call the bins: by their least and greatest training cells.
+
+        `unit` is that of dates.
+        """
+        ends = self.values[:, [0, -1]]
+        shown = np.char.mod("%.15g" if self.is_whole else "%.4g", ends)
+        if unit is not None:
+            shown = ends.astype(np.int64).astype(f"datetime64[{unit}]").astype(str)
+        elif len(np.unique(shown)) < len(np.unique(ends)):
+            shown = ends.astype(str)
+        shown = shown.tolist()
+        names = [low if low == high else f"{low} to {high}" for low, high in shown]
+        if len(names) > 1:
+            names[0] = names[0] if ends[0, 0] == ends[0, 1] else f"up to {shown[0][1]}"
+            names[-1] = names[-1] if ends[-1, 0] == ends[-1, 1] else f"from {shown[-1][0]}"
+        return names
+
+    def encode(self, numbers):
+        """The bin of each number, NaN for NaN."""
+        codes = self.bin_of[self._place(numbers)[1]].astype(np.float64)
+        return np.where(np.isnan(numbers), np.nan, codes)
+
+    def _place(self, numbers):
+        """Numbers as the bins take them, and the piece of each; any for NaN."""
+        x = np.nan_to_num(np.rint(numbers) if self.is_whole else numbers)
+        return x, np.searchsorted(self.breaks, x, side="right")
+
+    def log_density(self, numbers):
+        """ln f(x | the bin of x) of each number, 0 for NaN; of whole numbers, a probability.
+
+        Other numbers in a column of whole ones are rounded.
+        """
+        x, piece = self._place(numbers)
+        found = self.log_height[piece]
+        for end, is_there in ((0, piece == 0), (-1, piece == len(self.breaks))):
+            found[is_there] += self._tail(x[is_there], self.breaks[end], self.scales[end])
+        if len(self.atoms):
+            nearest = np.minimum(np.searchsorted(self.atoms, x), len(self.atoms) - 1)
+            found = np.where(self.atoms[nearest] == x, self.log_share[nearest], found)
+        return np.where(np.isnan(numbers), 0, found)
+
+    def _tail(self, x, end, scale):
+        """ln f of numbers beyond the last break, where P(distance > d) is 1 / (1 + d / scale)²."""
+        if not self.is_whole:
+            beyond = np.log(np.abs(x / 2 - end / 2) + scale / 2) + np.log(2)
+            return np.log(2) + 2 * np.log(scale) - 3 * beyond
+        at, after = (scale + np.abs(x - end) + step for step in (-0.5, 0.5))
+        return 2 * np.log(scale) - 2 * np.log(at) - np.log(after) + np.log1p(at / after)
+
+    @property
+    def mean_log_density(self):
+        """The mean of ln f over the training cells of each bin, from those that are kept."""
+        return self.log_density(self.values.ravel()).reshape(self.values.shape).mean(axis=1)
+
+    def sample(self, codes, uniform):
+        """A number of each bin: one of its training cells, or between two of them.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n_samples,)
+        uniform : ndarray of float64 of shape (n_samples,)
+            Random numbers in [0, 1).
+        """
+        if self.is_rounded:
+            return self.values[codes, (uniform * N_KEPT).astype(np.intp)]
+        place = uniform * (N_KEPT - 1)
+        below = place.astype(np.intp)
+        one, other = self.values[codes, below], self.values[codes, below + 1]
+        return one + (place - below) * (other - one)
+
+    def quantiles(self, probability, level):
+        """Quantiles of numbers of which the probabilities of the bins are known.
+
+        Parameters
+        ----------
+        probability : ndarray of float64 of shape (n_samples, n_bins)
+        level : float
+            From 0 to 1.
+
+        Returns
+        -------
+        quantiles : ndarray of float64 of shape (n_samples,)
+        """
+        up_to = np.cumsum(probability, axis=1)
+        codes = np.minimum((up_to < level * up_to[:, -1:]).sum(axis=1), self.n_bins - 1)
+        rows = np.arange(len(codes))
+        own = probability[rows, codes]
+        rest = level * up_to[:, -1] - (up_to[rows, codes] - own)
+        inside = np.divide(rest, own, out=np.zeros(len(own)), where=own > 0)
+        return self.sample(codes, np.clip(inside, 0, 1 - 1e-12))
+
+
+def _grouped(x, mass, most):
+    """The bin of each different number, in order, and whether it is an atom."""
+    n = mass.sum()
+    most = min(most, int(np.clip(round(2 * n**0.25), LEAST, MOST)))
+    is_atom = np.full(len(x), True) if len(x) <= LEAST else mass > ATOM * n
+    if is_atom.all():
+        return np.arange(len(x)), is_atom
+    others = np.where(is_atom, 0, mass)
+    per_bin = others.sum() / max(most - is_atom.sum(), 1)
+    # Of the numbers between two atoms, as many bins as their cells are worth.
+    run = np.cumsum(is_atom)
+    in_run = np.bincount(run, others)
+    before = np.cumsum(in_run) - in_run
+    middle = np.cumsum(others) - others / 2 - before[run]
+    n_bins = np.maximum(np.rint(in_run / per_bin), 1)
+    with np.errstate(invalid="ignore"):
+        own = np.floor(middle / in_run[run] * n_bins[run])
+    own = np.where(is_atom, -1, own)
+    is_first = (np.diff(run, prepend=-1) != 0) | (np.diff(own, prepend=-2) != 0)
+    return np.cumsum(is_first) - 1, is_atom
+
+
+def _kept(cells, mass, is_rounded):
+    """N_KEPT quantiles of sorted numbers, from first to last; real ones are interpolated."""
+    up_to = np.cumsum(mass)
+    levels = np.linspace(0, 1, N_KEPT)
+    if not is_rounded:
+        middle = up_to - mass / 2
+        return np.interp(middle[0] + levels * (middle[-1] - middle[0]), middle, cells)
+    places = np.searchsorted(up_to, levels * up_to[-1])
+    return cells[np.minimum(places, len(cells) - 1)]
+
+
+def _pieces(x, mass, first, is_atom, is_whole):
+    """Breaks, bins and heights of the pieces; scales of the tails; atoms and their shares.
+
+    What a bin has beside its training cells counts as one more cell: a tail, or what lies between
+    an atom and the next number. Where no cell is negative, all below 0 counts as much less.
+    """
+    half, n_bins = 0.5 if is_whole else 0.0, len(first)
+    lowest, highest = x[0] - half, x[-1] + half
+    if not is_whole and not is_atom[-1]:
+        highest = np.nextafter(highest, np.inf)  # the greatest number is not in the tail
+    borders = np.concatenate([[lowest], x[first[1:]] - half, [highest]])
+    cells, counts = np.split(x, first[1:]), np.split(mass, first[1:])
+    # Where each piece ends, its bin, its weight and its width.
+    pieces = [(lowest, 0, 1.0, np.nan)]
+    if x[0] >= 0:
+        pieces = [(-half, 0, 1 / (mass.sum() + 1), np.nan)]
+        if lowest > -half:
+            pieces.append((lowest, 0, 1.0, lowest + half))
+    for k in range(n_bins):
+        low, high = borders[k : k + 2]
+        if is_atom[k]:
+            room = high - low - 2 * half  # of whole numbers, the atom is one of them
+            pieces.append((high, k, float(room > 0), room if room > 0 else 1.0))
+        else:
+            pieces += _inside(cells[k], counts[k], low, high, k, is_whole)
+    pieces.append((np.inf, n_bins - 1, 1.0, np.nan))
+    ends, bin_of, weight, width = map(np.array, zip(*pieces, strict=True))
+    total = np.bincount(bin_of, weight)
+    atoms = np.flatnonzero(is_atom)
+    of_atoms = mass[first[atoms]]
+    total[atoms] += of_atoms
+    scales = _scales(x, mass, borders, cells, counts, is_atom)
+    width[[0, -1]] = 1.0
+    with np.errstate(divide="ignore"):  # around an atom, there may be nothing
+        log_height = np.log(weight / total[bin_of]) - np.log(width)
+    return ends[:-1], bin_of, log_height, scales, x[first[atoms]], np.log(of_atoms / total[atoms])
+
+
+def _inside(cells, counts, low, high, code, is_whole):
+    """The pieces of a bin: a histogram, to which one more cell is added that may be anywhere."""
+    n_pieces = int(np.clip(len(cells) // PIECES, 1, PIECES))
+    ends = np.linspace(low, high, n_pieces + 1)
+    if is_whole:
+        ends = np.floor(ends[1:-1]) + 0.5
+    inner = np.unique(ends[(ends > low) & (ends < high)])
+    ends = np.concatenate([[low], inner, [high]])
+    width = np.diff(ends)
+    places = np.searchsorted(ends[1:-1], cells, side="right")
+    n = counts.sum()
+    weight = (np.bincount(places, counts, len(width)) + width / width.sum()) * (n / (n + 1))
+    return list(zip(ends[1:], np.full(len(width), code), weight, width, strict=True))
+
+
+def _scales(x, mass, borders, cells, counts, is_atom):
+    """Of the tails: how far, on average, the outermost cells lie outside of their neighbours."""
+    mean = np.average(x, weights=mass)
+    spread = np.average(np.abs(x - mean), weights=mass) or max(abs(mean), 1.0)
+    scales = [spread, spread]
+    if len(cells) > 1 and not is_atom[0]:
+        scales[0] = np.average(borders[1] - cells[0], weights=counts[0])
+    if len(cells) > 1 and not is_atom[-1]:
+        scales[1] = np.average(cells[-1] - borders[-2], weights=counts[-1]) or spread
+    return np.array(scales)

@@ -1,0 +1,369 @@
+"""A column of a table: its values as codes or numbers, and the way back."""
+
+import warnings
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+
+from sklearn_boltz._warnings import find_stack_level
+from sklearn_boltz.tables._bins import Bins
+from sklearn_boltz.tables._cells import (
+    MISSING_CODES,
+    MOST_LEVELS,
+    as_dates,
+    as_numbers,
+    columns_with_codes,
+    dates_in,
+    is_date_or_time,
+    is_empty,
+    is_missing,
+    is_whole,
+    looks_missing,
+    missing_code,
+)
+
+# Categories in a message.
+N_SHOWN = 5
+# Share of cells up to which one that is no code is perhaps an error.
+FEW = 0.05
+# Whole numbers in an array are codes up to here.
+MOST_CODES = 64
+# Texts that in many files stand for a missing cell, and are seldom a category of their own.
+DOUBTFUL_TEXTS = {"?", "na", "n/a", "nan", "null", "."}
+
+
+class UnfitColumn(ValueError):
+    """A column of cells that cannot be learned or encoded.
+
+    Parameters
+    ----------
+    reason : str
+        One word, which is the same for all columns of which one error is to tell.
+    message : str
+        What is wrong with this column, and the remedy.
+    """
+
+    def __init__(self, reason, message):
+        super().__init__(message)
+        self.reason = reason
+
+
+class Column(NamedTuple):
+    """What is known of a column.
+
+    Attributes
+    ----------
+    title : str
+        What messages call it.
+    categories : ndarray or None
+        Its values in order, of which the codes are the places; of numbers in bins, what the bins
+        are called. None for a column of numbers that stand for themselves.
+    bins : Bins or None
+        Of a column of numbers whose codes are those of bins.
+    unit : {"D", "us"} or None
+        Of a column of dates: as numbers they are days or microseconds since 1970.
+    """
+
+    title: str
+    categories: np.ndarray | None = None
+    bins: Bins | None = None
+    unit: str | None = None
+
+    def with_bins(self, cells, sample_weight, most):
+        """The column with bins for its numbers; see `Bins.learn`."""
+        numbers = self.finite(cells)
+        _warn_of_codes(numbers, self.title)
+        bins = Bins.learn(numbers, sample_weight, most)
+        return self._replace(categories=_as_column(bins.labels(self.unit)), bins=bins)
+
+    def with_signs(self, cells):
+        """The column, with the levels -1 and 1 if it has these numbers only."""
+        numbers = self.numbers(cells).astype(np.float64)
+        are_signs = set(np.unique(numbers[~np.isnan(numbers)]).tolist()) == {-1, 1}
+        return self._replace(categories=np.array([-1.0, 1.0])) if are_signs else self
+
+    def numbers(self, cells):
+        """Cells of a column of numbers or dates in a type of numbers; NaN for missing ones."""
+        if self.unit is None:
+            return _numbers(cells, self.title)
+        try:
+            dates = as_dates(cells, self.unit)
+        except (TypeError, ValueError):
+            raise UnfitColumn(
+                "numbers",
+                f"{self.title} has cells that are no dates, but held dates when the model was "
+                "fitted. Convert it, for example by pandas.to_datetime.",
+            ) from None
+        return np.where(np.isnat(dates), np.nan, dates.astype(np.int64))
+
+    def finite(self, cells):
+        """The same as float64, of which none may be infinite."""
+        numbers = self.numbers(cells).astype(np.float64)
+        rows = np.flatnonzero(np.isinf(numbers))
+        if len(rows):
+            raise UnfitColumn(
+                "infinite",
+                f"{self.title} has the value {numbers[rows[0]]:g} in row {rows[0]}. Replace it by "
+                "a finite one.",
+            )
+        return numbers
+
+    def encode(self, cells, unseen):
+        """Numbers for cells: their codes, or they themselves; NaN where a cell is missing.
+
+        Parameters
+        ----------
+        cells : ndarray of shape (n_samples,)
+        unseen : {"smooth", "error", "missing"}
+            What to do about values that are no category: raise an error, or take them as missing.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples,)
+            Of a float type if a cell is missing.
+        """
+        if self.categories is None:
+            return self.numbers(cells)
+        if self.bins is not None:
+            return self.bins.encode(self.finite(cells))
+        place_of = {value: code for code, value in enumerate(self.categories.tolist())}
+        cells = cells.tolist()
+        place_of = {cell: place_of.get(plain(cell), -1) for cell in _different(cells)}
+        codes = np.array([place_of[cell] for cell in cells], dtype=np.float64)
+        strange = [row for row in np.flatnonzero(codes < 0) if not is_empty(cells[row])]
+        if strange and unseen == "error":
+            known = f"there are {self.shown()}" if len(self.categories) else "it had no value there"
+            raise UnfitColumn(
+                "unseen",
+                f"{self.title} has the value {cells[strange[0]]!r} in row {strange[0]}, which no "
+                f"row of the training data has; {known}. Replace it by NaN, or leave `unseen` at "
+                "'smooth', which gives such values a small probability.",
+            )
+        codes[codes < 0] = np.nan
+        return codes if np.isnan(codes).any() else codes.astype(np.int64)
+
+    def decode(self, codes, generator=None):
+        """Values of codes, the inverse of `encode`; of fractions, the nearest category.
+
+        A bin gives a draw from its numbers if there is a generator, and else a typical one.
+        """
+        if self.categories is None:
+            return self.back(codes)
+        if self.bins is not None:
+            return self.back(self._number_in(codes, generator))
+        if not len(self.categories):  # no cell of the training had a value
+            return np.full(len(codes), None, dtype=object)
+        places = np.clip(np.rint(np.nan_to_num(codes)), 0, len(self.categories) - 1)
+        values = self.categories[places.astype(np.intp)]
+        missing = np.isnan(codes)
+        if missing.any():
+            values = values.astype(object)
+            values[missing] = None
+        return values
+
+    def _number_in(self, codes, generator):
+        known = ~np.isnan(codes)
+        values = np.full(len(codes), np.nan)
+        places = np.clip(np.rint(codes[known]), 0, self.bins.n_bins - 1).astype(np.intp)
+        if generator is None:
+            values[known] = self.bins.typical[places]
+        else:
+            values[known] = self.bins.sample(places, generator.random(len(places)))
+        return values
+
+    def bin_of(self, value):
+        """The bin of a number or date that a user gives, in a list; an empty one if it is none."""
+        try:
+            cells = np.array([value], dtype=object if self.unit else np.float64)
+            number = self.numbers(cells).astype(np.float64)
+        except (TypeError, ValueError):
+            return []
+        return self.bins.encode(number).astype(np.intp) if np.isfinite(number).all() else []
+
+    def back(self, numbers):
+        """Numbers as the column has them: dates, if it is one of dates."""
+        if self.unit is None:
+            return numbers
+        known = ~np.isnan(numbers)
+        dates = np.full(len(numbers), "NaT", f"datetime64[{self.unit}]")
+        dates[known] = np.rint(numbers[known]).astype(np.int64).astype(dates.dtype)
+        return dates
+
+    def shown(self):
+        """The categories in a message."""
+        some = ", ".join(map(repr, self.categories[:N_SHOWN].tolist()))
+        return some + (", ..." if len(self.categories) > N_SHOWN else "")
+
+
+def _numbers(cells, title):
+    """Cells of a column of numbers in a type of numbers; NaN for missing ones."""
+    if cells.dtype.kind in "biuf":
+        return cells
+    numbers = np.empty(len(cells), dtype=object)
+    for row, cell in enumerate(cells.tolist()):
+        try:
+            is_number = isinstance(cell, Real) and not is_missing(cell)
+            numbers[row] = cell if is_number else np.nan if is_empty(cell) else float(cell)
+        except (TypeError, ValueError):
+            raise UnfitColumn(
+                "numbers",
+                f"{title} has the value {cell!r} in row {row}, but held numbers when the model "
+                "was fitted. Replace it by a number or NaN.",
+            ) from None
+    return as_numbers(numbers)
+
+
+def are_amounts(numbers, most):
+    values = np.unique(numbers[~np.isnan(numbers)])
+    if (values != np.floor(values)).any():
+        return True
+    whole = set(values.tolist())
+    if whole <= {-1.0, 0.0, 1.0} or missing_code(whole) is not None:
+        return False
+    return len(whole) > 0 and (min(whole) < 0 or len(whole) > most or max(whole) >= MOST_CODES)
+
+
+def _warn_of_codes(numbers, title):
+    """Warn of numbers that are codes but for a few cells."""
+    known = numbers[~np.isnan(numbers)]
+    codes = known[is_whole(known) & (known <= MOST_LEVELS)]
+    highest = codes.max(initial=0)
+    usual = is_whole(numbers) & (numbers <= 10 * highest)
+    rows = np.flatnonzero(~usual & ~np.isnan(numbers))
+    if 0 < len(rows) <= FEW * len(known):
+        n_cells = "one cell" if len(rows) == 1 else f"{len(rows):,} cells"
+        warnings.warn(
+            f"{title} holds whole numbers from 0 to {highest:g} but for {n_cells}, such as the "
+            f"{numbers[rows[0]]:g} in row {rows[0]}, and is taken for numbers. If this is wrong, "
+            "correct the cells, or write them as NaN.",
+            stacklevel=find_stack_level(),
+        )
+
+
+def categories_of(cells, title, kind, order, codes):
+    """The categories of a column in order; None for numbers."""
+    if order is None and kind != "categories" and cells.dtype.kind in "iuf":
+        return None if kind == "number" else _levels(cells, codes, title)
+    is_date = cells.dtype.kind in "mM"
+    cells = cells.tolist()
+    try:
+        different = _different(cells)
+    except TypeError:  # a cell that is no value
+        for row, cell in enumerate(cells):
+            _check_cell(cell, title, row)
+        raise
+    if is_date or any(map(is_date_or_time, different)):
+        raise UnfitColumn("dates", dates_in([title]))
+    values = dict.fromkeys(plain(cell) for cell in different if not is_empty(cell))
+    if order is not None:
+        return _as_column(order)
+    if values and all(isinstance(value, bool) for value in values):
+        return np.array([False, True])
+    texts = [value for value in values if isinstance(value, bool) or not isinstance(value, Real)]
+    if not texts and kind != "categories":
+        numbers = np.array([np.nan if is_empty(cell) else cell for cell in cells], dtype=float)
+        return None if kind == "number" else _levels(numbers, codes, title)
+    if kind == "number":
+        raise UnfitColumn(
+            "declared", f"{title} is declared to hold numbers, but has the value {texts[0]!r}."
+        )
+    n_numbers = len(values) - len(texts)
+    if texts and n_numbers > MOST_LEVELS and kind != "categories":
+        raise UnfitColumn(
+            "text",
+            f"{title} has {n_numbers:,} different numbers, and the text {texts[0]!r} in row "
+            f"{cells.index(texts[0])}. Replace the text by a number or NaN; if all are "
+            "categories, convert the column by .astype(str).",
+        )
+    _check_texts(texts, title, len(cells))
+    return _as_column(_in_order(values))
+
+
+def _different(cells):
+    """The different values among cells, in the order of their first places."""
+    return dict.fromkeys(cells)
+
+
+def _check_texts(texts, title, n_rows):
+    """Warn of texts that are perhaps no categories."""
+    doubtful = [text for text in texts if str(text).strip().lower() in DOUBTFUL_TEXTS]
+    if len(texts) > max(MOST_LEVELS, n_rows // 2):
+        others = [text for text in texts if not _is_number(text)]
+        if not others:
+            remedy = "They are numbers: convert the column, for example by .astype(float)."
+        elif others == doubtful:
+            remedy = (
+                f"All but {others[0]!r} are numbers: convert the column, for example by "
+                "pandas.to_numeric(column, errors='coerce')."
+            )
+        else:
+            remedy = (
+                "This looks like an ID column: it carries no information about other rows. Drop it."
+            )
+        raise UnfitColumn(
+            remedy, f"{title} has {len(texts):,} different texts in {n_rows:,} rows. {remedy}"
+        )
+    if doubtful:
+        warnings.warn(
+            f"{title} has the category {doubtful[0]!r}, which looks like a missing value. If it "
+            "is one, replace it by NaN.",
+            stacklevel=find_stack_level(),
+        )
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _levels(numbers, codes, title):
+    """The values of a column of numbers, if they are but names of a few levels."""
+    values = np.unique(numbers[np.isfinite(numbers)])
+    if not len(values) or (values != np.floor(values)).any() or len(values) > MOST_LEVELS:
+        return None
+    if values[0] >= 0 and values[-1] <= 1:
+        return None
+    whole = set(values.tolist())
+    if any(whole - {code} == {0, 1} for code in MISSING_CODES):
+        return None  # what this code means has to be asked
+    if codes and values[0] == 0:
+        return None
+    for _, code, found in columns_with_codes(numbers[:, None]):
+        warnings.warn(
+            f"{title}: {looks_missing(code, found)}. If it is one, replace it by NaN.",
+            stacklevel=find_stack_level(),
+        )
+    return values
+
+
+def _in_order(values):
+    try:
+        return sorted(values)
+    except TypeError:  # of several types
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+def _as_column(values):
+    """Values as an array of their own type, of objects where NumPy has none."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    if values and all(isinstance(v, Real) and not isinstance(v, bool) for v in values):
+        return array.astype(np.float64)
+    return array
+
+
+def _check_cell(cell, title, row):
+    if isinstance(cell, (dict, list, set, np.ndarray)):
+        raise TypeError(
+            f"{title} has a {type(cell).__name__} in row {row}: the argument must be a string or "
+            "a number."
+        )
+
+
+def plain(cell):
+    """A cell as it is looked up: bytes and NumPy's scalars as Python has them."""
+    return cell.item() if isinstance(cell, np.generic) else cell

@@ -1,0 +1,228 @@
+"""Columns of numbers, in every estimator: bins, densities inside, and values that can be."""
+
+import datetime
+import pickle
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from contract.estimators import DENSITIES, META, OF_ANY_TABLE, each
+from contract.frames import AMOUNTS
+from contract.once import once
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score
+
+from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+OF_NUMBERS = [e for e in DENSITIES if not isinstance(e, MaximumEntropy)]
+
+
+def wages(n=150, seed=0):
+    """Ages and whole hours, wages that rise with them, shares, and words."""
+    rng = np.random.default_rng(seed)
+    age, city = rng.integers(18, 70, n), rng.choice(["Bern", "Oslo", "Rome"], n)
+    wage = np.exp(rng.normal(age / 40, 0.5)) + 3 * (city == "Oslo")
+    return pd.DataFrame({
+        "age": age,
+        "city": city,
+        "wage": wage.round(2),
+        "share": rng.beta(2, 3, n),
+        "hours": np.where(rng.random(n) < 0.6, 40, rng.integers(1, 80, n)),
+    })  # fmt: skip
+
+
+def with_gaps(X, share=0.15, seed=1):
+    """The same with missing cells, in types that can hold them."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({
+        name: cells.astype(float if cells.dtype.kind == "i" else cells.dtype).where(
+            rng.random(len(X)) >= share
+        )
+        for name, cells in X.items()
+    })  # fmt: skip
+
+
+@once
+def _fitted():
+    X = with_gaps(wages())
+    return {str(e): pickle.dumps(clone(e).fit(X)) for e in OF_ANY_TABLE}
+
+
+def fitted(estimator):
+    return pickle.loads(_fitted()[str(estimator)])
+
+
+@each(OF_ANY_TABLE)
+def test_rows_of_numbers_and_words(estimator):
+    X, model = with_gaps(wages()), fitted(estimator)
+    scores = model.score_samples(X)
+    assert np.isfinite(scores).all()
+    far = wages().head(3).assign(wage=[1e6, -5.0, 0.0], age=[0, 200, 44], hours=[99, 1, 0])
+    assert np.isfinite(model.score_samples(far)).all()
+    drawn = model.sample(40, random_state=0)
+    assert drawn.columns.tolist() == X.columns.tolist() and (drawn.dtypes == X.dtypes).all()
+    assert_possible(drawn)
+    filled = model.impute(X, how="sample", random_state=0)
+    assert not filled.isna().any(axis=None)
+    assert_possible(filled)
+    known = X.notna()
+    assert filled.where(known).equals(X.where(known))
+    for how in ("mean", "mode"):
+        filled = model.impute(X, how=how)
+        assert not filled.isna().any(axis=None) and filled["wage"].between(0, 100).all()
+
+
+def assert_possible(rows):
+    """Whole numbers are whole, money has two digits, and nothing is negative or a new word."""
+    for name in ("age", "hours"):
+        assert (rows[name] == rows[name].round()).all() and (rows[name] >= 0).all()
+    assert_allclose(rows["wage"], rows["wage"].round(2), atol=1e-9)
+    assert (rows["wage"] > 0).all() and rows["share"].between(0, 1).all()
+    assert set(rows["city"]) <= {"Bern", "Oslo", "Rome"}
+
+
+@each(OF_NUMBERS)
+def test_probabilities_of_all_rows_sum_to_one(estimator):
+    """A sum over words and whole numbers, an integral over real ones."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=60), "word": rng.choice(["a", "b"], 60)})
+    X["x"] += X["word"] == "a"
+    model = clone(estimator).fit(X)
+
+    def density(x, word):
+        return np.exp(model.score_samples(pd.DataFrame({"x": [x], "word": [word]})))[0]
+
+    edges = np.quantile(X["x"], np.linspace(0, 1, 200))
+    inner = np.concatenate([np.linspace(a, b, 5)[:-1] for a, b in pairwise(edges)])
+    total = sum(
+        quad(density, *ends, args=(word,), limit=400, epsabs=1e-10)[0]
+        for word in "ab"
+        for ends in ((-60, X["x"].min()), (X["x"].max(), 60))
+    )
+    # Between, the density is piecewise linear at most: knots are numbers of the training.
+    knots = np.unique(np.concatenate([X["x"], inner]))
+    middles = (knots[1:] + knots[:-1]) / 2
+    for word in "ab":
+        rows = pd.DataFrame({"x": middles, "word": word})
+        total += np.exp(model.score_samples(rows)) @ np.diff(knots)
+    unseen = np.exp(model.score_samples(pd.DataFrame({"x": [None], "word": ["c"]})))[0]
+    assert_allclose(total + unseen, 1, atol=2e-3)
+
+
+@each(OF_ANY_TABLE)
+def test_given_numbers(estimator):
+    model = fitted(estimator)
+    rows = model.sample(20, random_state=0, given={"age": 33, "city": "Oslo"})
+    assert (rows["age"] == 33).all() and (rows["city"] == "Oslo").all()
+    with pytest.raises(ValueError, match="'old'"):
+        model.sample(2, given={"age": "old"})
+
+
+@each(OF_ANY_TABLE)
+def test_probabilities_of_bins(estimator):
+    X, model = with_gaps(wages()), fitted(estimator)
+    p = model.predict_column_proba(X, "wage")
+    assert p.shape == (len(X), len(model.categories_[2]))
+    assert_allclose(p.sum(axis=1), 1)
+
+
+@each(OF_NUMBERS)
+def test_frames_of_polars_and_arrays(estimator):
+    X = wages(60)
+    frame = pl.DataFrame({name: cells.tolist() for name, cells in X.items()})
+    expected = clone(estimator).fit(X)
+    model = clone(estimator).fit(frame)
+    assert_array_equal(model.score_samples(frame), expected.score_samples(X))
+    assert model.sample(3, random_state=0).schema == frame.schema
+    numbers = X.drop(columns="city").to_numpy()
+    model = clone(estimator).fit(numbers)
+    assert np.isfinite(model.score_samples(numbers)).all()
+    assert model.sample(3, random_state=0).dtype == numbers.dtype
+
+
+@each([FVBMPseudoLikelihood(), FSLLDensity()])
+def test_weights_count_rows_of_numbers(estimator):
+    X = wages(60)
+    weights = 1 + np.arange(60) % 3.0
+    twice = clone(estimator).fit(X.loc[X.index.repeat(weights.astype(int))])
+    once_each = clone(estimator).fit(X, sample_weight=weights)
+    assert_allclose(once_each.score_samples(X), twice.score_samples(X), rtol=1e-6)
+
+
+@each(OF_NUMBERS)
+@pytest.mark.parametrize("what", AMOUNTS)
+def test_numbers_of_all_sorts(estimator, what):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = clone(estimator).fit(AMOUNTS[what])
+    assert np.isfinite(model.score_samples(AMOUNTS[what])).all()
+    drawn, rows = (pd.DataFrame(r) for r in (model.sample(5, random_state=0), AMOUNTS[what]))
+    assert (drawn.dtypes == rows.dtypes).all()
+    if what not in ("seven columns of amounts", "rates above one"):  # others between them
+        assert set(drawn.iloc[:, 0]) <= set(rows.iloc[:, 0])
+
+
+@each(META)
+def test_meta_estimators_take_numbers(estimator):
+    X, y = with_gaps(wages()), np.arange(150) % 2
+    model = clone(estimator).fit(X, y)
+    if hasattr(model, "score_samples"):
+        assert np.isfinite(model.score_samples(X)).all()
+    if hasattr(model, "transform"):
+        assert len(model.transform(X)) == len(X)
+
+
+@each(OF_NUMBERS)
+def test_folds_are_finite(estimator):
+    assert np.isfinite(cross_val_score(estimator, with_gaps(wages(60)), cv=3)).all()
+
+
+def test_a_copula_is_found():
+    """Numbers that depend on each other: a network of bins has it, independent columns do not."""
+    X = wages(2000)[["age", "wage"]]
+    test = wages(2000, seed=5)[["age", "wage"]]
+    joint = FVBMPseudoLikelihood().fit(X).score(test)
+    alone = sum(FVBMPseudoLikelihood().fit(X[[c]]).score(test[[c]]) for c in X)
+    assert joint > alone + 0.1
+    drawn = FVBMPseudoLikelihood().fit(X).sample(2000, random_state=0)
+    found, true = (rows.corr(method="spearman").iloc[0, 1] for rows in (drawn, X))
+    assert abs(found - true) < 0.1  # the error of either is .02
+
+
+DAYS = [datetime.date(2020, 1, 1) + datetime.timedelta(days=7 * k) for k in range(60)]
+DATES = {
+    "pandas": pd.DataFrame({"day": pd.to_datetime(DAYS), "vote": ["no", "yes"] * 30}),
+    "Python": pd.DataFrame({"day": DAYS, "vote": ["no", "yes"] * 30}),
+    "polars": pl.DataFrame({"day": DAYS, "vote": ["no", "yes"] * 30}),
+    "times of polars": pl.DataFrame({
+        "day": [datetime.datetime(2020, 1, 1, k % 24, 30) for k in range(60)],
+        "vote": ["no", "yes"] * 30,
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", DATES)
+def test_dates_come_back(kind):
+    X = DATES[kind]
+    gaps = {name: list(X[name]) for name in X.columns}
+    gaps["day"][:3] = [None] * 3
+    gaps = type(X)(gaps)
+    model = FVBMPseudoLikelihood().fit(gaps)
+    days = set(list(X["day"])[3:])
+    assert set(model.sample(50, random_state=0)["day"]) <= days
+    filled = model.impute(gaps, how="sample", random_state=0)
+    assert list(filled["day"])[3:] == list(X["day"])[3:] and set(filled["day"]) <= days
+    mean = list(model.impute(gaps)["day"])[0]
+    assert min(days) < mean < max(days)
+    given = model.sample(4, random_state=0, given={"day": list(X["day"])[7]})
+    assert set(given["day"]) == {list(X["day"])[7]}
+    with pytest.raises(ValueError, match="has cells that are no dates"):
+        model.score_samples(type(X)({"day": [True], "vote": ["no"]}))
