@@ -36,10 +36,10 @@ demo: $(VENV)/.installed-plot $(VENV)/.built
 # are run by themselves, if `make test-array-api` has installed the libraries.
 ARRAY_API = SCIPY_ARRAY_API=1 $(BIN)/python -m pytest tests/test_array_api.py
 
-# In a process for each processor, with a thread of BLAS in each; the tests with a Dask cluster of
-# their own are in one of them.
+# In a process for each processor, with a thread of BLAS in each. The tests of a file are in one of
+# them: what they share is computed once, and files of many tests come first.
 test: $(VENV)/.installed-test $(VENV)/.built
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
 	if $(BIN)/python -c "import array_api_strict" 2>/dev/null; then $(ARRAY_API); fi
 
 # In a minute: tests near what differs from the commit BASE, kernels, and what all estimators share.

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 
 matplotlib.use("Agg")
+matplotlib.rcParams["figure.max_open_warning"] = 0  # examples leave theirs open
 
 # `make fuzz` sets the number of cases for each one that `make test` tries. These are the same each
 # time; those of a fuzz are random, and a failure prints the line that reproduces it.

@@ -80,7 +80,7 @@ SOURCES = [
         ("weights @ np.where(gaps, 0.0, X)", "np.where(gaps, 0.0, X).sum(axis=0)"),
         ("self.state_log_weights() + (field", "(field"),
     ]),
-    ("_estimates.py",
+    ("partition/_estimates.py",
      "test_rbm_ladder.py test_rbm_model.py test_fvbm.py contract/test_estimates.py "
      "test_ladder.py -k 'greater or contradicting or ais_run or annealing_until or "
      "standard_error_of_annealed or without_their_arrays or ends_enclose or floor or "
@@ -94,7 +94,7 @@ SOURCES = [
         ("value - MARKOV if", "value + MARKOV if"),
         ("math.log(n_chains)", "math.log(n_chains - 1)"),
     ]),
-    ("_ladder.py", "test_ladder.py -k 'not estimate'", [
+    ("partition/_ladder.py", "test_ladder.py -k 'not estimate'", [
         ("_relative_variance(f) + _relative_variance(b)", "_relative_variance(f)"),
         ("np.minimum(forward + backward, 0)", "np.minimum(forward - backward, 0)"),
         ("self.n_rounds += first == 0", "self.n_rounds += 1"),
@@ -102,7 +102,7 @@ SOURCES = [
         ("ratios.std(ddof=1) / np.sqrt", "ratios.std() / np.sqrt"),
         ("error * np.sqrt(shares[-1])", "error * shares[-1]"),
     ]),
-    ("_ladder_record.py",
+    ("partition/_ladder_record.py",
      "test_ladder.py test_fvbm_ladder.py -k 'bennett or standard_errors or broken or "
      "too_few or log_partition or contributes or by_hand or quarter'", [
         ("f * (1 - f) + b * (1 - b)", "f * (1 - f) + b"),
@@ -240,7 +240,7 @@ SOURCES = [
         ("share * (1 - share) * apart**2", "share * apart**2"),
         ("if weights[k] > best", "if weights[k] < best"),
     ]),
-    ("_completion.py",
+    ("missing/_completion.py",
      "test_completion.py test_fsll_missing.py -k 'test_completion or many_missing'", [
         ("minlength=m) + 1 / m", "minlength=m) + 1"),
         ("weights * (data.weights.sum() / weights.sum())", "weights"),

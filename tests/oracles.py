@@ -69,10 +69,16 @@ def description_lengths(n_values, n_samples, alpha=1.0):
 
 def assert_drawn(rows, states, p):
     """A chi-square test, 1e-6 of false alarms; states expected less than 5 times are pooled."""
-    numbers = {tuple(state): k for k, state in enumerate(states.tolist())}
-    found, times = np.unique(rows, axis=0, return_counts=True)
-    counts, expected = np.zeros(len(p)), len(rows) * p
-    counts[[numbers[tuple(row)] for row in found.tolist()]] = times
+    of_rows = of_states = 0  # numbers in a mixed radix
+    for drawn, legal in zip(rows.T, states.T, strict=True):
+        levels, digits = np.unique(legal, return_inverse=True)
+        found = np.searchsorted(levels[:-1], drawn)
+        assert (levels[found] == drawn).all()
+        of_rows, of_states = len(levels) * of_rows + found, len(levels) * of_states + digits
+    order = np.argsort(of_states)
+    numbers = order[np.searchsorted(of_states[order][:-1], of_rows)]
+    assert (of_states[numbers] == of_rows).all()
+    counts, expected = np.bincount(numbers, minlength=len(p)), len(rows) * p
     assert not counts[expected == 0].any()
     rare = expected < 5
     counts, expected = (np.append(of[~rare], of[rare].sum()) for of in (counts, expected))
@@ -101,32 +107,31 @@ class GreedyFSLL:
             self.path.append(self.cost(self.theta))
 
     def probabilities(self, theta):
+        """Of each row of θ."""
         energy = theta @ self.phi
-        weights = np.exp(energy - energy.max())
-        return weights / weights.sum()
+        weights = np.exp(energy - energy.max(axis=-1, keepdims=True))
+        return weights / weights.sum(axis=-1, keepdims=True)
 
     def cost(self, theta):
         kl = self.data @ (np.log(self.data) - np.log(self.probabilities(theta)))
         return kl + self.r[theta != 0].sum()
 
-    def optimum_along(self, y):
-        """θ with coordinate y at its best: E_θ[Φ_y] = E_data[Φ_y]."""
-        low, high = -40.0, 40.0
-        target = self.phi[y] @ self.data
-        theta = self.theta.copy()
+    def optima(self):
+        """Rows of θ, the row y with coordinate y at its best: E_θ[Φ_y] = E_data[Φ_y]."""
+        low, high = np.full((2, len(self.phi)), [[-40.0], [40.0]])
+        thetas = np.tile(self.theta, (len(self.phi), 1))
         for _ in range(60):
-            theta[y] = (low + high) / 2
-            if self.phi[y] @ self.probabilities(theta) < target:
-                low = theta[y]
-            else:
-                high = theta[y]
-        return theta
+            middle = (low + high) / 2
+            np.fill_diagonal(thetas, middle)
+            below = ((self.probabilities(thetas) - self.data) * self.phi).sum(axis=1) < 0
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return thetas
 
     def step(self):
-        now = self.cost(self.theta)
+        now, optima = self.cost(self.theta), self.optima()
         candidates = []
         for y in range(1, len(self.phi)):
-            trials = [self.optimum_along(y)]
+            trials = [optima[y]]
             if self.theta[y] != 0:
                 trials.append(self.theta.copy())
                 trials[1][y] = 0.0

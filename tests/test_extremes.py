@@ -9,7 +9,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from private import BaseRBM, LogLinearModel
-from sklearn_boltz import SDCPRBM, TAPDBM, TAPRBM, FSLLDensity, FVBMPseudoLikelihood, InfiniteRBM
+from sklearn_boltz import (
+    SDCPRBM,
+    TAPDBM,
+    TAPRBM,
+    FSLLDensity,
+    FVBMPseudoLikelihood,
+    InfiniteRBM,
+    MaximumEntropy,
+)
 
 # Large weights.
 
@@ -176,9 +184,9 @@ def test_a_sound_training_says_nothing():
 @pytest.mark.filterwarnings("ignore:The (AIS|RAISE) estimate")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_sizes(estimator, shape):
-    if shape[1] > 100 and isinstance(estimator, (FSLLDensity, FVBMPseudoLikelihood)):
-        # All joint states, or all pairs of variables.
-        shape = (shape[0], 20 if isinstance(estimator, FSLLDensity) else 100)
+    of_all_pairs = isinstance(estimator, (FVBMPseudoLikelihood, MaximumEntropy))
+    if shape[1] > 100 and (of_all_pairs or isinstance(estimator, FSLLDensity)):
+        shape = (shape[0], 100 if of_all_pairs else 20)  # 20: of all joint states
     model, quick = clone(estimator), {"n_restarts": 1, "alpha": 1.0, "max_iter": 2}
     model.set_params(**{name: quick[name] for name in quick.keys() & model.get_params()})
     X = np.random.default_rng(0).integers(2, size=shape)

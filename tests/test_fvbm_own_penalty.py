@@ -42,7 +42,7 @@ BITS, CODES = spins(200, 6, 1), categories(300)
 
 @pytest.mark.parametrize("table", [BITS, CODES], ids=["bits", "categories"])
 @pytest.mark.parametrize("options", [
-    {"alpha": 0.05}, {}, {"alpha": "cv"}, {"nodewise": "and"}, {"edges": [(0, 1), (1, 2)]},
+    {"alpha": 0.05}, {}, {"alpha": "cv", "cv": 2}, {"nodewise": "and"}, {"edges": [(0, 1), (1, 2)]},
 ])  # fmt: skip
 def test_the_lasso_is_that_of_its_name(table, options):
     expected = SparseFVBM(**options, tol=1e-8).fit(table)

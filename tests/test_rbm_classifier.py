@@ -658,8 +658,8 @@ def test_real_columns(load):
 # scikit-learn's data are real numbers, and its figures of weights are to be exact: no chains, one
 # mini-batch.
 @parametrize_with_checks([
-    RBMClassifier(20, visible="gaussian", alpha=0.0, learning_rate=0.03, batch_size=100,
-                  max_iter=60, early_stopping=False),
+    RBMClassifier(10, visible="gaussian", alpha=0.0, learning_rate=0.06, batch_size=100,
+                  max_iter=30, early_stopping=False),
 ])  # fmt: skip
 def test_scikit_learn(estimator, check):
     check(estimator)

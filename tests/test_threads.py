@@ -18,10 +18,19 @@ def n_threads():
     return [library.num_threads for library in _blas()]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def little_to_collect():
+    """Garbage is looked for among new objects only: a session has millions of others."""
+    gc.collect()  # tracebacks of other tests, which may still hold a limit
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(autouse=True)
 def three_threads():
     """Three threads of BLAS, also where the environment or a single core asks for one."""
-    gc.collect()  # tracebacks of other tests, which may still hold a limit
+    gc.collect()  # as in the fixture above
     with limit_blas(1):
         pass
     before = n_threads()

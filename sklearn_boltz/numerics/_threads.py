@@ -18,6 +18,8 @@ from threadpoolctl import ThreadpoolController
 # this many is cut in two all the same, for a second thread. Results do not depend on the
 # number of threads because the blocks do not.
 BLOCK_ROWS, LEAST_ROWS = 100, 40
+# Numbers in a block of narrow rows: to fewer, NumPy does less than the calls cost.
+BLOCK_CELLS = 2**14
 # Multiplications that must fall to a thread before it pays to wake it.
 MIN_WORK = 4_000_000
 
@@ -207,3 +209,8 @@ def row_blocks(n_rows, size=BLOCK_ROWS):
     """Slices of nearly equal length that cover the rows, whatever the threads."""
     n_blocks = max(1, round(n_rows / size), min(2, n_rows // LEAST_ROWS))
     return [slice(*ends) for ends in pairwise(n_rows * k // n_blocks for k in range(n_blocks + 1))]
+
+
+def blocks_of_narrow_rows(n_rows, n_columns):
+    """`row_blocks` for what calls NumPy many times for a block: the narrower, the more rows."""
+    return row_blocks(n_rows, max(BLOCK_ROWS, BLOCK_CELLS // max(n_columns, 1)))

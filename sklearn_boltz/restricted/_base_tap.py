@@ -503,8 +503,7 @@ class BaseTAP(MiniBatchEstimator):
         of_side = layered.padded(missing, True)
         by_tap = some & (method != "gibbs" and how != "sample")
         if method == "auto":
-            exact = partial(_conditional.can_impute_exactly, model)
-            by_tap[by_tap] = [not exact(m) for m in of_side[by_tap]]
+            by_tap &= ~_conditional.can_impute_exactly(model, of_side)
         filled, rng = np.zeros(X.shape), make_generator(random_state)
         rows = some & ~by_tap
         by_gibbs = _conditional.impute(

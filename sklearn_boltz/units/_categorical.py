@@ -182,7 +182,7 @@ class Categorical(UnitType):
     @property
     def widths(self):
         """Number of columns of each unit: one for each state."""
-        return np.diff(self._starts)
+        return self._starts[1:] - self._starts[:-1]  # `np.diff` takes ten times as long
 
     @property
     def width(self):

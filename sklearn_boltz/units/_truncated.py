@@ -30,12 +30,13 @@ def tilted_moments(b, a, low, high):
     log_partition, mean, variance : ndarray
         float32 if all inputs are float32, and otherwise float64.
     """
-    b, a = np.broadcast_arrays(b, a)
-    dtype = _float_type(b, a)
-    flat = [np.ascontiguousarray(values, dtype=dtype).ravel() for values in (b, a)]
-    out = [np.empty(b.size, dtype) for _ in range(3)]
-    truncated_moments(*flat, low, high, *out)
-    return [values.reshape(b.shape) for values in out]
+    b, a = np.asarray(b), np.asarray(a)
+    # Of a small layer, `np.broadcast_arrays` would take longer than the moments.
+    shape, dtype = np.broadcast(b, a).shape, _float_type(b, a)
+    given, out = np.empty((2, *shape), dtype), np.empty((3, *shape), dtype)
+    given[0], given[1] = b, a
+    truncated_moments(*given.reshape(2, -1), low, high, *out.reshape(3, -1))
+    return list(out)
 
 
 def _float_type(*arrays):
@@ -217,8 +218,8 @@ class TruncatedGaussian(UnitType):
     def sample(self, field, stream, first_row=0):
         b = np.ascontiguousarray(self.intercept + field)
         u = stream.uniform(b.shape, b.dtype, first_row)
-        a = np.broadcast_to(self.precision.astype(b.dtype), b.shape)
-        out = np.empty_like(b)
+        a, out = np.empty_like(b), np.empty_like(b)
+        a[...] = self.precision
         flat = [np.ascontiguousarray(values).ravel() for values in (b, a, u)]
         truncated_quantile(*flat, self.low, self.high, out.ravel())
         return out

@@ -20,7 +20,12 @@ from sklearn_boltz.numerics._arrays import (
     widest,
     zeros,
 )
-from sklearn_boltz.numerics._threads import has_other_processes, limit_blas, row_blocks
+from sklearn_boltz.numerics._threads import (
+    blocks_of_narrow_rows,
+    has_other_processes,
+    limit_blas,
+    row_blocks,
+)
 from sklearn_boltz.partition._estimates import (
     MARKOV,
     estimate_from_weights,
@@ -178,7 +183,9 @@ def _anneal(model, base, betas, V, stream, workers):
     model = model._replace(weights=np.asfortranarray(model.weights))  # once for all blocks
     fast = base.is_binary and model.visible.is_binary and model.hidden.is_binary
     anneal_block = _anneal_binary if fast else _anneal_any_units
-    first, blocks = stream.take(0), row_blocks(len(V))
+    n_rows, n_columns = len(V), sum(model.weights.shape)
+    blocks = row_blocks(n_rows) if fast else blocks_of_narrow_rows(n_rows, n_columns)
+    first = stream.take(0)
 
     def block(rows):
         # Each block takes the same steps of the stream: a number depends on its row as well.

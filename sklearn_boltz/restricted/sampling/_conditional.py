@@ -36,15 +36,14 @@ class Mixture(NamedTuple):
 
 
 def can_impute_exactly(model, missing):
-    """Whether the states of the missing values or of the hidden units are few."""
-    return (
-        _bits_of(model.visible, missing) <= IMPUTE_MISSING or n_bits(model.hidden) <= IMPUTE_HIDDEN
-    )
+    """Whether the states of the missing values or of the hidden units are few, of a row or each."""
+    few_hidden = n_bits(model.hidden) <= IMPUTE_HIDDEN
+    return few_hidden | (_bits_of(model.visible, missing) <= IMPUTE_MISSING)
 
 
 def _bits_of(units, missing):
-    """The binary logarithm of the number of states of the missing units of a row."""
-    return np.log2(units.state_counts[missing_units(units, missing)]).sum()
+    """The binary logarithm of the number of states of the missing units, of a row or each."""
+    return np.where(missing_units(units, missing), np.log2(units.state_counts), 0).sum(axis=-1)
 
 
 def missing_units(units, missing):
@@ -80,7 +79,18 @@ def missing_units(units, missing):
     return whole
 
 
-def conditional_mixture(model, v, missing):
+class HiddenStates:
+    """All states of the hidden units, and what follows from them whatever the row."""
+
+    def __init__(self, model):
+        self.rows = all_states(model.hidden).astype(model.dtype)
+        self.log_weight = model.hidden.log_weight(self.rows)
+        self.fields = model.visible_field(self.rows)
+        self.log_partition = model.visible.log_partition(self.fields)
+        self.means = model.visible.mean(self.fields)
+
+
+def conditional_mixture(model, v, missing, every=None):
     """The distribution of the missing values of a row.
 
     Parameters
@@ -90,24 +100,25 @@ def conditional_mixture(model, v, missing):
     v : ndarray of shape (n_visible,)
         The row; missing entries are ignored.
     missing : ndarray of bool of shape (n_visible,)
+    every : HiddenStates, default=None
+        Those of the model, if they are computed once for many rows.
 
     Returns
     -------
     mixture : Mixture
     """
     known = np.where(missing, 0, v)[np.newaxis].astype(model.dtype)
-    visible, hidden = model.visible, model.hidden
+    visible = model.visible
     if _bits_of(visible, missing) <= IMPUTE_MISSING:
         means = all_states(visible, np.flatnonzero(missing_units(visible, missing)))
         rows = np.repeat(known, len(means), axis=0)
         rows[:, missing] = means
         return Mixture(softmax(-model.free_energy(rows)), means, None)
-    H = all_states(hidden).astype(model.dtype)
-    fields = model.visible_field(H)
-    log_weight = hidden.log_weight(H) + H @ model.hidden_field(known)[0]
-    log_partition = visible.log_partition(fields)[:, missing_units(visible, missing)]
+    every = HiddenStates(model) if every is None else every
+    log_weight = every.log_weight + every.rows @ model.hidden_field(known)[0]
+    log_partition = every.log_partition[:, missing_units(visible, missing)]
     log_weight = log_weight + log_partition.sum(axis=1, dtype=np.float64)
-    return Mixture(softmax(log_weight), visible.mean(fields)[:, missing], fields)
+    return Mixture(softmax(log_weight), every.means[:, missing], every.fields)
 
 
 # Imputation.
@@ -141,12 +152,12 @@ def impute(model, V, missing, how, n_steps, rng, *, features=None, free_energy=N
     features = model.visible if features is None else features
     find_mode = how == "mode" and np.isfinite(features.state_counts).any()
     filled, stream = np.zeros(V.shape), Stream.from_generator(rng)
-    by_chains = np.zeros(len(V), dtype=bool)
-    for i in np.flatnonzero(missing.any(axis=1)):
-        if not can_impute_exactly(model, missing[i]):
-            by_chains[i] = True
-            continue
-        mixture = conditional_mixture(model, V[i], missing[i])
+    some, exact = missing.any(axis=1), can_impute_exactly(model, missing)
+    by_chains = some & ~exact
+    by_hidden = some & exact & (_bits_of(model.visible, missing) > IMPUTE_MISSING)
+    every = HiddenStates(model) if by_hidden.any() else None
+    for i in np.flatnonzero(some & exact):
+        mixture = conditional_mixture(model, V[i], missing[i], every)
         if how == "sample":
             filled[i] = draw(model, V[i], missing[i], mixture, 1, rng, stream)[0]
         elif find_mode:

@@ -7,7 +7,7 @@ import numpy as np
 
 from sklearn_boltz.numerics._arrays import is_foreign
 from sklearn_boltz.numerics._random import Stream
-from sklearn_boltz.numerics._threads import row_blocks
+from sklearn_boltz.numerics._threads import blocks_of_narrow_rows, row_blocks
 from sklearn_boltz.restricted.sampling import _array_chains
 from sklearn_boltz.restricted.sampling._gibbs_kernel import (
     gibbs_chains,
@@ -46,6 +46,7 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
         return
     first, weights = stream.step, model.weights_by_visible
     if model.visible.is_binary and model.hidden.is_binary:
+        blocks = row_blocks(len(V))
 
         def block(rows):
             gibbs_chains(
@@ -55,7 +56,7 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
             return first + 2 * n_steps
 
     else:
-        order = None
+        blocks, order = blocks_of_narrow_rows(len(V), sum(weights.shape)), None
         if isinstance(model.weights, np.ndarray):
             model = model._replace(weights=weights.T)  # copied once
             model, order = visible_by_type(model) if n_steps else (model, None)
@@ -72,7 +73,7 @@ def run_chains(model, V, H, n_steps, stream, workers, *, from_hidden=False, firs
             return own.step
 
     work = len(V) * weights.size * (2 * n_steps + 1)
-    stream.step = workers.map(block, row_blocks(len(V)), work)[-1]
+    stream.step = workers.map(block, blocks, work)[-1]
 
 
 def visible_by_type(model):
