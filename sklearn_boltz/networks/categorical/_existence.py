@@ -1,6 +1,6 @@
 """Whether the log pseudo-likelihood of categorical columns has a maximum, and how far off it is.
 
-See ``_existence.py``. For a state never seen, no observation speaks; `CategoricalTask` leaves it
+See ``_existence.py``. For a state never seen, no observation speaks; `CodesTask` leaves it
 out. If two states never meet, and neither column has missing cells, their coupling grows
 without bound.
 """

@@ -96,6 +96,11 @@ class Task(NamedTuple):
         """Number of values of the columns that vary."""
         return np.full(len(self.varying), 2)
 
+    @property
+    def column_sizes(self):
+        """How many rows of the coupling each of all columns has."""
+        return np.ones(len(self.base), dtype=int)
+
     def choose_solver(self, name, step_size=1.0):
         """The solver that runs, and its name."""
         if name == "newton" and self.problem.n_parameters > MAX_NEWTON_PARAMETERS:
