@@ -120,7 +120,6 @@ from sklearn_boltz.networks.training import (
     _streamed,
 )
 from sklearn_boltz.networks.training._bslm import N_LANES, bslm_sweep, evaluate_fields
-from sklearn_boltz.networks.training._existence import empty_cells, rarest_cell
 from sklearn_boltz.networks.training._fit import MAX_ITER, Task
 from sklearn_boltz.networks.training._fit import maximise as maximise_network
 from sklearn_boltz.networks.training._further import Further, FurtherStatistics

@@ -286,6 +286,27 @@ def test_derivatives_in_contrasts(n_values, seed):
     assert_allclose(products, scores.T * weights @ scores, atol=1e-9)
 
 
+@settings(max_examples=cases(20))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 0.1]))
+def test_empty_and_rarest_cells(seed, missing):
+    rng, n_values = np.random.default_rng(seed), np.array([3, 2, 4])
+    codes, weights = random_table(rng, n_values, 12, missing), rng.integers(1, 4, 12)
+    problem = CategoricalPseudoLikelihood(codes, n_values, weights)
+    cells = {
+        (i, j, a, b): weights[(codes[:, i] == a) & (codes[:, j] == b)].sum()
+        for i, j in product(range(3), repeat=2)
+        for a, b in product(range(n_values[i]), range(n_values[j]))
+    }
+    full = (codes >= 0).all(axis=0)
+    expected = [c for c, n in cells.items() if c[0] < c[1] and full[[*c[:2]]].all() and not n]
+    assert sorted(problem.empty_cells()) == expected
+    for i, j in product(range(3), repeat=2):
+        own = [n for c, n in cells.items() if c[:2] == (i, j) and (i != j or c[2] == c[3])]
+        count, a, b = problem.rarest_cell(i, j)
+        assert count == min(own) == cells[i, j, a, b]
+        assert i != j or a == b
+
+
 def test_standard_errors_are_those_of_simulations():
     """100 samples of a known model: the share of intervals that hold the truth, and a χ² test."""
     rng, n_values, n_runs = np.random.default_rng(3), np.array([3, 2, 3]), 100

@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import daxpy
+from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks, fold_table, pack_table
 from sklearn_boltz.networks.categorical._ordered import OrderedPenalty
 from sklearn_boltz.networks.model._gauge import column_of_state
+from sklearn_boltz.networks.training._objective import PseudoLikelihood
 
 
 class Point(NamedTuple):
@@ -68,6 +70,10 @@ class CategoricalPseudoLikelihood:
         Σ_n w_n.
     n_parameters : int
     """
+
+    name = PseudoLikelihood.name
+    advice = "Merge or leave out values that hardly occur. "
+    information = None  # of full rank in `Contrasts`
 
     def __init__(
         self,
@@ -166,6 +172,44 @@ class CategoricalPseudoLikelihood:
             products = np.outer(spread[a], rates[b]) + np.outer(rates[a], spread[b])
             curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty
         return curvature + 0.5
+
+    @property
+    def penalty(self):
+        """λ_J."""
+        return self.coupling_penalty
+
+    def empty_cells(self):
+        """Two columns without missing cells and their states that never meet: (i, j, a, b)."""
+        codes, offsets = self.cells.codes, self.offsets
+        whole = np.flatnonzero((codes >= 0).all(axis=0))
+        if len(whole) < 2:
+            return []
+        column = column_of_state(self.n_values)
+        states = np.flatnonzero(np.isin(column, whole))
+        lines = (codes + offsets[:-1])[:, whole]
+        n, d = lines.shape
+        ones = np.ones(n * d, dtype=np.float32)
+        rows = csr_array((ones, lines.ravel(), np.arange(0, n * d + 1, d)), (n, len(column)))
+        together = (rows.T @ rows).toarray()[np.ix_(states, states)]
+        below = column[states][:, None] < column[states]
+        r, s = states[np.argwhere((together == 0) & below)].T
+        i, j = column[r], column[s]
+        found = np.column_stack([i, j, r - offsets[i], s - offsets[j]])
+        return [tuple(cell) for cell in found.tolist()]
+
+    def rarest_cell(self, i, j):
+        """The number of rows with the rarest pair of states of two columns, and these states.
+
+        With i = j, of the rarest state of one column.
+        """
+        codes = self.cells.codes[:, [i, j]]
+        known = (codes >= 0).all(axis=1)
+        table = np.zeros(self.n_values[[i, j]])
+        np.add.at(table, tuple(codes[known].T), self.cells.weights[known])
+        if i == j:
+            table[~np.eye(len(table), dtype=bool)] = np.inf
+        a, b = np.unravel_index(table.argmin(), table.shape)
+        return float(table[a, b]), int(a), int(b)
 
     def counts(self):
         """How often each state occurs, of shape (Q,)."""

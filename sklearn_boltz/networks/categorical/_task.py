@@ -9,11 +9,10 @@ from sklearn_boltz.networks.categorical._cells import (
     independent_intercept,
     state_counts,
 )
-from sklearn_boltz.networks.categorical._contrasts import Contrasts, pair_curvature_of
-from sklearn_boltz.networks.categorical._existence import (
-    empty_cells,
-    large_warning,
-    warning_message,
+from sklearn_boltz.networks.categorical._contrasts import (
+    ContrastPoint,
+    Contrasts,
+    pair_curvature_of,
 )
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import (
@@ -23,7 +22,7 @@ from sklearn_boltz.networks.model._gauge import (
     to_zero_sum,
 )
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.training._existence import never_together, without_maximum
+from sklearn_boltz.networks.training._existence import apart, warning_message
 from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, newton
 
@@ -190,19 +189,14 @@ class CodesTask:
 
     def no_maximum(self, label):
         """Why the pseudo-likelihood of incomplete rows has no maximum, or None if it may have."""
-        empty = [] if self.problem.coupling_penalty > 0 else empty_cells(self.problem.cells)
-        if not empty:
-            return None
-        return without_maximum(never_together(empty, self._named(label)))
+        return apart(self.problem, self.named(label))
 
     def message(self, point, direction, monitor, label):
         """What a user should know about the end of a fit, or None."""
-        label = self._named(label)
-        if not hasattr(point, "z"):
-            return large_warning(self.problem, monitor, label)
-        return warning_message(self.contrasts, point, direction, monitor, label)
+        problem = self.contrasts if isinstance(point, ContrastPoint) else self.problem
+        return warning_message(problem, point, direction, monitor, self.named(label))
 
-    def _named(self, label):
+    def named(self, label):
         """What messages call the columns and states that are fitted."""
         offsets, starts = state_offsets(self.problem.n_values), state_offsets(self.column_sizes)
 

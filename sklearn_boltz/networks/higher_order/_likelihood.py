@@ -3,11 +3,7 @@
 import numpy as np
 
 from sklearn_boltz.networks.higher_order._evidence import empty_term
-from sklearn_boltz.networks.training._existence import (
-    empty_cells,
-    never_together,
-    without_maximum,
-)
+from sklearn_boltz.networks.training._existence import without_maximum
 from sklearn_boltz.networks.training._further import Further
 from sklearn_boltz.networks.training._moment_matching import LikelihoodTask
 
@@ -19,10 +15,9 @@ class FurtherTask(LikelihoodTask):
         """What a user should know about the end of a fit, or None."""
         pairs, further = self.problem.pairs, self.problem.further
         if not pairs.penalty and not len(further.counts):
-            empty = empty_cells(*pairs.cell_sums())
-            if empty:
-                reason = never_together(empty, lambda j, *s: label(self.varying[j], *s))
-                return without_maximum(reason, self.objective)
+            reason = self.no_maximum(label)
+            if reason is not None:
+                return reason
             term = empty_term(pairs, further.terms)
             if term is not None:
                 columns = ", ".join(label(self.varying[j]) for j in term)
