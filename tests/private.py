@@ -68,6 +68,7 @@ from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikel
 from sklearn_boltz.networks.categorical._objective import Point as CategoricalPoint
 from sklearn_boltz.networks.categorical._ordered import CONTRAST, TREND
 from sklearn_boltz.networks.categorical._task import CodesTask
+from sklearn_boltz.networks.higher_order import _likelihood as _likelihood_task
 from sklearn_boltz.networks.higher_order._candidates import best_triples, heirs
 from sklearn_boltz.networks.higher_order._evidence import gains
 from sklearn_boltz.networks.higher_order._objective import InteractionPseudoLikelihood
@@ -114,7 +115,6 @@ from sklearn_boltz.networks.sparse._path import price
 from sklearn_boltz.networks.sparse._penalty import Penalty as SparsePenalty
 from sklearn_boltz.networks.training import (
     _em,
-    _moment_matching,
     _objective,
     _sampled_likelihood,
     _streamed,
@@ -126,10 +126,9 @@ from sklearn_boltz.networks.training._further import Further, FurtherStatistics
 from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
 from sklearn_boltz.networks.training._likelihood import Likelihood
 from sklearn_boltz.networks.training._objective import PseudoLikelihood, distinct_rows, unpack
-from sklearn_boltz.networks.training._recorder import Recorder
 from sklearn_boltz.networks.training._sampled_likelihood import Sampler, Statistics
 from sklearn_boltz.networks.training._solvers import Monitor as SolverMonitor
-from sklearn_boltz.networks.training._solvers import bslm
+from sklearn_boltz.networks.training._solvers import Recorder, bslm
 from sklearn_boltz.networks.training._strength import (
     MAX_ALPHA,
     choose_strength,
