@@ -11,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import differences, enumerate_states, random_potts, random_spins
+from potts_fits import fit_all_states, fit_categorical, fit_sites, zero_sum_covariance
 from scipy.special import log_softmax
 from scipy.stats import binom, chi2, norm, spearmanr
 
 from private import (
     CategoricalPseudoLikelihood,
-    CategoricalTask,
+    CodesTask,
     Contrasts,
     Regressions,
     Workers,
@@ -27,15 +28,12 @@ from private import (
     contrast,
     distinct_codes,
     find_patterns,
-    fit_categorical,
-    fit_sites,
     frobenius_scores,
     from_binary,
     parameter_index,
     state_offsets,
     to_binary,
     to_zero_sum,
-    zero_sum_covariance,
 )
 from sklearn_boltz import FVBMPseudoLikelihood, statistics
 
@@ -201,7 +199,7 @@ def test_bits_give_the_binary_estimate_and_its_errors(solver, alpha):
     assert result.status == "converged" and result.message is None
     if alpha == 0 and solver == "newton":
         expected = statistics.inference(model, X, covariance="sandwich")
-        task = CategoricalTask.of_rows(X, n_values, np.ones(len(X)))
+        task = CodesTask(X, np.ones(len(X)), n_values, 0.0)
         covariance = zero_sum_covariance(task, result.coupling, result.intercept)
         index = parameter_index(n_values)
         ones = np.flatnonzero((index.a == 1) & (index.b != 0))
@@ -240,10 +238,10 @@ def test_solvers_agree(missing, penalty):
     assert_allclose(results[0].coupling, results[1].coupling, atol=1e-5)
     assert_allclose(results[0].intercept, results[1].intercept, atol=1e-5)
     assert_allclose(to_zero_sum(*results[0][:2], n_values)[0], results[0].coupling, atol=1e-12)
-    single = fit_categorical(
-        codes, n_values, solver="lbfgs", dtype=np.float32, coupling_penalty=penalty
+    single, _ = fit_all_states(
+        codes, n_values, zero_sum=True, dtype=np.float32, coupling_penalty=penalty
     )
-    assert_allclose(single.coupling, results[0].coupling, atol=0.02)
+    assert_allclose(single, results[0].coupling, atol=0.02)
 
 
 def test_invariants_of_a_penalised_optimum():
@@ -251,17 +249,17 @@ def test_invariants_of_a_penalised_optimum():
     rng = np.random.default_rng(2)
     n_values = np.array([3, 2, 4, 3])
     codes = random_table(rng, n_values, 800, missing=0)
-    result = fit_categorical(
-        codes, n_values, coupling_penalty=2.0, intercept_penalty=3.0, zero_sum=False, tol=1e-12
+    coupling, intercept = fit_all_states(
+        codes, n_values, coupling_penalty=2.0, intercept_penalty=3.0, tol=1e-12
     )
     offsets = state_offsets(n_values)
     for i, j in product(range(4), repeat=2):
         if i != j:
-            fields = result.intercept[offsets[i] : offsets[i + 1]]
-            sums = block(result.coupling, n_values, i, j).sum(axis=1)
+            fields = intercept[offsets[i] : offsets[i + 1]]
+            sums = block(coupling, n_values, i, j).sum(axis=1)
             assert_allclose(2.0 * sums, 3.0 * fields, atol=1e-4)
             assert_allclose(fields.sum(), 0, atol=1e-4)
-    assert np.abs(result.intercept).max() > 0.1
+    assert np.abs(intercept).max() > 0.1
 
 
 @settings(max_examples=cases(10))
@@ -288,6 +286,27 @@ def test_derivatives_in_contrasts(n_values, seed):
     assert_allclose(products, scores.T * weights @ scores, atol=1e-9)
 
 
+@settings(max_examples=cases(20))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 0.1]))
+def test_empty_and_rarest_cells(seed, missing):
+    rng, n_values = np.random.default_rng(seed), np.array([3, 2, 4])
+    codes, weights = random_table(rng, n_values, 12, missing), rng.integers(1, 4, 12)
+    problem = CategoricalPseudoLikelihood(codes, n_values, weights)
+    cells = {
+        (i, j, a, b): weights[(codes[:, i] == a) & (codes[:, j] == b)].sum()
+        for i, j in product(range(3), repeat=2)
+        for a, b in product(range(n_values[i]), range(n_values[j]))
+    }
+    full = (codes >= 0).all(axis=0)
+    expected = [c for c, n in cells.items() if c[0] < c[1] and full[[*c[:2]]].all() and not n]
+    assert sorted(problem.empty_cells()) == expected
+    for i, j in product(range(3), repeat=2):
+        own = [n for c, n in cells.items() if c[:2] == (i, j) and (i != j or c[2] == c[3])]
+        count, a, b = problem.rarest_cell(i, j)
+        assert count == min(own) == cells[i, j, a, b]
+        assert i != j or a == b
+
+
 def test_standard_errors_are_those_of_simulations():
     """100 samples of a known model: the share of intervals that hold the truth, and a χ² test."""
     rng, n_values, n_runs = np.random.default_rng(3), np.array([3, 2, 3]), 100
@@ -301,7 +320,7 @@ def test_standard_errors_are_those_of_simulations():
     z, covered = [], 0
     for _ in range(n_runs):
         counts = rng.multinomial(3000, np.exp(log_p))
-        task = CategoricalTask.of_rows(codes, n_values, counts)
+        task = CodesTask(codes, counts, n_values, 0.0)
         result = fit_categorical(codes, n_values, counts)
         covariance = zero_sum_covariance(task, result.coupling, result.intercept)
         estimate = as_parameters(result.coupling, result.intercept, n_values)
@@ -343,7 +362,7 @@ def test_states_that_never_occur_and_constant_columns():
     counts = np.log(np.bincount(codes[:, 0], minlength=3) + 1 / 3)
     assert first[2] - first[:2].mean() == pytest.approx(counts[2] - counts[:2].mean())
     assert_allclose(last, 0, atol=1e-12)
-    task = CategoricalTask.of_rows(codes, n_values, np.ones(300))
+    task = CodesTask(codes, np.ones(300), n_values, 0.0)
     covariance = zero_sum_covariance(task, result.coupling, result.intercept)
     index = parameter_index(n_values)
     known = np.isin(index.i, [0, 2]) & np.isin(index.j, [-1, 2]) & (index.a < 2)
@@ -356,11 +375,14 @@ def test_states_that_never_occur_and_constant_columns():
 ])  # fmt: skip
 def test_tables_of_hardly_anything(solver, codes):
     for penalty in (0.0, 1.0):
-        for options in ({}, {"intercept_penalty": 1.0, "zero_sum": False}):
-            result = fit_categorical(
-                codes, [2, 3], solver=solver, coupling_penalty=penalty, max_iter=50, **options
-            )
-            assert np.isfinite(result.coupling).all() and np.isfinite(result.intercept).all()
+        result = fit_categorical(
+            codes, [2, 3], solver=solver, coupling_penalty=penalty, max_iter=50
+        )
+        all_states = fit_all_states(
+            codes, [2, 3], coupling_penalty=penalty, intercept_penalty=1.0, max_iter=50
+        )
+        for coupling, intercept in (result[:2], all_states):
+            assert np.isfinite(coupling).all() and np.isfinite(intercept).all()
 
 
 @pytest.mark.parametrize("solver", ["newton", "lbfgs"])
@@ -427,11 +449,10 @@ def test_chain_of_three_states(shared_data):
     """plmc's potts3: an open chain, 500 rows of 60 columns."""
     _, codes = read_sequences(shared_data / "oracles/potts/plmc_potts3.a2m.gz", "_*^")
     n_values = np.full(60, 3)
-    result = fit_categorical(
-        codes, n_values, solver="lbfgs", coupling_penalty=1.0, intercept_penalty=1.0,
-        zero_sum=False, tol=0.1,
-    )  # fmt: skip
-    scores = average_product_correction(frobenius_scores(result.coupling, n_values))
+    coupling, _ = fit_all_states(
+        codes, n_values, coupling_penalty=1.0, intercept_penalty=1.0, tol=0.1
+    )
+    scores = average_product_correction(frobenius_scores(coupling, n_values))
     i, j = np.triu_indices(60, 1)
     strongest = np.argsort(-scores[i, j])[:59]
     assert (j - i)[strongest].max() == 1
@@ -457,11 +478,11 @@ def test_dhfr_scores(shared_data):
     assert codes.shape[1] == 159 and (~kept).sum() == 13
     assert weights.sum() == pytest.approx(1568.104282573092)
     n_values = np.full(159, 20)
-    result = fit_categorical(
-        codes[kept], n_values, weights[kept], solver="lbfgs", coupling_penalty=16.0,
-        intercept_penalty=0.01, zero_sum=False, dtype=np.float32, max_iter=10,
+    coupling, _ = fit_all_states(
+        codes[kept], n_values, weights[kept], coupling_penalty=16.0, intercept_penalty=0.01,
+        dtype=np.float32, max_iter=10,
     )  # fmt: skip
-    scores = average_product_correction(frobenius_scores(result.coupling, n_values))
+    scores = average_product_correction(frobenius_scores(coupling, n_values))
     with gzip.open(folder / "plmc_DHFR.couplings.gz", "rt") as file:
         table = [line.split() for line in file]
     numbers = sorted({int(row[k]) for row in table for k in (0, 2)})

@@ -24,7 +24,7 @@ from private import (
     Likelihood,
     Network,
     PseudoLikelihood,
-    _moment_matching,
+    _likelihood_task,
     best_triples,
     gains,
     heirs,
@@ -473,7 +473,7 @@ def test_chains_find_what_a_table_finds(monkeypatch):
     """All moments within half a standard error of the data, and the chains' own."""
     x, options = neurons(2), dict(LIKELIHOOD, terms=TERMS, count_potential=True, alpha=0.01)
     exact = fit(x, **options)
-    monkeypatch.setattr(_moment_matching, "MAX_COLUMNS", 1)
+    monkeypatch.setattr(_likelihood_task, "MAX_COLUMNS", 1)
     sampled = fit(x, **options, random_state=0)
     assert sampled.solver_ == "sampling"
     assert sampled.converged_

@@ -17,7 +17,7 @@ from private import (
     Sampler,
     Statistics,
     Workers,
-    _moment_matching,
+    _likelihood_task,
     _sampled_likelihood,
 )
 from sklearn_boltz import FSLLDensity, FVBMPseudoLikelihood, MaximumEntropy, statistics
@@ -192,7 +192,7 @@ def test_a_large_table():
 @pytest.fixture
 def no_table(monkeypatch):
     """As if every network were too large for a table."""
-    monkeypatch.setattr(_moment_matching, "MAX_COLUMNS", 1)
+    monkeypatch.setattr(_likelihood_task, "MAX_COLUMNS", 1)
 
 
 @given(seeds, st.sampled_from([0.0, 0.2]))

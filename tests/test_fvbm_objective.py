@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from oracles_fvbm import differences, seeds
 
-from private import PseudoLikelihood, Regressions, distinct_rows, empty_cells, rarest_cell
+from private import PseudoLikelihood, Regressions, distinct_rows
 
 alphas = st.sampled_from([0.0, 1.5])
 
@@ -117,7 +117,7 @@ def test_empty_cells_among_rows_with_both(seed, gaps):
         for s, t in itertools.product((-1, 1), repeat=2)
         if not ((x[j] == s) & (x[k] == t)).any()
     ]
-    assert empty_cells(*problem.cell_sums()) == expected
+    assert problem.empty_cells() == expected
 
 
 @settings(max_examples=40)
@@ -126,9 +126,9 @@ def test_rarest_cell(seed):
     problem, _ = random_problem(seed, d=3)
     x, w = problem.spins, problem.weights
     cells = {(s, t): w[(x[0] == s) & (x[2] == t)].sum() for s in (-1, 1) for t in (-1, 1)}
-    count, s, t = rarest_cell(problem, 0, 2)
+    count, s, t = problem.rarest_cell(0, 2)
     assert count == pytest.approx(min(cells.values()), abs=1e-9)
     assert cells[s, t] == pytest.approx(count, abs=1e-9)
-    count, s, t = rarest_cell(problem, 1, 1)
+    count, s, t = problem.rarest_cell(1, 1)
     assert s == t and count == pytest.approx(w[x[1] == s].sum(), abs=1e-9)
     assert count <= w.sum() / 2 + 1e-9

@@ -10,9 +10,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn_boltz._estimator import find_stack_level, fingerprint
 from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
 from sklearn_boltz.networks.fitting._columns import given_order
+from sklearn_boltz.networks.fitting._plan import Plan, by_em, direct, make_task
 from sklearn_boltz.networks.fitting._rows import Rows
-from sklearn_boltz.networks.fitting._tasks import make_task
-from sklearn_boltz.networks.fitting._ways import ByEM, Direct, Plan
 from sklearn_boltz.networks.training._strength import choose_strength
 
 # Solvers of [1], which need all distinct rows in memory, and binary columns.
@@ -301,9 +300,9 @@ class FVBMPseudoLikelihood(Network):
             "verbose": self.verbose,
         }  # fmt: skip
         if self.missing == "em" and not rows.is_complete:
-            way = ByEM(task, self.solver, n_draws=self.n_draws, **options)
+            way = by_em(task, self.solver, n_draws=self.n_draws, **options)
         else:
-            way = Direct(task, self.solver, **options)
+            way = direct(task, self.solver, **options)
         if self.alpha == "auto":
             alpha, initial = choose_strength(task, initial, label, estimate=not ordered.any())
         return Plan(task, way, {"alpha_": alpha, "ordered_": ordered}, initial)

@@ -6,11 +6,17 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from sklearn_boltz.networks._network import CONSTRAINTS, Network
-from sklearn_boltz.networks.fitting._tasks import make_task
-from sklearn_boltz.networks.fitting._ways import ByEM, BySampling, Direct, Plan, WithFurther
+from sklearn_boltz.networks.fitting._plan import (
+    Plan,
+    by_em,
+    by_sampling,
+    direct,
+    make_task,
+    with_further,
+)
+from sklearn_boltz.networks.higher_order._likelihood import LikelihoodTask
 from sklearn_boltz.networks.higher_order._options import checked_terms
 from sklearn_boltz.networks.training._likelihood import MAX_COLUMNS
-from sklearn_boltz.networks.training._moment_matching import LikelihoodTask
 from sklearn_boltz.tables._cells import listed
 
 
@@ -224,13 +230,13 @@ class MaximumEntropy(Network):
             # The pseudo-likelihood of pairs is where the search begins.
             task = LikelihoodTask(*task)
             terms = self._checked_terms(task, rows)
-            way = WithFurther(task, terms, self.count_potential, tol=self.tol, **by_chains)
+            way = with_further(task, terms, self.count_potential, tol=self.tol, **by_chains)
             return Plan(task, way, found, initial)
         task = LikelihoodTask.of(task)
         if not task.is_exact():
             self._check_complete(task, rows)
-            return Plan(task, BySampling(**by_chains), found, initial)
-        fit = Direct if rows.is_complete else ByEM
+            return Plan(task, by_sampling(**by_chains), found, initial)
+        fit = direct if rows.is_complete else by_em
         return Plan(task, fit(task, "newton", tol=self.tol, **options), found, initial)
 
     def _has_further(self):

@@ -6,8 +6,14 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
 
 from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
-from sklearn_boltz.networks.fitting._tasks import make_task
-from sklearn_boltz.networks.fitting._ways import ByEM, Direct, Plan, Relaxed, WithTerms
+from sklearn_boltz.networks.fitting._plan import (
+    Plan,
+    by_em,
+    direct,
+    make_task,
+    relaxed,
+    with_terms,
+)
 from sklearn_boltz.networks.sparse._options import (
     check_rows,
     checked_edges,
@@ -335,11 +341,11 @@ class SparseFVBM(Network):
         task = make_task(self, rows, batches)
         options = {"tol": self.tol, "max_iter": self.max_iter, "verbose": self.verbose}
         sparse, found = sparse_task(self, task, rows)
-        fit = ByEM if self.missing == "em" and not rows.is_complete else Direct
+        fit = by_em if self.missing == "em" and not rows.is_complete else direct
         way = fit(sparse, "newton", **options)
         if self.max_order == 2 and self.relax:
             refit = relaxed_task(self, task)
-            way = Relaxed((sparse, way), fit(refit, "newton", **options))
+            way = relaxed((sparse, way), fit(refit, "newton", **options))
             return Plan(refit, way, found, initial)
         if self.max_order == 2:
             return Plan(sparse, way, found, initial)
@@ -348,7 +354,7 @@ class SparseFVBM(Network):
             task.set_alpha(found["alpha_"])
             if self.edges is None:
                 selection = None
-        terms = WithTerms(
+        terms = with_terms(
             selection=selection, max_order=self.max_order, price=self.term_price, **options
         )
         return Plan(task, terms, found, initial)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import block_diag, helmert
 
+from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
 from sklearn_boltz.networks.model._gauge import column_of_state
 from sklearn_boltz.networks.training._objective import (
     CHUNK,
     PlainLine,
-    PseudoLikelihood,
     largest_move,
     pair_curvature,
 )
@@ -48,7 +48,7 @@ class Contrasts:
     n_parameters : int
     """
 
-    name = PseudoLikelihood.name
+    name, advice = CategoricalPseudoLikelihood.name, CategoricalPseudoLikelihood.advice
 
     def __init__(self, problem):
         self.problem, self.total = problem, problem.total
@@ -57,6 +57,7 @@ class Contrasts:
         self.column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
         self.pairs = np.nonzero(self.column[:, None] < self.column)
         self.n_parameters = len(self.column) + len(self.pairs[0])
+        self.empty_cells, self.rarest_cell = problem.empty_cells, problem.rarest_cell
         codes = problem.cells.codes
         self.features = np.zeros((len(codes), len(self.column)))
         for i, states in enumerate(self._states()):
@@ -175,6 +176,13 @@ class Contrasts:
         known = self.problem.cells.codes >= 0
         residuals *= known[:, self.column]
         return residuals
+
+    def strengths(self, direction):
+        """How much a direction changes the K of each pair, and on the diagonal η, at most."""
+        inner, intercept = self.inner(direction)
+        found = np.abs(inner + np.diag(intercept))
+        starts = np.searchsorted(self.column, np.arange(len(self.n_values)))
+        return np.maximum.reduceat(np.maximum.reduceat(found, starts, axis=0), starts, axis=1)
 
     def gains(self, direction):
         """How much more a direction adds to the field of the state that occurs than to the others.

@@ -11,11 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.blas import daxpy
+from scipy.sparse import csr_array
 
 from sklearn_boltz.networks.categorical._cells import Cells, state_counts
 from sklearn_boltz.networks.categorical._kernel import center_blocks, fold_table, pack_table
 from sklearn_boltz.networks.categorical._ordered import OrderedPenalty
 from sklearn_boltz.networks.model._gauge import column_of_state
+from sklearn_boltz.networks.training._objective import PseudoLikelihood
 
 
 class Point(NamedTuple):
@@ -68,6 +70,10 @@ class CategoricalPseudoLikelihood:
         Σ_n w_n.
     n_parameters : int
     """
+
+    name = PseudoLikelihood.name
+    advice = "Merge or leave out values that hardly occur. "
+    information = None  # of full rank in `Contrasts`
 
     def __init__(
         self,
@@ -167,6 +173,44 @@ class CategoricalPseudoLikelihood:
             curvature[place] = (both * products).ravel() + 2 * self.coupling_penalty
         return curvature + 0.5
 
+    @property
+    def penalty(self):
+        """λ_J."""
+        return self.coupling_penalty
+
+    def empty_cells(self):
+        """Two columns without missing cells and their states that never meet: (i, j, a, b)."""
+        codes, offsets = self.cells.codes, self.offsets
+        whole = np.flatnonzero((codes >= 0).all(axis=0))
+        if len(whole) < 2:
+            return []
+        column = column_of_state(self.n_values)
+        states = np.flatnonzero(np.isin(column, whole))
+        lines = (codes + offsets[:-1])[:, whole]
+        n, d = lines.shape
+        ones = np.ones(n * d, dtype=np.float32)
+        rows = csr_array((ones, lines.ravel(), np.arange(0, n * d + 1, d)), (n, len(column)))
+        together = (rows.T @ rows).toarray()[np.ix_(states, states)]
+        below = column[states][:, None] < column[states]
+        r, s = states[np.argwhere((together == 0) & below)].T
+        i, j = column[r], column[s]
+        found = np.column_stack([i, j, r - offsets[i], s - offsets[j]])
+        return [tuple(cell) for cell in found.tolist()]
+
+    def rarest_cell(self, i, j):
+        """The number of rows with the rarest pair of states of two columns, and these states.
+
+        With i = j, of the rarest state of one column.
+        """
+        codes = self.cells.codes[:, [i, j]]
+        known = (codes >= 0).all(axis=1)
+        table = np.zeros(self.n_values[[i, j]])
+        np.add.at(table, tuple(codes[known].T), self.cells.weights[known])
+        if i == j:
+            table[~np.eye(len(table), dtype=bool)] = np.inf
+        a, b = np.unravel_index(table.argmin(), table.shape)
+        return float(table[a, b]), int(a), int(b)
+
     def counts(self):
         """How often each state occurs, of shape (Q,)."""
         return state_counts(self.cells.codes, self.offsets, self.cells.weights)
@@ -208,92 +252,6 @@ def add_penalty(values, strength, gradient):
         return 0.0
     daxpy(values, gradient, a=-2 * strength)
     return -strength * float(np.vdot(values, values))
-
-
-class SitePseudoLikelihood:
-    """The conditional log-likelihoods of a group of columns, each with couplings of its own.
-
-    The sum over its columns i of Σ_n w_n ln p(x_ni | others) - λ_J Σ_j Σ_ab J_ij(a, b)² -
-    λ_h Σ_a h_i(a)². θ has the h_i(a), column by column, then the J_ij(a, b) for each i and j.
-
-    Parameters
-    ----------
-    cells : Cells
-    group : Group
-        One of ``cells.groups``.
-    coupling_penalty, intercept_penalty : float
-        λ_J and λ_h.
-    """
-
-    def __init__(self, cells, group, coupling_penalty, intercept_penalty):
-        self.cells, self.group, self.dtype = cells, group, cells.dtype
-        self.coupling_penalty, self.intercept_penalty = coupling_penalty, intercept_penalty
-        self.sites = group.sites[group.sites >= 0]
-        column = column_of_state(cells.n_values)
-        self._own = np.concatenate([np.flatnonzero(column == i) for i in self.sites])
-        self.n_states = len(self._own)
-        self._starts = np.zeros((len(cells.n_values),) * 2, dtype=np.int64)
-        begin = self.n_states
-        for i in self.sites:
-            for j in np.flatnonzero(np.arange(len(cells.n_values)) != i):
-                self._starts[i, j] = begin
-                begin += cells.n_values[i] * cells.n_values[j]
-        self.n_parameters = int(begin)
-
-    def initial(self, intercept):
-        """θ without couplings, with the intercepts of all columns."""
-        theta = np.zeros(self.n_parameters)
-        theta[: self.n_states] = intercept[self._own]
-        return theta
-
-    def at(self, theta, out=None):
-        """Evaluate the objective: a `Point`; `out` may take the gradient."""
-        cells, group, q = self.cells, self.group, self.n_states
-        gradient = np.empty_like(theta) if out is None else out
-        gradient.fill(0)
-        total = add_penalty(theta[:q], self.intercept_penalty, gradient[:q])
-        total += add_penalty(theta[q:], self.coupling_penalty, gradient[q:])
-        intercept, slopes = np.zeros((2, cells.n_states))
-        intercept[self._own] = theta[:q]
-        place = group.sites, cells.n_values, self._starts, False
-        value, places, slope = cells.evaluate(
-            group,
-            intercept,
-            lambda table: pack_table(theta, *place, table),
-            lambda table: fold_table(gradient, *place, table),
-        )
-        slopes[places] = slope
-        gradient[:q] += slopes[self._own]
-        return Point(theta, float(total + value), gradient, q)
-
-    def curvature(self):
-        """About the negative diagonal of the second derivative: that of independent columns."""
-        cells, q = self.cells, self.n_states
-        counts = state_counts(cells.codes, cells.offsets, cells.weights)
-        known = np.add.reduceat(counts, cells.offsets[:-1])
-        rates = counts / np.maximum(known, 1e-300)[column_of_state(cells.n_values)]
-        spread = counts * (1 - rates)
-        curvature = np.empty(self.n_parameters)
-        curvature[:q] = spread[self._own] + 2 * self.intercept_penalty
-        for i, j, place in self._blocks():
-            products = np.outer(spread[cells.states(i)], rates[cells.states(j)])
-            curvature[place] = products.ravel() + 2 * self.coupling_penalty
-        return curvature + 0.5
-
-    def unpack(self, theta, coupling, intercept):
-        """Write the group's J_ij(a, b), i the row, and h_i(a) into arrays of all columns."""
-        cells = self.cells
-        intercept[self._own] = theta[: self.n_states]
-        for i, j, place in self._blocks():
-            block = theta[place].reshape(cells.n_values[i], cells.n_values[j])
-            coupling[cells.states(i), cells.states(j)] = block
-
-    def _blocks(self):
-        n_values = self.cells.n_values
-        for i in self.sites:
-            for j in np.flatnonzero(np.arange(len(n_values)) != i):
-                start = self._starts[i, j]
-                yield i, j, slice(start, start + n_values[i] * n_values[j])
 
 
 def block_starts(n_values):

@@ -4,23 +4,27 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from sklearn_boltz.networks.categorical._contrasts import Contrasts, pair_curvature_of
-from sklearn_boltz.networks.categorical._existence import (
-    empty_cells,
-    large_warning,
-    warning_message,
+from sklearn_boltz.networks.categorical._cells import (
+    distinct_codes,
+    independent_intercept,
+    state_counts,
 )
-from sklearn_boltz.networks.categorical._fit import (
-    CategoricalTask,
-    choose_categorical_solver,
-    named,
+from sklearn_boltz.networks.categorical._contrasts import (
+    ContrastPoint,
+    Contrasts,
+    pair_curvature_of,
 )
 from sklearn_boltz.networks.categorical._objective import CategoricalPseudoLikelihood
-from sklearn_boltz.networks.model._gauge import to_zero_sum
+from sklearn_boltz.networks.model._gauge import (
+    block_means,
+    column_of_state,
+    state_offsets,
+    to_zero_sum,
+)
 from sklearn_boltz.networks.model._potts_model import PottsModel
-from sklearn_boltz.networks.training._existence import never_together, without_maximum
+from sklearn_boltz.networks.training._existence import apart, warning_message
 from sklearn_boltz.networks.training._lbfgs import maximise_lbfgs
-from sklearn_boltz.networks.training._solvers import newton
+from sklearn_boltz.networks.training._solvers import MAX_NEWTON_PARAMETERS, newton
 
 
 class CodesTask:
@@ -40,23 +44,50 @@ class CodesTask:
 
     Attributes
     ----------
-    problem, varying, base, seen
+    problem, varying, seen
         As in `Task`.
-    inner : CategoricalTask
+    column_sizes : ndarray of int of shape (d,)
+        The number of values of all columns.
+    states : ndarray of int
+        The values that are fitted, among those of all columns.
+    base : ndarray of shape (Q,)
+        Intercepts of independent columns, zero-sum, for the data and one more observation spread
+        evenly over all values.
     """
 
     objective = "log pseudo-likelihood"
 
     def __init__(self, codes, counts, n_values, alpha, ordered=None):
-        self.seen = codes, counts
+        self.seen, self.column_sizes = (codes, counts), np.asarray(n_values, dtype=np.int64)
         ordered = ordered if ordered is not None and ordered.any() else None
         # For binary columns, the penalty is that of their m_jk.
         penalty = alpha * counts.sum() / 8
-        self.inner = CategoricalTask.of_rows(
-            codes, n_values, counts, coupling_penalty=penalty, ordered=ordered
+        codes, weights = distinct_codes(codes, counts)
+        offsets, column = state_offsets(self.column_sizes), column_of_state(self.column_sizes)
+        state_weights = state_counts(codes, offsets, weights)
+        occurs = state_weights > 0
+        n_occur = np.bincount(column, occurs, len(offsets) - 1).astype(np.int64)
+        self.varying = np.flatnonzero(n_occur > 1)
+        self.states = np.flatnonzero(occurs & (n_occur > 1)[column])
+        # The number of each state among those of its column that occur; the last is for -1.
+        number = np.append(np.cumsum(occurs) - 1, -1)
+        number[:-1] -= (np.cumsum(n_occur) - n_occur)[column]
+        place = np.where(codes < 0, len(column), codes + offsets[:-1])[:, self.varying]
+        kept, kept_weights = distinct_codes(number[place], weights)
+        self.problem = CategoricalPseudoLikelihood(
+            kept,
+            n_occur[self.varying],
+            kept_weights,
+            coupling_penalty=penalty,
+            zero_sum=bool((kept < 0).any()),
+            ordered=None if ordered is None else ordered[self.varying],
         )
-        self.problem, self.varying = self.inner.problem, self.inner.fitted
-        self.base = self.inner.base
+        total = max(weights.sum(), 1e-300)
+        alone = occurs & (n_occur == 1)[column]
+        known = np.bincount(column, state_weights, len(offsets) - 1)[column]
+        chances = (state_weights + 1 / self.column_sizes[column]) / (known + 1)
+        self._constant = float(state_weights[alone] @ np.log(chances[alone])) / total
+        self.base = independent_intercept(state_weights, self.column_sizes)
 
     def set_alpha(self, alpha):
         """Change the strength of the penalty per row."""
@@ -106,17 +137,32 @@ class CodesTask:
 
     def initial(self, coupling, intercept):
         """Where to begin: parameters of all columns, None for those of independent columns."""
-        theta = self.inner.initial(coupling, intercept)
+        q = len(self.states)
+        inner = np.zeros((q, q)) if coupling is None else coupling[np.ix_(self.states, self.states)]
+        fields = self.base[self.states] if intercept is None else intercept[self.states]
+        theta = self.problem.pack(*to_zero_sum(inner, fields, self.problem.n_values))
         return theta[self.problem.n_states :], theta[: self.problem.n_states]
 
     def whole(self, coupling, intercept):
         """Parameters of all columns, zero-sum, from those of what was fitted."""
-        coupling, intercept = self.inner.whole(coupling, intercept)
-        return (coupling + coupling.T) / 2, intercept  # symmetric to the bit
+        n_values = self.problem.n_values
+        theta = np.concatenate([intercept, coupling])
+        if self.problem.zero_sum:
+            self.problem.centered(theta, out=theta)
+        inner, fields = to_zero_sum(*self.problem.unpack(theta), n_values)
+        whole = np.zeros((len(self.base),) * 2)
+        whole[np.ix_(self.states, self.states)] = inner
+        # States that do not occur stand to those that do as in independent columns.
+        before, column = self.base[self.states], column_of_state(n_values)
+        intercepts = self.base.copy()
+        intercepts[self.states] = fields + block_means((before - fields)[None], n_values)[0, column]
+        means = block_means(intercepts[None], self.column_sizes)[0]
+        intercepts -= means[column_of_state(self.column_sizes)]
+        return (whole + whole.T) / 2, intercepts  # symmetric to the bit
 
     def mean_of_constant_columns(self):
         """What the constant columns add to the mean log pseudo-likelihood of a row."""
-        return self.inner.constant
+        return self._constant
 
     def choose_solver(self, name, step_size=1.0):
         """The solver that runs, and its name."""
@@ -125,9 +171,11 @@ class CodesTask:
                 f"solver={name!r} is for binary columns, and some have more values. Use "
                 "solver='newton' or 'lbfgs'."
             )
-        name, _ = choose_categorical_solver(name, self.inner)
-        if self.problem.ordered is not None:
-            name = "lbfgs"  # whose steps need no second derivative
+        rank = self.problem.n_values - 1
+        n_parameters = rank.sum() + (rank.sum() ** 2 - (rank**2).sum()) // 2
+        # By an order, the steps of L-BFGS need no second derivative.
+        if n_parameters > MAX_NEWTON_PARAMETERS or self.problem.ordered is not None:
+            name = "lbfgs"
         return name, {"newton": by_contrasts, "lbfgs": by_lbfgs}[name]
 
     def with_newton(self, newton):
@@ -141,17 +189,23 @@ class CodesTask:
 
     def no_maximum(self, label):
         """Why the pseudo-likelihood of incomplete rows has no maximum, or None if it may have."""
-        empty = [] if self.problem.coupling_penalty > 0 else empty_cells(self.problem.cells)
-        if not empty:
-            return None
-        return without_maximum(never_together(empty, named(self.inner, label)))
+        return apart(self.problem, self.named(label))
 
     def message(self, point, direction, monitor, label):
         """What a user should know about the end of a fit, or None."""
-        label = named(self.inner, label)
-        if not hasattr(point, "z"):
-            return large_warning(self.problem, monitor, label)
-        return warning_message(self.contrasts, point, direction, monitor, label)
+        problem = self.contrasts if isinstance(point, ContrastPoint) else self.problem
+        return warning_message(problem, point, direction, monitor, self.named(label))
+
+    def named(self, label):
+        """What messages call the columns and states that are fitted."""
+        offsets, starts = state_offsets(self.problem.n_values), state_offsets(self.column_sizes)
+
+        def name(i, a=None):
+            column = self.varying[i]
+            states = [] if a is None else [self.states[offsets[i] + a] - starts[column]]
+            return label(column, *states)
+
+        return name
 
 
 def by_contrasts(problem, point, monitor, newton=newton):

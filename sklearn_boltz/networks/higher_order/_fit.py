@@ -59,7 +59,7 @@ def fit_terms(task, initial, allowed, max_order, price, tol, max_rounds, recorde
         if recorder.last is None:
             raise
     message = _message(task, recorder.last, status, max_rounds, label)
-    _, _, terms, weights = whole(task, recorder.last)
+    _, _, terms, weights, _ = whole(task, recorder.last)
     values = np.array(recorder.values) / pairs.total
     result = result_of(task, recorder, values, status, message)
     return result._replace(terms=terms, weights=weights)
@@ -73,9 +73,11 @@ def _record(recorder, network):
 
 
 def whole(task, network):
-    """The couplings and intercepts of all columns, the terms in these, and their weights."""
+    """The network of all columns, from that of those that vary."""
     terms = [tuple(task.varying[list(term)].tolist()) for term in network.terms]
-    return *task.whole(network.coupling, network.intercept), terms, network.weights
+    potential = network.potential if network.potential.any() else ()
+    pairs = task.whole(network.coupling, network.intercept)
+    return *pairs, terms, network.weights, potential
 
 
 def _message(task, network, status, max_rounds, label):

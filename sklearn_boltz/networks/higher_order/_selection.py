@@ -34,6 +34,8 @@ class Network(NamedTuple):
         The objective.
     status : str
         How the fit ended, as of `Monitor`.
+    potential : ndarray
+        Of the number of ones; here there is none.
     """
 
     coupling: np.ndarray
@@ -42,6 +44,7 @@ class Network(NamedTuple):
     weights: np.ndarray
     value: float = math.nan
     status: str = "initial"
+    potential: np.ndarray = np.zeros(0)
 
 
 def refit(pairs: PseudoLikelihood, network, terms, tol, allowed=None, max_iter=MAX_ITER):

@@ -83,13 +83,6 @@ class SparseTask:
         """That of the problem."""
         return network_of(self.problem, self.nodewise)
 
-    @property
-    def column_sizes(self):
-        """How many rows of the coupling each of all columns has."""
-        if isinstance(self.problem, PseudoLikelihood):
-            return np.ones(len(self.base), dtype=int)
-        return self.inner.n_values
-
     def __getattr__(self, name):
         if name == "inner_task":  # not yet there, as in unpickling
             raise AttributeError(name)
@@ -293,16 +286,16 @@ def problem_of(task, codes, weights):
     if isinstance(problem, PseudoLikelihood):
         spins = np.where(codes < 0, 0.0, 2.0 * codes - 1).T[task.varying]
         return PseudoLikelihood(np.ascontiguousarray(spins), weights)
-    return CategoricalPseudoLikelihood(numbered(task.inner, codes), problem.n_values, weights)
+    return CategoricalPseudoLikelihood(numbered(task, codes), problem.n_values, weights)
 
 
 def numbered(task, codes):
     """Codes of the table as numbers of the values that are fitted, in the columns that are."""
     n_values = task.problem.n_values
-    starts, own = state_offsets(task.n_values), state_offsets(n_values)
+    starts, own = state_offsets(task.column_sizes), state_offsets(n_values)
     number = np.full(starts[-1] + 1, -1, dtype=np.int16)
     number[task.states] = np.arange(len(task.states)) - own[column_of_state(n_values)]
-    return number[np.where(codes < 0, starts[-1], codes + starts[:-1])[:, task.fitted]]
+    return number[np.where(codes < 0, starts[-1], codes + starts[:-1])[:, task.varying]]
 
 
 def attributes_of_path(task, choice, selected):

@@ -1,8 +1,10 @@
 """Whether the log pseudo-likelihood or the likelihood has a maximum, and how far off it still is.
 
-There is none if some direction in the space of the parameters never lowers x_ij F_ij for any
-row i and variable j, and raises some: the parameters then grow without bound while the
-objective approaches its supremum.
+There is none if some direction in the space of the parameters never lowers the field of a value
+that occurs, against those of its column's other values, and raises some: the parameters then grow
+without bound while the objective approaches its supremum. For a value never seen, no observation
+speaks; `CodesTask` leaves it out. If two values never meet, and neither column has missing cells,
+their coupling grows without bound.
 """
 
 import math
@@ -27,13 +29,13 @@ def warning_message(problem, point, direction, monitor, label):
 
     Parameters
     ----------
-    problem : PseudoLikelihood
+    problem : PseudoLikelihood, Likelihood, Contrasts or CategoricalPseudoLikelihood
     point : Point
     direction : ndarray of shape (n_parameters,) or None
         The last step of Newton's method, if that was the solver.
     monitor : Monitor
     label : callable
-        The name of variable j, or with a second argument of its value -1 or 1.
+        The name of a column of the problem, or with a second argument of one of its values.
     """
     if monitor.status == "diverged":
         return (
@@ -46,7 +48,7 @@ def warning_message(problem, point, direction, monitor, label):
     empty, separated, remaining, strongest = existence_report(problem, point, direction)
     if empty or separated:
         reason = never_together(empty, label) if empty else determined(separated, label)
-        return without_maximum(reason, problem.name)
+        return without_maximum(reason, problem.name, problem.advice)
     if strongest is not None and monitor.status in ("max_iter", "converged"):
         return _unknown(problem, monitor, strongest, label)
     if monitor.status == "max_iter":
@@ -63,13 +65,21 @@ def warning_message(problem, point, direction, monitor, label):
     return None
 
 
-def without_maximum(reason, name="log pseudo-likelihood"):
+def apart(problem, label, name=None):
+    """The message where two values never occur together; None if all do, or with a penalty."""
+    empty = [] if problem.penalty else problem.empty_cells()
+    if not empty:
+        return None
+    return without_maximum(never_together(empty, label), name or problem.name, problem.advice)
+
+
+def without_maximum(reason, name="log pseudo-likelihood", advice=""):
     """The message where the objective of that name has no maximum."""
     return (
-        f"The {name} has no maximum: {reason}. Some parameters would grow "
-        "without bound; they stand where the fit ended, and `inference` has NaN in place of their "
-        "standard errors. With alpha > 0, for example alpha=0.01, the couplings are drawn towards "
-        "0 and the maximum exists."
+        f"The {name} has no maximum: {reason}. Some parameters would grow without bound; they "
+        "stand where the fit ended, and `inference` has NaN in place of their standard errors. "
+        f"{advice}With alpha > 0, for example alpha=0.01, the couplings are drawn towards 0 and "
+        "the maximum exists."
     )
 
 
@@ -77,7 +87,8 @@ def distance(problem, remaining):
     """How far the maximum is, as far as is known, in a clause."""
     if math.isnan(remaining):
         exists = "" if problem.penalty else " or whether there is one,"
-        return f"how far the maximum is,{exists} is not looked at with so many parameters"
+        why = "after L-BFGS" if problem.information is None else "with so many parameters"
+        return f"how far the maximum is,{exists} is not looked at {why}"
     # With a penalty there always is one.
     known = problem.penalty or remaining <= NEGLIGIBLE
     where = "is about" if known else "exists, but it is far, some"
@@ -87,20 +98,16 @@ def distance(problem, remaining):
 def remedies(first, problem, by_newton):
     """What to do about a fit that ended before the maximum, beginning with the nearest."""
     # With more parameters another solver takes the place of Newton's method.
-    has_newton = not by_newton and problem.n_parameters <= MAX_NEWTON_PARAMETERS
+    has_newton = not by_newton and is_small(problem)
+    more_alpha = "use a larger alpha" if problem.penalty else "set alpha > 0"
     newton = ", use solver='newton'" if has_newton else ""
-    return f"{first}{newton}, or {more_alpha(problem.penalty)}."
-
-
-def more_alpha(penalty):
-    """How to get a maximum that is nearer."""
-    return "use a larger alpha" if penalty else "set alpha > 0"
+    return f"{first}{newton}, or {more_alpha}."
 
 
 def _unknown(problem, monitor, strongest, label):
     """The fit ended where the curvature does not tell where the maximum is."""
     j, k = strongest
-    count, s, t = rarest_cell(problem, j, k)
+    count, s, t = problem.rarest_cell(j, k)
     rows = f"{count:g} of {problem.total:g} rows"
     if j == k:
         where, rare = f"the intercept of {label(j)}", f"{label(j, s)} occurs in {rows}"
@@ -143,26 +150,31 @@ def determined(separated, label):
     return f"{label(j)} is determined, in all rows or in some, by {named}{more}"
 
 
+def is_small(problem):
+    """Whether second derivatives are looked at."""
+    return problem.information is not None and problem.n_parameters <= MAX_NEWTON_PARAMETERS
+
+
 def existence_report(problem, point, direction=None):
     """What stands between the data and a maximum.
 
     Returns
     -------
     empty : list of (int, int, int, int)
-        Pairs of variables with values, -1 or 1, that never meet: then there is no maximum.
+        Pairs of columns with values that never meet: then there is no maximum.
     separated : dict of int to list of int
-        Variables that others determine, with those others; no maximum either.
+        Columns that others determine, with those others; no maximum either.
     remaining : float
         By how much the objective would still rise, to second order. NaN if there are too
         many parameters to tell, or if the second order does not tell.
     strongest : (int, int) or None
-        If the second order does not tell: the variables j <= k of the parameter that Newton's
+        If the second order does not tell: the columns j <= k of the parameter that Newton's
         step would change most, j = k for an intercept.
     """
     # With a penalty there always is one.
     unpenalised = problem.penalty == 0
-    empty = empty_cells(*problem.cell_sums()) if unpenalised else []
-    if empty or problem.n_parameters > MAX_NEWTON_PARAMETERS:
+    empty = problem.empty_cells() if unpenalised else []
+    if empty or not is_small(problem):
         return empty, {}, math.nan, None
     gradient = problem.gradient(point)
     if direction is None:
@@ -171,67 +183,31 @@ def existence_report(problem, point, direction=None):
     remaining = float(gradient @ direction) / 2
     if separated or remaining <= NEGLIGIBLE or move(problem, direction) <= QUADRATIC:
         return empty, separated, remaining, None
-    coupling, intercept = problem.unpack(direction)
-    strengths = np.abs(np.triu(coupling) + np.diag(intercept))
+    strengths = np.triu(problem.strengths(direction))
     j, k = np.unravel_index(strengths.argmax(), strengths.shape)
     return empty, separated, math.nan, (int(j), int(k))
 
 
 def move(problem, direction):
-    """By how much a direction moves the field of any row, at most."""
-    coupling, intercept = problem.unpack(direction)
-    bound = largest_move(coupling, intercept)
-    if bound <= QUADRATIC:
-        return bound
-    least, greatest = problem.gains(coupling, intercept)
+    """By how much a direction moves a field of any row against the others, at most."""
+    least, greatest = problem.gains(direction)
     return max(greatest.max(initial=0), -least.min(initial=0))
 
 
-def rarest_cell(problem, j, k):
-    """The number of rows with the rarest pair of values of two variables, and these values.
-
-    With j = k, of the rarer value of one variable.
-    """
-    n, first, second, both = problem.pair_sums(j, k)
-    if j == k:
-        return min(((n + s * first) / 2, s, s) for s in (-1, 1))
-    return min(
-        ((n + s * first + t * second + s * t * both) / 4, s, t) for s in (-1, 1) for t in (-1, 1)
-    )
-
-
-def empty_cells(n, both, single):
-    """Pairs of variables j < k with values that never occur together.
-
-    From the number n of rows and the sums Σ x_j x_k and Σ x_j over them. If x_j = s never meets
-    x_k = t, then m_jk -> -st ∞ with b_j -> -s ∞ and b_k -> -t ∞ never lowers the
-    pseudo-likelihood. With missing cells, n_jk and Σ x_j are those of the rows where x_j and x_k
-    are observed, both (d, d).
-    """
-    found = []
-    first = single[:, None] if single.ndim == 1 else single
-    for s in (-1, 1):
-        for t in (-1, 1):
-            count = n + s * first + t * first.T + s * t * both
-            j, k = np.nonzero(np.triu(count < 0.5, 1))
-            found += zip(j.tolist(), k.tolist(), [s] * len(j), [t] * len(j), strict=True)
-    return sorted(found)
-
-
 def recession(problem, direction):
-    """Variables that a direction separates, if it is one that never lowers the objective.
+    """Columns that a direction separates, if it is one that never lowers the objective.
 
     Where the maximum is at infinity, Newton's steps do not shrink but tend to a direction
-    in which no x_ij F_ij falls; an honest maximum has no such direction.
+    in which no field of a value that occurs falls; an honest maximum has no such direction.
     """
-    coupling, intercept = problem.unpack(direction)
-    if largest_move(coupling, intercept) < MIN_STEP:
+    if largest_move(*problem.unpack(direction)) < MIN_STEP:
         return {}
-    least, greatest = problem.gains(coupling, intercept)
-    largest = max(np.abs(least).max(initial=0), np.abs(greatest).max(initial=0))
+    least, greatest = problem.gains(direction)
+    largest = max(-least.min(initial=0), greatest.max(initial=0))
     if largest < MIN_STEP or least.min() < -0.01 * largest:
         return {}
-    strong = np.abs(coupling) > 0.05 * np.abs(direction).max()
+    strong = problem.strengths(direction) > 0.05 * np.abs(direction).max()
+    np.fill_diagonal(strong, False)
     return {
         j: np.flatnonzero(strong[j]).tolist()
         for j in np.flatnonzero(greatest > 0.1 * largest).tolist()

@@ -7,12 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sklearn_boltz.networks.model._spin_model import SpinModel
-from sklearn_boltz.networks.training._existence import (
-    empty_cells,
-    never_together,
-    warning_message,
-    without_maximum,
-)
+from sklearn_boltz.networks.training._existence import apart, warning_message
 from sklearn_boltz.networks.training._objective import (
     PseudoLikelihood,
     penalty_of_sum,
@@ -96,6 +91,11 @@ class Task(NamedTuple):
         """Number of values of the columns that vary."""
         return np.full(len(self.varying), 2)
 
+    @property
+    def column_sizes(self):
+        """How many rows of the coupling each of all columns has."""
+        return np.ones(len(self.base), dtype=int)
+
     def choose_solver(self, name, step_size=1.0):
         """The solver that runs, and its name."""
         if name == "newton" and self.problem.n_parameters > MAX_NEWTON_PARAMETERS:
@@ -119,21 +119,15 @@ class Task(NamedTuple):
 
     def message(self, point, direction, monitor, label):
         """What a user should know about the end of a fit, or None."""
-        return warning_message(
-            self.problem,
-            point,
-            direction,
-            monitor,
-            lambda j, *spin: label(self.varying[j], *spin),
-        )
+        return warning_message(self.problem, point, direction, monitor, self.named(label))
 
     def no_maximum(self, label):
         """Why the pseudo-likelihood of incomplete rows has no maximum, or None if it may have."""
-        empty = [] if self.problem.penalty else empty_cells(*self.problem.cell_sums())
-        if not empty:
-            return None
-        reason = never_together(empty, lambda j, *s: label(self.varying[j], *s))
-        return without_maximum(reason, self.objective)
+        return apart(self.problem, self.named(label), self.objective)
+
+    def named(self, label):
+        """What messages call the columns that vary, and their values."""
+        return lambda j, *spin: label(self.varying[j], *spin)
 
     def set_alpha(self, alpha):
         """Change the strength of the penalty per row."""

@@ -75,7 +75,11 @@ class Likelihood:
 
     name = "log-likelihood"
     observed = None  # no cell is missing
+    advice = PseudoLikelihood.advice
+    empty_cells = PseudoLikelihood.empty_cells
+    rarest_cell = PseudoLikelihood.rarest_cell
     pair_sums = PseudoLikelihood.pair_sums
+    strengths = PseudoLikelihood.strengths
     pack = PseudoLikelihood.pack
 
     def __init__(self, pairs, further=None):
@@ -233,12 +237,13 @@ class Likelihood:
             reach[list(term)] += abs(weight)
         return largest_move(coupling, reach)
 
-    def gains(self, coupling, intercept):
+    def gains(self, direction):
         """By how much a direction changes x_j F_j of each variable, at least and at most.
 
         There is no maximum if all rows have the greatest log-weight of a direction: the first bound
         is what all rows together lack of it.
         """
+        coupling, intercept = self.unpack(direction)
         theta = self._theta(coupling, intercept)
         lack = self.total * self._log_weights(theta).max() - theta @ self.sums
         greatest = np.abs(coupling).sum(axis=1) + np.abs(intercept)

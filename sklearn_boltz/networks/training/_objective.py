@@ -128,6 +128,8 @@ class PseudoLikelihood:
     """
 
     name = "log pseudo-likelihood"
+    # What else to do where there is no maximum.
+    advice = ""
 
     def __init__(self, spins, weights, alpha=0.0):
         padding = -spins.shape[1] % N_LANES
@@ -217,6 +219,35 @@ class PseudoLikelihood:
         observed = self.observed[:, : self.n_rows]
         return observed @ observed.T, spins @ spins.T, spins @ observed.T
 
+    def empty_cells(self):
+        """Pairs of variables j < k with values s and t that never occur together: (j, k, s, t).
+
+        If x_j = s never meets x_k = t, then m_jk -> -st ∞ with b_j -> -s ∞ and b_k -> -t ∞ never
+        lowers the pseudo-likelihood.
+        """
+        n, both, single = self.cell_sums()
+        found, first = [], single[:, None] if single.ndim == 1 else single
+        for s in (-1, 1):
+            for t in (-1, 1):
+                count = n + s * first + t * first.T + s * t * both
+                j, k = np.nonzero(np.triu(count < 0.5, 1))
+                found += zip(j.tolist(), k.tolist(), [s] * len(j), [t] * len(j), strict=True)
+        return sorted(found)
+
+    def rarest_cell(self, j, k):
+        """The number of rows with the rarest pair of values of two variables, and these values.
+
+        With j = k, of the rarer value of one variable.
+        """
+        n, first, second, both = self.pair_sums(j, k)
+        if j == k:
+            return min(((n + s * first) / 2, s, s) for s in (-1, 1))
+        return min(
+            ((n + s * first + t * second + s * t * both) / 4, s, t)
+            for s in (-1, 1)
+            for t in (-1, 1)
+        )
+
     def pair_sums(self, j, k):
         """Of rows with both columns observed: Σ w, Σ w x_j, Σ w x_k and Σ w x_j x_k."""
         if self.observed is None:
@@ -225,9 +256,14 @@ class PseudoLikelihood:
         x, y = self.spins[j], self.spins[k]
         return both.sum(), both @ x, both @ y, both @ (x * y)
 
-    def gains(self, coupling, intercept):
+    def strengths(self, direction):
+        """How much a direction changes each coupling, and on the diagonal each intercept."""
+        coupling, intercept = self.unpack(direction)
+        return np.abs(coupling + np.diag(intercept))
+
+    def gains(self, direction):
         """The least and the greatest x_ij F_ij of each variable, each of shape (d,)."""
-        gain = (self.spins * self.fields(coupling, intercept))[:, : self.n_rows]
+        gain = (self.spins * self.fields(*self.unpack(direction)))[:, : self.n_rows]
         return gain.min(axis=1), gain.max(axis=1)
 
     def gradient(self, point):

@@ -15,11 +15,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from sklearn_boltz.networks.model._spin_model import SpinModel
 from sklearn_boltz.networks.sampling._spurious import strange_columns
 from sklearn_boltz.networks.sampling._tempering import Path, Rung, refine
-from sklearn_boltz.networks.training._existence import (
-    empty_cells,
-    never_together,
-    without_maximum,
-)
+from sklearn_boltz.networks.training._existence import apart
 from sklearn_boltz.networks.training._fit import result_of
 from sklearn_boltz.networks.training._objective import penalty_of_sum
 from sklearn_boltz.networks.training._solvers import Monitor
@@ -464,11 +460,9 @@ def _record(recorder, search):
 
 def _message(task, search, status, n_iter, label):
     """What a user should know about the end, or None."""
-    if search.statistics.alpha == 0:
-        empty = empty_cells(*task.problem.cell_sums())
-        if empty:
-            reason = never_together(empty, lambda j, *s: label(task.varying[j], *s))
-            return without_maximum(reason, "log-likelihood")
+    reason = apart(task.problem, task.named(label), "log-likelihood")
+    if reason is not None:
+        return reason
     if status != "max_iter":
         return None
     differences = search.differences()

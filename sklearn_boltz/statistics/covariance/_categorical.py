@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sklearn_boltz.networks.categorical._contrasts import Contrasts
 from sklearn_boltz.networks.model._gauge import column_of_state, state_offsets
 from sklearn_boltz.statistics.covariance._curvature import Regressions, fitted_curvature
 
@@ -58,40 +57,6 @@ def as_matrices(values, n_values, fill=np.nan):
     return coupling, values[~pairs].copy()
 
 
-def zero_sum_covariance(task, coupling, intercept):
-    """The covariance of an estimate by maximum pseudo-likelihood: H⁻¹ J H⁻¹, in the zero-sum gauge.
-
-    Parameters
-    ----------
-    task : CategoricalTask
-        With ``zero_sum``.
-    coupling, intercept : ndarray of shape (Q, Q) and (Q,)
-        The estimate, zero-sum.
-
-    Returns
-    -------
-    covariance : ndarray of shape (n_parameters, n_parameters)
-        In the order of `parameter_index`; NaN for states that do not occur, and for columns
-        with a single one that does. Its rank is that of the contrasts.
-
-    Raises
-    ------
-    ValueError
-        If the information matrix is singular.
-    """
-    n_values = task.n_values
-    place = fitted_places(task)
-    covariance = np.full((len(parameter_index(n_values).i),) * 2, np.nan)
-    if len(place):
-        problem, states = task.problem, task.states
-        contrasts = Contrasts(problem)
-        point = contrasts.at(contrasts.pack(coupling[np.ix_(states, states)], intercept[states]))
-        curvature = contrasts_curvature(contrasts, point, np.arange(len(states)))
-        loadings = contrasts.loadings()
-        covariance[np.ix_(place, place)] = loadings @ curvature.covariance() @ loadings.T
-    return covariance
-
-
 def contrasts_curvature(contrasts, point, numbers, free=None, **options):
     """H and J at a point of `Contrasts`; see `fitted_curvature`."""
     regressions = Regressions.of_contrasts(contrasts, point)
@@ -102,7 +67,7 @@ def contrasts_curvature(contrasts, point, numbers, free=None, **options):
 def fitted_places(task):
     """Where the parameters of a task's problem stand among those of all columns."""
     whole = np.zeros((len(task.base),) * 2, dtype=np.int64)
-    index, offsets = parameter_index(task.n_values), state_offsets(task.n_values)
+    index, offsets = parameter_index(task.column_sizes), state_offsets(task.column_sizes)
     pairs = np.flatnonzero(index.j >= 0)
     rows = offsets[index.i[pairs]] + index.a[pairs]
     columns = offsets[index.j[pairs]] + index.b[pairs]

@@ -148,7 +148,7 @@ def codes_curvature(network, codes, weights, jackknife):
         found = found._replace(separated=empty_pairs_of_contrasts(contrasts, found.places))
     loadings = contrasts.loadings()[:, found.places]
     known = loadings.any(axis=1)
-    loadings, places = loadings[known], fitted_places(task.inner)[known]
+    loadings, places = loadings[known], fitted_places(task)[known]
     return found, Spread(loadings, places, block_starts(n_values)[1])
 
 
