@@ -38,6 +38,8 @@ class Contrasts:
     Parameters
     ----------
     problem : CategoricalPseudoLikelihood
+    basis : ndarray of shape (Q, D), default=None
+        None means orthonormal contrasts. With others, `pack` is not for use.
 
     Attributes
     ----------
@@ -50,10 +52,10 @@ class Contrasts:
 
     name = PseudoLikelihood.name
 
-    def __init__(self, problem):
+    def __init__(self, problem, basis=None):
         self.problem, self.total = problem, problem.total
         self.weights, self.n_values = problem.cells.weights, problem.n_values
-        self.basis = contrast_basis(self.n_values)
+        self.basis = contrast_basis(self.n_values) if basis is None else basis
         self.column = np.repeat(np.arange(len(self.n_values)), self.n_values - 1)
         self.pairs = np.nonzero(self.column[:, None] < self.column)
         self.n_parameters = len(self.column) + len(self.pairs[0])

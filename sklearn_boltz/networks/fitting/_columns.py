@@ -180,6 +180,22 @@ def find_coding(estimator, X):
     return Coding(0, np.maximum(np.maximum(top + 1, estimator._table.n_categories), 2))
 
 
+def order_of_levels(estimator, coding):
+    """The columns whose order makes a difference to the penalty; an array of bool."""
+    ordered = given_order(estimator.ordered, estimator._table) & (coding.n_values > 2)
+    is_penalised = isinstance(estimator.alpha, str) or estimator.alpha > 0
+    return ordered if is_penalised else np.zeros_like(ordered)
+
+
+def no_errors_of_ordered(estimator):
+    """Why there are no standard errors with such a penalty on squares, and what to do."""
+    return (
+        "there are no standard errors with the penalty by the order of values "
+        f"(ordered), which {estimator._have(np.flatnonzero(estimator.ordered_))}: they would not "
+        "account for its bias. Fit with ordered=False."
+    )
+
+
 def given_order(ordered, table):
     """Which columns a user takes for ordered; an array of bool."""
     if isinstance(ordered, str):  # "auto"
