@@ -37,6 +37,11 @@ class Coding(NamedTuple):
         """Whether all columns have two values."""
         return bool((self.n_values == 2).all())
 
+    @property
+    def larger_columns(self):
+        """The columns of more than two values."""
+        return np.flatnonzero(self.n_values > 2)
+
     def values(self, j):
         """The values of column j."""
         return np.array([-1, 1]) if self.low == -1 else np.arange(self.n_values[j])
