@@ -7,14 +7,14 @@ from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOp
 
 from sklearn_boltz.networks._network import CONSTRAINTS, N_VALUES, Network
 from sklearn_boltz.networks.fitting._columns import no_errors_of_ordered, order_of_levels
-from sklearn_boltz.networks.fitting._tasks import make_task
-from sklearn_boltz.networks.fitting._ways import ByEM, Direct, Plan, Relaxed, WithTerms
-from sklearn_boltz.networks.sparse._options import (
+from sklearn_boltz.networks.fitting._options import (
     check_rows,
     checked_edges,
     relaxed_task,
     sparse_task,
 )
+from sklearn_boltz.networks.fitting._tasks import make_task
+from sklearn_boltz.networks.fitting._ways import ByEM, Direct, Plan, Relaxed, WithTerms
 
 
 class SparseFVBM(Network):
