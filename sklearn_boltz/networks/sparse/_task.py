@@ -142,7 +142,7 @@ class SparseTask:
 
         0 of intercepts, and infinite of pairs that may not be connected.
         """
-        layout, size = network.layout, network.n_values - 1
+        layout, size = network.layout, network.sizes
         spread = network.spread if self.standardize else np.ones(len(size))
         # By node the features are standardised, as in glmnet; jointly, the scores of the pairs.
         matrix = spread * np.ones((len(size), 1)) if self.nodewise else np.outer(spread, spread)
@@ -286,7 +286,8 @@ def problem_of(task, codes, weights):
     if isinstance(problem, PseudoLikelihood):
         spins = np.where(codes < 0, 0.0, 2.0 * codes - 1).T[task.varying]
         return PseudoLikelihood(np.ascontiguousarray(spins), weights)
-    return CategoricalPseudoLikelihood(numbered(task, codes), problem.n_values, weights)
+    codes = numbered(task, codes)
+    return CategoricalPseudoLikelihood(codes, problem.n_values, weights, ordered=problem.ordered)
 
 
 def numbered(task, codes):
@@ -312,7 +313,7 @@ def attributes_of_path(task, choice, selected):
     attributes : dict
     """
     network = task.network
-    degrees = [neighbours(network, np.nan_to_num(theta)).sum(axis=1) for theta in selected.thetas]
+    degrees = [present.sum(axis=1) for present in selected.neighbours(network)]
     name, sign = {"ebic": ("ebic", 1), "cv": ("cv_score", -1)}[choice.how]
     if task.nodewise:
         alphas = among_all(task, selected.alphas, np.nan)
